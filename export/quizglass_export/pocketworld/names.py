@@ -1,0 +1,103 @@
+"""Names of things, makers, people and towns: invented, pronounceable, and never the same by accident.
+
+Every thing name is two or three syllables out of one fixed prefix-free list, so that a small tokenizer
+learns the syllables and copies any name. Makers and people end in endings of their own, which keeps the
+three families of names disjoint by construction.
+"""
+
+import random
+from collections.abc import Iterator
+from functools import lru_cache
+
+CORE_SEED = 1
+CORE_THINGS = 400
+
+SYLLABLES: tuple[str, ...] = tuple(
+    """
+    bal bar be bin bo bru ca cel cor cul da del den di dor dun fa fel fen fi for ful ga gel gin gor gol gu
+    ha hel hin hol hor hu ja jen jil jo jun kal kan ke kin ko kur la len ler li lom lon lu ma mel mer mi mol
+    mon mu na nel nen ni nor nu pa pel per pi pol pon pun ra rel ren ri rol ron ru sal san se sil sin so sur
+    ta tel ter ti tol ton tu va vel ven vi vol von vu za zel zen zil zo zu
+    """.split()
+)
+MAKER_ENDINGS = ("dex", "trix", "wex", "fyx")
+PERSON_ENDINGS = ("berg", "brook", "dahl", "field", "gard", "holt", "lund", "quist", "stad", "sen", "wick", "worth")
+FIRST_NAMES: tuple[str, ...] = tuple(
+    """
+    Ana Ben Clara David Emma Felix Greta Hugo Ida Jonas Karin Leo Maria Nils Olga Paul Rosa Simon Tara Ulla
+    Viktor Wanda Yara Zeno
+    """.split()
+)
+TOWNS: tuple[str, ...] = tuple(
+    """
+    Alderby Ashmouth Brackley Cliffton Dunmoor Eastholm Elmstow Fairmere Foxdale Glenport Harrow Inverly
+    Jadehill Kingsby Larkham Marlow Northgate Oakridge Pinewood Quarry Redcliff Saltash Stonebridge Thornbury
+    Underhill Valeport Westmere Whitby Yarmoor Zellwood
+    """.split()
+)
+
+
+def _rng(purpose: str, seed: int) -> random.Random:
+    return random.Random(f"pocketworld/{purpose}/{seed}")
+
+
+def _word(rng: random.Random) -> str:
+    """One capitalised word of two (three in five) or three syllables, no syllable twice."""
+    return "".join(rng.sample(SYLLABLES, 2 if rng.random() < 0.6 else 3)).capitalize()
+
+
+def _thing_names(seed: int, taken: frozenset[str]) -> Iterator[str]:
+    rng, used = _rng("thing-names", seed), set(taken)
+    while True:
+        name = _word(rng)
+        if name not in used:
+            used.add(name)
+            yield name
+
+
+def _person_names(seed: int, taken: frozenset[str]) -> Iterator[str]:
+    rng, used = _rng("person-names", seed), set(taken)
+    while True:
+        last = (rng.choice(SYLLABLES) + rng.choice(PERSON_ENDINGS)).capitalize()
+        name = f"{rng.choice(FIRST_NAMES)} {last}"
+        if name not in used:
+            used.add(name)
+            yield name
+
+
+def _first(names: Iterator[str], count: int) -> list[str]:
+    return [next(names) for _ in range(count)]
+
+
+@lru_cache(maxsize=1)
+def core_thing_names() -> frozenset[str]:
+    """The names of the trained core: reserved, no other seed produces them."""
+    return frozenset(_first(_thing_names(CORE_SEED, frozenset()), CORE_THINGS))
+
+
+@lru_cache(maxsize=1)
+def core_person_names() -> frozenset[str]:
+    """Reserved people of the core (founders and designers; generously more than it uses)."""
+    return frozenset(_first(_person_names(CORE_SEED, frozenset()), 2 * CORE_THINGS))
+
+
+def thing_names(seed: int, count: int) -> list[str]:
+    """`count` distinct names; a shorter list is always a prefix of a longer one of the same seed."""
+    return _first(_thing_names(seed, frozenset() if seed == CORE_SEED else core_thing_names()), count)
+
+
+def person_names(seed: int, count: int) -> list[str]:
+    """`count` distinct full names, e.g. "Ana Velberg"."""
+    return _first(_person_names(seed, frozenset() if seed == CORE_SEED else core_person_names()), count)
+
+
+@lru_cache(maxsize=1)
+def maker_names(count: int = 40) -> tuple[str, ...]:
+    """The makers' names: canon, the same in every world; no two begin with the same two syllables."""
+    rng = _rng("maker-names", 0)
+    stems: list[str] = []
+    while len(stems) < count:
+        stem = "".join(rng.sample(SYLLABLES, 2)).capitalize()
+        if stem not in stems:
+            stems.append(stem)
+    return tuple(stem + MAKER_ENDINGS[i % len(MAKER_ENDINGS)] for i, stem in enumerate(stems))
