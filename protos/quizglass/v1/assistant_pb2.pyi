@@ -1,0 +1,245 @@
+from quizglass.v1 import types_pb2 as _types_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Exchange(_message.Message):
+    __slots__ = ("question", "answer")
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    question: str
+    answer: str
+    def __init__(self, question: _Optional[str] = ..., answer: _Optional[str] = ...) -> None: ...
+
+class AskRequest(_message.Message):
+    __slots__ = ("question", "frames", "history", "policy", "budget_us", "session_id", "max_answer_tokens")
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    HISTORY_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    BUDGET_US_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    MAX_ANSWER_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    question: str
+    frames: _containers.RepeatedCompositeFieldContainer[_types_pb2.Frame]
+    history: _containers.RepeatedCompositeFieldContainer[Exchange]
+    policy: str
+    budget_us: int
+    session_id: str
+    max_answer_tokens: int
+    def __init__(self, question: _Optional[str] = ..., frames: _Optional[_Iterable[_Union[_types_pb2.Frame, _Mapping]]] = ..., history: _Optional[_Iterable[_Union[Exchange, _Mapping]]] = ..., policy: _Optional[str] = ..., budget_us: _Optional[int] = ..., session_id: _Optional[str] = ..., max_answer_tokens: _Optional[int] = ...) -> None: ...
+
+class AskResponse(_message.Message):
+    __slots__ = ("turn_id", "seq", "elapsed_us", "accepted", "plan", "query", "evidence", "answer_delta", "verdict", "done")
+    TURN_ID_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    ELAPSED_US_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_DELTA_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    turn_id: str
+    seq: int
+    elapsed_us: int
+    accepted: Accepted
+    plan: PlanMade
+    query: QueryRewritten
+    evidence: EvidenceFound
+    answer_delta: AnswerDelta
+    verdict: Verdict
+    done: Done
+    def __init__(self, turn_id: _Optional[str] = ..., seq: _Optional[int] = ..., elapsed_us: _Optional[int] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., plan: _Optional[_Union[PlanMade, _Mapping]] = ..., query: _Optional[_Union[QueryRewritten, _Mapping]] = ..., evidence: _Optional[_Union[EvidenceFound, _Mapping]] = ..., answer_delta: _Optional[_Union[AnswerDelta, _Mapping]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ...) -> None: ...
+
+class Accepted(_message.Message):
+    __slots__ = ("policy", "frame_sha256", "budget_us")
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    FRAME_SHA256_FIELD_NUMBER: _ClassVar[int]
+    BUDGET_US_FIELD_NUMBER: _ClassVar[int]
+    policy: str
+    frame_sha256: _containers.RepeatedScalarFieldContainer[bytes]
+    budget_us: int
+    def __init__(self, policy: _Optional[str] = ..., frame_sha256: _Optional[_Iterable[bytes]] = ..., budget_us: _Optional[int] = ...) -> None: ...
+
+class PlanMade(_message.Message):
+    __slots__ = ("plan", "decided_by", "scores")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_BY_FIELD_NUMBER: _ClassVar[int]
+    SCORES_FIELD_NUMBER: _ClassVar[int]
+    plan: _types_pb2.Plan
+    decided_by: str
+    scores: _containers.RepeatedCompositeFieldContainer[PlanScore]
+    def __init__(self, plan: _Optional[_Union[_types_pb2.Plan, str]] = ..., decided_by: _Optional[str] = ..., scores: _Optional[_Iterable[_Union[PlanScore, _Mapping]]] = ...) -> None: ...
+
+class PlanScore(_message.Message):
+    __slots__ = ("plan", "probability")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    plan: _types_pb2.Plan
+    probability: float
+    def __init__(self, plan: _Optional[_Union[_types_pb2.Plan, str]] = ..., probability: _Optional[float] = ...) -> None: ...
+
+class QueryRewritten(_message.Message):
+    __slots__ = ("text", "used_image_evidence")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    USED_IMAGE_EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    used_image_evidence: bool
+    def __init__(self, text: _Optional[str] = ..., used_image_evidence: _Optional[bool] = ...) -> None: ...
+
+class EvidenceFound(_message.Message):
+    __slots__ = ("items",)
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    items: _containers.RepeatedCompositeFieldContainer[_types_pb2.Evidence]
+    def __init__(self, items: _Optional[_Iterable[_Union[_types_pb2.Evidence, _Mapping]]] = ...) -> None: ...
+
+class AnswerDelta(_message.Message):
+    __slots__ = ("text",)
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    def __init__(self, text: _Optional[str] = ...) -> None: ...
+
+class Verdict(_message.Message):
+    __slots__ = ("outcome", "min_token_probability", "mean_token_probability")
+    class Outcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        OUTCOME_UNSPECIFIED: _ClassVar[Verdict.Outcome]
+        OUTCOME_SUPPORTED: _ClassVar[Verdict.Outcome]
+        OUTCOME_UNSUPPORTED: _ClassVar[Verdict.Outcome]
+        OUTCOME_UNCHECKED: _ClassVar[Verdict.Outcome]
+        OUTCOME_ABSTAINED: _ClassVar[Verdict.Outcome]
+    OUTCOME_UNSPECIFIED: Verdict.Outcome
+    OUTCOME_SUPPORTED: Verdict.Outcome
+    OUTCOME_UNSUPPORTED: Verdict.Outcome
+    OUTCOME_UNCHECKED: Verdict.Outcome
+    OUTCOME_ABSTAINED: Verdict.Outcome
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    MIN_TOKEN_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    MEAN_TOKEN_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    outcome: Verdict.Outcome
+    min_token_probability: float
+    mean_token_probability: float
+    def __init__(self, outcome: _Optional[_Union[Verdict.Outcome, str]] = ..., min_token_probability: _Optional[float] = ..., mean_token_probability: _Optional[float] = ...) -> None: ...
+
+class Citation(_message.Message):
+    __slots__ = ("evidence_id", "entry_id", "title", "start", "end")
+    EVIDENCE_ID_FIELD_NUMBER: _ClassVar[int]
+    ENTRY_ID_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    evidence_id: str
+    entry_id: str
+    title: str
+    start: int
+    end: int
+    def __init__(self, evidence_id: _Optional[str] = ..., entry_id: _Optional[str] = ..., title: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
+
+class SkippedStep(_message.Message):
+    __slots__ = ("step", "reason")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    step: str
+    reason: str
+    def __init__(self, step: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class Done(_message.Message):
+    __slots__ = ("answer", "citations", "finish_reason", "abstain_reason", "skipped", "timings", "total_us", "prompt_tokens", "answer_tokens")
+    class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        FINISH_REASON_UNSPECIFIED: _ClassVar[Done.FinishReason]
+        FINISH_REASON_COMPLETE: _ClassVar[Done.FinishReason]
+        FINISH_REASON_LENGTH: _ClassVar[Done.FinishReason]
+        FINISH_REASON_BUDGET: _ClassVar[Done.FinishReason]
+        FINISH_REASON_CANCELLED: _ClassVar[Done.FinishReason]
+    FINISH_REASON_UNSPECIFIED: Done.FinishReason
+    FINISH_REASON_COMPLETE: Done.FinishReason
+    FINISH_REASON_LENGTH: Done.FinishReason
+    FINISH_REASON_BUDGET: Done.FinishReason
+    FINISH_REASON_CANCELLED: Done.FinishReason
+    class AbstainReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        ABSTAIN_REASON_UNSPECIFIED: _ClassVar[Done.AbstainReason]
+        ABSTAIN_REASON_MODEL: _ClassVar[Done.AbstainReason]
+        ABSTAIN_REASON_NO_EVIDENCE: _ClassVar[Done.AbstainReason]
+        ABSTAIN_REASON_BUDGET: _ClassVar[Done.AbstainReason]
+    ABSTAIN_REASON_UNSPECIFIED: Done.AbstainReason
+    ABSTAIN_REASON_MODEL: Done.AbstainReason
+    ABSTAIN_REASON_NO_EVIDENCE: Done.AbstainReason
+    ABSTAIN_REASON_BUDGET: Done.AbstainReason
+    ANSWER_FIELD_NUMBER: _ClassVar[int]
+    CITATIONS_FIELD_NUMBER: _ClassVar[int]
+    FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
+    ABSTAIN_REASON_FIELD_NUMBER: _ClassVar[int]
+    SKIPPED_FIELD_NUMBER: _ClassVar[int]
+    TIMINGS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_US_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    answer: str
+    citations: _containers.RepeatedCompositeFieldContainer[Citation]
+    finish_reason: Done.FinishReason
+    abstain_reason: Done.AbstainReason
+    skipped: _containers.RepeatedCompositeFieldContainer[SkippedStep]
+    timings: _containers.RepeatedCompositeFieldContainer[_types_pb2.StageTiming]
+    total_us: int
+    prompt_tokens: int
+    answer_tokens: int
+    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., finish_reason: _Optional[_Union[Done.FinishReason, str]] = ..., abstain_reason: _Optional[_Union[Done.AbstainReason, str]] = ..., skipped: _Optional[_Iterable[_Union[SkippedStep, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[_types_pb2.StageTiming, _Mapping]]] = ..., total_us: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., answer_tokens: _Optional[int] = ...) -> None: ...
+
+class GetCapabilitiesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GetCapabilitiesResponse(_message.Message):
+    __slots__ = ("server_version", "bundle", "policies", "roles", "limits", "entries", "useful_picture_side")
+    SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    POLICIES_FIELD_NUMBER: _ClassVar[int]
+    ROLES_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    USEFUL_PICTURE_SIDE_FIELD_NUMBER: _ClassVar[int]
+    server_version: str
+    bundle: str
+    policies: _containers.RepeatedScalarFieldContainer[str]
+    roles: _containers.RepeatedCompositeFieldContainer[RoleCapability]
+    limits: Limits
+    entries: int
+    useful_picture_side: int
+    def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ...) -> None: ...
+
+class RoleCapability(_message.Message):
+    __slots__ = ("role", "engine", "executor", "ready")
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    EXECUTOR_FIELD_NUMBER: _ClassVar[int]
+    READY_FIELD_NUMBER: _ClassVar[int]
+    role: str
+    engine: str
+    executor: str
+    ready: bool
+    def __init__(self, role: _Optional[str] = ..., engine: _Optional[str] = ..., executor: _Optional[str] = ..., ready: _Optional[bool] = ...) -> None: ...
+
+class Limits(_message.Message):
+    __slots__ = ("max_frame_bytes", "max_frame_pixels", "max_question_chars", "max_history", "max_answer_tokens", "max_frame_aspect")
+    MAX_FRAME_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_FRAME_PIXELS_FIELD_NUMBER: _ClassVar[int]
+    MAX_QUESTION_CHARS_FIELD_NUMBER: _ClassVar[int]
+    MAX_HISTORY_FIELD_NUMBER: _ClassVar[int]
+    MAX_ANSWER_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    MAX_FRAME_ASPECT_FIELD_NUMBER: _ClassVar[int]
+    max_frame_bytes: int
+    max_frame_pixels: int
+    max_question_chars: int
+    max_history: int
+    max_answer_tokens: int
+    max_frame_aspect: float
+    def __init__(self, max_frame_bytes: _Optional[int] = ..., max_frame_pixels: _Optional[int] = ..., max_question_chars: _Optional[int] = ..., max_history: _Optional[int] = ..., max_answer_tokens: _Optional[int] = ..., max_frame_aspect: _Optional[float] = ...) -> None: ...

@@ -1,0 +1,119 @@
+from quizglass.v1 import types_pb2 as _types_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Entry(_message.Message):
+    __slots__ = ("id", "title", "caption", "kind", "text", "attributes", "source", "pictures", "picture_sha256")
+    class AttributesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    CAPTION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    PICTURES_FIELD_NUMBER: _ClassVar[int]
+    PICTURE_SHA256_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    title: str
+    caption: str
+    kind: str
+    text: str
+    attributes: _containers.ScalarMap[str, str]
+    source: str
+    pictures: _containers.RepeatedScalarFieldContainer[bytes]
+    picture_sha256: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., caption: _Optional[str] = ..., kind: _Optional[str] = ..., text: _Optional[str] = ..., attributes: _Optional[_Mapping[str, str]] = ..., source: _Optional[str] = ..., pictures: _Optional[_Iterable[bytes]] = ..., picture_sha256: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class AddEntriesRequest(_message.Message):
+    __slots__ = ("entry",)
+    ENTRY_FIELD_NUMBER: _ClassVar[int]
+    entry: Entry
+    def __init__(self, entry: _Optional[_Union[Entry, _Mapping]] = ...) -> None: ...
+
+class RefusedEntry(_message.Message):
+    __slots__ = ("id", "index", "field", "message")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    index: int
+    field: str
+    message: str
+    def __init__(self, id: _Optional[str] = ..., index: _Optional[int] = ..., field: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
+
+class AddEntriesResponse(_message.Message):
+    __slots__ = ("added", "refused")
+    ADDED_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    added: int
+    refused: _containers.RepeatedCompositeFieldContainer[RefusedEntry]
+    def __init__(self, added: _Optional[int] = ..., refused: _Optional[_Iterable[_Union[RefusedEntry, _Mapping]]] = ...) -> None: ...
+
+class GetEntryRequest(_message.Message):
+    __slots__ = ("id",)
+    ID_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    def __init__(self, id: _Optional[str] = ...) -> None: ...
+
+class GetEntryResponse(_message.Message):
+    __slots__ = ("entry",)
+    ENTRY_FIELD_NUMBER: _ClassVar[int]
+    entry: Entry
+    def __init__(self, entry: _Optional[_Union[Entry, _Mapping]] = ...) -> None: ...
+
+class ListEntriesRequest(_message.Message):
+    __slots__ = ("page_size", "page_token")
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    page_size: int
+    page_token: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
+
+class ListEntriesResponse(_message.Message):
+    __slots__ = ("entries", "next_page_token", "total")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[Entry]
+    next_page_token: str
+    total: int
+    def __init__(self, entries: _Optional[_Iterable[_Union[Entry, _Mapping]]] = ..., next_page_token: _Optional[str] = ..., total: _Optional[int] = ...) -> None: ...
+
+class DeleteEntryRequest(_message.Message):
+    __slots__ = ("id",)
+    ID_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    def __init__(self, id: _Optional[str] = ...) -> None: ...
+
+class DeleteEntryResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class SearchEntriesRequest(_message.Message):
+    __slots__ = ("text", "picture", "limit")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    PICTURE_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    picture: bytes
+    limit: int
+    def __init__(self, text: _Optional[str] = ..., picture: _Optional[bytes] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class SearchEntriesResponse(_message.Message):
+    __slots__ = ("results",)
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[_types_pb2.Evidence]
+    def __init__(self, results: _Optional[_Iterable[_Union[_types_pb2.Evidence, _Mapping]]] = ...) -> None: ...

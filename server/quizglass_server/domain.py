@@ -1,0 +1,301 @@
+"""The words of quizglass as types: turns, plans, evidence and the events of a turn.
+
+Nothing here knows gRPC, models or engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+RGB = NDArray[np.uint8]
+"""Picture, height x width x 3, sRGB, upright."""
+Vector = NDArray[np.float32]
+"""Embedding, one-dimensional, L2-normalised."""
+
+
+class Plan(Enum):
+    """What has to be looked up (planning agent: c1, c3, c2, c4)."""
+
+    NONE = "none"
+    IMAGE = "image"
+    TEXT = "text"
+    BOTH = "both"
+
+    @property
+    def searches_image(self) -> bool:
+        """Whether the picture is looked up."""
+        return self in (Plan.IMAGE, Plan.BOTH)
+
+    @property
+    def searches_text(self) -> bool:
+        """Whether text is looked up."""
+        return self in (Plan.TEXT, Plan.BOTH)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """A decoded frame. Two pictures are the same when their hashes are."""
+
+    sha256: bytes
+    """Of the encoded bytes, 32 bytes."""
+    pixels: RGB
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Picture) and other.sha256 == self.sha256
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    @property
+    def width(self) -> int:
+        """Pixels."""
+        return int(self.pixels.shape[1])
+
+    @property
+    def height(self) -> int:
+        """Pixels."""
+        return int(self.pixels.shape[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """An earlier question of the dialogue and its answer."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question about zero or one picture."""
+
+    id: str
+    """32 hexadecimal digits."""
+    question: str
+    picture: Picture | None = None
+    history: tuple[Exchange, ...] = ()
+    max_answer_tokens: int = 0
+    """0: the bundle's own limit."""
+
+
+class Origin(Enum):
+    """Which search brought evidence back."""
+
+    IMAGE_SEARCH = "image_search"
+    TEXT_SEARCH = "text_search"
+    READ_TEXT = "read_text"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A chunk or picture brought back, with scores and where it came from."""
+
+    id: str
+    """Within the turn: "1", "2", ..."""
+    origin: Origin
+    entry_id: str
+    title: str
+    text: str
+    """As the generator sees it, without the title."""
+    search_score: float = 0.0
+    rerank_score: float = 0.0
+    source: str = ""
+    used: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDecision:
+    """A plan and how it came about."""
+
+    plan: Plan
+    decided_by: str
+    """planner, prompt or fixed."""
+    probabilities: tuple[tuple[Plan, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of generated text. Its text may be empty while a character is incomplete."""
+
+    text: str
+    probability: float
+    """Of the token under the model, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationEnd:
+    """How a generation ended."""
+
+    reason: str
+    """stop, length or cancelled."""
+    prompt_tokens: int
+    answer_tokens: int
+    engine_us: int
+    """Microseconds in the engine."""
+
+
+class VerdictOutcome(Enum):
+    """What checking the answer found."""
+
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+    UNCHECKED = "unchecked"
+    ABSTAINED = "abstained"
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Part of the answer and the evidence behind it."""
+
+    evidence_id: str
+    entry_id: str
+    title: str
+    start: int
+    """First character of the answer, in code points."""
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedStep:
+    """A step that was left out, and why (BUDGET, NO_PICTURE, NO_QUERY, EMPTY_KNOWLEDGE, FAILED)."""
+
+    step: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageTiming:
+    """What a stage cost, in microseconds."""
+
+    stage: str
+    duration_us: int
+    engine_us: int = 0
+
+
+class FinishReason(Enum):
+    """Why a turn finished."""
+
+    COMPLETE = "complete"
+    LENGTH = "length"
+    BUDGET = "budget"
+    CANCELLED = "cancelled"
+
+
+class AbstainReason(Enum):
+    """Why the answer is "I don't know"."""
+
+    MODEL = "model"
+    NO_EVIDENCE = "no_evidence"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMade:
+    """Event: what will be looked up."""
+
+    decision: PlanDecision
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRewritten:
+    """Event: the gold query."""
+
+    text: str
+    used_image_evidence: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFound:
+    """Event: what a search brought back, best first."""
+
+    items: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDelta:
+    """Event: the next piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Event: what checking the answer found."""
+
+    outcome: VerdictOutcome
+    min_token_probability: float
+    mean_token_probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Event: the turn is over."""
+
+    answer: str
+    finish_reason: FinishReason
+    citations: tuple[Citation, ...] = ()
+    abstain_reason: AbstainReason | None = None
+    skipped: tuple[SkippedStep, ...] = ()
+    timings: tuple[StageTiming, ...] = ()
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+
+
+TurnEvent = PlanMade | QueryRewritten | EvidenceFound | AnswerDelta | Verdict | Done
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing in the knowledge store."""
+
+    id: str
+    title: str
+    caption: str = ""
+    kind: str = ""
+    text: str = ""
+    attributes: dict[str, str] = field(default_factory=dict)
+    source: str = ""
+    picture_sha256: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PicturedEntry:
+    """An entry on its way into the store, with its pictures as encoded bytes."""
+
+    entry: Entry
+    pictures: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An entry that was not added."""
+
+    index: int
+    id: str
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryHit:
+    """An entry found by picture."""
+
+    entry: Entry
+    score: float
+    """Cosine."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkHit:
+    """A chunk found by text."""
+
+    entry: Entry
+    text: str
+    """The chunk, without its entry's title."""
+    score: float
+    """Cosine."""

@@ -1,0 +1,119 @@
+"""What can go wrong, in the server's own words.
+
+Nothing here knows gRPC: `rpc/status.py` maps each class to a status, and a test asserts that none is missing.
+
+    QuizglassError
+    ├── InvalidInput            a field of the request is wrong
+    │   └── InvalidPicture      the picture is
+    ├── NotFound                something named does not exist
+    ├── RoleMissing             the bundle has no model for what was asked
+    ├── Overloaded              no room; try again after a delay
+    ├── BudgetExceeded          the time ran out before anything could be answered
+    ├── EngineLost              an engine died or cannot be reached
+    ├── EngineFailed            an engine answered with a failure
+    ├── KnowledgeLocked         another server owns the knowledge directory
+    ├── KnowledgeFailed         the knowledge store cannot be read or written
+    ├── BundleError             a bundle is damaged or incomplete
+    └── SettingsError           a setting is unknown or wrong
+"""
+
+from __future__ import annotations
+
+
+class QuizglassError(Exception):
+    """Base of everything the server raises on purpose. The message is safe to show to a client."""
+
+    code = "INTERNAL"
+
+    def __init__(self, message: str, **metadata: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.metadata = metadata
+
+
+class InvalidInput(QuizglassError):
+    """A field of the request is wrong; `field` is its path in the request."""
+
+    code = "INVALID_FIELD"
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}", field=field)
+        self.field = field
+        self.description = message
+
+
+class InvalidPicture(InvalidInput):
+    """A picture cannot be used."""
+
+    code = "INVALID_PICTURE"
+
+
+class NotFound(QuizglassError):
+    """Something named in the request does not exist."""
+
+    code = "NOT_FOUND"
+
+
+class RoleMissing(QuizglassError):
+    """The bundle has no model for a role that the request needs."""
+
+    code = "ROLE_MISSING"
+
+    def __init__(self, role: str, needed_by: str) -> None:
+        super().__init__(
+            f"the bundle has no {role}, which {needed_by} needs; use another policy or a bundle with that role",
+            role=role,
+        )
+        self.role = role
+
+
+class Overloaded(QuizglassError):
+    """No room for the request; `retry_after_s` seconds from now there may be."""
+
+    code = "OVERLOADED"
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class BudgetExceeded(QuizglassError):
+    """The time ran out before anything could be answered."""
+
+    code = "BUDGET_EXCEEDED"
+
+
+class EngineLost(QuizglassError):
+    """An engine died or cannot be reached; it is being restarted."""
+
+    code = "ENGINE_LOST"
+
+
+class EngineFailed(QuizglassError):
+    """An engine answered with a failure that is not the request's fault."""
+
+    code = "ENGINE_FAILED"
+
+
+class KnowledgeLocked(QuizglassError):
+    """Another server owns the knowledge directory."""
+
+    code = "KNOWLEDGE_LOCKED"
+
+
+class KnowledgeFailed(QuizglassError):
+    """The knowledge store cannot be read or written."""
+
+    code = "KNOWLEDGE_FAILED"
+
+
+class BundleError(QuizglassError):
+    """A bundle is damaged or incomplete; the message names the file or the manifest key."""
+
+    code = "BUNDLE_INVALID"
+
+
+class SettingsError(QuizglassError):
+    """A setting is unknown or wrong; the message names it."""
+
+    code = "SETTING_INVALID"

@@ -1,0 +1,192 @@
+"""Renders a bundle's prompt templates to segments that keep data apart from instructions.
+
+A model's instructions are part of its training, so templates come from the bundle. Questions, words read in pictures
+and retrieved text are data: they end up in segments of their own, which no tokenizer may parse for special tokens.
+Training and serving share this module, so both see the same tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from tokenizers import Tokenizer
+
+PromptValue = str | Sequence[str] | Sequence[Mapping[str, str]] | None
+
+# Private-use characters stand in for values while a template is rendered; data never contains them (see `clean`).
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_SLOT = re.compile(f"( ?){_OPEN}(\\d+){_CLOSE}")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ue000-\uf8ff]")
+_IMAGE = "image"
+
+
+class PromptError(ValueError):
+    """A template cannot be rendered; the message names the template."""
+
+
+class SegmentKind(Enum):
+    """Who wrote a segment, which decides how it may be tokenised."""
+
+    TEXT = "text"
+    """Template text: special tokens are parsed."""
+    DATA = "data"
+    """User or retrieved text: special tokens are never parsed."""
+    IMAGE = "image"
+    """The slot of the picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of prompt from one origin."""
+
+    kind: SegmentKind
+    text: str = ""
+
+
+Prompt = tuple[Segment, ...]
+
+
+def clean(text: str) -> str:
+    """Drop control, direction-override and private-use characters; fold white space to single spaces."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+class PromptTemplate:
+    """One Jinja template of a bundle, sandboxed: it can format values and do nothing else."""
+
+    def __init__(self, source: str, name: str) -> None:
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, keep_trailing_newline=False
+        )
+        self.name = name
+        try:
+            self._template = environment.from_string(source)
+        except TemplateError as error:
+            raise PromptError(f"prompt template {name}: {error}") from error
+
+    @classmethod
+    def load(cls, path: Path) -> PromptTemplate:
+        """Read a template file (UTF-8)."""
+        return cls(path.read_text(encoding="utf-8"), path.name)
+
+    def render(self, *, picture: bool = False, **values: PromptValue) -> Prompt:
+        """Fill the template.
+
+        Args:
+            picture: whether a picture takes the `image` slot; without one the slot is the empty string.
+            values: strings, lists of strings, or lists of mappings of strings; None reads as false in a template.
+
+        Returns:
+            Segments in order; a single space before a value belongs to the value's segment, so that a word is
+            tokenised alike at the start of a value and in the middle of one.
+
+        Raises:
+            PromptError: the template names a value that was not given.
+        """
+        slots: list[str] = []
+        context: dict[str, object] = {name: _hide(value, slots) for name, value in values.items()}
+        context["image"] = f"{_OPEN}{_hold(_IMAGE, slots)}{_CLOSE}" if picture else ""
+        image_slot = len(slots) - 1 if picture else -1
+        try:
+            rendered = self._template.render(context)
+        except TemplateError as error:
+            raise PromptError(f"prompt template {self.name}: {error}") from error
+        return tuple(_segments(rendered, slots, image_slot))
+
+
+def _hold(value: str, slots: list[str]) -> int:
+    slots.append(value)
+    return len(slots) - 1
+
+
+def _hide(value: PromptValue, slots: list[str]) -> object:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        text = clean(value)
+        return f"{_OPEN}{_hold(text, slots)}{_CLOSE}" if text else ""
+    return [
+        {key: _hide(part, slots) for key, part in item.items()}
+        if isinstance(item, Mapping)
+        else _hide(item, slots)
+        for item in value
+    ]
+
+
+def _segments(rendered: str, slots: Sequence[str], image_slot: int) -> list[Segment]:
+    segments: list[Segment] = []
+    end = 0
+    for match in _SLOT.finditer(rendered):
+        index, space = int(match[2]), match[1]
+        is_image = index == image_slot
+        before = rendered[end : match.start()] + (space if is_image else "")
+        if before:
+            segments.append(Segment(SegmentKind.TEXT, before))
+        segments.append(
+            Segment(SegmentKind.IMAGE) if is_image else Segment(SegmentKind.DATA, space + slots[index])
+        )
+        end = match.end()
+    if end < len(rendered):
+        segments.append(Segment(SegmentKind.TEXT, rendered[end:]))
+    return segments
+
+
+class PromptTokenizer:
+    """Tokenises segments each on its own with a `tokenizer.json`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def _trusted(self) -> Tokenizer:
+        return Tokenizer.from_file(str(self.path))
+
+    @cached_property
+    def _quoted(self) -> Tokenizer:
+        tokenizer = Tokenizer.from_file(str(self.path))
+        tokenizer.encode_special_tokens = True
+        return tokenizer
+
+    def label(self, text: str) -> int:
+        """Id of a label, which must be one token.
+
+        Raises:
+            PromptError: the text is not exactly one token.
+        """
+        ids = self._trusted.encode(text, add_special_tokens=False).ids
+        if len(ids) != 1:
+            raise PromptError(f"label {text!r} is {len(ids)} tokens in {self.path.name}; it must be one")
+        return int(ids[0])
+
+    def encode(self, prompt: Prompt, image: Sequence[int] = ()) -> list[int]:
+        """Token ids of a prompt, with `image` (start, pads, end) in the picture's slot."""
+        ids: list[int] = []
+        for segment in prompt:
+            if segment.kind is SegmentKind.IMAGE:
+                ids.extend(image)
+            else:
+                tokenizer = self._trusted if segment.kind is SegmentKind.TEXT else self._quoted
+                ids.extend(tokenizer.encode(segment.text, add_special_tokens=False).ids)
+        return ids
+
+    def token_id(self, token: str) -> int:
+        """Id of a special token.
+
+        Raises:
+            PromptError: the vocabulary has no such token.
+        """
+        found = self._trusted.token_to_id(token)
+        if found is None:
+            raise PromptError(f"token {token!r} is not in {self.path.name}")
+        return int(found)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of token ids, without special tokens."""
+        return str(self._trusted.decode(list(ids), skip_special_tokens=True))
