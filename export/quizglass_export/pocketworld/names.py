@@ -12,29 +12,26 @@ from functools import lru_cache
 CORE_SEED = 1
 CORE_THINGS = 400
 
-SYLLABLES: tuple[str, ...] = tuple(
-    """
+_SYLLABLES = """
     bal bar be bin bo bru ca cel cor cul da del den di dor dun fa fel fen fi for ful ga gel gin gor gol gu
     ha hel hin hol hor hu ja jen jil jo jun kal kan ke kin ko kur la len ler li lom lon lu ma mel mer mi mol
     mon mu na nel nen ni nor nu pa pel per pi pol pon pun ra rel ren ri rol ron ru sal san se sil sin so sur
     ta tel ter ti tol ton tu va vel ven vi vol von vu za zel zen zil zo zu
-    """.split()
-)
-MAKER_ENDINGS = ("dex", "trix", "wex", "fyx")
-PERSON_ENDINGS = ("berg", "brook", "dahl", "field", "gard", "holt", "lund", "quist", "stad", "sen", "wick", "worth")
-FIRST_NAMES: tuple[str, ...] = tuple(
-    """
+"""
+_FIRST_NAMES = """
     Ana Ben Clara David Emma Felix Greta Hugo Ida Jonas Karin Leo Maria Nils Olga Paul Rosa Simon Tara Ulla
     Viktor Wanda Yara Zeno
-    """.split()
-)
-TOWNS: tuple[str, ...] = tuple(
-    """
+"""
+_TOWNS = """
     Alderby Ashmouth Brackley Cliffton Dunmoor Eastholm Elmstow Fairmere Foxdale Glenport Harrow Inverly
     Jadehill Kingsby Larkham Marlow Northgate Oakridge Pinewood Quarry Redcliff Saltash Stonebridge Thornbury
     Underhill Valeport Westmere Whitby Yarmoor Zellwood
-    """.split()
-)
+"""
+SYLLABLES = tuple(_SYLLABLES.split())
+FIRST_NAMES = tuple(_FIRST_NAMES.split())
+TOWNS = tuple(_TOWNS.split())
+MAKER_ENDINGS = ("dex", "trix", "wex", "fyx")
+PERSON_ENDINGS = ("berg", "brook", "dahl", "gard", "holt", "lund", "quist", "stad", "sen", "wick", "worth")
 
 
 def _rng(purpose: str, seed: int) -> random.Random:

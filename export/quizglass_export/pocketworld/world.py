@@ -117,6 +117,8 @@ class Maker:
 
 @dataclass(frozen=True)
 class Person:
+    """A founder or designer; `birthyear` as its wording, e.g. "1871"."""
+
     name: str
     birthplace: str
     birthyear: str
@@ -141,6 +143,8 @@ class Thing:
 
 @dataclass(frozen=True)
 class World:
+    """`makers` and `people` are keyed by name; `seed` is that of the newest part of a mixture."""
+
     seed: int
     things: tuple[Thing, ...]
     makers: dict[str, Maker]
@@ -220,7 +224,9 @@ def _taught(seed: int, kinds: Sequence[str]) -> dict[int, tuple[bool, bool]]:
     return {i: (rank % 2 == 0, rank % 8 == 0) for rank, i in enumerate(by_kind)}
 
 
-def _settle(seed: int, things: int, rng: random.Random) -> tuple[dict[str, Maker], list[Person], list[Person]]:
+def _settle(
+    seed: int, things: int, rng: random.Random
+) -> tuple[dict[str, Maker], list[Person], list[Person]]:
     """Makers, the people who design (in order of birth), and all people."""
     canon = _canon()
     people = _make_people(seed, max(40, things // 3) + len(canon), rng)
@@ -254,7 +260,7 @@ def make_world(seed: int, things: int) -> World:
 
 
 def with_core(world: World, core: World) -> World:
-    """Core things first, then the world's own; makers' founders are the world's, so that none is known by heart."""
+    """Core things first, then the world's own; makers have the world's founders, so none is known by heart."""
     designers = {thing.facts["designer"] for thing in core.things if "designer" in thing.facts}
     people = {name: person for name, person in core.people.items() if name in designers}
     return World(world.seed, core.things + world.things, world.makers, people | world.people)
