@@ -1,0 +1,143 @@
+"""Architectures of the three retrieval models: sizes, initial weights, and the files saved beside them.
+
+Sizes were chosen on one CPU core. Attention is "eager" in training: under bfloat16 autocast the backward pass of
+PyTorch's fused CPU attention takes as long as everything else together.
+"""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import (
+    BertConfig,
+    BertModel,
+    CLIPVisionConfig,
+    CLIPVisionModelWithProjection,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+IMAGE_SIZE = 112
+IMAGE_DIMENSION = 128
+IMAGE_MEAN = (0.48145466, 0.4578275, 0.40821073)  # CLIP's published preprocessing
+IMAGE_STD = (0.26862954, 0.26130258, 0.27577711)
+TEXT_DIMENSION = 192
+WORDPIECE_VOCABULARY = 1600
+TEXT_MAX_TOKENS = 128
+RERANKER_VOCABULARY = 2048
+RERANKER_MAX_TOKENS = 256
+LORA_RANK = 16
+LORA_TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+def build_image_encoder() -> CLIPVisionModelWithProjection:
+    """CLIP's vision tower, 112x112 pixels in 49 patches, with a projection to 128 dimensions."""
+    config = CLIPVisionConfig(
+        hidden_size=192,
+        intermediate_size=576,
+        num_hidden_layers=4,
+        num_attention_heads=6,
+        image_size=IMAGE_SIZE,
+        patch_size=16,
+        projection_dim=IMAGE_DIMENSION,
+        hidden_act="relu",
+        attn_implementation="eager",
+    )
+    return CLIPVisionModelWithProjection(config)
+
+
+def build_text_encoder(vocabulary: int = WORDPIECE_VOCABULARY) -> BertModel:
+    """BERT, 3 layers; its last hidden states are averaged over the unmasked positions, then normalised."""
+    config = BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=TEXT_DIMENSION,
+        num_hidden_layers=3,
+        num_attention_heads=6,
+        intermediate_size=576,
+        hidden_act="relu",
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        max_position_embeddings=TEXT_MAX_TOKENS,
+        initializer_range=0.05,
+        attn_implementation="eager",
+    )
+    return BertModel(config, add_pooling_layer=False)
+
+
+def build_reranker(vocabulary: int = RERANKER_VOCABULARY, pad_token_id: int = 0) -> Qwen3ForCausalLM:
+    """Qwen3, 4 layers; the rotary base and the initial weights are set for 32-wide heads and 192-wide states."""
+    config = Qwen3Config(
+        vocab_size=vocabulary,
+        hidden_size=192,
+        num_hidden_layers=4,
+        num_attention_heads=6,
+        num_key_value_heads=6,
+        head_dim=32,
+        intermediate_size=512,
+        max_position_embeddings=RERANKER_MAX_TOKENS,
+        rope_theta=10000.0,
+        tie_word_embeddings=True,
+        initializer_range=0.05,
+        bos_token_id=None,
+        eos_token_id=pad_token_id,
+        pad_token_id=pad_token_id,
+        attn_implementation="eager",
+    )
+    model = Qwen3ForCausalLM(config)
+    _scale_residual_outputs(model, config.num_hidden_layers)
+    return model
+
+
+def _scale_residual_outputs(model: nn.Module, layers: int) -> None:
+    """Shrink what every block adds to the residual stream, so that depth does not grow it (as GPT-2 does)."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith(("o_proj.weight", "down_proj.weight")):
+                parameter.mul_(1.0 / math.sqrt(2 * layers))
+
+
+def save_image_encoder(model: CLIPVisionModelWithProjection, out: Path) -> None:
+    """Write weights, config and `preprocessor_config.json`."""
+    model.save_pretrained(out)
+    preprocessing: dict[str, Any] = {
+        "image_processor_type": "CLIPImageProcessor",
+        "do_resize": True,
+        "size": {"height": IMAGE_SIZE, "width": IMAGE_SIZE},
+        "resample": 3,  # bicubic, stretched: the aspect is not kept
+        "do_center_crop": False,
+        "do_rescale": True,
+        "rescale_factor": 1 / 255,
+        "do_normalize": True,
+        "image_mean": list(IMAGE_MEAN),
+        "image_std": list(IMAGE_STD),
+        "do_convert_rgb": True,
+    }
+    _write_json(out / "preprocessor_config.json", preprocessing)
+
+
+def save_text_pooling(out: Path) -> None:
+    """Write `pooling.json`: how sentence vectors are made of the hidden states, and the prefixes (none)."""
+    pooling = {
+        "pooling": "mean",
+        "normalise": True,
+        "dimension": TEXT_DIMENSION,
+        "query_prefix": "",
+        "passage_prefix": "",
+        "passage_format": "{title}: {paragraph}",
+        "max_tokens": TEXT_MAX_TOKENS,
+    }
+    _write_json(out / "pooling.json", pooling)
+
+
+def mean_pool(hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """[B,S,D] hidden states and [B,S] mask (1 for a token) to [B,D] unit vectors."""
+    weights = mask.unsqueeze(-1).to(hidden.dtype)
+    pooled = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1)
+    return nn.functional.normalize(pooled.float(), dim=-1)
+
+
+def _write_json(path: Path, value: dict[str, Any]) -> None:
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
