@@ -113,9 +113,7 @@ def _hide(value: PromptValue, slots: list[str]) -> object:
         text = clean(value)
         return f"{_OPEN}{_hold(text, slots)}{_CLOSE}" if text else ""
     return [
-        {key: _hide(part, slots) for key, part in item.items()}
-        if isinstance(item, Mapping)
-        else _hide(item, slots)
+        {key: _hide(part, slots) for key, part in item.items()} if isinstance(item, Mapping) else _hide(item, slots)
         for item in value
     ]
 
@@ -129,9 +127,7 @@ def _segments(rendered: str, slots: Sequence[str], image_slot: int) -> list[Segm
         before = rendered[end : match.start()] + (space if is_image else "")
         if before:
             segments.append(Segment(SegmentKind.TEXT, before))
-        segments.append(
-            Segment(SegmentKind.IMAGE) if is_image else Segment(SegmentKind.DATA, space + slots[index])
-        )
+        segments.append(Segment(SegmentKind.IMAGE) if is_image else Segment(SegmentKind.DATA, space + slots[index]))
         end = match.end()
     if end < len(rendered):
         segments.append(Segment(SegmentKind.TEXT, rendered[end:]))
