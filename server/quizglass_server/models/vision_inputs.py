@@ -1,0 +1,150 @@
+"""What a Qwen2-VL style model takes besides token ids: pixel patches and M-RoPE positions, in numpy alone.
+
+Layouts follow Qwen2-VL (Wang et al. 2024, sections 2.1 and 2.2) as transformers' processor and
+`get_rope_index` lay them out; the export's parity check runs through this module, so what is checked is what
+is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from quizglass_server.domain import RGB
+from quizglass_server.manifest import Normalised, Patched, Size
+from quizglass_server.models.prompts import PromptTokenizer
+
+VISION_START = "<|vision_start|>"
+VISION_END = "<|vision_end|>"
+
+
+def fit(picture: RGB, size: Size) -> RGB:
+    """Stretch a picture to `size` (bicubic); the aspect ratio is not kept, as in training."""
+    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
+        raise ValueError(f"picture is {picture.dtype} {list(picture.shape)}, not uint8 [height, width, 3]")
+    if picture.shape[:2] == (size.height, size.width):
+        return picture
+    resized = Image.fromarray(picture).resize((size.width, size.height), Image.Resampling.BICUBIC)
+    return np.asarray(resized, dtype=np.uint8)
+
+
+def channels(picture: RGB, spec: Normalised) -> NDArray[np.float32]:
+    """Fit and normalise for an image encoder: float32 [3, height, width]."""
+    scaled = fit(picture, spec).astype(np.float32) / np.float32(255)
+    normal = (scaled - np.asarray(spec.mean, np.float32)) / np.asarray(spec.std, np.float32)
+    return np.ascontiguousarray(normal.transpose(2, 0, 1))
+
+
+def patch_grid(spec: Patched) -> tuple[int, int]:
+    """Patches down and across."""
+    return spec.height // spec.patch, spec.width // spec.patch
+
+
+def image_tokens(spec: Patched) -> int:
+    """How many language-model tokens one picture takes."""
+    down, across = patch_grid(spec)
+    return (down // spec.merge) * (across // spec.merge)
+
+
+def patches(picture: RGB, spec: Patched) -> NDArray[np.float32]:
+    """Fit, normalise and cut a picture into patches.
+
+    Returns:
+        float32 [P, 3 * temporal * patch * patch]. Rows go by merge blocks (row by row), and inside a block
+        row by row, so that the `merge` x `merge` patches of one token are neighbours. A row holds channel,
+        frame, y, x; a still picture repeats for every frame.
+    """
+    normal = channels(picture, spec)
+    down, across = patch_grid(spec)
+    merge, patch = spec.merge, spec.patch
+    blocks = normal.reshape(3, down // merge, merge, patch, across // merge, merge, patch)
+    ordered = blocks.transpose(1, 4, 2, 5, 0, 3, 6).reshape(down * across, 3, 1, patch, patch)
+    frames = np.broadcast_to(ordered, (down * across, 3, spec.temporal, patch, patch))
+    return np.ascontiguousarray(frames.reshape(down * across, -1))
+
+
+def image_span(tokenizer: PromptTokenizer, image_token: str, spec: Patched) -> list[int]:
+    """Token ids that fill a prompt's picture slot: start, one pad for each image token, end.
+
+    Raises:
+        PromptError: the tokenizer lacks one of the tokens.
+    """
+    pad = tokenizer.token_id(image_token)
+    return [tokenizer.token_id(VISION_START), *[pad] * image_tokens(spec), tokenizer.token_id(VISION_END)]
+
+
+def positions(ids: Sequence[int], image_id: int, spec: Patched) -> NDArray[np.int64]:
+    """M-RoPE positions of a prompt with at most one picture.
+
+    Args:
+        ids: token ids of one row, unpadded, length S.
+        image_id: id of the image pad token.
+        spec: the picture's geometry.
+
+    Returns:
+        int64 [3, S]: time, height and width. Text counts up alike in all three. A picture starts at the next
+        free
+        position: its time stands still, height and width follow the merged grid, and the text after it
+            continues
+        from one above the largest position used.
+
+    Raises:
+        ValueError: the pads are not one run of exactly one picture's length.
+    """
+    row = np.asarray(ids, dtype=np.int64)
+    places = np.flatnonzero(row == image_id)
+    count = image_tokens(spec)
+    if places.size == 0:
+        return np.tile(np.arange(row.size, dtype=np.int64), (3, 1))
+    start = int(places[0])
+    if places.size != count or int(places[-1]) != start + count - 1:
+        raise ValueError(f"{places.size} image tokens in the prompt, not one run of {count}")
+    down, across = (side // spec.merge for side in patch_grid(spec))
+    height, width = np.divmod(np.arange(count, dtype=np.int64), across)
+    picture = np.stack([np.zeros(count, np.int64), height, width]) + start
+    after = np.arange(row.size - start - count, dtype=np.int64) + start + max(down, across)
+    return np.concatenate([np.tile(np.arange(start), (3, 1)), picture, np.tile(after, (3, 1))], axis=1)
+
+
+def scorer_batch(
+    rows: Sequence[Sequence[int]],
+    image_id: int | None = None,
+    spec: Patched | None = None,
+    pictures: Sequence[RGB | None] = (),
+) -> dict[str, NDArray[np.generic]]:
+    """Inputs of an ONNX scorer for a batch of prompts, padded on the right.
+
+    Args:
+        rows: token ids of each prompt (B rows of different lengths).
+        image_id: id of the image pad token, for a vision scorer.
+        spec: picture geometry, for a vision scorer.
+        pictures: one picture for each row, None for a row without one (its pixels are zeros and are never
+            read).
+
+    Returns:
+        `input_ids` and `attention_mask`, int64 [B, S]; with `spec` also `position_ids`, int64 [3, B, S], and
+        `pixel_values`, float32 [B, P, F].
+    """
+    longest = max(len(row) for row in rows)
+    ids = np.zeros((len(rows), longest), np.int64)
+    mask = np.zeros((len(rows), longest), np.int64)
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = row
+        mask[index, : len(row)] = 1
+    batch: dict[str, NDArray[np.generic]] = {"input_ids": ids, "attention_mask": mask}
+    if spec is None or image_id is None:
+        return batch
+    # Padding must not be the image token's id, or the graph would scatter picture features into it.
+    if image_id == 0:
+        ids[mask == 0] = 1
+    places = np.zeros((3, len(rows), longest), np.int64)
+    down, across = patch_grid(spec)
+    pixels = np.zeros((len(rows), down * across, 3 * spec.temporal * spec.patch**2), np.float32)
+    for index, (row, picture) in enumerate(zip(rows, pictures, strict=True)):
+        places[:, index, : len(row)] = positions(row, image_id, spec)
+        if picture is not None:
+            pixels[index] = patches(picture, spec)
+    return batch | {"position_ids": places, "pixel_values": pixels}
