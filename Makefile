@@ -1,0 +1,78 @@
+# quizglass: `make demo` shows it working, `make test` runs every check, `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STARTER := models/starter
+SEED ?= 101 202 303
+THINGS ?= 2000
+QUESTIONS ?= 800
+MINUTES ?= 170
+THREADS ?= 2
+
+.PHONY: help demo serve test check lint types unit protos protos-check starter bundle knowledge \
+	bench-accuracy bench-latency clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# llama-cpp-python compiles from source once (minutes); pip keeps the wheel in its cache.
+$(VENV)/.server: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing the server (llama.cpp compiles once, about five minutes)"
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.server
+	@echo "Installing what tests and export need"
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,export,dev]'
+	@touch $@
+
+demo: $(VENV)/.server ## Start the server on the starter bundle and ask it questions
+	$(BIN)/python clients/demo/demo.py --bundle $(STARTER)/bundle
+
+serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061
+	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge
+
+test: check unit ## Everything that must pass
+
+check: lint types protos-check ## Static checks
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest -q
+
+protos: $(VENV)/.dev ## Regenerate the checked-in protobuf code
+	$(BIN)/python protos/generate.py
+
+protos-check: $(VENV)/.dev
+	$(BIN)/python protos/generate.py --check
+
+starter: $(VENV)/.dev ## Train the starter models (about three hours on two cores; resumes where it stopped)
+	$(BIN)/quizglass-export starter --workdir work/starter --minutes $(MINUTES) --threads $(THREADS)
+	$(BIN)/quizglass-export pack-checkpoints --from work/starter --out $(STARTER)/checkpoints
+	$(MAKE) bundle
+
+bundle: $(VENV)/.dev ## Build the starter bundle from its checkpoints, with the parity check
+	$(BIN)/quizglass-export build --checkpoints $(STARTER)/checkpoints --out $(STARTER)/bundle
+
+bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="101 202 303" THINGS=2000 QUESTIONS=800)
+	$(BIN)/python -m bench.accuracy --seeds $(SEED) --things $(THINGS) --questions $(QUESTIONS)
+
+bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
+	$(BIN)/python -m bench.latency --seed $(firstword $(SEED)) --things $(THINGS) --questions $(QUESTIONS)
+
+clean: ## Remove what was made here (not the trained models)
+	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist
