@@ -1,0 +1,80 @@
+"""Scenes: which things a picture shows, where, in front of what, and what is wrong with it.
+
+A scene is data; `draw.draw_scene` turns it into pixels, from the scene alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quizglass_export.pocketworld.world import Thing
+
+SLOTS = {1: ("middle",), 2: ("left", "right"), 3: ("left", "middle", "right")}
+"""Slots from left to right, by the number of things."""
+FAULTS = ("blur", "dark", "tilt", "truncation", "occlusion", "noise")
+BACKDROP_COUNT = 8
+_SCALES = {1: (0.55, 0.85), 2: (0.44, 0.49), 3: (0.315, 0.345)}
+_SIGN_SCALE = 0.66
+_SIGN_FAULT = 0.5
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A thing in a scene: `scale` is its width as a share of the picture's, `angle` in degrees clockwise."""
+
+    thing: Thing
+    slot: str
+    scale: float
+    angle: float
+    mirror: bool
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of the camera or of the moment; `name` one of FAULTS or "none", `strength` in 0..1."""
+
+    name: str
+    strength: float
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What one picture shows.
+
+    `things` go from left to right; `backdrop` in 0..BACKDROP_COUNT-1; `sign` is printed on a board;
+    `seed` decides what is left to chance while drawing: jitter of position, the grain of noise.
+    """
+
+    things: tuple[Placed, ...]
+    backdrop: int
+    sign: str | None
+    fault: Fault | None
+    seed: int
+
+
+def make_scene(
+    things: Sequence[Thing], rng: random.Random, *, sign: str | None = None, fault_share: float = 0.4
+) -> Scene:
+    """Place one to three things, from left to right in the order given.
+
+    A share `fault_share` of the scenes has a fault; with a sign it is weaker, so that its words stay readable.
+    Raises ValueError for any other number of things.
+    """
+    slots = SLOTS.get(len(things))
+    if slots is None:
+        raise ValueError(f"things: a scene shows 1 to 3 things, not {len(things)}; pass fewer or make several scenes")
+    placed = tuple(_place(thing, slot, len(things), sign, rng) for thing, slot in zip(things, slots, strict=True))
+    fault = None
+    if rng.random() < fault_share:
+        strength = rng.uniform(0.3, 1.0) * (_SIGN_FAULT if sign else 1.0)
+        fault = Fault(rng.choice(FAULTS), round(strength, 3))
+    return Scene(placed, rng.randrange(BACKDROP_COUNT), sign, fault, rng.getrandbits(32))
+
+
+def _place(thing: Thing, slot: str, count: int, sign: str | None, rng: random.Random) -> Placed:
+    low, high = _SCALES[count]
+    if sign and count == 1:
+        high = _SIGN_SCALE
+    return Placed(thing, slot, round(rng.uniform(low, high), 3), round(rng.uniform(-7, 7), 2), rng.random() < 0.5)
