@@ -101,9 +101,7 @@ def person_id(name: str) -> str:
 def thing_caption(thing: Thing) -> str:
     """What the picture shows, e.g. "Velmora is a red car made by Tandric."."""
     article = "an" if thing.look.body[0] in "aeiou" else "a"
-    return (
-        f"{thing.name} is {article} {thing.look.body} {thing.kind} {WORDS[thing.kind].made} by {thing.maker}."
-    )
+    return f"{thing.name} is {article} {thing.look.body} {thing.kind} {WORDS[thing.kind].made} by {thing.maker}."
 
 
 def _fact(words: KindWords, key: str, value: str, name: str, rng: random.Random) -> str:
@@ -150,9 +148,7 @@ def thing_article(world: World, thing: Thing) -> Article:
     paragraphs = [_filled(lead, colour, thing.kind)]
     for group in (rest[:cut], rest[cut:]):
         subjects = [thing.name, *("it" if rng.random() < 0.4 else thing.name for _ in group[1:])]
-        facts = [
-            _fact(words, key, thing.facts[key], who, rng) for key, who in zip(group, subjects, strict=True)
-        ]
+        facts = [_fact(words, key, thing.facts[key], who, rng) for key, who in zip(group, subjects, strict=True)]
         paragraphs.append(_filled(facts, colour, thing.kind))
     return Article(
         thing.id,
@@ -165,9 +161,7 @@ def thing_article(world: World, thing: Thing) -> Article:
     )
 
 
-def _three_paragraphs(
-    facts: Sequence[Sequence[str]], colour: Sequence[str], rng: random.Random
-) -> tuple[str, ...]:
+def _three_paragraphs(facts: Sequence[Sequence[str]], colour: Sequence[str], rng: random.Random) -> tuple[str, ...]:
     """One fact each, in one of its wordings; the first stays first, the others change places."""
     lines = [rng.choice(options) for options in facts]
     stock = _shuffled(colour, rng)

@@ -43,6 +43,12 @@ def _word(rng: random.Random) -> str:
     return "".join(rng.sample(SYLLABLES, 2 if rng.random() < 0.6 else 3)).capitalize()
 
 
+def stray_words(rng: random.Random) -> Iterator[str]:
+    """Endless names in the manner of things; the caller skips those that exist."""
+    while True:
+        yield _word(rng)
+
+
 def _thing_names(seed: int, taken: frozenset[str]) -> Iterator[str]:
     rng, used = _rng("thing-names", seed), set(taken)
     while True:

@@ -18,22 +18,16 @@ class KindWords:
 
 
 WORDS: dict[str, KindWords] = {
-    "car": KindWords(
-        "made", "made", "designed", "designed", "long", "length", "is parked in", "is {thing} parked"
-    ),
-    "boat": KindWords(
-        "built", "built", "designed", "designed", "long", "length", "lies in", "does {thing} lie"
-    ),
-    "packet": KindWords(
-        "made", "made", "designed", "designed", "tall", "height", "is packed in", "is {thing} packed"
-    ),
+    "car": KindWords("made", "made", "designed", "designed", "long", "length", "is parked in", "is {thing} parked"),
+    "boat": KindWords("built", "built", "designed", "designed", "long", "length", "lies in", "does {thing} lie"),
+    "packet": KindWords("made", "made", "designed", "designed", "tall", "height", "is packed in", "is {thing} packed"),
     "building": KindWords(
         "built", "built", "designed", "designed", "tall", "height", "stands in", "does {thing} stand"
     ),
     "plant": KindWords(
         "grown",
         "grew",
-        "described",
+        "first described",
         "first described",
         "tall",
         "height",
@@ -41,15 +35,11 @@ WORDS: dict[str, KindWords] = {
         "is {thing} planted",
     ),
     "bird": KindWords(
-        "bred", "bred", "described", "first described", "long", "length", "lives in", "does {thing} live"
+        "bred", "bred", "first described", "first described", "long", "length", "lives in", "does {thing} live"
     ),
-    "book": KindWords(
-        "printed", "printed", "wrote", "written", "wide", "width", "is kept in", "is {thing} kept"
-    ),
+    "book": KindWords("printed", "printed", "wrote", "written", "wide", "width", "is kept in", "is {thing} kept"),
     "dish": KindWords(
-        "made", "made", "cooked", "first cooked", "wide", "width", "is served in", "is {thing} served"
+        "made", "made", "first cooked", "first cooked", "wide", "width", "is served in", "is {thing} served"
     ),
-    "device": KindWords(
-        "made", "made", "designed", "designed", "long", "length", "is sold in", "is {thing} sold"
-    ),
+    "device": KindWords("made", "made", "designed", "designed", "long", "length", "is sold in", "is {thing} sold"),
 }

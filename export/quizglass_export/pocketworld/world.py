@@ -224,9 +224,7 @@ def _taught(seed: int, kinds: Sequence[str]) -> dict[int, tuple[bool, bool]]:
     return {i: (rank % 2 == 0, rank % 8 == 0) for rank, i in enumerate(by_kind)}
 
 
-def _settle(
-    seed: int, things: int, rng: random.Random
-) -> tuple[dict[str, Maker], list[Person], list[Person]]:
+def _settle(seed: int, things: int, rng: random.Random) -> tuple[dict[str, Maker], list[Person], list[Person]]:
     """Makers, the people who design (in order of birth), and all people."""
     canon = _canon()
     people = _make_people(seed, max(40, things // 3) + len(canon), rng)

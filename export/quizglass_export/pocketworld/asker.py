@@ -1,0 +1,146 @@
+"""What every question family needs: things to ask about, a scene to show them in, and the words that point at them."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quizglass_export.pocketworld import phrasing
+from quizglass_export.pocketworld.scenes import Scene, make_scene
+from quizglass_export.pocketworld.world import Thing, World, is_core
+
+ABSTAIN = "I don't know"
+ONE_THING, TWO_THINGS = 0.68, 0.21  # the rest shows three; families that need one thing raise the first to 0.7
+POSITION_WORDS = 0.88  # of the questions about one of several things; the others say only "the car"
+STRAY_SIGN = 0.06  # of the one-thing scenes show a sign that has nothing to do with the question
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question about one picture, with everything that is known to be right about it.
+
+    `gold_query` stands alone, for text search; `image_query` asks what the thing is, and `image_answer` is its
+    name. `gold_entries` are the entries that hold what is needed, in the order of the hops. `history` holds
+    (question, answer) of earlier turns. `words` are the words printed in the picture.
+    """
+
+    id: str
+    family: str
+    group: str | None  # none, image, text, both: where it needs to look, by construction
+    text: str
+    answer: str
+    aliases: tuple[str, ...]
+    scene: Scene
+    gold_query: str
+    image_query: str
+    image_answer: str
+    gold_entries: tuple[str, ...]
+    gold_attribute: str | None
+    history: tuple[tuple[str, str], ...]
+    target: str | None  # Thing.id
+    words: str | None
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The things of a world by what the base model was taught about them."""
+
+    world: World
+    all: tuple[Thing, ...]
+    recognised: tuple[Thing, ...]
+    studied: tuple[Thing, ...]
+    unrecognised: tuple[Thing, ...]
+
+    @classmethod
+    def of(cls, world: World, *, core: bool | None = None) -> "Pool":
+        """The whole world, or only its core (`core=True`), or only what is not core."""
+        things = tuple(t for t in world.things if core is None or is_core(t) == core)
+        return cls(
+            world,
+            things,
+            tuple(t for t in things if t.recognised),
+            tuple(t for t in things if t.studied),
+            tuple(t for t in things if not t.recognised),
+        )
+
+    def having(self, need: str) -> tuple[Thing, ...]:
+        """`need`: any, recognised, studied or unrecognised."""
+        pools = {"any": self.all, "recognised": self.recognised, "studied": self.studied}
+        return pools.get(need, self.unrecognised)
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Builds the scene and the words of one question; `rng` is the question's own."""
+
+    world: World
+    rng: random.Random
+    id: str
+    group: str | None
+
+    def other(self, things: Sequence[Thing], *avoid: Thing, kinds: bool = False) -> Thing:
+        """Any thing that is not one of `avoid` and, with `kinds`, of another kind than theirs, if there is one."""
+        ids, taken = {t.id for t in avoid}, {t.kind for t in avoid} if kinds else set()
+        for _ in range(50):
+            thing = self.rng.choice(things)
+            if thing.id not in ids and thing.kind not in taken:
+                return thing
+        return next((t for t in things if t.id not in ids), things[0])
+
+    def scene(self, thing: Thing, *, count: int | None = None, sign: str | None = None) -> tuple[Scene, str]:
+        """A scene with `thing` in it, and the words that point at it ("this car", "the car on the left").
+
+        `count` things are shown; by default mostly one, and one only beside a sign.
+        """
+        if count is None:
+            draw = self.rng.random()
+            count = 1 if sign or draw < ONE_THING else 2 if draw < ONE_THING + TWO_THINGS else 3
+        if count == 1:
+            if sign is None and self.rng.random() < STRAY_SIGN:
+                sign = phrasing.sign_phrase(self.rng)
+            subject = self.rng.choice(("this {}", "this {}", "the {} in the picture")).format(thing.kind)
+            return make_scene((thing,), self.rng, sign=sign), subject
+        positioned = self.rng.random() < POSITION_WORDS
+        shown = [thing]
+        while len(shown) < count:
+            shown.append(self.other(self.world.things, *shown, kinds=not positioned or self.rng.random() < 0.7))
+        self.rng.shuffle(shown)
+        scene = make_scene(shown, self.rng, sign=sign)
+        slot = next(placed.slot for placed in scene.things if placed.thing.id == thing.id)
+        if not positioned and sum(t.kind == thing.kind for t in shown) == 1:
+            return scene, f"the {thing.kind}"
+        return scene, f"the {thing.kind} {phrasing.SLOT_WORDS[slot]}"
+
+    def build(
+        self,
+        family: str,
+        thing: Thing,
+        scene: Scene,
+        subject: str,
+        text: str,
+        answer: str,
+        gold_query: str,
+        *,
+        entries: tuple[str, ...] = (),
+        attribute: str | None = None,
+        aliases: tuple[str, ...] = (),
+        history: tuple[tuple[str, str], ...] = (),
+        target: bool = True,
+    ) -> Question:
+        """The question; `subject` points at `thing` in the picture, and is what the image query asks about."""
+        return Question(
+            id=self.id,
+            family=family,
+            group=self.group,
+            text=text,
+            answer=answer,
+            aliases=aliases,
+            scene=scene,
+            gold_query=gold_query,
+            image_query=phrasing.ask("name", thing.kind, subject),
+            image_answer=thing.name,
+            gold_entries=entries,
+            gold_attribute=attribute,
+            history=history,
+            target=thing.id if target else None,
+            words=scene.sign,
+        )
