@@ -1,0 +1,64 @@
+"""Tells a stage how much of its time was spent inside engines.
+
+A stage sets `engine_time` to a fresh clock; whatever engine runs on its behalf adds to it, on any thread that carries
+the stage's context. Nothing here knows which stages or engines there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Lock
+from time import perf_counter_ns
+
+
+class EngineClock:
+    """Adds up engine time; safe to share between threads."""
+
+    __slots__ = ("_lock", "_us")
+
+    def __init__(self) -> None:
+        self._us = 0
+        self._lock = Lock()
+
+    @property
+    def us(self) -> int:
+        """Microseconds so far."""
+        return self._us
+
+    def add(self, us: int) -> None:
+        """Add microseconds."""
+        with self._lock:
+            self._us += us
+
+
+engine_time: ContextVar[EngineClock | None] = ContextVar("engine_time", default=None)
+"""The clock of the current stage; None where nobody measures."""
+
+
+def record_engine(us: int) -> None:
+    """Add engine microseconds to the current stage."""
+    if (clock := engine_time.get()) is not None:
+        clock.add(us)
+
+
+@contextmanager
+def measured_engine() -> Iterator[None]:
+    """Add the time spent in the block to the current stage."""
+    started = perf_counter_ns()
+    try:
+        yield
+    finally:
+        record_engine((perf_counter_ns() - started) // 1000)
+
+
+@contextmanager
+def stage_clock() -> Iterator[EngineClock]:
+    """A fresh clock for the block, which is its own stage."""
+    clock = EngineClock()
+    token = engine_time.set(clock)
+    try:
+        yield clock
+    finally:
+        engine_time.reset(token)
