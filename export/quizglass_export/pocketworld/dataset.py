@@ -1,0 +1,170 @@
+"""A world on disk: pictures, articles and questions, as PNG and JSONL.
+
+    OUT/pictures/<thing id>.png    one reference picture of each thing
+    OUT/scenes/<question id>.png   one picture of each question
+    OUT/entries.jsonl              one knowledge entry a line
+    OUT/questions.jsonl            one question a line, with everything that is known to be right about it
+    OUT/world.json                 seed and counts, written last: a folder without it is unfinished
+
+The same arguments give the same bytes, for one version of this package and of Pillow.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quizglass_export.pocketworld.articles import Article, world_articles
+from quizglass_export.pocketworld.draw import draw_scene, draw_thing
+from quizglass_export.pocketworld.questions import Question, make_questions, make_unknowable
+from quizglass_export.pocketworld.world import CORE_SEED, CORE_THINGS, World, core_world, make_world, with_core
+
+FORMAT = 1
+PICTURE_SIZE = 224
+SCENE_SIZE = 448
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage ("pictures", "scenes"), how many are done, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was written, in numbers."""
+
+    seed: int
+    things: int
+    entries: int
+    pictures: int
+    questions: int
+    unknowable: int
+    groups: dict[str, int]
+
+
+def entry_record(article: Article, pictures: Iterable[str] = ()) -> dict[str, Any]:
+    """A line of entries.jsonl, as the knowledge import reads it; `pictures` are paths relative to the file."""
+    return {
+        "id": article.id,
+        "title": article.title,
+        "kind": article.kind,
+        "caption": article.caption,
+        "text": "\n\n".join(article.paragraphs),
+        "attributes": article.attributes,
+        "pictures": list(pictures),
+        "source": article.source,
+    }
+
+
+def question_record(question: Question, picture: str) -> dict[str, Any]:
+    """A line of questions.jsonl; `picture` is the path of its scene relative to the file."""
+    fault = question.scene.fault
+    return {
+        "id": question.id,
+        "family": question.family,
+        "group": question.group,
+        "picture": picture,
+        "question": question.text,
+        "answer": question.answer,
+        "aliases": list(question.aliases),
+        "gold_query": question.gold_query,
+        "image_query": question.image_query,
+        "image_answer": question.image_answer,
+        "gold_entries": list(question.gold_entries),
+        "gold_attribute": question.gold_attribute,
+        "history": [{"question": asked, "answer": answered} for asked, answered in question.history],
+        "target": question.target,
+        "words": question.words,
+        "things": [{"id": placed.thing.id, "slot": placed.slot} for placed in question.scene.things],
+        "fault": {"name": fault.name, "strength": fault.strength} if fault else None,
+    }
+
+
+def _write_lines(path: Path, records: Iterable[dict[str, Any]]) -> int:
+    """Write one JSON object a line; returns how many."""
+    count = 0
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for record in records:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def _entries(world: World) -> Iterable[dict[str, Any]]:
+    pictured = {thing.id for thing in world.things}
+    for article in world_articles(world):
+        yield entry_record(article, [f"pictures/{article.id}.png"] if article.id in pictured else [])
+
+
+def write_entries(world: World, out: Path, *, size: int = PICTURE_SIZE, progress: Progress | None = None) -> int:
+    """Write pictures/ and entries.jsonl: all that a knowledge store needs. Returns the number of entries."""
+    folder = out / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    for done, thing in enumerate(world.things, 1):
+        draw_thing(thing.look, size).save(folder / f"{thing.id}.png")
+        if progress:
+            progress("pictures", done, len(world.things))
+    return _write_lines(out / "entries.jsonl", _entries(world))
+
+
+def write_questions(
+    questions: list[Question], out: Path, *, size: int = SCENE_SIZE, progress: Progress | None = None
+) -> int:
+    """Write scenes/ and questions.jsonl. Returns the number of questions."""
+    folder = out / "scenes"
+    folder.mkdir(parents=True, exist_ok=True)
+    for done, question in enumerate(questions, 1):
+        draw_scene(question.scene, size).save(folder / f"{question.id}.png")
+        if progress:
+            progress("scenes", done, len(questions))
+    return _write_lines(out / "questions.jsonl", (question_record(q, f"scenes/{q.id}.png") for q in questions))
+
+
+def build_world(seed: int, things: int, *, core: bool = False) -> World:
+    """The world of a seed; with `core`, mixed with the things the starter models were trained on.
+
+    Raises ValueError for the core's own seed with another number of things: its things would bear the core's ids
+    but not be the ones that were taught.
+    """
+    if seed == CORE_SEED and (things != CORE_THINGS or core):
+        raise ValueError(
+            f"seed: {CORE_SEED} is the trained core's, which has {CORE_THINGS} things; "
+            f"ask for {CORE_THINGS} things without mixing, or choose another seed"
+        )
+    world = make_world(seed, things)
+    return with_core(world, core_world()) if core else world
+
+
+def export_world(
+    seed: int,
+    things: int,
+    out: Path,
+    *,
+    questions: int = 400,
+    unknowable: int | None = None,
+    core: bool = False,
+    unseen_share: float | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Summary:
+    """Write a world and `questions` questions to `out`, and `unknowable` more that nothing answers (a tenth).
+
+    Raises FileExistsError when `out` holds something and `overwrite` is not set; ValueError for bad numbers.
+    """
+    if out.exists() and not overwrite and any(out.iterdir()):
+        raise FileExistsError(f"{out} is not empty; choose another folder or pass --overwrite")
+    if questions < 0 or (unknowable or 0) < 0:
+        raise ValueError("questions: the number of questions cannot be negative")
+    world = build_world(seed, things, core=core)
+    asked = make_questions(world, questions, seed, unseen_share=unseen_share)
+    nothing = make_unknowable(world, questions // 10 if unknowable is None else unknowable, seed)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "world.json").unlink(missing_ok=True)
+    entries = write_entries(world, out, progress=progress)
+    write_questions(asked + nothing, out, progress=progress)
+    groups = {str(q.group): 0 for q in asked}
+    for question in asked:
+        groups[str(question.group)] += 1
+    summary = Summary(seed, len(world.things), entries, len(world.things), len(asked), len(nothing), groups)
+    record = {"format": FORMAT, "core": core, **vars(summary)}
+    (out / "world.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return summary
