@@ -25,7 +25,6 @@ IMAGE_DIMENSION = 128
 IMAGE_MEAN = (0.48145466, 0.4578275, 0.40821073)  # CLIP's published preprocessing
 IMAGE_STD = (0.26862954, 0.26130258, 0.27577711)
 TEXT_DIMENSION = 192
-WORDPIECE_VOCABULARY = 1600
 TEXT_MAX_TOKENS = 128
 RERANKER_VOCABULARY = 2048
 RERANKER_MAX_TOKENS = 256
@@ -49,7 +48,7 @@ def build_image_encoder() -> CLIPVisionModelWithProjection:
     return CLIPVisionModelWithProjection(config)
 
 
-def build_text_encoder(vocabulary: int = WORDPIECE_VOCABULARY) -> BertModel:
+def build_text_encoder(vocabulary: int) -> BertModel:
     """BERT, 3 layers; its last hidden states are averaged over the unmasked positions, then normalised."""
     config = BertConfig(
         vocab_size=vocabulary,

@@ -1,0 +1,140 @@
+"""Trains the image encoder: a view of a scene must find the reference picture of the same thing.
+
+Symmetric InfoNCE over things that never repeat in evaluation, half of the batches within one kind; small heads that
+name kind, colours, pattern and shape speed the start up and are thrown away.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.nn import functional
+from transformers import CLIPVisionModelWithProjection
+
+from quizglass_export.retrieval.image_pool import ATTRIBUTE_SIZES, Pool
+from quizglass_export.retrieval.shapes import (
+    IMAGE_MEAN,
+    IMAGE_STD,
+    build_image_encoder,
+    save_image_encoder,
+)
+from quizglass_export.retrieval.training import Budget, TimedRun, log, prepare
+
+_BATCH = 128
+_FIRST_CHUNKS = 2
+_POOL_THINGS = 12_000
+_REFRESH_STEPS = 25
+
+
+def normalise_pixels(pixels: NDArray[np.uint8]) -> torch.Tensor:
+    """[N,H,W,3] bytes to [N,3,H,W] floats with CLIP's mean and deviation."""
+    mean, std = (torch.tensor(v, dtype=torch.float32) for v in (IMAGE_MEAN, IMAGE_STD))
+    return ((torch.from_numpy(pixels).float() / 255 - mean) / std).permute(0, 3, 1, 2).contiguous()
+
+
+class ImageTrainer(nn.Module):
+    """The encoder with a learned temperature and the attribute heads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = build_image_encoder()
+        width = self.encoder.config.hidden_size
+        self.heads = nn.ModuleDict({name: nn.Linear(width, size) for name, size in ATTRIBUTE_SIZES.items()})
+        self.log_scale = nn.Parameter(torch.tensor(2.7))
+
+    def forward(self, pixels: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """[N,3,H,W] to unit vectors [N,D] and the logits of each attribute."""
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden = self.encoder.vision_model(pixel_values=pixels).pooler_output
+            vectors = self.encoder.visual_projection(hidden)
+            logits = {name: head(hidden) for name, head in self.heads.items()}
+        return functional.normalize(vectors.float(), dim=-1), {k: v.float() for k, v in logits.items()}
+
+    def losses(
+        self, reference: torch.Tensor, views: torch.Tensor, labels: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, dict[str, float]]:
+        """Contrastive loss, attribute loss (mean over heads), and accuracies in the batch."""
+        count = len(reference)
+        vectors, logits = self(torch.cat((reference, views)))
+        scores = self.log_scale.clamp(max=4.2).exp() * vectors[count:] @ vectors[:count].T
+        target = torch.arange(count)
+        contrast = (functional.cross_entropy(scores, target) + functional.cross_entropy(scores.T, target)) / 2
+        twice = torch.cat((labels, labels))
+        named = [
+            functional.cross_entropy(value, twice[:, i], label_smoothing=0.05)
+            for i, value in enumerate(logits.values())
+        ]
+        measures = {"hit": (scores.argmax(1) == target).float().mean().item()}
+        for i, (name, value) in enumerate(logits.items()):
+            right = value[count:].argmax(1) == labels[:, i]
+            measures[name] = right.float().mean().item()
+        return contrast, torch.stack(named).mean(), measures
+
+
+def start_rendering(folder: Path, things: int, seed: int) -> subprocess.Popen[bytes]:
+    """Render the pool in a process of its own, so that training can begin after the first chunks."""
+    module = "quizglass_export.retrieval.image_pool"
+    command = [sys.executable, "-m", module, "--folder", str(folder), "--things", str(things), "--seed", str(seed)]
+    return subprocess.Popen(command)
+
+
+def train_image_encoder(workdir: Path, minutes: float, threads: int = 1, seed: int = 0) -> Path:
+    """Train (or go on training) and save to `workdir`/image_encoder; returns that directory.
+
+    The pool of pictures is kept in `workdir`/image_pool and rendered while training runs.
+    """
+    prepare(workdir, threads, seed)
+    out = workdir / "image_encoder"
+    folder = workdir / "image_pool"
+    renderer = start_rendering(folder, _POOL_THINGS, seed)
+    try:
+        pool = _wait_for_chunks(folder, renderer)
+        model = ImageTrainer()
+        run = TimedRun("image_encoder", out / "training", model, Budget(minutes, 1.2e-3))
+        _fit(run, model, pool, seed)
+    finally:
+        renderer.terminate()
+    save_image_encoder(model.encoder, out)
+    return out
+
+
+def _wait_for_chunks(folder: Path, renderer: "subprocess.Popen[bytes]") -> Pool:
+    pool = Pool(folder)
+    while pool.refresh() < _FIRST_CHUNKS:
+        try:
+            code = renderer.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            continue
+        if pool.refresh() < _FIRST_CHUNKS:
+            raise RuntimeError(f"rendering the image pool into {folder} ended with status {code}; see its output")
+    return pool
+
+
+def _fit(run: TimedRun, model: ImageTrainer, pool: Pool, seed: int) -> None:
+    rng = np.random.default_rng([seed, run.step])
+    model.train()
+    for step in run.steps():
+        if step % _REFRESH_STEPS == 0:
+            pool.refresh()
+        reference, views, labels = pool.sample(_BATCH, rng, one_kind=step % 2 == 1)
+        contrast, named, measures = model.losses(
+            normalise_pixels(reference), normalise_pixels(views), torch.from_numpy(labels)
+        )
+        share = max(1.0 - 1.5 * run.passed, 0.15)  # the heads matter at the start
+        run.update(contrast + 2.0 * share * named, contrast=contrast.item(), chunks=len(pool.chunks), **measures)
+    log.info("image encoder: scale %.1f", model.log_scale.exp().item())
+
+
+@torch.inference_mode()
+def embed_images(encoder: CLIPVisionModelWithProjection, pixels: NDArray[np.uint8], batch: int = 100) -> torch.Tensor:
+    """[N,H,W,3] bytes to [N,D] unit vectors, float32."""
+    encoder.eval()
+    parts = [
+        encoder(pixel_values=normalise_pixels(pixels[i : i + batch])).image_embeds
+        for i in range(0, len(pixels), batch)
+    ]
+    return functional.normalize(torch.cat(parts).float(), dim=-1)

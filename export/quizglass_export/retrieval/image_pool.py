@@ -1,0 +1,190 @@
+"""Pictures to train the image encoder with, rendered once into chunk files that a trainer picks up as they appear.
+
+A chunk holds the reference pictures of some things, the views of them that the server would search with, and their
+attributes. Chunk `i` depends on the seed and `i` alone.
+"""
+
+import argparse
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from quizglass_export.pocketworld.draw import draw_scene, draw_thing
+from quizglass_export.pocketworld.phrasing import sign_phrase
+from quizglass_export.pocketworld.scenes import Placed, Scene, make_scene
+from quizglass_export.pocketworld.world import (
+    ACCENT_COLOURS,
+    BODY_COLOURS,
+    KINDS,
+    PATTERNS,
+    SHAPES,
+    Look,
+    Thing,
+    core_world,
+    make_world,
+)
+from quizglass_export.retrieval.shapes import IMAGE_SIZE
+
+CHUNK_THINGS = 1000
+VIEWS = 3  # per thing
+SCENE_SIZE = 448
+SIGN_SHARE = 0.08
+ATTRIBUTE_SIZES = {
+    "kind": len(KINDS),
+    "body": len(BODY_COLOURS),
+    "accent": len(ACCENT_COLOURS),
+    "pattern": len(PATTERNS),
+    "shape": sum(len(shapes) for shapes in SHAPES.values()),
+}
+_SHAPE_INDEX = {
+    (kind, shape): i for i, (kind, shape) in enumerate((k, s) for k in KINDS for s in SHAPES[k])
+}
+_SLOT_SHARE = {"left": (0.0, 0.5), "middle": (0.25, 0.75), "right": (0.5, 1.0)}
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """reference [N,H,W,3] and views [N,VIEWS,H,W,3], uint8; labels [N,5], one column per attribute."""
+
+    reference: NDArray[np.uint8]
+    views: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+
+
+def look_labels(look: Look) -> tuple[int, ...]:
+    """Class numbers of a look, in the order of ATTRIBUTE_SIZES."""
+    return (
+        KINDS.index(look.kind),
+        BODY_COLOURS.index(look.body),
+        ACCENT_COLOURS.index(look.accent),
+        PATTERNS.index(look.pattern),
+        _SHAPE_INDEX[look.kind, look.shape],
+    )
+
+
+def search_view(picture: Image.Image, slot: str | None) -> Image.Image:
+    """What the server embeds: the left, right or central half of the width, or all of it; 112x112, bicubic."""
+    if slot is not None:
+        low, high = _SLOT_SHARE[slot]
+        width, height = picture.size
+        picture = picture.crop((round(low * width), 0, round(high * width), height))
+    return picture.convert("RGB").resize((IMAGE_SIZE, IMAGE_SIZE), Image.Resampling.BICUBIC)
+
+
+def reference_view(thing: Thing) -> Image.Image:
+    """The entry's picture, 112x112."""
+    return search_view(draw_thing(thing.look, SCENE_SIZE), None)
+
+
+def scene_views(scene: Scene) -> Iterator[tuple[Placed, Image.Image]]:
+    """Every thing of a scene with the view that a question about it searches with."""
+    picture = draw_scene(scene, SCENE_SIZE)
+    for placed in scene.things:
+        yield placed, search_view(picture, placed.slot if len(scene.things) > 1 else None)
+
+
+def make_groups(things: Sequence[Thing], rng: random.Random) -> Iterator[list[Thing]]:
+    """Endless scenes' worth of things: 70 % one, 20 % two, 10 % three; each thing comes up about equally often."""
+    while True:
+        order = list(things)
+        rng.shuffle(order)
+        at = 0
+        while at < len(order):
+            count = rng.choices((1, 2, 3), (0.7, 0.2, 0.1))[0]
+            yield order[at : at + count]
+            at += count
+
+
+def render_chunk(things: Sequence[Thing], seed: int) -> Chunk:
+    """Reference pictures, and VIEWS views of each thing from scenes alone and with others."""
+    rng = random.Random(f"pool/{seed}")
+    index = {thing.id: i for i, thing in enumerate(things)}
+    reference = np.stack([np.asarray(reference_view(thing)) for thing in things])
+    views = np.zeros((len(things), VIEWS, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
+    filled = np.zeros(len(things), np.int64)
+    for group in make_groups(things, rng):
+        wanted = [thing for thing in group if filled[index[thing.id]] < VIEWS]
+        if wanted:
+            sign = sign_phrase(rng) if len(group) == 1 and rng.random() < SIGN_SHARE else None
+            for placed, view in scene_views(make_scene(group, rng, sign=sign)):
+                i = index[placed.thing.id]
+                if filled[i] < VIEWS:
+                    views[i, filled[i]] = np.asarray(view)
+                    filled[i] += 1
+        elif filled.min() >= VIEWS:
+            break
+    labels = np.array([look_labels(thing.look) for thing in things], np.int64)
+    return Chunk(reference, views, labels)
+
+
+def render_pool(folder: Path, things: int, seed: int) -> None:
+    """Render chunks until the pool holds `things`; existing chunks are kept. The core is chunk 0."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for i in range(max(things // CHUNK_THINGS, 1)):
+        target = folder / f"chunk-{i:03d}.npz"
+        if target.exists():
+            continue
+        world_seed = 1_000_000 + 1000 * seed + i
+        world = core_world() if i == 0 else make_world(world_seed, CHUNK_THINGS)
+        chunk = render_chunk(world.things, world_seed)
+        part = target.with_suffix(".part.npz")
+        np.savez(part, reference=chunk.reference, views=chunk.views, labels=chunk.labels)
+        part.replace(target)
+
+
+class Pool:
+    """The chunks rendered so far, all in memory (150 MB a chunk of 1,000)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.chunks: list[Chunk] = []
+        self._known: set[Path] = set()
+
+    def refresh(self) -> int:
+        """Load chunks that have appeared; returns how many there are."""
+        for path in sorted(self.folder.glob("chunk-???.npz")):
+            if path not in self._known:
+                self._known.add(path)
+                with np.load(path) as data:
+                    self.chunks.append(Chunk(data["reference"], data["views"], data["labels"]))
+        return len(self.chunks)
+
+    def sample(
+        self, count: int, rng: np.random.Generator, one_kind: bool
+    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int64]]:
+        """`count` distinct things: reference [N,H,W,3], one view each [N,H,W,3], labels [N,5].
+
+        `one_kind`: all of the same kind, as far as some chunks hold enough of it.
+        """
+        kind = int(rng.integers(len(KINDS))) if one_kind else None
+        picks: list[tuple[int, int]] = []
+        for c in rng.permutation(len(self.chunks)):
+            labels = self.chunks[c].labels
+            fitting = np.arange(len(labels)) if kind is None else np.flatnonzero(labels[:, 0] == kind)
+            share = max(count // 4, 16)
+            picks += [(int(c), int(i)) for i in rng.permutation(fitting)[:share]]
+            if len(picks) >= count:
+                break
+        picks = picks[:count]
+        view = rng.integers(VIEWS, size=len(picks))
+        reference = np.stack([self.chunks[c].reference[i] for c, i in picks])
+        views = np.stack([self.chunks[c].views[i, v] for (c, i), v in zip(picks, view, strict=True)])
+        return reference, views, np.stack([self.chunks[c].labels[i] for c, i in picks])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Render the image encoder's training pool.")
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--things", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    render_pool(arguments.folder, arguments.things, arguments.seed)
+
+
+if __name__ == "__main__":
+    main()

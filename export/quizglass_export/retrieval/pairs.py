@@ -1,0 +1,167 @@
+"""Queries with the passages that answer them, from worlds of any seed.
+
+A passage is "<title>: <paragraph>", the form in which the server embeds and reranks chunks.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from quizglass_export.pocketworld import phrasing
+from quizglass_export.pocketworld.articles import Article, maker_id, person_id, world_articles
+from quizglass_export.pocketworld.questions import Question, make_questions
+from quizglass_export.pocketworld.world import Thing, World, make_world
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One paragraph of an entry, in the form that models read."""
+
+    entry: str
+    kind: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A gold query and the numbers of the passages that answer it; `family` is the question's, or the attribute."""
+
+    query: str
+    gold: tuple[int, ...]
+    family: str
+
+
+_PERSON_ASKS: dict[str, tuple[str, ...]] = {
+    "birthplace": ("Where was {p} born?", "What is the birthplace of {p}?", "In which town was {p} born?"),
+    "birthyear": ("When was {p} born?", "In which year was {p} born?"),
+}
+
+
+def _canonical_half(rng: random.Random) -> random.Random | None:
+    """None, which asks for the canonical wording, half of the time."""
+    return rng if rng.random() < 0.5 else None
+
+
+def article_passages(article: Article) -> list[Passage]:
+    """The passages of an article, one per paragraph."""
+    return [
+        Passage(article.id, article.kind, article.title, f"{article.title}: {paragraph}")
+        for paragraph in article.paragraphs
+    ]
+
+
+class Library:
+    """All passages of a world, and pairs: of its questions, or endless ones to train with."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.articles = {article.id: article for article in world_articles(world)}
+        self.passages: list[Passage] = []
+        self.of_entry: dict[str, list[int]] = {}
+        for article in self.articles.values():
+            start = len(self.passages)
+            self.passages += article_passages(article)
+            self.of_entry[article.id] = list(range(start, len(self.passages)))
+        self._makers = tuple(world.makers.values())
+        self._people = tuple(world.people.values())
+
+    def holding(self, entry: str, attribute: str) -> tuple[int, ...]:
+        """Passages of an entry that tell an attribute; empty when the article does not."""
+        value = self.articles[entry].attributes.get(attribute)
+        if value is None:
+            return ()
+        return tuple(i for i in self.of_entry[entry] if value in self.passages[i].text)
+
+    def pair(self, question: Question) -> Pair | None:
+        """The pair of a question, or None when no passage answers its gold query.
+
+        Of several hops the gold query names the last but one entry: the maker, whose founder was born somewhere.
+        """
+        if question.gold_attribute is None:
+            return None
+        gold = [i for entry in question.gold_entries for i in self.holding(entry, question.gold_attribute)]
+        if question.family == "founder-birthplace":
+            gold += self.holding(question.gold_entries[1], "founder")
+        return Pair(question.gold_query, tuple(gold), question.family) if gold else None
+
+    def pairs(self, count: int, seed: int) -> list[Pair]:
+        """Pairs from `count` questions; those that no text answers fall out."""
+        found = (self.pair(question) for question in make_questions(self.world, count, seed))
+        return [pair for pair in found if pair is not None]
+
+    def draw(self, rng: random.Random, near: str | None = None) -> Pair:
+        """A pair to train with, in any of the wordings; `near` asks about that entry, if it is a thing's."""
+        share = rng.random()
+        if near is None and share < 0.2:
+            return self._about_maker(rng)
+        if near is None and share < 0.26:
+            return self._about_person(rng)
+        index = self._thing_index.get(near or "", -1)
+        thing = self.world.things[index] if index >= 0 else rng.choice(self.world.things)
+        if near is None and share < 0.31:
+            return self._comparison(thing, rng)
+        attribute = rng.choice(tuple(thing.facts))
+        query = phrasing.ask(attribute, thing.kind, phrasing.named(thing.name), _canonical_half(rng))
+        return Pair(query, self.holding(thing.id, attribute), attribute)
+
+    def _about_maker(self, rng: random.Random) -> Pair:
+        maker = rng.choice(self._makers)
+        attribute = rng.choice(("founder", "founder", "home", "field", "birthplace"))
+        query = phrasing.ask_maker(attribute, maker.name, _canonical_half(rng))
+        entry = maker_id(maker.name)
+        return Pair(query, self.holding(entry, "founder" if attribute == "birthplace" else attribute), attribute)
+
+    def _about_person(self, rng: random.Random) -> Pair:
+        person = rng.choice(self._people)
+        attribute = rng.choice(tuple(_PERSON_ASKS))
+        query = rng.choice(_PERSON_ASKS[attribute]).format(p=person.name)
+        return Pair(query, self.holding(person_id(person.name), attribute), attribute)
+
+    def _comparison(self, thing: Thing, rng: random.Random) -> Pair:
+        other = rng.choice(self.world.things)
+        attribute = rng.choice([a for a in ("year", "price") if a in thing.facts])
+        names = [phrasing.named(name) for name in rng.sample((thing.name, other.name), 2)]
+        query = phrasing.ask_which(attribute, rng.random() < 0.5, names[0], names[1], rng)
+        gold = {*self.holding(thing.id, attribute), *self.holding(other.id, attribute)}
+        return Pair(query, tuple(sorted(gold)), "comparison")
+
+    @cached_property
+    def _thing_index(self) -> dict[str, int]:
+        return {thing.id: i for i, thing in enumerate(self.world.things)}
+
+    @cached_property
+    def neighbours(self) -> dict[str, list[str]]:
+        """Entries whose titles share the first or the last letters (a syllable, most often) with an entry's."""
+        groups: dict[str, list[str]] = defaultdict(list)
+        for article in self.articles.values():
+            for key in _name_ends(article.title):
+                groups[key].append(article.id)
+        return {
+            article.id: [
+                other for key in _name_ends(article.title) for other in groups[key] if other != article.id
+            ]
+            for article in self.articles.values()
+        }
+
+    def hard_negatives(self, pair: Pair, rng: random.Random, others: int) -> list[int]:
+        """The rest of the gold entries' articles, then passages of `others` entries with a similar name."""
+        gold = set(pair.gold)
+        entries = list(dict.fromkeys(self.passages[i].entry for i in pair.gold))
+        negatives = [i for entry in entries for i in self.of_entry[entry] if i not in gold]
+        near = [other for entry in entries for other in self.neighbours[entry]]
+        for other in rng.sample(near, min(others, len(near))):
+            negatives.append(rng.choice(self.of_entry[other]))
+        return negatives
+
+
+def _name_ends(title: str) -> tuple[str, str]:
+    last = title.split()[-1].lower()
+    return f"^{last[:3]}", f"{last[-3:]}$"
+
+
+def training_libraries(count: int, things: int, seed: int) -> Sequence[Library]:
+    """Worlds that neither the core, nor the published measurements use."""
+    return [Library(make_world(2_000_000 + 1000 * seed + i, things)) for i in range(count)]

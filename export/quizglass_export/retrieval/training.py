@@ -1,0 +1,147 @@
+"""A training run with a wall-clock budget: learning-rate schedule, checkpoints, progress.
+
+It knows nothing about models or data. The schedule follows the share of the time that has passed, so that a run
+ends annealed on any machine; a run that is interrupted goes on from its last checkpoint and its remaining time.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import nn
+
+log = logging.getLogger("quizglass.train")
+
+_CHECKPOINT_SECONDS = 60.0
+_LOG_SECONDS = 15.0
+
+
+@dataclass
+class Budget:
+    """How long a run may take and how often it tells."""
+
+    minutes: float
+    peak_rate: float
+    warm_up: float = 0.04  # share of the time
+    final_share: float = 0.02  # of the peak rate, at the end
+
+
+def learning_rate(budget: Budget, passed: float) -> float:
+    """Rate at `passed` (0..1 of the time): linear warm-up, then a half cosine."""
+    if passed < budget.warm_up:
+        return budget.peak_rate * max(passed / budget.warm_up, 0.05)
+    angle = math.pi * min((passed - budget.warm_up) / (1 - budget.warm_up), 1.0)
+    return budget.peak_rate * (budget.final_share + (1 - budget.final_share) * 0.5 * (1 + math.cos(angle)))
+
+
+def adamw(model: nn.Module, weight_decay: float = 0.02) -> torch.optim.AdamW:
+    """AdamW that decays matrices only."""
+    matrices = [p for p in model.parameters() if p.requires_grad and p.dim() > 1]
+    others = [p for p in model.parameters() if p.requires_grad and p.dim() <= 1]
+    groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.98), fused=True)
+
+
+@dataclass
+class TimedRun:
+    """One stage of training. Iterate `steps()`; call `update(loss, …)` once in each."""
+
+    name: str
+    folder: Path
+    model: nn.Module  # everything that is trained, auxiliary heads included
+    budget: Budget
+    step: int = 0
+    elapsed: float = 0.0  # seconds of training, over all resumed parts
+    averages: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.optimizer = adamw(self.model)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._state_file = self.folder / f"{self.name}.state.pt"
+        if self._state_file.exists():
+            self._load()
+
+    @property
+    def passed(self) -> float:
+        """Share of the time that has passed, 0..1."""
+        return min(self.elapsed / (60 * self.budget.minutes), 1.0) if self.budget.minutes > 0 else 1.0
+
+    def steps(self) -> Iterator[int]:
+        """Step numbers until the time is up; saves a checkpoint every minute and at the end."""
+        saved = told = time.monotonic()
+        with _progress() as progress:
+            bar = progress.add_task(self.name, total=1.0, completed=self.passed)
+            while self.passed < 1.0:
+                started = time.monotonic()
+                for group in self.optimizer.param_groups:
+                    group["lr"] = learning_rate(self.budget, self.passed)
+                yield self.step
+                self.step += 1
+                now = time.monotonic()
+                self.elapsed += now - started
+                progress.update(bar, completed=self.passed, description=f"{self.name} {self._told()}")
+                if now - told > _LOG_SECONDS:
+                    told = now
+                    log.info("%s %3.0f%% step %d %s", self.name, 100 * self.passed, self.step, self._told())
+                if now - saved > _CHECKPOINT_SECONDS:
+                    saved = now
+                    self.save()
+        self.save()
+        log.info("%s finished: %d steps, %.0f s, %s", self.name, self.step, self.elapsed, self._told())
+
+    def update(self, loss: torch.Tensor, **measures: float) -> None:
+        """Back-propagate, clip, step; the measures go into running averages for the log."""
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        for key, value in {"loss": loss.item(), **measures}.items():
+            self.averages[key] = 0.95 * self.averages.get(key, value) + 0.05 * value
+
+    def save(self) -> None:
+        """Write the state atomically."""
+        state = {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "step": self.step,
+            "elapsed": self.elapsed,
+        }
+        part = self._state_file.with_suffix(".part")
+        torch.save(state, part)
+        part.replace(self._state_file)
+
+    def _load(self) -> None:
+        state: dict[str, Any] = torch.load(self._state_file, weights_only=True)
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.step, self.elapsed = state["step"], state["elapsed"]
+        log.info("%s resumed at step %d, %.0f s", self.name, self.step, self.elapsed)
+
+    def _told(self) -> str:
+        return " ".join(f"{key} {value:.3f}" for key, value in self.averages.items())
+
+
+def _progress() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def prepare(workdir: Path, threads: int, seed: int) -> None:
+    """Threads, seed and log lines of a training process; lines also go to `workdir`/logs/retrieval.log."""
+    torch.set_num_threads(threads)
+    torch.manual_seed(seed)
+    logs = workdir / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    if not log.handlers:
+        for handler in (logging.StreamHandler(), logging.FileHandler(logs / "retrieval.log")):
+            handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+            log.addHandler(handler)
+        log.setLevel(logging.INFO)
