@@ -15,14 +15,16 @@ from quizglass_export.pocketworld.drawing.canvas import Colour, Pen, Point, mix,
 from quizglass_export.pocketworld.drawing.faults import MOST_HIDDEN, MOST_TILT, occlude, spoil
 from quizglass_export.pocketworld.drawing.form import Form, jittered
 from quizglass_export.pocketworld.drawing.kinds import draw_kind
-from quizglass_export.pocketworld.drawing.lettering import board, paste_board
-from quizglass_export.pocketworld.scenes import Fault, Placed, Scene
+from quizglass_export.pocketworld.drawing.lettering import board, paste_board, two_lines
+from quizglass_export.pocketworld.scenes import Fault, Placed, Scene, printed_on
 from quizglass_export.pocketworld.world import COLOURS, Look
 
 _PLAIN: Colour = (232, 231, 227)
 _FINE = 320
 """From this size on pictures are drawn twice as large and averaged: smooth edges where a person looks."""
 _LETTERS = 0.09
+_COVER_MIDDLE: Point = (0.02, 0.12)
+_COVER_ROOM = 0.5
 _FEET = {"car": 0.34, "boat": 0.38, "dish": 0.42}
 _SLOT_X = {"left": 0.0, "middle": 0.5, "right": 1.0}
 
@@ -37,7 +39,7 @@ def draw_thing(look: Look, size: int, *, label: str | None = None) -> Image.Imag
     middle, width = ((0.5, 0.43), 0.7) if label else ((0.5, 0.5), 0.8)
     _draw_look(_pen(picture, look, (middle[0] * fine, middle[1] * fine), width * fine, 0.0, False), look)
     if label:
-        paste_board(picture, board(label, fine, _LETTERS), (0.5 * fine, 0.91 * fine), 0.0)
+        paste_board(picture, board((label,), fine, _LETTERS), (0.5 * fine, 0.91 * fine), 0.0)
     return picture if fine == size else picture.reduce(2)
 
 
@@ -56,10 +58,13 @@ def draw_scene(scene: Scene, size: int = 448) -> Image.Image:
     ]
     if fault.name == "occlusion" and pens:
         occlude(rng.choice(pens), fault.strength, rng)
-    if scene.sign:
+    if scene.sign and printed_on(scene) != "sign":
+        panel = board(two_lines(scene.sign), fine, _LETTERS * 0.9, scene.things[0].scale * _COVER_ROOM)
+        paste_board(picture, panel, pens[0].pixels([_COVER_MIDDLE])[0], tilt + scene.things[0].angle)
+    elif scene.sign:
         at = _turned((0.5 + rng.uniform(-0.02, 0.02), 0.1 if up else 0.9), tilt)
-        angle = tilt + rng.uniform(-1.5, 1.5)
-        paste_board(picture, board(scene.sign, fine, _LETTERS), (at[0] * fine, at[1] * fine), angle)
+        panel = board((scene.sign,), fine, _LETTERS)
+        paste_board(picture, panel, (at[0] * fine, at[1] * fine), tilt + rng.uniform(-1.5, 1.5))
     if fine != size:
         picture = picture.reduce(2)
     return spoil(picture, fault.name, fault.strength, scene.seed)
@@ -87,7 +92,10 @@ def _centre(placed: Placed, scene: Scene, shift: float, sign_up: bool, rng: rand
     x, y = _home(placed, scene)
     one = len(scene.things) == 1
     reach = (0.06, 0.04) if one else (0.006, 0.08)
-    y += 0.0 if not scene.sign else 0.09 if sign_up else -0.09
+    if shift:
+        reach = (0.0, reach[1])
+    if scene.sign and printed_on(scene) == "sign":
+        y += 0.09 if sign_up else -0.09
     return x + shift + rng.uniform(-reach[0], reach[0]), y + rng.uniform(-reach[1], reach[1])
 
 

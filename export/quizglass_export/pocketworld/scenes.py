@@ -17,6 +17,8 @@ FAULTS = ("blur", "dark", "tilt", "truncation", "occlusion", "noise")
 BACKDROP_COUNT = 8
 _SCALES = {1: (0.55, 0.85), 2: (0.44, 0.49), 3: (0.315, 0.345)}
 _SIGN_SCALE = 0.66
+_COVER_SCALE = (0.7, 0.85)
+_COVERS = {"book": "cover", "packet": "label"}
 _SIGN_FAULT = 0.5
 
 
@@ -54,12 +56,22 @@ class Scene:
     seed: int
 
 
+def printed_on(scene: Scene) -> str:
+    """Say what carries the scene's words: "cover" of its only book, "label" of its only packet, or a "sign"."""
+    return _carrier([placed.thing for placed in scene.things])
+
+
+def _carrier(things: Sequence[Thing]) -> str:
+    return _COVERS.get(things[0].kind, "sign") if len(things) == 1 else "sign"
+
+
 def make_scene(
     things: Sequence[Thing], rng: random.Random, *, sign: str | None = None, fault_share: float = 0.4
 ) -> Scene:
     """Place one to three things, from left to right in the order given.
 
     A share `fault_share` of the scenes has a fault; with a sign it is weaker, so that its words stay readable.
+    See `printed_on` for what carries the words of `sign`.
     Raises ValueError for any other number of things.
     """
     slots = SLOTS.get(len(things))
@@ -69,12 +81,13 @@ def make_scene(
     fault = None
     if rng.random() < fault_share:
         strength = rng.uniform(0.3, 1.0) * (_SIGN_FAULT if sign else 1.0)
-        fault = Fault(rng.choice(FAULTS), round(strength, 3))
+        covered = sign and _carrier(things) != "sign"
+        fault = Fault(rng.choice([f for f in FAULTS if not (covered and f == "occlusion")]), round(strength, 3))
     return Scene(placed, rng.randrange(BACKDROP_COUNT), sign, fault, rng.getrandbits(32))
 
 
 def _place(thing: Thing, slot: str, count: int, sign: str | None, rng: random.Random) -> Placed:
     low, high = _SCALES[count]
     if sign and count == 1:
-        high = _SIGN_SCALE
+        low, high = _COVER_SCALE if _carrier([thing]) != "sign" else (low, _SIGN_SCALE)
     return Placed(thing, slot, round(rng.uniform(low, high), 3), round(rng.uniform(-7, 7), 2), rng.random() < 0.5)

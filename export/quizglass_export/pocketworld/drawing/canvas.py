@@ -137,6 +137,14 @@ class Pen:
         for outline in self.outlines:
             self._stroke(outline, edge, 0.018)
 
+    def join_body(self) -> None:
+        """Draw the body's parts again as one: an edge around them all, none between them."""
+        edge = darker(self.body)
+        for outline in self.outlines:
+            self._stroke(outline, edge, 0.034)
+        for outline in self.outlines:
+            self._draw.polygon(outline, fill=self.body)
+
     def _stroke(self, at: list[Point], fill: Colour, width: float) -> None:
         self._draw.line([*at, at[0]], fill=fill, width=self._pixel_width(width))
 

@@ -10,8 +10,8 @@ from quizglass_export.pocketworld.drawing.form import Form, span
 
 def _soup(pen: Pen, form: Form) -> None:
     rim, deep = span(form.a, -0.12, 0.0), span(form.b, 0.34, 0.44)
-    heap = span(form.c, 0.12, 0.24)
-    pen.shape(arc(0, rim, 0.4, heap, 180, 360, 10), pen.accent)
+    heap = span(form.c, 0.1, 0.18)
+    pen.shape(arc(0, rim, 0.36, heap, 180, 360, 10), pen.accent)
     for x in (-0.16, 0.1):
         pen.shape(oval(x, rim - heap * 0.55, 0.06, 0.045), CREAM)
     pen.body_shape(arc(0, rim, 0.48, deep, 0, 180, 14))
@@ -35,11 +35,11 @@ def _salad(pen: Pen, form: Form) -> None:
 def _pie(pen: Pen, form: Form) -> None:
     """A slice of cake: a wedge seen from the side, layers and a topping."""
     high, tip = span(form.a, -0.24, -0.1), span(form.b, -0.5, -0.4)
-    icing = span(form.c, 0.07, 0.13)
-    pen.shape([(tip, high), (0.1, high - 0.2), (0.46, high)], pen.accent)
+    icing = span(form.c, 0.05, 0.1)
+    pen.body_shape([(tip, high), (0.1, high - 0.2), (0.46, high)])
     pen.body_shape([(tip, high), (0.46, high), (0.46, 0.36), (tip + 0.03, 0.36)])
-    form.finish_body(pen, (tip, high, 0.46, 0.36))
-    pen.shape(rect(tip, high, 0.46, high + icing), CREAM)
+    form.finish_body(pen, (tip, high - 0.1, 0.46, 0.36))
+    pen.shape(rect(tip, high, 0.46, high + icing), pen.accent)
     pen.shape(oval(span(form.place, 0.05, 0.25), high - 0.2, 0.09), pen.accent)
     pen.shape(rect(-0.5, 0.36, 0.5, 0.42), METAL)
 
@@ -55,7 +55,7 @@ def _cake(pen: Pen, form: Form) -> None:
     form.finish_body(pen, (-wide, -0.3, wide, 0.36))
     for i in range(1, tiers + 1):
         half, y = wide * (1 - (i - 1) * span(form.c, 0.2, 0.3)), 0.36 - i * thick
-        pen.shape(rounded(-half - 0.02, y - 0.03, half + 0.02, y + 0.06, 0.04), pen.accent)
+        pen.shape(rounded(-half - 0.02, y - 0.025, half + 0.02, y + 0.03, 0.025), pen.accent)
     pen.shape(rect(-0.03, -0.46, 0.03, -0.32), pen.accent)
     pen.shape(rect(-0.5, 0.36, 0.5, 0.42), LIGHT)
     pen.shape(rect(-0.16, 0.42, 0.16, 0.48), LIGHT)
@@ -70,12 +70,12 @@ def _skewer(pen: Pen, form: Form) -> None:
     tall = span(form.b, 0.14, 0.22)
     for i in range(pieces):
         x = -0.4 + (i + 0.5) * step
-        pen.body_shape(turned(rounded(x - step * 0.36, -tall, x + step * 0.36, tall, 0.07), 0, 0, lean))
+        pen.body_shape(turned(rounded(x - step * 0.4, -tall, x + step * 0.4, tall, 0.07), 0, 0, lean))
     form.finish_body(pen, (-0.42, -0.34, 0.42, 0.34))
     for i in range(pieces - 1):
         x = -0.4 + (i + 1) * step
         high = span(form.place, 0.1, 0.15)
-        pen.shape(turned(oval(x, 0, step * 0.2, high), 0, 0, lean), pen.accent)
+        pen.shape(turned(oval(x, 0, step * 0.15, high), 0, 0, lean), pen.accent)
 
 
 DISH = {"soup": _soup, "cake": _cake, "pie": _pie, "skewer": _skewer, "salad": _salad}

@@ -28,10 +28,16 @@ class Form:
         a, b, c, pitch, turn, _ = params
         return cls(shape, a, b, c, (pitch * 2) % 1.0, pattern, pitch, turn)
 
-    def finish_body(self, pen: Pen, box: Box) -> None:
-        """Draw the pattern over the body's parts, then their edges; details come on top afterwards."""
+    def finish_body(self, pen: Pen, box: Box, joined: bool = False) -> None:
+        """Draw the pattern over the body's parts, and their edges; details come on top afterwards.
+
+        `joined` parts have an edge around them all, others an edge each.
+        """
+        if joined:
+            pen.join_body()
         paint_pattern(pen, self.pattern, box, self.pitch, self.turn)
-        pen.outline_body()
+        if not joined:
+            pen.outline_body()
 
 
 def span(share: float, low: float, high: float) -> float:

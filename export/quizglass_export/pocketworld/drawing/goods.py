@@ -49,10 +49,10 @@ def _pouch(pen: Pen, form: Form) -> None:
 def _carton(pen: Pen, form: Form) -> None:
     half, shoulder = span(form.a, 0.2, 0.3), span(form.b, -0.26, -0.12)
     roof = half * span(form.c, 0.2, 0.6)
-    pen.body_shape([(-half, shoulder), (half, shoulder), (half, 0.48), (-half, 0.48)])
-    form.finish_body(pen, (-half, shoulder, half, 0.48))
-    pen.shape([(-half, shoulder), (-roof, -0.4), (roof, -0.4), (half, shoulder)], pen.accent)
-    pen.shape(rect(-roof - 0.02, -0.49, roof + 0.02, -0.38), LIGHT)
+    pen.body_shape([(-half, shoulder), (-roof, -0.4), (roof, -0.4), (half, shoulder), (half, 0.48), (-half, 0.48)])
+    form.finish_body(pen, (-half, shoulder - 0.1, half, 0.48))
+    pen.shape(rect(-half, shoulder - 0.02, half, shoulder + 0.05), pen.accent)
+    pen.shape(rect(-roof - 0.02, -0.49, roof + 0.02, -0.38), pen.accent)
     _label(pen, form, half * 0.7, span(form.place, 0.06, 0.24))
 
 
@@ -61,7 +61,7 @@ def _can(pen: Pen, form: Form) -> None:
     pen.body_shape([(-half, top), *arc(0, 0.36, half, 0.09, 180, 0, 10), (half, top)])
     form.finish_body(pen, (-half, top, half, 0.45))
     pen.shape(oval(0, top, half, 0.09), METAL)
-    pen.shape(oval(0, top, half * 0.78, 0.06), pen.accent)
+    pen.shape(oval(0, top, half * 0.74, 0.05), pen.accent)
     _label(pen, form, half * 0.55, span(form.c, 0.14, 0.26))
 
 

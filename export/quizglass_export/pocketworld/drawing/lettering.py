@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 from PIL import Image, ImageDraw, ImageFont
@@ -11,7 +12,6 @@ from quizglass_export.pocketworld.drawing.canvas import Point
 _BOARD = (247, 245, 236)
 _FRAME = (92, 84, 74)
 _INK = (24, 24, 28)
-_WIDEST = 0.94
 
 
 @lru_cache(maxsize=64)
@@ -23,22 +23,35 @@ def _font(pixels: int) -> ImageFont.FreeTypeFont:
 
 
 @lru_cache(maxsize=512)
-def board(words: str, size: int, height: float) -> Image.Image:
-    """Return a board with the words in one line, RGB, letters `height` x `size` pixels high where they fit."""
+def board(lines: tuple[str, ...], size: int, height: float, room: float = 0.86) -> Image.Image:
+    """Return an RGB board with these lines on it, for a picture of `size` pixels.
+
+    Letters are `height` x `size` pixels high, or as high as lets the longest line fit in `room` x `size` pixels.
+    """
     pixels = max(6, round(height * size))
-    width = _font(pixels).getlength(words)
-    room = (_WIDEST - 0.08) * size
-    if width > room:
-        pixels = max(6, int(pixels * room / width))
+    width = max(_font(pixels).getlength(line) for line in lines)
+    if width > room * size:
+        pixels = max(6, int(pixels * room * size / width))
     font = _font(pixels)
-    left, top, right, bottom = font.getbbox(words)
+    widths = [font.getlength(line) for line in lines]
     ascent, descent = font.getmetrics()
     pad = max(2, round(0.3 * pixels))
-    panel = Image.new("RGB", (round(right - left) + 2 * pad, ascent + descent + pad), _BOARD)
+    panel = Image.new("RGB", (math.ceil(max(widths)) + 2 * pad, (ascent + descent) * len(lines) + pad), _BOARD)
     draw = ImageDraw.Draw(panel)
     draw.rectangle((0, 0, panel.width - 1, panel.height - 1), outline=_FRAME, width=max(1, round(0.006 * size)))
-    draw.text((pad - left, pad / 2), words, font=font, fill=_INK, stroke_width=0.02 * pixels, stroke_fill=_INK)
+    for i, line in enumerate(lines):
+        at = ((panel.width - widths[i]) / 2, pad / 2 + i * (ascent + descent))
+        draw.text(at, line, font=font, fill=_INK, stroke_width=0.02 * pixels, stroke_fill=_INK)
     return panel
+
+
+def two_lines(words: str) -> tuple[str, ...]:
+    """Break the words into two lines of about the same length; a single word stays whole."""
+    parts = words.split()
+    if len(parts) < 2:
+        return (words,)
+    breaks = [(" ".join(parts[:i]), " ".join(parts[i:])) for i in range(1, len(parts))]
+    return min(breaks, key=lambda lines: max(map(len, lines)))
 
 
 def paste_board(picture: Image.Image, panel: Image.Image, centre: Point, angle: float) -> None:

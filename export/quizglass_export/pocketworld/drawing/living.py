@@ -9,11 +9,13 @@ from quizglass_export.pocketworld.drawing.form import Form, span
 
 _BARK: Colour = (112, 98, 84)
 _STALK: Colour = (96, 116, 88)
+_CLAY: Colour = (176, 160, 146)
 _BEAK: Colour = (196, 158, 84)
 
 
 def _pot(pen: Pen, top: float, half: float) -> None:
-    pen.shape([(-half, top), (half, top), (half * 0.7, 0.5), (-half * 0.7, 0.5)], pen.accent)
+    pen.shape([(-half, top), (half, top), (half * 0.7, 0.5), (-half * 0.7, 0.5)], _CLAY)
+    pen.shape(rect(-half - 0.02, top, half + 0.02, top + 0.08), pen.accent)
 
 
 def _fruits(pen: Pen, places: list[Point], radius: float) -> None:
@@ -37,7 +39,7 @@ def _bush(pen: Pen, form: Form) -> None:
     lobes = [(-0.28, 0.08), (0.28, 0.08), (-0.16, top + 0.12), (0.18, top + 0.14), (0.0, 0.1)]
     for x, y in lobes:
         pen.body_shape(oval(x, y, 0.22, 0.18))
-    form.finish_body(pen, (-0.5, top - 0.06, 0.5, 0.28))
+    form.finish_body(pen, (-0.5, top - 0.06, 0.5, 0.28), joined=True)
     for x, y in lobes[:4]:
         pen.shape(oval(x * span(form.c, 0.8, 1.2), y, 0.06), pen.accent)
 
@@ -50,7 +52,7 @@ def _cactus(pen: Pen, form: Form) -> None:
         bend = [(side * half * 0.6, y + 0.28), (side * 0.44, y + 0.28), (side * 0.44, y), (side * 0.29, y)]
         pen.body_shape([*bend, (side * 0.29, y + 0.15), (side * half * 0.6, y + 0.15)])
     pen.body_shape([*[(x * half, y * half * 0.9 + top + half) for x, y in oval(0, 0, 1)[11:]], (half, 0.34), (-half, 0.34)])
-    form.finish_body(pen, (-0.44, top, 0.44, 0.34))
+    form.finish_body(pen, (-0.44, top, 0.44, 0.34), joined=True)
     _fruits(pen, [(0, top + 0.01), (-0.365, left), (0.365, right)], span(form.place, 0.05, 0.07))
     _pot(pen, 0.3, 0.28)
 
@@ -101,7 +103,7 @@ def _songbird(pen: Pen, form: Form) -> None:
     pen.shape([(0.3, -0.24), (0.5, -0.16), (0.3, -0.1)], _BEAK)
     pen.body_shape(oval(0, 0.08, rx, 0.25))
     pen.body_shape(oval(0.2, -0.18, head))
-    form.finish_body(pen, (-0.4, -0.3, 0.36, 0.33))
+    form.finish_body(pen, (-0.4, -0.3, 0.36, 0.33), joined=True)
     _wing(pen, form, -0.06, 0.08, 0.24)
     _eye(pen, 0.24, -0.21)
 
@@ -115,7 +117,7 @@ def _heron(pen: Pen, form: Form) -> None:
     neck = [(0.06, body_y), (bend + 0.1, body_y - 0.2), (0.06, -0.3), (0.1, -0.5), (0.3, -0.5), (0.32, -0.34), (0.2, -0.3)]
     pen.body_shape(smooth([*neck, (bend + 0.22, body_y - 0.18), (0.22, body_y + 0.06)], 1))
     pen.body_shape(smooth([(-0.5, body_y + 0.1), (-0.26, body_y - 0.18), (0.22, body_y - 0.14), (0.3, body_y + 0.1), (-0.1, body_y + 0.26)], 2))
-    form.finish_body(pen, (-0.42, -0.46, 0.3, body_y + 0.2))
+    form.finish_body(pen, (-0.42, -0.46, 0.3, body_y + 0.2), joined=True)
     _wing(pen, form, -0.08, body_y + 0.02, span(form.c, 0.2, 0.26))
     _eye(pen, 0.22, -0.42, 0.045)
 
@@ -126,12 +128,13 @@ def _owl(pen: Pen, form: Form) -> None:
     for x in (-0.12, 0.12):
         pen.shape(oval(x, 0.47, 0.08, 0.04), _BEAK)
     top = -0.4
-    head = [(-half, top - ear), (-half * 0.4, top), (half * 0.4, top), (half, top - ear)]
-    pen.body_shape([*head, *smooth([(half, top), (half + 0.06, 0.1), (half * 0.8, 0.46), (-half * 0.8, 0.46), (-half - 0.06, 0.1), (-half, top)], 1)[1:-1]])
+    right: list[Point] = [(half * 0.4, top), (half, top - ear), (half + 0.02, 0.0), (half + 0.04, 0.2), (half * 0.9, 0.38)]
+    right.append((half * 0.5, 0.46))
+    pen.body_shape([*right, *[(-x, y) for x, y in reversed(right)]])
     form.finish_body(pen, (-half, top, half, 0.46))
     for side in (-1.0, 1.0):
         outer = side * (half + 0.07)
-        pen.shape(smooth([(side * half * 0.8, -0.1), (outer, 0.0), (outer, 0.3), (side * half * 0.5, 0.42)], 1), pen.accent)
+        pen.shape(smooth([(side * half * 0.85, -0.1), (outer, 0.0), (outer, 0.3), (side * half * 0.6, 0.42)], 1), pen.accent)
         pen.shape(oval(side * half * 0.45, -0.2, span(form.c, 0.11, 0.15)), LIGHT)
         pen.shape(oval(side * half * 0.45, -0.2, 0.055), DARK, edge=False)
     pen.shape([(-0.06, -0.12), (0.06, -0.12), (0, 0.0)], _BEAK)
@@ -143,7 +146,7 @@ def _duck(pen: Pen, form: Form) -> None:
     pen.shape([(hx + 0.1, hy - 0.02), (hx + 0.3, hy + 0.0), (hx + 0.3, hy + 0.08), (hx + 0.1, hy + 0.1)], _BEAK)
     pen.body_shape(smooth([(-0.54, -0.06), (-0.2, 0.04), (0.12, hy), (0.36, hy), (0.42, 0.2), (0.24, 0.14 + breast), (-0.3, 0.14 + breast)], 2))
     pen.body_shape(oval(hx, hy, head))
-    form.finish_body(pen, (-0.46, hy - 0.1, 0.36, 0.36))
+    form.finish_body(pen, (-0.46, hy - 0.1, 0.36, 0.36), joined=True)
     pen.shape(rect(hx - head * 0.75, hy + head * 0.75, hx + head * 0.8, hy + head * 0.75 + 0.07), pen.accent)
     _wing(pen, form, -0.08, 0.16, 0.26)
     _eye(pen, hx + 0.04, hy - 0.04)

@@ -16,7 +16,7 @@ def _windows(pen: Pen, places: list[tuple[float, float]], half: float) -> None:
 
 
 def _tower(pen: Pen, form: Form) -> None:
-    half, eaves = span(form.a, 0.13, 0.22), span(form.b, -0.26, -0.12)
+    half, eaves = span(form.a, 0.15, 0.23), span(form.b, -0.28, -0.2)
     pen.body_shape([(-half, eaves), (half, eaves), (half + 0.05, 0.5), (-half - 0.05, 0.5)])
     form.finish_body(pen, (-half, eaves, half, 0.5))
     over = span(form.c, 0.03, 0.1)
@@ -30,9 +30,10 @@ def _house(pen: Pen, form: Form) -> None:
     peak = span(form.c, -0.46, -0.3)
     chimney = span(form.place, -0.3, 0.18)
     pen.shape(rect(chimney, peak - 0.02, chimney + 0.11, eaves), darker(pen.body, 0.3))
-    pen.body_shape(rect(-half, eaves, half, 0.5))
-    form.finish_body(pen, (-half, eaves, half, 0.5))
-    pen.shape([(-half - 0.07, eaves + 0.02), (-half * 0.3, peak), (half * 0.3, peak), (half + 0.07, eaves + 0.02)], pen.accent)
+    pen.body_shape([(-half, eaves), (0, peak), (half, eaves), (half, 0.5), (-half, 0.5)])
+    form.finish_body(pen, (-half, (peak + eaves) / 2, half, 0.5))
+    roof = [(0, peak - 0.06), (half + 0.08, eaves), (half + 0.08, eaves + 0.09), (0, peak + 0.07)]
+    pen.shape([*roof, (-half - 0.08, eaves + 0.09), (-half - 0.08, eaves)], pen.accent)
     _windows(pen, [(-half * 0.62, 0.2), (half * 0.62, 0.2)], 0.075)
     _door(pen, 0, 0.09, 0.28)
 
@@ -45,7 +46,7 @@ def _dome(pen: Pen, form: Form) -> None:
     pen.body_shape(arc(0, spring, half * 0.9, rise, 180, 360, 16))
     pen.body_shape(rect(-half, spring, half, 0.5))
     form.finish_body(pen, (-half, spring - rise, half, 0.5))
-    pen.shape(rect(-half - 0.03, spring - 0.03, half + 0.03, spring + 0.06), pen.accent)
+    pen.shape(rect(-half - 0.03, spring - 0.02, half + 0.03, spring + 0.045), pen.accent)
     _windows(pen, [(-half * 0.62, 0.28), (half * 0.62, 0.28)], 0.06)
     _door(pen, 0, 0.1, 0.28)
 
@@ -53,22 +54,23 @@ def _dome(pen: Pen, form: Form) -> None:
 def _hall(pen: Pen, form: Form) -> None:
     top, peak = span(form.a, -0.14, -0.02), span(form.b, -0.36, -0.26)
     columns = 3 + round(form.c * 2)
-    pen.body_shape(rect(-0.44, top, 0.44, 0.46))
-    form.finish_body(pen, (-0.44, top, 0.44, 0.46))
+    pen.body_shape([(-0.44, top), (0, peak), (0.44, top), (0.44, 0.46), (-0.44, 0.46)])
+    form.finish_body(pen, (-0.44, peak, 0.44, 0.46))
     for i in range(columns):
         x = -0.36 + 0.72 * i / (columns - 1)
-        pen.shape(rect(x - 0.04, top, x + 0.04, 0.44), LIGHT)
-    pen.shape([(-0.5, top), (0, peak), (0.5, top), (0.5, top + 0.05), (-0.5, top + 0.05)], pen.accent)
+        pen.shape(rect(x - 0.03, top, x + 0.03, 0.44), LIGHT)
+    pen.shape([(-0.5, top), (0, peak - 0.07), (0.5, top), (0.4, top), (0, peak + 0.03), (-0.4, top)], pen.accent)
+    pen.shape(rect(-0.5, top - 0.01, 0.5, top + 0.05), pen.accent)
     pen.shape(rect(-0.5, 0.42, 0.5, 0.5), METAL)
 
 
 def _mill(pen: Pen, form: Form) -> None:
-    top, foot = span(form.a, 0.12, 0.18), span(form.b, 0.24, 0.34)
+    top, foot = span(form.a, 0.15, 0.2), span(form.b, 0.27, 0.36)
     hub = -0.2
     pen.body_shape([(-top, -0.22), (top, -0.22), (foot, 0.5), (-foot, 0.5)])
     form.finish_body(pen, (-foot, -0.22, foot, 0.5))
     pen.shape(arc(0, -0.2, top + 0.04, 0.17, 180, 360, 10), DARK)
-    sail = [(-0.02, 0.0), (-0.02, -0.34), (0.1, -0.34), (0.1, -0.08), (0.02, 0.0)]
+    sail = [(-0.02, 0.0), (-0.02, -0.33), (0.07, -0.33), (0.07, -0.08), (0.02, 0.0)]
     for quarter in range(4):
         at = [(x, y + hub) for x, y in sail]
         pen.shape(turned(at, 0, hub, quarter * 90 + span(form.c, 25, 65)), pen.accent)

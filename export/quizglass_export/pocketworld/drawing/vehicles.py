@@ -10,7 +10,7 @@ def _wheels(pen: Pen, form: Form, places: tuple[float, ...], radius: float) -> N
     ground = 0.34
     for x in places:
         pen.shape(oval(x, ground - radius, radius), DARK, edge=False)
-        pen.shape(oval(x, ground - radius, radius * span(form.b, 0.45, 0.7)), pen.accent, edge=False)
+        pen.shape(oval(x, ground - radius, radius * span(form.b, 0.4, 0.58)), pen.accent, edge=False)
 
 
 def _saloon(pen: Pen, form: Form) -> None:
@@ -40,11 +40,11 @@ def _pickup(pen: Pen, form: Form) -> None:
     roof = span(form.a, -0.34, -0.22)
     cab = span(form.c, -0.14, 0.02)
     pen.body_shape(
-        [(-0.5, -0.04), (cab, -0.04), (cab, roof), (cab + 0.24, roof), (cab + 0.32, -0.04), (0.5, 0.0), (0.5, 0.22), (-0.5, 0.22)]
+        [(-0.5, -0.06), (cab, -0.06), (cab, roof), (cab + 0.24, roof), (cab + 0.32, -0.06), (0.5, -0.02), (0.5, 0.22), (-0.5, 0.22)]
     )
     form.finish_body(pen, (-0.5, roof, 0.5, 0.22))
     pen.shape([(cab + 0.05, -0.05), (cab + 0.05, roof + 0.05), (cab + 0.2, roof + 0.05), (cab + 0.26, -0.05)], GLASS)
-    pen.shape(rect(-0.45, -0.15, cab - 0.05, -0.04), pen.accent)
+    pen.shape(rect(-0.43, -0.13, cab - 0.14, -0.05), pen.accent)
     _wheels(pen, form, (-0.3, 0.3), span(form.b, 0.13, 0.17))
 
 
@@ -61,12 +61,12 @@ def _coupe(pen: Pen, form: Form) -> None:
 
 def _buggy(pen: Pen, form: Form) -> None:
     top = span(form.a, -0.36, -0.22)
-    pen.body_shape(smooth([(-0.5, -0.08), (-0.3, -0.1), (-0.1, 0.02), (0.16, 0.02), (0.46, -0.08), (0.5, 0.2), (-0.5, 0.2)], 1))
-    form.finish_body(pen, (-0.48, -0.1, 0.48, 0.2))
+    pen.body_shape(smooth([(-0.52, -0.1), (-0.3, -0.16), (-0.14, -0.06), (0.14, -0.04), (0.3, -0.14), (0.52, -0.06), (0.52, 0.24), (-0.52, 0.24)], 1))
+    form.finish_body(pen, (-0.48, -0.14, 0.48, 0.16))
     lean = span(form.c, 0.0, 0.12)
-    pen.line([(-0.34, -0.06), (-0.24 + lean, top), (0.1 + lean, top), (0.2, 0.0)], pen.accent, 0.055)
-    pen.shape(rect(-0.1, -0.12, 0.0, 0.02), DARK)
-    _wheels(pen, form, (-0.3, 0.31), span(form.b, 0.17, 0.21))
+    pen.line([(-0.34, -0.06), (-0.24 + lean, top), (0.1 + lean, top), (0.2, 0.0)], pen.accent, 0.05)
+    pen.shape(rect(-0.1, -0.18, 0.0, -0.04), DARK)
+    _wheels(pen, form, (-0.3, 0.31), span(form.b, 0.14, 0.18))
 
 
 def _hull(pen: Pen, form: Form, top: float, rake: float) -> list[Point]:
@@ -82,7 +82,7 @@ def _sailboat(pen: Pen, form: Form) -> None:
     _hull(pen, form, top, 0.04)
     pen.body_shape([(mast - 0.03, -0.47), (mast - 0.03, top - 0.06), (span(form.b, -0.5, -0.34), top - 0.06)])
     form.finish_body(pen, (-0.5, -0.45, 0.5, 0.4))
-    pen.shape([(mast + 0.04, span(form.place, -0.4, -0.25)), (mast + 0.04, top - 0.06), (0.46, top - 0.06)], pen.accent)
+    pen.shape([(mast + 0.04, span(form.place, -0.36, -0.2)), (mast + 0.04, top - 0.06), (0.4, top - 0.06)], pen.accent)
 
 
 def _ferry(pen: Pen, form: Form) -> None:
@@ -100,11 +100,12 @@ def _ferry(pen: Pen, form: Form) -> None:
 def _steamer(pen: Pen, form: Form) -> None:
     top = span(form.a, 0.02, 0.12)
     house = span(form.c, -0.1, 0.06)
-    pen.shape([(house - 0.26, top), (house - 0.24, -0.4), (house - 0.08, -0.4), (house - 0.06, top)], pen.accent)
-    pen.shape(rect(house - 0.26, -0.46, house - 0.06, -0.38), DARK)
-    pen.body_shape(smooth([(-0.5, top), (0.1, top + 0.04), (0.52, top - 0.14), (0.46, 0.38), (-0.46, 0.38)], 1))
+    pen.shape([(house - 0.23, top + 0.04), (house - 0.21, -0.38), (house - 0.08, -0.38), (house - 0.06, top + 0.04)], pen.accent)
+    pen.shape(rect(house - 0.23, -0.44, house - 0.06, -0.36), DARK)
+    hull: list[Point] = [(-0.5, top), (-0.1, top + 0.04), (0.2, top + 0.02), (0.5, top - 0.14), (0.44, 0.14), (0.36, 0.38)]
+    pen.body_shape([*hull, (-0.4, 0.38), (-0.48, 0.2)])
     pen.body_shape(rect(house, span(form.b, -0.32, -0.2), house + 0.28, top + 0.04))
-    form.finish_body(pen, (-0.48, -0.3, 0.48, 0.38))
+    form.finish_body(pen, (-0.48, -0.3, 0.48, 0.38), joined=True)
     pen.shape(rect(house + 0.06, span(form.b, -0.25, -0.14), house + 0.22, top - 0.06), GLASS)
 
 
@@ -128,7 +129,7 @@ def _submarine(pen: Pen, form: Form) -> None:
     pen.shape([(-0.42, 0.08), (-0.54, -0.1), (-0.54, 0.3)], pen.accent)
     pen.body_shape(rect(tower - 0.12, -0.24, tower + span(form.b, 0.12, 0.2), 0.08))
     pen.body_shape(oval(0.02, 0.1, 0.48, fat))
-    form.finish_body(pen, (-0.46, -0.2, 0.5, 0.1 + fat))
+    form.finish_body(pen, (-0.46, -0.2, 0.5, 0.1 + fat), joined=True)
     for x in (-0.18, 0.04, 0.26):
         pen.shape(oval(x, 0.08, 0.065), LIGHT)
 
