@@ -1,0 +1,97 @@
+"""AssistantService: convert, call, convert."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any
+
+from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
+from quizglass_server.assistant import Assistant
+from quizglass_server.domain import Exchange, Turn
+from quizglass_server.errors import InvalidInput
+from quizglass_server.rpc import checks
+from quizglass_server.rpc.convert import event_message
+from quizglass_server.rpc.frames import FrameStore
+from quizglass_server.rpc.guard import Context, guarded
+from quizglass_server.scheduling.budget import Budget
+from quizglass_server.settings import Settings
+
+_MAX_EXCHANGE_CHARS = 2000
+_MAX_SESSION_CHARS = 64
+MAX_ANSWER_TOKENS = 512
+
+
+class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
+    """Answers questions about pictures."""
+
+    def __init__(
+        self,
+        assistant: Assistant,
+        frames: FrameStore,
+        settings: Settings,
+        capabilities: Callable[[], assistant_pb2.GetCapabilitiesResponse],
+    ) -> None:
+        self._assistant = assistant
+        self._frames = frames
+        self._settings = settings
+        self._capabilities = capabilities
+
+    async def Ask(self, request: assistant_pb2.AskRequest, context: Context) -> Any:
+        """Answer one question, event by event."""
+        async with guarded(context, "Ask"):
+            policy = self._policy(request.policy)
+            budget = self._budget(request.budget_us, context.time_remaining())
+            turn = await self._turn(request)
+            async with self._assistant.admission.admit(), aclosing(self._events(turn, policy, budget)) as events:
+                async for event in events:
+                    yield event
+
+    async def GetCapabilities(self, request: assistant_pb2.GetCapabilitiesRequest, context: Context) -> Any:
+        """What this server can do."""
+        async with guarded(context, "GetCapabilities"):
+            return self._capabilities()
+
+    async def _events(self, turn: Turn, policy: str, budget: Budget) -> AsyncIterator[assistant_pb2.AskResponse]:
+        started = time.monotonic_ns()
+        frames = [turn.picture.sha256] if turn.picture else []
+        accepted = assistant_pb2.Accepted(policy=policy, frame_sha256=frames, budget_us=budget.total_us)
+        yield assistant_pb2.AskResponse(turn_id=turn.id, seq=1, accepted=accepted)
+        seq = 1
+        async with aclosing(self._assistant.answer(turn, policy, budget)) as events:
+            async for event in events:
+                seq += 1
+                message = event_message(event, (time.monotonic_ns() - started) // 1000)
+                message.turn_id, message.seq = turn.id, seq
+                yield message
+
+    async def _turn(self, request: assistant_pb2.AskRequest) -> Turn:
+        settings = self._settings
+        question = checks.text(request.question, "question", longest=settings.max_question_chars)
+        checks.at_most(len(request.frames), 1, "frames")
+        checks.at_most(len(request.history), settings.max_history, "history")
+        checks.text(request.session_id, "session_id", longest=_MAX_SESSION_CHARS, required=False)
+        tokens = checks.within(request.max_answer_tokens, 0, MAX_ANSWER_TOKENS, "max_answer_tokens")
+        history = tuple(
+            Exchange(
+                checks.text(past.question, f"history[{i}].question", longest=_MAX_EXCHANGE_CHARS),
+                checks.text(past.answer, f"history[{i}].answer", longest=_MAX_EXCHANGE_CHARS, required=False),
+            )
+            for i, past in enumerate(request.history)
+        )
+        picture = await self._frames.picture(request.frames[0], "frames[0]") if request.frames else None
+        return Turn(uuid.uuid4().hex, question, picture, history, tokens)
+
+    def _policy(self, name: str) -> str:
+        known = self._assistant.policies
+        if name and name not in known:
+            raise InvalidInput("policy", f"there is no policy {name[:60]!r}; this server has {', '.join(known)}")
+        return name or known[0]
+
+    def _budget(self, budget_us: int, remaining_s: float | None) -> Budget:
+        if budget_us < 0:
+            raise InvalidInput("budget_us", f"{budget_us} is negative; give microseconds, or 0 for the default")
+        wishes = [seconds for seconds in (budget_us / 1e6 or None, remaining_s) if seconds is not None]
+        return Budget(min(wishes, default=self._settings.default_budget_s))

@@ -1,0 +1,137 @@
+"""Domain values to messages, and back. No decisions are made here."""
+
+from __future__ import annotations
+
+from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
+from quizglass_server import domain
+
+PLANS: dict[domain.Plan, types_pb2.Plan] = {
+    domain.Plan.NONE: types_pb2.PLAN_NONE,
+    domain.Plan.IMAGE: types_pb2.PLAN_IMAGE,
+    domain.Plan.TEXT: types_pb2.PLAN_TEXT,
+    domain.Plan.BOTH: types_pb2.PLAN_BOTH,
+}
+_ORIGINS = {
+    domain.Origin.IMAGE_SEARCH: types_pb2.Evidence.ORIGIN_IMAGE_SEARCH,
+    domain.Origin.TEXT_SEARCH: types_pb2.Evidence.ORIGIN_TEXT_SEARCH,
+    domain.Origin.READ_TEXT: types_pb2.Evidence.ORIGIN_READ_TEXT,
+}
+_OUTCOMES = {
+    domain.VerdictOutcome.SUPPORTED: assistant_pb2.Verdict.OUTCOME_SUPPORTED,
+    domain.VerdictOutcome.UNSUPPORTED: assistant_pb2.Verdict.OUTCOME_UNSUPPORTED,
+    domain.VerdictOutcome.UNCHECKED: assistant_pb2.Verdict.OUTCOME_UNCHECKED,
+    domain.VerdictOutcome.ABSTAINED: assistant_pb2.Verdict.OUTCOME_ABSTAINED,
+}
+_FINISHES = {
+    domain.FinishReason.COMPLETE: assistant_pb2.Done.FINISH_REASON_COMPLETE,
+    domain.FinishReason.LENGTH: assistant_pb2.Done.FINISH_REASON_LENGTH,
+    domain.FinishReason.BUDGET: assistant_pb2.Done.FINISH_REASON_BUDGET,
+    domain.FinishReason.CANCELLED: assistant_pb2.Done.FINISH_REASON_CANCELLED,
+}
+_ABSTENTIONS = {
+    None: assistant_pb2.Done.ABSTAIN_REASON_UNSPECIFIED,
+    domain.AbstainReason.MODEL: assistant_pb2.Done.ABSTAIN_REASON_MODEL,
+    domain.AbstainReason.NO_EVIDENCE: assistant_pb2.Done.ABSTAIN_REASON_NO_EVIDENCE,
+    domain.AbstainReason.BUDGET: assistant_pb2.Done.ABSTAIN_REASON_BUDGET,
+}
+
+
+def evidence_message(evidence: domain.Evidence) -> types_pb2.Evidence:
+    """One piece of evidence."""
+    return types_pb2.Evidence(
+        id=evidence.id,
+        origin=_ORIGINS[evidence.origin],
+        entry_id=evidence.entry_id,
+        title=evidence.title,
+        text=evidence.text,
+        search_score=evidence.search_score,
+        rerank_score=evidence.rerank_score,
+        source=evidence.source,
+        used=evidence.used,
+    )
+
+
+def event_message(event: domain.TurnEvent, elapsed_us: int) -> assistant_pb2.AskResponse:
+    """One event of a turn, without its name and number."""
+    response = assistant_pb2.AskResponse(elapsed_us=elapsed_us)
+    match event:
+        case domain.PlanMade(decision):
+            response.plan.CopyFrom(_plan_message(decision))
+        case domain.QueryRewritten(text, used):
+            response.query.CopyFrom(assistant_pb2.QueryRewritten(text=text, used_image_evidence=used))
+        case domain.EvidenceFound(items):
+            response.evidence.items.extend(evidence_message(item) for item in items)
+            response.evidence.SetInParent()
+        case domain.AnswerDelta(text):
+            response.answer_delta.text = text
+        case domain.Verdict(outcome, smallest, mean):
+            response.verdict.CopyFrom(
+                assistant_pb2.Verdict(
+                    outcome=_OUTCOMES[outcome], min_token_probability=smallest, mean_token_probability=mean
+                )
+            )
+        case domain.Done():
+            response.done.CopyFrom(_done_message(event, elapsed_us))
+    return response
+
+
+def _plan_message(decision: domain.PlanDecision) -> assistant_pb2.PlanMade:
+    return assistant_pb2.PlanMade(
+        plan=PLANS[decision.plan],
+        decided_by=decision.decided_by,
+        scores=[
+            assistant_pb2.PlanScore(plan=PLANS[plan], probability=probability)
+            for plan, probability in decision.probabilities
+        ],
+    )
+
+
+def _done_message(done: domain.Done, elapsed_us: int) -> assistant_pb2.Done:
+    return assistant_pb2.Done(
+        answer=done.answer,
+        citations=[
+            assistant_pb2.Citation(
+                evidence_id=c.evidence_id, entry_id=c.entry_id, title=c.title, start=c.start, end=c.end
+            )
+            for c in done.citations
+        ],
+        finish_reason=_FINISHES[done.finish_reason],
+        abstain_reason=_ABSTENTIONS[done.abstain_reason],
+        skipped=[assistant_pb2.SkippedStep(step=s.step, reason=s.reason) for s in done.skipped],
+        timings=[
+            types_pb2.StageTiming(stage=t.stage, duration_us=t.duration_us, engine_us=t.engine_us) for t in done.timings
+        ],
+        total_us=elapsed_us,
+        prompt_tokens=done.prompt_tokens,
+        answer_tokens=done.answer_tokens,
+    )
+
+
+def entry_message(entry: domain.Entry) -> knowledge_pb2.Entry:
+    """An entry, without picture bytes."""
+    return knowledge_pb2.Entry(
+        id=entry.id,
+        title=entry.title,
+        caption=entry.caption,
+        kind=entry.kind,
+        text=entry.text,
+        attributes=entry.attributes,
+        source=entry.source,
+        picture_sha256=entry.picture_sha256,
+    )
+
+
+def entry_value(message: knowledge_pb2.Entry) -> domain.PicturedEntry:
+    """An entry on its way into the store."""
+    return domain.PicturedEntry(
+        domain.Entry(
+            id=message.id,
+            title=message.title,
+            caption=message.caption,
+            kind=message.kind,
+            text=message.text,
+            attributes=dict(message.attributes),
+            source=message.source,
+        ),
+        tuple(message.pictures),
+    )

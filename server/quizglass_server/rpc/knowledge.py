@@ -1,0 +1,83 @@
+"""KnowledgeService: convert, call, convert."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
+from quizglass_server.assistant import Assistant
+from quizglass_server.domain import PicturedEntry
+from quizglass_server.errors import InvalidInput
+from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.rpc import checks
+from quizglass_server.rpc.convert import entry_message, entry_value, evidence_message
+from quizglass_server.rpc.frames import FrameStore
+from quizglass_server.rpc.guard import Context, guarded
+
+_DEFAULT_PAGE, _MAX_PAGE = 100, 1000
+_DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
+_MAX_ID, _MAX_TEXT = 200, 2000
+
+
+class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
+    """Adds, reads, deletes and searches entries."""
+
+    def __init__(self, knowledge: KnowledgeBase, assistant: Assistant, frames: FrameStore) -> None:
+        self._knowledge = knowledge
+        self._assistant = assistant
+        self._frames = frames
+
+    async def AddEntries(  # name of the RPC
+        self, request_iterator: AsyncIterator[knowledge_pb2.AddEntriesRequest], context: Context
+    ) -> Any:
+        """Add or replace entries; durable when the response names them."""
+        async with guarded(context, "AddEntries"):
+            report = await self._knowledge.add(_entries(request_iterator))
+            return knowledge_pb2.AddEntriesResponse(
+                added=report.added,
+                refused=[
+                    knowledge_pb2.RefusedEntry(id=r.id, index=r.index, field=r.field, message=r.message)
+                    for r in report.refused
+                ],
+            )
+
+    async def GetEntry(self, request: knowledge_pb2.GetEntryRequest, context: Context) -> Any:
+        """One entry."""
+        async with guarded(context, "GetEntry"):
+            entry = await self._knowledge.get(checks.text(request.id, "id", longest=_MAX_ID))
+            return knowledge_pb2.GetEntryResponse(entry=entry_message(entry))
+
+    async def ListEntries(self, request: knowledge_pb2.ListEntriesRequest, context: Context) -> Any:
+        """A page of entries, in order of id."""
+        async with guarded(context, "ListEntries"):
+            size = checks.within(request.page_size or _DEFAULT_PAGE, 1, _MAX_PAGE, "page_size")
+            after = checks.text(request.page_token, "page_token", longest=_MAX_ID, required=False)
+            entries = await self._knowledge.list(after, size + 1)
+            return knowledge_pb2.ListEntriesResponse(
+                entries=[entry_message(entry) for entry in entries[:size]],
+                next_page_token=entries[size - 1].id if len(entries) > size else "",
+                total=self._knowledge.count(),
+            )
+
+    async def DeleteEntry(self, request: knowledge_pb2.DeleteEntryRequest, context: Context) -> Any:
+        """Delete one entry with its chunks and pictures."""
+        async with guarded(context, "DeleteEntry"):
+            await self._knowledge.delete(checks.text(request.id, "id", longest=_MAX_ID))
+            return knowledge_pb2.DeleteEntryResponse()
+
+    async def SearchEntries(self, request: knowledge_pb2.SearchEntriesRequest, context: Context) -> Any:
+        """Search by text, by picture, or by both."""
+        async with guarded(context, "SearchEntries"):
+            if not request.text and not request.picture:
+                raise InvalidInput("text", "give a text, a picture, or both to search for")
+            text = checks.text(request.text, "text", longest=_MAX_TEXT, required=not request.picture)
+            limit = checks.within(request.limit or _DEFAULT_RESULTS, 1, _MAX_RESULTS, "limit")
+            picture = await self._frames.decode(request.picture, "picture") if request.picture else None
+            found = await self._assistant.search(text, picture, limit)
+            return knowledge_pb2.SearchEntriesResponse(results=[evidence_message(item) for item in found])
+
+
+async def _entries(requests: AsyncIterator[knowledge_pb2.AddEntriesRequest]) -> AsyncIterator[PicturedEntry]:
+    async for request in requests:
+        yield entry_value(request.entry)

@@ -1,0 +1,123 @@
+"""Puts the services on a port, with standard health and reflection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from quizglass_server import __version__
+from quizglass_server.assistant import Assistant
+from quizglass_server.bundle import Bundle
+from quizglass_server.errors import SettingsError
+from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.models.load import Models
+from quizglass_server.pictures import PictureLimits
+from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, AssistantServicer
+from quizglass_server.rpc.frames import FrameStore
+from quizglass_server.rpc.knowledge import KnowledgeServicer
+from quizglass_server.settings import Settings
+
+# An entry with its pictures is one message; frames are capped far below this by the settings.
+_MAX_MESSAGE_BYTES = 32 * 1024 * 1024
+# Beyond this, reading small print gains nothing any more while the picture takes longer to send.
+USEFUL_PICTURE_SIDE = 672
+SERVICES = tuple(
+    service.full_name
+    for service in (
+        assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+        knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+    )
+)
+
+
+@dataclass(frozen=True)
+class Services:
+    """What the services call."""
+
+    assistant: Assistant
+    knowledge: KnowledgeBase
+    models: Models
+    bundle: Bundle
+    settings: Settings
+
+
+class RpcServer:
+    """A started server."""
+
+    def __init__(self, server: grpc.aio.Server, status: health.aio.HealthServicer, port: int) -> None:
+        self._server = server
+        self._status = status
+        self.port = port
+
+    async def set_serving(self, serving: bool) -> None:
+        """Say in the health service whether requests are welcome."""
+        status = health_pb2.HealthCheckResponse
+        for name in ("", *SERVICES):
+            await self._status.set(name, status.SERVING if serving else status.NOT_SERVING)
+
+    async def stop(self, grace_s: float) -> None:
+        """Refuse new requests, let running ones finish for up to `grace_s` seconds, then close."""
+        await self._status.enter_graceful_shutdown()
+        await self._server.stop(grace_s)
+
+
+async def start_rpc(services: Services) -> RpcServer:
+    """Bind and serve.
+
+    Raises:
+        SettingsError: the address cannot be bound.
+    """
+    settings = services.settings
+    options = [
+        ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+        ("grpc.so_reuseport", 0),
+    ]
+    server = grpc.aio.server(options=options)
+    limits = PictureLimits(settings.max_frame_bytes, settings.max_frame_pixels, settings.max_frame_aspect)
+    frames = FrameStore(limits)
+    assistant = AssistantServicer(services.assistant, frames, settings, lambda: _capabilities(services))
+    assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)
+    knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames)
+    knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(knowledge, server)
+    status = health.aio.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(status, server)
+    reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+    rpc = RpcServer(server, status, _bind(server, settings.host, settings.port))
+    await server.start()
+    await rpc.set_serving(True)
+    return rpc
+
+
+def _bind(server: grpc.aio.Server, host: str, port: int) -> int:
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        return server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise SettingsError(f"port: cannot listen on {address}; is another server running there?") from error
+
+
+def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
+    settings = services.settings
+    return assistant_pb2.GetCapabilitiesResponse(
+        server_version=__version__,
+        bundle=f"{services.bundle.name} {services.bundle.version}",
+        policies=services.assistant.policies,
+        roles=[
+            assistant_pb2.RoleCapability(role=s.role, engine=s.engine, executor=s.executor, ready=s.ready)
+            for s in services.models.statuses()
+        ],
+        limits=assistant_pb2.Limits(
+            max_frame_bytes=settings.max_frame_bytes,
+            max_frame_pixels=settings.max_frame_pixels,
+            max_question_chars=settings.max_question_chars,
+            max_history=settings.max_history,
+            max_answer_tokens=MAX_ANSWER_TOKENS,
+            max_frame_aspect=settings.max_frame_aspect,
+        ),
+        entries=services.knowledge.count(),
+        useful_picture_side=USEFUL_PICTURE_SIDE,
+    )

@@ -1,0 +1,68 @@
+"""The one table from domain errors to gRPC statuses, with details a program can read."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+
+import grpc
+from google.protobuf import any_pb2, duration_pb2
+from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
+
+from quizglass_server import errors
+
+DOMAIN = "quizglass"
+
+STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
+    errors.InvalidInput: grpc.StatusCode.INVALID_ARGUMENT,
+    errors.InvalidPicture: grpc.StatusCode.INVALID_ARGUMENT,
+    errors.NotFound: grpc.StatusCode.NOT_FOUND,
+    errors.RoleMissing: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    errors.BudgetExceeded: grpc.StatusCode.DEADLINE_EXCEEDED,
+    errors.EngineLost: grpc.StatusCode.UNAVAILABLE,
+    errors.EngineFailed: grpc.StatusCode.INTERNAL,
+    errors.KnowledgeLocked: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.KnowledgeFailed: grpc.StatusCode.UNAVAILABLE,
+    errors.BundleError: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.SettingsError: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.QuizglassError: grpc.StatusCode.INTERNAL,
+}
+
+_log = logging.getLogger(__name__)
+
+
+def status_code(error: errors.QuizglassError) -> grpc.StatusCode:
+    """Status of an error: that of its nearest class in the table."""
+    return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+
+
+def to_status(error: errors.QuizglassError) -> grpc.Status:
+    """Status with ErrorInfo, and BadRequest or RetryInfo where they apply."""
+    code = status_code(error)
+    details = [_pack(error_details_pb2.ErrorInfo(reason=error.code, domain=DOMAIN, metadata=error.metadata))]
+    if isinstance(error, errors.InvalidInput):
+        violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=error.description)
+        details.append(_pack(error_details_pb2.BadRequest(field_violations=[violation])))
+    if isinstance(error, errors.Overloaded):
+        delay = duration_pb2.Duration()
+        delay.FromMicroseconds(round(error.retry_after_s * 1e6))
+        details.append(_pack(error_details_pb2.RetryInfo(retry_delay=delay)))
+    return rpc_status.to_status(status_pb2.Status(code=code.value[0], message=error.message, details=details))
+
+
+def unexpected(error: BaseException, method: str) -> grpc.Status:
+    """Status of a bug: the client gets an id to report, the log gets everything else."""
+    incident = uuid.uuid4().hex[:12]
+    _log.error("unexpected failure", extra={"incident": incident, "rpc": method}, exc_info=error)
+    info = error_details_pb2.ErrorInfo(reason="UNEXPECTED", domain=DOMAIN, metadata={"incident": incident})
+    message = f"internal error; the server's log has it as incident {incident}"
+    code = grpc.StatusCode.INTERNAL.value[0]
+    return rpc_status.to_status(status_pb2.Status(code=code, message=message, details=[_pack(info)]))
+
+
+def _pack(message: object) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(message)  # type: ignore[arg-type]  # error_details is untyped
+    return packed
