@@ -123,7 +123,9 @@ def _draw_placed(picture: Image.Image, placed: Placed, centre: Point, tilt: floa
 
 def _pen(picture: Image.Image, look: Look, centre: Point, width: float, angle: float, mirror: bool) -> Pen:
     if len(look.params) != 6:
-        raise ValueError(f"look.params: a look has 6 parameters, not {len(look.params)}; give one number in 0..1 for each")
+        raise ValueError(
+            f"look.params: a look has 6 parameters, not {len(look.params)}; give one number in 0..1 for each"
+        )
     body, accent = (_colour(name, field) for name, field in ((look.body, "body"), (look.accent, "accent")))
     return Pen(picture, centre, width, angle, mirror, jittered(body, look.params[5]), accent)
 

@@ -63,4 +63,13 @@ def _studio(pen: Pen) -> None:
     pen.shape(oval(0, 0.28, 0.62, 0.16), (198, 196, 200), edge=False)
 
 
-BACKDROPS: tuple[Callable[[Pen], None], ...] = (_room, _street, _meadow, _shelf, _sky, _table, _shore, _studio)
+BACKDROPS: tuple[Callable[[Pen], None], ...] = (
+    _room,
+    _street,
+    _meadow,
+    _shelf,
+    _sky,
+    _table,
+    _shore,
+    _studio,
+)

@@ -38,6 +38,7 @@ def mix(a: Colour, b: Colour, share: float) -> Colour:
 
 
 def darker(colour: Colour, share: float = 0.45) -> Colour:
+    """Return the colour moved towards black by `share`."""
     return mix(colour, (15, 15, 20), share)
 
 
@@ -54,6 +55,7 @@ def arc(cx: float, cy: float, rx: float, ry: float, start: float, end: float, st
 
 
 def rect(x0: float, y0: float, x1: float, y1: float) -> list[Point]:
+    """Return an upright rectangle as a polygon."""
     return [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
 
 

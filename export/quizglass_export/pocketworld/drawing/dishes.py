@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import math
 
-from quizglass_export.pocketworld.drawing.canvas import CREAM, DARK, LIGHT, METAL, Pen, arc, oval, rect, rounded, turned
+from quizglass_export.pocketworld.drawing.canvas import (
+    CREAM,
+    DARK,
+    LIGHT,
+    METAL,
+    Pen,
+    arc,
+    oval,
+    rect,
+    rounded,
+    turned,
+)
 from quizglass_export.pocketworld.drawing.form import Form, span
 
 
@@ -44,17 +55,16 @@ def _pie(pen: Pen, form: Form) -> None:
     pen.shape(rect(-0.5, 0.36, 0.5, 0.42), METAL)
 
 
-
 def _cake(pen: Pen, form: Form) -> None:
     """A cake of two or three tiers on a stand, with a candle and icing in the accent colour."""
     tiers = 2 + round(form.a)
     thick, wide = 0.66 / tiers, span(form.b, 0.34, 0.44)
     for i in range(tiers):
-        half = wide * (1 - i * span(form.c, 0.2, 0.3))
+        half = wide * (1 - i * span(form.c, 0.16, 0.26))
         pen.body_shape(rect(-half, 0.36 - (i + 1) * thick, half, 0.36 - i * thick))
     form.finish_body(pen, (-wide, -0.3, wide, 0.36))
     for i in range(1, tiers + 1):
-        half, y = wide * (1 - (i - 1) * span(form.c, 0.2, 0.3)), 0.36 - i * thick
+        half, y = wide * (1 - (i - 1) * span(form.c, 0.16, 0.26)), 0.36 - i * thick
         pen.shape(rounded(-half - 0.02, y - 0.025, half + 0.02, y + 0.03, 0.025), pen.accent)
     pen.shape(rect(-0.03, -0.46, 0.03, -0.32), pen.accent)
     pen.shape(rect(-0.5, 0.36, 0.5, 0.42), LIGHT)

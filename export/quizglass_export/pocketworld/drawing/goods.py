@@ -13,7 +13,6 @@ from quizglass_export.pocketworld.drawing.canvas import (
     oval,
     rect,
     rounded,
-    smooth,
     turned,
 )
 from quizglass_export.pocketworld.drawing.form import Form, span
@@ -30,7 +29,10 @@ def _box(pen: Pen, form: Form) -> None:
     half, top = span(form.a, 0.24, 0.36), span(form.b, -0.4, -0.24)
     depth = span(form.c, 0.06, 0.14)
     pen.shape([(-half, top), (-half + depth, top - depth), (half + depth, top - depth), (half, top)], pen.accent)
-    pen.shape([(half, top), (half + depth, top - depth), (half + depth, 0.46 - depth), (half, 0.46)], darker(pen.body, 0.3))
+    pen.shape(
+        [(half, top), (half + depth, top - depth), (half + depth, 0.46 - depth), (half, 0.46)],
+        darker(pen.body, 0.3),
+    )
     pen.body_shape(rect(-half, top, half, 0.46))
     form.finish_body(pen, (-half, top, half, 0.46))
     _label(pen, form, half * 0.66, span(form.place, 0.0, 0.2))
@@ -39,7 +41,17 @@ def _box(pen: Pen, form: Form) -> None:
 def _pouch(pen: Pen, form: Form) -> None:
     half, waist = span(form.a, 0.26, 0.38), span(form.b, 0.0, 0.06)
     crimp = [(-half + 2 * half * i / 8, -0.48 if i % 2 else -0.42) for i in range(9)]
-    pen.body_shape([*crimp, (half - waist, -0.3), (half + 0.06, 0.2), (half, 0.46), (-half, 0.46), (-half - 0.06, 0.2), (-half + waist, -0.3)])
+    pen.body_shape(
+        [
+            *crimp,
+            (half - waist, -0.3),
+            (half + 0.06, 0.2),
+            (half, 0.46),
+            (-half, 0.46),
+            (-half - 0.06, 0.2),
+            (-half + waist, -0.3),
+        ]
+    )
     form.finish_body(pen, (-half, -0.46, half, 0.46))
     pen.shape(rect(-half, -0.36, half, span(form.c, -0.26, -0.2)), pen.accent)
     pen.shape(oval(0, 0.12, half * 0.6, 0.13), LIGHT)
@@ -68,7 +80,18 @@ def _can(pen: Pen, form: Form) -> None:
 def _bottle(pen: Pen, form: Form) -> None:
     half, neck = span(form.a, 0.16, 0.26), span(form.c, 0.06, 0.1)
     shoulder = span(form.b, -0.16, 0.04)
-    pen.body_shape([(-neck, -0.38), (neck, -0.38), (neck, shoulder - 0.16), (half, shoulder), (half, 0.5), (-half, 0.5), (-half, shoulder), (-neck, shoulder - 0.16)])
+    pen.body_shape(
+        [
+            (-neck, -0.38),
+            (neck, -0.38),
+            (neck, shoulder - 0.16),
+            (half, shoulder),
+            (half, 0.5),
+            (-half, 0.5),
+            (-half, shoulder),
+            (-neck, shoulder - 0.16),
+        ]
+    )
     form.finish_body(pen, (-half, shoulder - 0.1, half, 0.5))
     pen.shape(rect(-neck - 0.03, -0.5, neck + 0.03, -0.36), pen.accent)
     _label(pen, form, half * 0.78, span(form.place, 0.16, 0.32))

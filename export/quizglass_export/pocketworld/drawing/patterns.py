@@ -51,7 +51,7 @@ def _elements(pattern: str, box: Box, pitch: float, turn: float) -> list[list[Po
     if pattern == "checks":
         return _checks(box, step, 45.0 if turn > 0.5 else 0.0)
     if pattern == "band":
-        return _band(box, 0.22 + 0.14 * pitch, (0.0, 90.0, 35.0, -35.0)[min(3, int(turn * 4))])
+        return _band(box, 0.2 + 0.12 * pitch, (0.0, 90.0, 35.0, -35.0)[min(3, int(turn * 4))])
     if pattern == "halves":
         return _halves(box, (0.0, 90.0, 180.0, 35.0)[min(3, int(turn * 4))])
     raise ValueError(f"look.pattern: {pattern!r} has no drawing; use one of {', '.join(PATTERNS)}")
@@ -63,7 +63,7 @@ def _middle(box: Box) -> Point:
 
 def _stripes(box: Box, step: float, angle: float) -> list[list[Point]]:
     cx, cy = _middle(box)
-    bars = [rect(cx + i * step - 0.18 * step, cy - 1, cx + i * step + 0.18 * step, cy + 1) for i in range(-7, 8)]
+    bars = [rect(cx + i * step - 0.16 * step, cy - 1, cx + i * step + 0.16 * step, cy + 1) for i in range(-7, 8)]
     return [turned(bar, cx, cy, angle) for bar in bars]
 
 
@@ -83,7 +83,7 @@ def _checks(box: Box, step: float, angle: float) -> list[list[Point]]:
     step *= 0.8
     reach = int(0.75 * max(box[2] - box[0], box[3] - box[1]) / step) + 1
     cells = [
-        rect(cx + i * step, cy + j * step, cx + (i + 0.84) * step, cy + (j + 0.84) * step)
+        rect(cx + i * step, cy + j * step, cx + (i + 0.8) * step, cy + (j + 0.8) * step)
         for j in range(-reach, reach)
         for i in range(-reach, reach)
         if (i + j) % 2 == 0
@@ -101,4 +101,4 @@ def _band(box: Box, share: float, angle: float) -> list[list[Point]]:
 def _halves(box: Box, angle: float) -> list[list[Point]]:
     cx, cy = _middle(box)
     across = box[3] - box[1] if abs(angle - 90) < 45 else box[2] - box[0]
-    return [turned(rect(cx + 0.08 * across, cy - 1, cx + 1, cy + 1), cx, cy, angle)]
+    return [turned(rect(cx + 0.14 * across, cy - 1, cx + 1, cy + 1), cx, cy, angle)]

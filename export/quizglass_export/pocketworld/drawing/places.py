@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from quizglass_export.pocketworld.drawing.canvas import DARK, GLASS, LIGHT, METAL, Pen, arc, darker, oval, rect, rounded, turned
+from quizglass_export.pocketworld.drawing.canvas import (
+    DARK,
+    GLASS,
+    LIGHT,
+    METAL,
+    Pen,
+    arc,
+    darker,
+    oval,
+    rect,
+    rounded,
+    turned,
+)
 from quizglass_export.pocketworld.drawing.form import Form, span
 
 
 def _door(pen: Pen, x: float, half: float, height: float) -> None:
-    pen.shape([*arc(x, 0.5 - height + half, half, half, 180, 360, 6), (x + half, 0.5), (x - half, 0.5)], DARK, edge=False)
+    pen.shape(
+        [*arc(x, 0.5 - height + half, half, half, 180, 360, 6), (x + half, 0.5), (x - half, 0.5)],
+        DARK,
+        edge=False,
+    )
 
 
 def _windows(pen: Pen, places: list[tuple[float, float]], half: float) -> None:
@@ -94,7 +110,10 @@ def _radio(pen: Pen, form: Form) -> None:
 def _camera(pen: Pen, form: Form) -> None:
     top = span(form.a, -0.22, -0.1)
     bump = span(form.c, -0.26, 0.14)
-    pen.shape([(bump - 0.12, top), (bump - 0.08, top - 0.13), (bump + 0.12, top - 0.13), (bump + 0.16, top)], pen.accent)
+    pen.shape(
+        [(bump - 0.12, top), (bump - 0.08, top - 0.13), (bump + 0.12, top - 0.13), (bump + 0.16, top)],
+        pen.accent,
+    )
     pen.shape(rect(0.28, top - 0.06, 0.42, top), DARK)
     pen.body_shape(rounded(-0.5, top, 0.5, 0.38, 0.08))
     form.finish_body(pen, (-0.5, top, 0.5, 0.38))

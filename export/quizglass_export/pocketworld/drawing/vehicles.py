@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from quizglass_export.pocketworld.drawing.canvas import DARK, GLASS, LIGHT, METAL, Pen, Point, oval, rect, smooth
+from quizglass_export.pocketworld.drawing.canvas import (
+    DARK,
+    GLASS,
+    LIGHT,
+    METAL,
+    Pen,
+    Point,
+    oval,
+    rect,
+    smooth,
+)
 from quizglass_export.pocketworld.drawing.form import Form, span
 
 
@@ -16,12 +26,29 @@ def _wheels(pen: Pen, form: Form, places: tuple[float, ...], radius: float) -> N
 def _saloon(pen: Pen, form: Form) -> None:
     roof = span(form.a, -0.3, -0.16)
     back, front = span(form.c, -0.36, -0.24), span(form.c, 0.14, 0.24)
-    body = [(-0.5, -0.02), (back - 0.06, -0.04), (back + 0.06, roof), (front - 0.08, roof), (front + 0.08, -0.03)]
+    body = [
+        (-0.5, -0.02),
+        (back - 0.06, -0.04),
+        (back + 0.06, roof),
+        (front - 0.08, roof),
+        (front + 0.08, -0.03),
+    ]
     pen.body_shape([*body, (0.47, 0.02), (0.5, 0.22), (-0.5, 0.22)])
     form.finish_body(pen, (-0.5, roof, 0.5, 0.22))
     middle = (back + front) / 2
-    pen.shape([(back + 0.02, -0.04), (back + 0.09, roof + 0.05), (middle - 0.02, roof + 0.05), (middle - 0.02, -0.04)], GLASS)
-    pen.shape([(middle + 0.02, -0.04), (middle + 0.02, roof + 0.05), (front - 0.1, roof + 0.05), (front, -0.04)], GLASS)
+    pen.shape(
+        [
+            (back + 0.02, -0.04),
+            (back + 0.09, roof + 0.05),
+            (middle - 0.02, roof + 0.05),
+            (middle - 0.02, -0.04),
+        ],
+        GLASS,
+    )
+    pen.shape(
+        [(middle + 0.02, -0.04), (middle + 0.02, roof + 0.05), (front - 0.1, roof + 0.05), (front, -0.04)],
+        GLASS,
+    )
     pen.shape(rect(0.4, 0.04, 0.5, 0.1), pen.accent)
     _wheels(pen, form, (-0.28, 0.28), span(form.b, 0.12, 0.16))
 
@@ -40,28 +67,71 @@ def _pickup(pen: Pen, form: Form) -> None:
     roof = span(form.a, -0.34, -0.22)
     cab = span(form.c, -0.14, 0.02)
     pen.body_shape(
-        [(-0.5, -0.06), (cab, -0.06), (cab, roof), (cab + 0.24, roof), (cab + 0.32, -0.06), (0.5, -0.02), (0.5, 0.22), (-0.5, 0.22)]
+        [
+            (-0.5, -0.06),
+            (cab, -0.06),
+            (cab, roof),
+            (cab + 0.24, roof),
+            (cab + 0.32, -0.06),
+            (0.5, -0.02),
+            (0.5, 0.22),
+            (-0.5, 0.22),
+        ]
     )
     form.finish_body(pen, (-0.5, roof, 0.5, 0.22))
     pen.shape([(cab + 0.05, -0.05), (cab + 0.05, roof + 0.05), (cab + 0.2, roof + 0.05), (cab + 0.26, -0.05)], GLASS)
-    pen.shape(rect(-0.43, -0.13, cab - 0.14, -0.05), pen.accent)
+    pen.shape(rect(-0.4, -0.12, cab - 0.2, -0.06), pen.accent)
     _wheels(pen, form, (-0.3, 0.3), span(form.b, 0.13, 0.17))
 
 
 def _coupe(pen: Pen, form: Form) -> None:
-    roof = span(form.a, -0.16, -0.06)
+    roof = span(form.a, -0.2, -0.1)
     hump = span(form.c, -0.15, 0.05)
-    outline: list[Point] = [(-0.52, 0.0), (hump - 0.22, 0.0), (hump - 0.06, roof), (hump + 0.12, roof), (hump + 0.3, 0.06)]
+    outline: list[Point] = [
+        (-0.52, -0.04),
+        (hump - 0.22, -0.04),
+        (hump - 0.06, roof),
+        (hump + 0.12, roof),
+        (hump + 0.3, 0.03),
+    ]
     pen.body_shape(smooth([*outline, (0.54, 0.16), (0.52, 0.26), (-0.52, 0.26)], 1))
     form.finish_body(pen, (-0.5, roof, 0.5, 0.26))
-    pen.shape([(hump - 0.08, 0.03), (hump - 0.02, roof + 0.03), (hump + 0.1, roof + 0.03), (hump + 0.2, 0.05)], GLASS)
-    pen.shape([(-0.5, -0.14), (-0.3, -0.14), (-0.36, -0.08), (-0.4, 0.02), (-0.45, 0.02), (-0.44, -0.08), (-0.5, -0.08)], pen.accent)
+    pen.shape(
+        [(hump - 0.06, -0.03), (hump - 0.01, roof + 0.04), (hump + 0.1, roof + 0.04), (hump + 0.18, -0.02)],
+        GLASS,
+    )
+    pen.shape(
+        [
+            (-0.52, -0.17),
+            (-0.32, -0.17),
+            (-0.36, -0.11),
+            (-0.4, -0.03),
+            (-0.45, -0.03),
+            (-0.44, -0.11),
+            (-0.52, -0.11),
+        ],
+        pen.accent,
+    )
     _wheels(pen, form, (-0.3, 0.3), span(form.b, 0.12, 0.15))
 
 
 def _buggy(pen: Pen, form: Form) -> None:
     top = span(form.a, -0.36, -0.22)
-    pen.body_shape(smooth([(-0.52, -0.1), (-0.3, -0.16), (-0.14, -0.06), (0.14, -0.04), (0.3, -0.14), (0.52, -0.06), (0.52, 0.24), (-0.52, 0.24)], 1))
+    pen.body_shape(
+        smooth(
+            [
+                (-0.52, -0.1),
+                (-0.3, -0.16),
+                (-0.14, -0.06),
+                (0.14, -0.04),
+                (0.3, -0.14),
+                (0.52, -0.06),
+                (0.52, 0.24),
+                (-0.52, 0.24),
+            ],
+            1,
+        )
+    )
     form.finish_body(pen, (-0.48, -0.14, 0.48, 0.16))
     lean = span(form.c, 0.0, 0.12)
     pen.line([(-0.34, -0.06), (-0.24 + lean, top), (0.1 + lean, top), (0.2, 0.0)], pen.accent, 0.05)
@@ -82,7 +152,10 @@ def _sailboat(pen: Pen, form: Form) -> None:
     _hull(pen, form, top, 0.04)
     pen.body_shape([(mast - 0.03, -0.47), (mast - 0.03, top - 0.06), (span(form.b, -0.5, -0.34), top - 0.06)])
     form.finish_body(pen, (-0.5, -0.45, 0.5, 0.4))
-    pen.shape([(mast + 0.04, span(form.place, -0.36, -0.2)), (mast + 0.04, top - 0.06), (0.4, top - 0.06)], pen.accent)
+    pen.shape(
+        [(mast + 0.04, span(form.place, -0.3, -0.16)), (mast + 0.04, top - 0.06), (mast + 0.3, top - 0.06)],
+        pen.accent,
+    )
 
 
 def _ferry(pen: Pen, form: Form) -> None:
@@ -100,9 +173,24 @@ def _ferry(pen: Pen, form: Form) -> None:
 def _steamer(pen: Pen, form: Form) -> None:
     top = span(form.a, 0.02, 0.12)
     house = span(form.c, -0.1, 0.06)
-    pen.shape([(house - 0.23, top + 0.04), (house - 0.21, -0.38), (house - 0.08, -0.38), (house - 0.06, top + 0.04)], pen.accent)
+    pen.shape(
+        [
+            (house - 0.23, top + 0.04),
+            (house - 0.21, -0.38),
+            (house - 0.08, -0.38),
+            (house - 0.06, top + 0.04),
+        ],
+        pen.accent,
+    )
     pen.shape(rect(house - 0.23, -0.44, house - 0.06, -0.36), DARK)
-    hull: list[Point] = [(-0.5, top), (-0.1, top + 0.04), (0.2, top + 0.02), (0.5, top - 0.14), (0.44, 0.14), (0.36, 0.38)]
+    hull: list[Point] = [
+        (-0.5, top),
+        (-0.1, top + 0.04),
+        (0.2, top + 0.02),
+        (0.5, top - 0.14),
+        (0.44, 0.14),
+        (0.36, 0.38),
+    ]
     pen.body_shape([*hull, (-0.4, 0.38), (-0.48, 0.2)])
     pen.body_shape(rect(house, span(form.b, -0.32, -0.2), house + 0.28, top + 0.04))
     form.finish_body(pen, (-0.48, -0.3, 0.48, 0.38), joined=True)
@@ -116,10 +204,22 @@ def _rowboat(pen: Pen, form: Form) -> None:
     pen.line([(lean - 0.26, -0.38), (lean + 0.16, 0.36)], METAL, 0.05)
     pen.shape(oval(lean - 0.27, -0.38, 0.1, 0.1), pen.accent)
     pen.body_shape(
-        [(-0.5, tip), (-0.34, dip), (0.34, dip), (0.5, tip), (0.44, 0.24), (0.3, 0.34), (-0.3, 0.34), (-0.44, 0.24)]
+        [
+            (-0.5, tip),
+            (-0.34, dip),
+            (0.34, dip),
+            (0.5, tip),
+            (0.44, 0.24),
+            (0.3, 0.34),
+            (-0.3, 0.34),
+            (-0.44, 0.24),
+        ]
     )
     form.finish_body(pen, (-0.5, dip - 0.1, 0.5, 0.34))
-    pen.shape(smooth([(-0.34, dip - 0.01), (0.34, dip - 0.01), (0.3, dip + 0.06), (-0.3, dip + 0.06)], 1), pen.accent)
+    pen.shape(
+        smooth([(-0.34, dip - 0.01), (0.34, dip - 0.01), (0.3, dip + 0.06), (-0.3, dip + 0.06)], 1),
+        pen.accent,
+    )
 
 
 def _submarine(pen: Pen, form: Form) -> None:
@@ -135,4 +235,10 @@ def _submarine(pen: Pen, form: Form) -> None:
 
 
 CAR = {"saloon": _saloon, "van": _van, "pickup": _pickup, "coupe": _coupe, "buggy": _buggy}
-BOAT = {"sailboat": _sailboat, "steamer": _steamer, "rowboat": _rowboat, "ferry": _ferry, "submarine": _submarine}
+BOAT = {
+    "sailboat": _sailboat,
+    "steamer": _steamer,
+    "rowboat": _rowboat,
+    "ferry": _ferry,
+    "submarine": _submarine,
+}

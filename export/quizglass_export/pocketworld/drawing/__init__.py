@@ -1,0 +1,1 @@
+"""The shapes of pocketworld's things, and what else a picture of them needs."""
