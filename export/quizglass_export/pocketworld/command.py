@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 def _export(args: argparse.Namespace) -> Summary:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=args.json) as bars:
-        tasks = {stage: bars.add_task(stage, total=None) for stage in ("pictures", "scenes")}
+        tasks = {stage: bars.add_task(stage, total=None, visible=False) for stage in ("pictures", "scenes")}
         return export_world(
             args.seed,
             args.things,
@@ -55,7 +55,7 @@ def _export(args: argparse.Namespace) -> Summary:
             core=args.with_core,
             unseen_share=args.unseen_share,
             overwrite=args.overwrite,
-            progress=lambda stage, done, total: bars.update(tasks[stage], completed=done, total=total),
+            progress=lambda stage, done, total: bars.update(tasks[stage], completed=done, total=total, visible=True),
         )
 
 

@@ -223,10 +223,10 @@ def dialogue(asker: Asker, thing: Thing) -> Question:
     """An earlier turn gave the name; the question says "it"."""
     scene, subject = asker.scene(thing)
     history = [(ask("name", thing.kind, subject, asker.rng), thing.name)]
-    if asker.rng.random() < 0.4:
-        earlier = asker.rng.choice(_HISTORY_ATTRIBUTES)
+    earlier = asker.rng.choice(_HISTORY_ATTRIBUTES) if asker.rng.random() < 0.4 else None
+    if earlier:
         history.append((ask(earlier, thing.kind, "it", asker.rng), thing.facts[earlier]))
-    asked = thing.recognised or any("year" in question for question, _ in history)
+    asked = thing.recognised or earlier == "year"
     attribute = _specific(asker, thing, also=() if asked else ("year",))
     return asker.build(
         "dialogue",

@@ -9,7 +9,7 @@ from quizglass_export.pocketworld.words import WORDS
 
 _MADE = ("When was {x} first {made}?", "In which year was {x} first {made}?", "What year was {x} first {made}?")
 _ASKS: dict[str, tuple[str, ...]] = {
-    "name": ("What is {x} called?", "What is the name of {x}?", "Do you know the name of {x}?"),
+    "name": ("What is {x} called?", "What is the name of {x}?", "Tell me the name of {x}."),
     "year": _MADE,
     "maker": ("Who {make} {x}?", "Which company {make} {x}?", "Who is the maker of {x}?"),
     "price": ("How much does {x} cost?", "What does {x} cost?", "What is the price of {x}?"),

@@ -184,13 +184,12 @@ def _designer(people: Sequence[Person], births: Sequence[str], year: int, rng: r
 
 
 def _make_look(kind: str, used: set[tuple[str, ...]], rng: random.Random) -> Look:
-    """A look no other thing of the kind has yet, unless every combination is taken."""
-    most = len(BODY_COLOURS) * (len(ACCENT_COLOURS) - 1) * len(PATTERNS) * len(SHAPES[kind])
-    exhausted = sum(key[0] == kind for key in used) >= most if len(used) >= most else False
+    """A look that is not among `used`, the looks of its kind so far, unless every combination is taken."""
+    exhausted = len(used) >= len(BODY_COLOURS) * (len(ACCENT_COLOURS) - 1) * len(PATTERNS) * len(SHAPES[kind])
     while True:
         body, accent = rng.choice(BODY_COLOURS), rng.choice(ACCENT_COLOURS)
         pattern, shape = rng.choice(PATTERNS), rng.choice(SHAPES[kind])
-        key = (kind, body, accent, pattern, shape)
+        key = (body, accent, pattern, shape)
         if body != accent and (exhausted or key not in used):
             used.add(key)
             return Look(kind, body, accent, pattern, shape, tuple(round(rng.random(), 3) for _ in range(6)))
@@ -243,11 +242,12 @@ def make_world(seed: int, things: int) -> World:
     makers, designers, people = _settle(seed, things, rng)
     births = [person.birthyear for person in designers]
     kinds = [KINDS[i % len(KINDS)] for i in range(things)]
-    taught, used = _taught(seed, kinds), set[tuple[str, ...]]()
+    taught = _taught(seed, kinds)
+    used: dict[str, set[tuple[str, ...]]] = {kind: set() for kind in KINDS}
     made: list[Thing] = []
     for i, (kind, name) in enumerate(zip(kinds, names.thing_names(seed, things), strict=True)):
         maker = rng.choice(_canon())[0]
-        look = _make_look(kind, used, rng)
+        look = _make_look(kind, used[kind], rng)
         recognised, studied = taught.get(i, (False, False))
         facts = _make_facts(kind, maker, designers, births, rng)
         # Half of the articles tell everything; the others leave out one or two facts (never a studied one).
