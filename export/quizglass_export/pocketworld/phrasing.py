@@ -48,7 +48,7 @@ PRINTED = (
     "What does the sign say?",
     "What is written on the sign?",
     "Which words are on the sign?",
-    "Can you read the sign for me?",
+    "Which words are printed in the picture?",
 )
 COUNT = ("How many things are in the picture?", "How many things do you see?", "How many things are there?")
 KIND = ("What kind of thing is this?", "What sort of thing do I see here?", "What kind of thing is in the picture?")
