@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+from string import capwords
 
 from PIL import Image
 
@@ -24,6 +25,7 @@ _FINE = 320
 """From this size on pictures are drawn twice as large and averaged: smooth edges where a person looks."""
 _LETTERS = 0.09
 _COVER_MIDDLE: Point = (0.02, 0.12)
+_COVER_MIDDLES: dict[str, Point] = {"wide": (0.1, 0.03)}
 _COVER_ROOM = 0.5
 _FEET = {"car": 0.34, "boat": 0.38, "dish": 0.42}
 _SLOT_X = {"left": 0.0, "middle": 0.5, "right": 1.0}
@@ -39,7 +41,7 @@ def draw_thing(look: Look, size: int, *, label: str | None = None) -> Image.Imag
     middle, width = ((0.5, 0.43), 0.7) if label else ((0.5, 0.5), 0.8)
     _draw_look(_pen(picture, look, (middle[0] * fine, middle[1] * fine), width * fine, 0.0, False), look)
     if label:
-        paste_board(picture, board((label,), fine, _LETTERS), (0.5 * fine, 0.91 * fine), 0.0)
+        paste_board(picture, board((capwords(label),), fine, _LETTERS), (0.5 * fine, 0.91 * fine), 0.0)
     return picture if fine == size else picture.reduce(2)
 
 
@@ -59,15 +61,22 @@ def draw_scene(scene: Scene, size: int = 448) -> Image.Image:
     if fault.name == "occlusion" and pens:
         occlude(rng.choice(pens), fault.strength, rng)
     if scene.sign and printed_on(scene) != "sign":
-        panel = board(two_lines(scene.sign), fine, _LETTERS * 0.9, scene.things[0].scale * _COVER_ROOM)
-        paste_board(picture, panel, pens[0].pixels([_COVER_MIDDLE])[0], tilt + scene.things[0].angle)
+        _print_on_cover(picture, scene.things[0], scene.sign, pens[0], tilt)
     elif scene.sign:
         at = _turned((0.5 + rng.uniform(-0.02, 0.02), 0.1 if up else 0.9), tilt)
-        panel = board((scene.sign,), fine, _LETTERS)
+        panel = board((capwords(scene.sign),), fine, _LETTERS)
         paste_board(picture, panel, (at[0] * fine, at[1] * fine), tilt + rng.uniform(-1.5, 1.5))
     if fine != size:
         picture = picture.reduce(2)
     return spoil(picture, fault.name, fault.strength, scene.seed)
+
+
+def _print_on_cover(picture: Image.Image, placed: Placed, words: str, pen: Pen, tilt: float) -> None:
+    """Print words on a book's cover or a packet's label; `pen` is in the thing's place, not turned by its own."""
+    panel = board(two_lines(capwords(words)), picture.width, _LETTERS, placed.scale * _COVER_ROOM)
+    x, y = _COVER_MIDDLES.get(placed.thing.look.shape, _COVER_MIDDLE)
+    at = pen.pixels([(-x if placed.mirror else x, y)])[0]
+    paste_board(picture, panel, at, tilt + placed.angle)
 
 
 def _truncation(scene: Scene, fault: Fault, rng: random.Random) -> float:

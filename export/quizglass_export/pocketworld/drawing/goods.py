@@ -146,9 +146,10 @@ def _spiral(pen: Pen, form: Form) -> None:
     pen.shape(rect(-half + 0.04, top + 0.03, half + 0.04, 0.48), CREAM)
     pen.body_shape(rounded(-half, top, half, 0.45, 0.05))
     form.finish_body(pen, (-half, top, half, 0.45))
-    for i in range(5):
-        x = -half + (i + 0.5) * half * 0.4
-        pen.line([(x, top + 0.07), (x, top - 0.09)], METAL if i % 2 else DARK, 0.045)
+    # A bar with holes: single rings are read as letters by OCR.
+    pen.shape(rounded(-half - 0.03, top - 0.08, half + 0.03, top + 0.05, 0.05), DARK)
+    for i in range(4):
+        pen.shape(oval(-half + (i + 0.5) * half * 0.5, top - 0.015, 0.026), LIGHT, edge=False)
     corner = turned(rect(-0.12, -0.08, 0.12, 0.08), 0, 0, span(form.place, -20, 20))
     y = span(form.c, 0.0, 0.24)
     pen.shape([(px * half * 4, py * 1.4 + y) for px, py in corner], pen.accent)
