@@ -1,0 +1,1 @@
+"""From checkpoints to a bundle: merge, export, quantise, check, write."""

@@ -1,0 +1,110 @@
+"""The generator's language part as GGUF, from a transformers model in memory.
+
+llama.cpp's architecture `qwen2vl` reads no RMS epsilon, and silently goes wrong without the rotary base, the
+pre-tokeniser's name or the token types, so all of them are written and none is optional here.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from quizglass_export.bundling.errors import ExportError
+
+_LARGEST_EPSILON = 1e-5
+_VISION_PREFIX = "model.visual."
+_HEAD = "lm_head.weight"
+
+
+def write_text_gguf(model: Any, tokenizer: Path, path: Path, name: str) -> None:
+    """Write the language model of a Qwen2_5_VLForConditionalGeneration in float32.
+
+    Args:
+        model: merged, float32.
+        tokenizer: its `tokenizer.json` (byte-level BPE with Qwen2's pre-tokeniser).
+        path: file to write.
+        name: model name for the metadata.
+
+    Raises:
+        ExportError: llama.cpp would run the model wrongly.
+    """
+    config = model.config.text_config
+    if config.rms_norm_eps > _LARGEST_EPSILON:
+        raise ExportError(
+            f"config.json: text_config.rms_norm_eps is {config.rms_norm_eps}; llama.cpp uses 0 for this "
+            f"architecture, so train with at most {_LARGEST_EPSILON}"
+        )
+    writer = gguf.GGUFWriter(str(path), "qwen2vl")
+    _write_shape(writer, config, name)
+    _write_vocabulary(writer, tokenizer, int(config.vocab_size))
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2VL, config.num_hidden_layers)
+    for key, tensor in model.state_dict().items():
+        if key.startswith(_VISION_PREFIX) or (key == _HEAD and config.tie_word_embeddings):
+            continue
+        target = names.get_name(key.replace("model.language_model.", "model."), (".weight", ".bias"))
+        if target is None:
+            raise ExportError(f"model.safetensors: {key} has no counterpart in GGUF's qwen2vl architecture")
+        writer.add_tensor(target, float32(tensor))
+    finish(writer)
+
+
+def float32(tensor: Tensor) -> NDArray[np.float32]:
+    """A tensor as a contiguous float32 array."""
+    return np.ascontiguousarray(tensor.detach().float().numpy())
+
+
+def finish(writer: gguf.GGUFWriter) -> None:
+    """Write header, metadata and tensors, and close the file."""
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _write_shape(writer: gguf.GGUFWriter, config: Any, name: str) -> None:
+    writer.add_type(gguf.GGUFType.MODEL)
+    writer.add_name(name)
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(config.rope_theta)
+    sections = list(config.rope_scaling["mrope_section"])
+    writer.add_rope_dimension_sections(sections + [0] * (4 - len(sections)))
+
+
+def _write_vocabulary(writer: gguf.GGUFWriter, path: Path, size: int) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    model = content["model"]
+    if model["type"] != "BPE":
+        raise ExportError(f"{path}: model.type is {model['type']!r}; the generator needs byte-level BPE")
+    tokens = [f"[UNUSED{index}]" for index in range(size)]
+    types = [gguf.TokenType.UNUSED] * size
+    for token, index in model["vocab"].items():
+        tokens[index], types[index] = token, gguf.TokenType.NORMAL
+    ids: dict[str, int] = {}
+    for added in content["added_tokens"]:
+        kind = gguf.TokenType.CONTROL if added["special"] else gguf.TokenType.USER_DEFINED
+        tokens[added["id"]], types[added["id"]] = added["content"], kind
+        ids[added["content"]] = added["id"]
+    for needed in ("<|im_end|>", "<|endoftext|>"):
+        if needed not in ids:
+            raise ExportError(f"{path}: added_tokens has no {needed}, where the generator stops or pads")
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    writer.add_token_merges([pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]])
+    writer.add_eos_token_id(ids["<|im_end|>"])
+    writer.add_pad_token_id(ids["<|endoftext|>"])
+    writer.add_add_bos_token(False)

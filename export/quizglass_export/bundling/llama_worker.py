@@ -1,0 +1,213 @@
+"""llama.cpp in a process of its own: quantises a GGUF, or answers prompts greedily.
+
+llama.cpp's asserts abort the process, and an export must end with an error and not with a crash. Run as
+`python -m quizglass_export.bundling.llama_worker JOB.json RESULT.json`; the other side is `llama_jobs`. Prints one
+line for each finished prompt.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import llama_cpp.llama_cpp as llama
+import llama_cpp.mtmd_cpp as mtmd
+import numpy as np
+from numpy.typing import NDArray
+
+Job = dict[str, Any]
+_BATCH = 512
+_log: list[str] = []
+
+
+@llama.llama_log_callback  # type: ignore[untyped-decorator,unused-ignore]
+def _collect(level: int, text: bytes, _: Any) -> None:
+    _log.append(text.decode("utf-8", "replace"))
+    del _log[:-20]
+
+
+def quantise(job: Job) -> Job:
+    """Quantise `source` to `target` with llama.cpp's file type `file_type` on one thread."""
+    parameters = llama.llama_model_quantize_default_params()
+    parameters.ftype = job["file_type"]
+    parameters.nthread = 1
+    code = llama.llama_model_quantize(
+        job["source"].encode(), job["target"].encode(), ctypes.byref(parameters)
+    )
+    if code:
+        raise RuntimeError(f"quantising failed with {code}: {_reasons()}")
+    return {}
+
+
+def answer(job: Job) -> Job:
+    """Answer every prompt greedily, each in a fresh context position with nothing left of the one before.
+
+    Returns:
+        `prompts`: token ids of each prompt as llama.cpp sees it. `answers`: token ids of each answer without the
+        stop token. `first`: the logits after each prompt.
+    """
+    runner = _Runner(job)
+    results: list[tuple[list[int], list[int], list[float]]] = []
+    for prompt in job["prompts"]:
+        results.append(runner.run(prompt))
+        print(len(results), flush=True)
+    return {
+        "prompts": [result[0] for result in results],
+        "answers": [result[1] for result in results],
+        "first": [result[2] for result in results],
+    }
+
+
+class _Runner:
+    """A loaded model with its projector and one sequence."""
+
+    def __init__(self, job: Job) -> None:
+        self.limit: int = job["max_new_tokens"]
+        self.stop: set[int] = set(job["stop"])
+        self.pad: int = job["image_token"]
+        self.pictures: NDArray[np.uint8] = np.load(job["pictures"], allow_pickle=False)
+        model_parameters = llama.llama_model_default_params()
+        model_parameters.n_gpu_layers = 0
+        self.model = llama.llama_model_load_from_file(job["model"].encode(), model_parameters)
+        if not self.model:
+            raise RuntimeError(f"{job['model']}: llama.cpp cannot load it: {_reasons()}")
+        self.vocabulary = llama.llama_model_get_vocab(self.model)
+        self.size: int = llama.llama_vocab_n_tokens(self.vocabulary)
+        self.context = self._new_context(job["context"])
+        self.vision = self._new_vision(job["projector"])
+        self.batch = llama.llama_batch_init(_BATCH, 0, 1)
+
+    def _new_context(self, length: int) -> Any:
+        parameters = llama.llama_context_default_params()
+        parameters.n_ctx = length
+        parameters.n_batch = parameters.n_ubatch = _BATCH
+        parameters.n_threads = parameters.n_threads_batch = 1
+        parameters.no_perf = True
+        context = llama.llama_init_from_model(self.model, parameters)
+        if not context:
+            raise RuntimeError(f"llama.cpp cannot make a context: {_reasons()}")
+        return context
+
+    def _new_vision(self, projector: str) -> Any:
+        parameters = mtmd.mtmd_context_params_default()
+        parameters.use_gpu = False
+        parameters.print_timings = False
+        parameters.warmup = False
+        parameters.n_threads = 1
+        # Pictures come in their final size; these bounds keep llama.cpp from resizing them.
+        parameters.image_min_tokens, parameters.image_max_tokens = 1, 4096
+        vision = mtmd.mtmd_init_from_file(projector.encode(), self.model, parameters)
+        if not vision:
+            raise RuntimeError(f"{projector}: llama.cpp cannot load it: {_reasons()}")
+        return vision
+
+    def run(self, prompt: Job) -> tuple[list[int], list[int], list[float]]:
+        """Prefill one prompt and decode its answer."""
+        llama.llama_memory_clear(llama.llama_get_memory(self.context), True)
+        seen: list[int] = []
+        position = 0
+        for kind, text in prompt["segments"]:
+            if kind == "image":
+                ids, position = self._see(self.pictures[prompt["picture"]], position)
+            else:
+                ids = self._tokenise(text, special=kind == "text")
+                position = self._read(ids, position)
+            seen += ids
+        first = logits = self._logits()
+        answer: list[int] = []
+        while (token := int(logits.argmax())) not in self.stop and len(answer) < self.limit:
+            answer.append(token)
+            position = self._read([token], position)
+            logits = self._logits()
+        return seen, answer, [float(value) for value in first]
+
+    def _tokenise(self, text: str, *, special: bool) -> list[int]:
+        data = text.encode()
+        room = len(data) + 8
+        ids = (ctypes.c_int32 * room)()
+        count = llama.llama_tokenize(self.vocabulary, data, len(data), ids, room, False, special)
+        return list(ids[:count])
+
+    def _read(self, ids: Sequence[int], position: int) -> int:
+        for start in range(0, len(ids), _BATCH):
+            part = ids[start : start + _BATCH]
+            self.batch.n_tokens = len(part)
+            for index, token in enumerate(part):
+                self.batch.token[index] = token
+                self.batch.pos[index] = position + index
+                self.batch.n_seq_id[index] = 1
+                self.batch.seq_id[index][0] = 0
+                self.batch.logits[index] = index == len(part) - 1
+            if code := llama.llama_decode(self.context, self.batch):
+                raise RuntimeError(f"llama.cpp cannot decode ({code}): {_reasons()}")
+            position += len(part)
+        return position
+
+    def _see(self, picture: NDArray[np.uint8], position: int) -> tuple[list[int], int]:
+        pixels = np.ascontiguousarray(picture)
+        pointer = pixels.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+        bitmap = mtmd.mtmd_bitmap_init(pixels.shape[1], pixels.shape[0], pointer)
+        chunks = mtmd.mtmd_input_chunks_init()
+        text = mtmd.mtmd_input_text()
+        marker = mtmd.mtmd_default_marker()
+        text.text, text.text_len = marker, len(marker)
+        text.add_special, text.parse_special = False, True
+        bitmaps = (mtmd.mtmd_bitmap_p_ctypes * 1)(bitmap)
+        try:
+            if code := mtmd.mtmd_tokenize(self.vision, chunks, ctypes.byref(text), bitmaps, 1):
+                raise RuntimeError(f"llama.cpp cannot take the picture ({code}): {_reasons()}")
+            end = llama.llama_pos(0)
+            code = mtmd.mtmd_helper_eval_chunks(
+                self.vision, self.context, chunks, position, 0, _BATCH, True, ctypes.byref(end)
+            )
+            if code:
+                raise RuntimeError(f"llama.cpp cannot read the picture ({code}): {_reasons()}")
+            return self._chunk_ids(chunks), int(end.value)
+        finally:
+            mtmd.mtmd_input_chunks_free(chunks)
+            mtmd.mtmd_bitmap_free(bitmap)
+
+    def _chunk_ids(self, chunks: Any) -> list[int]:
+        ids: list[int] = []
+        for index in range(mtmd.mtmd_input_chunks_size(chunks)):
+            chunk = mtmd.mtmd_input_chunks_get(chunks, index)
+            if mtmd.mtmd_input_chunk_get_type(chunk) == mtmd.MTMD_INPUT_CHUNK_TYPE_TEXT:
+                count = ctypes.c_size_t()
+                tokens = mtmd.mtmd_input_chunk_get_tokens_text(chunk, ctypes.byref(count))
+                ids += [tokens[place] for place in range(count.value)]
+            else:
+                ids += [self.pad] * mtmd.mtmd_input_chunk_get_n_tokens(chunk)
+        return ids
+
+    def _logits(self) -> NDArray[np.float32]:
+        row = llama.llama_get_logits_ith(self.context, -1)
+        return np.ctypeslib.as_array(row, shape=(self.size,)).copy()
+
+
+def _reasons() -> str:
+    return " ".join("".join(_log[-4:]).split())
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Carry out the job file and write the result file; the reason of a failure goes to stderr."""
+    source, target = map(Path, arguments)
+    job: Job = json.loads(source.read_text(encoding="utf-8"))
+    llama.llama_log_set(_collect, None)
+    mtmd.mtmd_log_set(_collect, None)
+    mtmd.mtmd_helper_log_set(_collect, None)
+    llama.llama_backend_init()
+    try:
+        result = {"quantise": quantise, "answer": answer}[job["task"]](job)
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 1
+    target.write_text(json.dumps(result), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

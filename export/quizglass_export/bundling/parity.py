@@ -1,0 +1,158 @@
+"""Comparing exported models with the PyTorch models that they came from.
+
+The exported side runs on the server's own preprocessing (`quizglass_server.models`), the PyTorch side on
+transformers' processors and positions, so a difference anywhere between picture and logits shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import torch
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+Floats = NDArray[np.float32]
+Inputs = dict[str, NDArray[np.generic]]
+_BATCH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What an export must reach to become a bundle."""
+
+    logits: float = 1e-3
+    """Largest absolute difference of a scorer's logits."""
+    cosine: float = 0.9999
+    """Smallest cosine between an encoder's vectors."""
+    answers: float = 0.97
+    """Smallest share of equal greedy answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One measured comparison.
+
+    Attributes:
+        role: the model's role.
+        measure: what was compared, in words.
+        value: the worst case, or the share.
+        demand: the bound, as text with its direction.
+        samples: how many inputs were compared.
+        passed: whether the bound holds.
+        detail: the first input that broke it, or further figures.
+    """
+
+    role: str
+    measure: str
+    value: float
+    demand: str
+    samples: int
+    passed: bool
+    detail: str = ""
+
+
+def at_most(role: str, measure: str, values: Sequence[float], bound: float, detail: str = "") -> Check:
+    """The largest value may not exceed the bound."""
+    worst = max(values)
+    return Check(role, measure, worst, f"<= {bound:g}", len(values), worst <= bound, detail)
+
+
+def at_least(role: str, measure: str, values: Sequence[float], bound: float, detail: str = "") -> Check:
+    """The smallest value may not be below the bound."""
+    worst = min(values)
+    return Check(role, measure, worst, f">= {bound:g}", len(values), worst >= bound, detail)
+
+
+def share(role: str, measure: str, equal: Sequence[bool], bound: float, detail: str = "") -> Check:
+    """At least this share must be equal."""
+    value = sum(equal) / len(equal)
+    return Check(role, measure, value, f">= {bound:g}", len(equal), value >= bound, detail)
+
+
+def session(path: Path) -> Any:
+    """An ONNX Runtime session on one CPU thread."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def batches(count: int) -> Iterator[range]:
+    """Index ranges of at most eight."""
+    for start in range(0, count, _BATCH):
+        yield range(start, min(start + _BATCH, count))
+
+
+def check_scorer(
+    role: str,
+    path: Path,
+    references: Sequence[Floats],
+    inputs: Callable[[Sequence[int]], Inputs],
+    bound: float,
+) -> list[Check]:
+    """Compare a scorer's logits, each sample alone and in padded batches of eight.
+
+    Args:
+        role: the scorer's role.
+        path: the ONNX file.
+        references: PyTorch's label logits [L] of each sample.
+        inputs: makes the ONNX inputs for a list of sample indices.
+        bound: largest difference allowed.
+
+    Returns:
+        Difference alone, difference in batches, and whether all labels are the same.
+    """
+    run = session(path)
+    count = len(references)
+    alone = [run.run(["logits"], inputs([index]))[0][0] for index in range(count)]
+    together = [row for part in batches(count) for row in run.run(["logits"], inputs(list(part)))[0]]
+    apart = [float(np.abs(row - other).max()) for row, other in zip(alone, references, strict=True)]
+    padded = [float(np.abs(row - other).max()) for row, other in zip(together, references, strict=True)]
+    same = [
+        int(first.argmax()) == int(second.argmax()) == int(reference.argmax())
+        for first, second, reference in zip(alone, together, references, strict=True)
+    ]
+    return [
+        at_most(role, "largest difference of logits, one at a time", apart, bound),
+        at_most(role, "largest difference of logits, padded batches of 8", padded, bound),
+        share(role, "equal labels", same, 1.0),
+    ]
+
+
+def check_vectors(role: str, exported: Sequence[Floats], references: Sequence[Floats], bound: float) -> Check:
+    """Smallest cosine between exported and reference vectors [D]."""
+    cosines = [
+        float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b))) for a, b in zip(exported, references, strict=True)
+    ]
+    return at_least(role, "smallest cosine", cosines, bound)
+
+
+def tokenise_padded(tokenizer: Tokenizer, texts: Sequence[str], limit: int) -> Inputs:
+    """Ids, mask and token types (int64 [B, S]) of texts cut to `limit` tokens and padded on the right."""
+    tokenizer.enable_truncation(limit)
+    tokenizer.enable_padding()
+    rows = tokenizer.encode_batch(list(texts))
+    return {
+        "input_ids": np.array([row.ids for row in rows], np.int64),
+        "attention_mask": np.array([row.attention_mask for row in rows], np.int64),
+        "token_type_ids": np.array([row.type_ids for row in rows], np.int64),
+    }
+
+
+def pool(states: Floats, mask: NDArray[np.int64], how: str) -> Floats:
+    """[B, S, D] states and [B, S] mask to unit vectors [B, D]: the mean over tokens, or the first token."""
+    weights = mask[:, :, None].astype(np.float32)
+    pooled = states[:, 0] if how == "cls" else (states * weights).sum(1) / weights.sum(1).clip(min=1)
+    normed: Floats = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+    return normed
+
+
+def as_array(tensor: torch.Tensor) -> Floats:
+    """A tensor's values as float32."""
+    return np.asarray(tensor.detach().float().numpy())
