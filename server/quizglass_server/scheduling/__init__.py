@@ -1,1 +1,1 @@
-"""Budgets, admission and clocks: who may use how much time, and where it went."""
+"""Time and room: budgets, usual costs of steps, admission, and the clock of engine time."""

@@ -1,0 +1,13 @@
+"""The published systems that run a turn, one module each; `POLICIES` has them by name, the default first."""
+
+from __future__ import annotations
+
+from quizglass_server.policies.fixed import FixedPlan
+from quizglass_server.policies.planning_agent import PlanningAgent
+from quizglass_server.policies.policy import Policy
+from quizglass_server.policies.prompt_based import PromptBased
+
+__all__ = ["POLICIES", "Policy"]
+
+_ALL: tuple[Policy, ...] = (PlanningAgent(), *FixedPlan.every(), PromptBased())
+POLICIES: dict[str, Policy] = {policy.name: policy for policy in _ALL}

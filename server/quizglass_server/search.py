@@ -1,0 +1,69 @@
+"""Searches the knowledge store outside of any turn: by text, by picture, or by both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from quizglass_server.domain import Evidence, Picture
+from quizglass_server.errors import InvalidInput, RoleMissing
+from quizglass_server.resources import Resources
+from quizglass_server.steps.image_search import embed_view, picture_evidence
+from quizglass_server.steps.text_search import search_texts, text_evidence
+
+_WIDER = 4
+"""By both, each search looks this many times further, so that an entry fair in both can win."""
+
+
+async def search(resources: Resources, text: str, picture: Picture | None, limit: int) -> list[Evidence]:
+    """The best results, numbered "1", "2", ... in order.
+
+    By text they are chunks, by picture entries (the whole picture is compared). By both they are entries: the scores
+    of an entry's best chunk and best picture are added.
+
+    Raises:
+        InvalidInput: neither text nor picture is given.
+        RoleMissing: the bundle lacks the encoder.
+    """
+    if not text and picture is None:
+        raise InvalidInput("text", "empty, and there is no picture; give at least one of the two")
+    if resources.knowledge.count() == 0:
+        return []
+    if picture is None:
+        results = await _by_text(resources, text, limit)
+    elif not text:
+        results = await _by_picture(resources, picture, limit)
+    else:
+        chunks, entries = await asyncio.gather(
+            _by_text(resources, text, _WIDER * limit), _by_picture(resources, picture, _WIDER * limit)
+        )
+        results = _added(chunks, entries)
+    return [replace(item, id=str(position + 1)) for position, item in enumerate(results[:limit])]
+
+
+async def _by_text(resources: Resources, text: str, limit: int) -> list[Evidence]:
+    encoder = resources.models.text_encoder
+    if encoder is None:
+        raise RoleMissing("text_encoder", "searching by text")
+    return text_evidence(await search_texts(encoder, resources.knowledge, text, limit))
+
+
+async def _by_picture(resources: Resources, picture: Picture, limit: int) -> list[Evidence]:
+    encoder = resources.models.image_encoder
+    if encoder is None:
+        raise RoleMissing("image_encoder", "searching by picture")
+    vector = await embed_view(encoder, picture.pixels)
+    return picture_evidence(await resources.knowledge.search_pictures(vector, limit), shown=0)
+
+
+def _added(chunks: Sequence[Evidence], entries: Sequence[Evidence]) -> list[Evidence]:
+    """One result an entry, its scores added; a chunk tells more than a caption, so it is what is shown."""
+    best: dict[str, Evidence] = {}
+    for passage in chunks:
+        best.setdefault(passage.entry_id, passage)
+    for entry in entries:
+        chunk = best.get(entry.entry_id)
+        both = replace(chunk, search_score=chunk.search_score + entry.search_score) if chunk is not None else entry
+        best[entry.entry_id] = both
+    return sorted(best.values(), key=lambda item: -item.search_score)

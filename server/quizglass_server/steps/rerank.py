@@ -1,0 +1,28 @@
+"""Orders passages by how well they answer the query, and picks those the generator is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from quizglass_server.domain import Evidence
+from quizglass_server.models.faces import Reranker
+from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.tuning import Tuning
+
+
+async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -> list[Evidence]:
+    """The passages with the reranker's scores, best first; equal scores keep the search's order."""
+    scores = await reranker.score(query, [line(passage) for passage in passages])
+    scored = [replace(passage, rerank_score=score) for passage, score in zip(passages, scores, strict=True)]
+    return sorted(scored, key=lambda passage: -passage.rerank_score)
+
+
+def choose(passages: Sequence[Evidence], tuning: Tuning, *, reranked: bool) -> list[Evidence]:
+    """Mark what the generator is shown: the first `tuning.found`, if reranked only those above the threshold."""
+    return [
+        replace(
+            passage, used=position < tuning.found and (not reranked or passage.rerank_score >= tuning.rerank_accept)
+        )
+        for position, passage in enumerate(passages)
+    ]

@@ -1,0 +1,25 @@
+"""What a bundle says about evidence, as the steps need it. Knows no bundle format: `app` fills it in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """How much is looked up, how much of it the generator is shown, and when it counts."""
+
+    abstain: str = "I don't know"
+    """The words by which the generator says that it does not know."""
+    image_accept: float = 0.0
+    """Image search hits of a smaller cosine are dropped."""
+    rerank_accept: float = 0.0
+    """Passages of a smaller reranker probability are not shown to the generator."""
+    image_candidates: int = 5
+    """Entries an image search brings back."""
+    seen: int = 1
+    """Of those, how many the generator is shown."""
+    text_candidates: int = 8
+    """Chunks a text search brings back."""
+    found: int = 2
+    """Of those, how many the generator is shown after reranking."""

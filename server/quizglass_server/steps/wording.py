@@ -1,0 +1,48 @@
+"""Compares wordings: what stays of a text when case, punctuation and spacing do not count."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# A number keeps its inner separators (3.5, 1,000); a word keeps its inner apostrophe (don't).
+_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a text and where it stands."""
+
+    key: str
+    """Case-folded, compatibility-normalised, straight apostrophes."""
+    start: int
+    """First character, in code points."""
+    end: int
+    named: bool
+    """Whether it is written as a name or number: begins with a capital or a digit."""
+
+
+def words(text: str) -> tuple[Word, ...]:
+    """The words and numbers of a text, in order; digits and letters part ("1974crowns" is two)."""
+    return tuple(
+        Word(_key(match[0]), match.start(), match.end(), match[0][0].isupper() or match[0][0].isdigit())
+        for match in _WORD.finditer(text)
+    )
+
+
+def same_wording(one: str, other: str) -> bool:
+    """Whether two texts have the same words in the same order."""
+    return [word.key for word in words(one)] == [word.key for word in words(other)]
+
+
+def stands_in(part: Sequence[Word], whole: Sequence[Word]) -> bool:
+    """Whether `part`, not empty, is a run of words of `whole`."""
+    keys, all_keys = [word.key for word in part], [word.key for word in whole]
+    size = len(keys)
+    return size > 0 and any(all_keys[at : at + size] == keys for at in range(len(all_keys) - size + 1))
+
+
+def _key(word: str) -> str:
+    return unicodedata.normalize("NFKC", word).casefold().replace("\u2019", "'")

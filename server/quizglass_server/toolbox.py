@@ -1,0 +1,255 @@
+"""The steps of one turn, bound to its picture, its budget and its journal.
+
+Each step is timed, fitted into what is left of the budget, and left out by name when it does not fit. Policies call
+these and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from time import monotonic
+from typing import TypeVar
+
+from quizglass_server.domain import (
+    AnswerDelta,
+    Evidence,
+    FinishReason,
+    Origin,
+    Plan,
+    PlanDecision,
+    PlanMade,
+    QueryRewritten,
+    Turn,
+    Vector,
+)
+from quizglass_server.errors import RoleMissing
+from quizglass_server.journal import Journal
+from quizglass_server.models.faces import Generator
+from quizglass_server.resources import Resources
+from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.runner import LAST_STEP, StepRunner
+from quizglass_server.steps.crop import crop, view_of
+from quizglass_server.steps.generate import Draft, answer_request, write
+from quizglass_server.steps.image_search import embed_view, picture_evidence, search_pictures
+from quizglass_server.steps.plan import plan_by_planner, plan_by_prompt
+from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.read import read_words
+from quizglass_server.steps.rerank import choose, rerank
+from quizglass_server.steps.rewrite import rewrite
+from quizglass_server.steps.text_search import search_texts, text_evidence
+
+log = logging.getLogger(__name__)
+
+_Role = TypeVar("_Role")
+
+CHEAP_S = 0.05
+"""An embedding that usually takes longer is not begun before the plan asks for it."""
+_CLOSING_S, _CLOSING_SHARE = 0.05, 0.05
+"""Kept back from the generator for the verdict and the last messages: seconds at most, share of the budget at most."""
+
+
+class Toolbox:
+    """The steps of one turn. Use as an async context manager: leaving it ends whatever still runs.
+
+    Args:
+        turn: the question.
+        budget: time left; no step runs past it.
+        resources: what turns share.
+        journal: takes events, evidence, timings and skipped steps.
+        policy: its name, for errors.
+    """
+
+    def __init__(self, turn: Turn, budget: Budget, resources: Resources, journal: Journal, policy: str) -> None:
+        self.turn = turn
+        self.plan: Plan | None = None
+        self._budget = budget
+        self._runner = StepRunner(budget, resources.costs, journal)
+        self._models = resources.models
+        self._resources = resources
+        self._journal = journal
+        self._policy = policy
+        self._words: asyncio.Task[str] | None = None
+        self._untold_words = ""
+        self._vector: asyncio.Task[Vector | None] | None = None
+
+    async def __aenter__(self) -> Toolbox:
+        self._words = asyncio.create_task(self._read())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        tasks = [task for task in (self._words, self._vector) if task is not None]
+        for task in tasks:
+            task.cancel()
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                log.debug("a step that was not waited for failed", exc_info=outcome)
+
+    def embed_ahead(self) -> None:
+        """Begin to embed the picture, if that is cheap, while the plan is being made; the index is not searched yet."""
+        if (
+            self._vector is None
+            and self.turn.picture is not None
+            and self._models.image_encoder is not None
+            and self._resources.knowledge.count() > 0
+            and self._resources.costs.usual("embed") <= CHEAP_S
+        ):
+            self._vector = asyncio.create_task(self._embed())
+
+    def fixed_plan(self, plan: Plan) -> Plan:
+        """Take a plan that needs no decision."""
+        return self._announce(PlanDecision(plan, "fixed"))
+
+    async def plan_by_planner(self) -> Plan:
+        """Let the planner decide; no lookups when the budget leaves it no time."""
+        words = await self.words()
+        planner = self._need(self._models.planner, "planner")
+        decision = await self._runner.run("plan", lambda: plan_by_planner(planner, self.turn, words))
+        return self._announce(decision or PlanDecision(Plan.NONE, "fixed"))
+
+    async def plan_by_prompt(self) -> Plan:
+        """Ask the generator for the letter; no lookups when the budget leaves it no time."""
+        words = await self.words()
+        generator = self._generator()
+        decision = await self._runner.run("plan", lambda: plan_by_prompt(generator, self.turn, words))
+        return self._announce(decision or PlanDecision(Plan.NONE, "fixed"))
+
+    async def words(self) -> str:
+        """The words printed in the picture; empty when there are none or they could not be read."""
+        if self._words is None:
+            raise RuntimeError("the toolbox is not entered")
+        return await asyncio.shield(self._words)
+
+    async def search_image(self) -> list[Evidence]:
+        """Look the picture up; the evidence the generator is to be shown."""
+        if self.turn.picture is None:
+            self._journal.skip("image_search", "NO_PICTURE")
+            return []
+        if self._is_empty("image_search"):
+            return []
+        if self._vector is None:
+            self._vector = asyncio.create_task(self._embed())
+        if (vector := await self._vector) is None:
+            self._journal.skip("image_search", "BUDGET")
+            return []
+        tuning, knowledge = self._resources.tuning, self._resources.knowledge
+        hits = await self._runner.run("image_search", lambda: search_pictures(knowledge, vector, tuning))
+        return _shown(self._journal.found(picture_evidence(hits or [], tuning.seen)))
+
+    async def rewrite(self, seen: Sequence[Evidence] = ()) -> str:
+        """The gold query; the question itself when there is no time to rewrite it."""
+        words = await self.words()
+        generator = self._generator()
+        lines = [line(evidence) for evidence in seen]
+        query = await self._runner.run("rewrite", lambda: rewrite(generator, self.turn, words, lines))
+        if query is None:
+            return self.turn.question
+        if query:
+            self._journal.emit(QueryRewritten(query, used_image_evidence=bool(seen)))
+        return query
+
+    async def search_text(self, query: str) -> list[Evidence]:
+        """Look the gold query up, rerank what comes back; the evidence the generator is to be shown."""
+        if not query:
+            self._journal.skip("text_search", "NO_QUERY")
+            return []
+        if self._is_empty("text_search"):
+            return []
+        tuning, knowledge = self._resources.tuning, self._resources.knowledge
+        encoder = self._need(self._models.text_encoder, "text_encoder")
+        hits = await self._runner.run(
+            "text_search", lambda: search_texts(encoder, knowledge, query, tuning.text_candidates)
+        )
+        if not hits:
+            return []
+        passages = text_evidence(hits)
+        reranker = self._need(self._models.reranker, "reranker")
+        ranked = await self._runner.run("rerank", lambda: rerank(reranker, query, passages), optional=True)
+        chosen = choose(passages if ranked is None else ranked, tuning, reranked=ranked is not None)
+        return _shown(self._journal.found(chosen))
+
+    async def generate(
+        self, seen: Sequence[Evidence] = (), found: Sequence[Evidence] = (), query: str | None = None
+    ) -> Draft:
+        """Answer from the picture and the evidence, streaming, at most until the budget ends."""
+        draft = Draft()
+        seen_lines, found_lines = [line(item) for item in seen], [line(item) for item in found]
+        request = answer_request(self.turn, await self.words(), seen_lines, found_lines, query)
+        left = self._budget.left_s - min(_CLOSING_S, _CLOSING_SHARE * self._budget.total_s)
+        if left <= 0:
+            self._journal.skip(LAST_STEP, "BUDGET")
+            return draft
+        started = monotonic()
+        try:
+            with self._journal.stage(LAST_STEP):
+                async with asyncio.timeout(left) as limit:
+                    async for text in write(self._generator(), request, draft):
+                        self._journal.emit(AnswerDelta(text))
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            draft.finish = FinishReason.BUDGET
+            self._resources.costs.was_cut(LAST_STEP, monotonic() - started)
+        else:
+            self._resources.costs.took(LAST_STEP, monotonic() - started)
+        return draft
+
+    def _announce(self, decision: PlanDecision) -> Plan:
+        self.plan = decision.plan
+        self._journal.emit(PlanMade(decision))
+        self._tell_words()
+        return decision.plan
+
+    def _tell_words(self) -> None:
+        """The plan comes first in a turn's events: words read before it wait for it."""
+        if self.plan is not None and self._untold_words:
+            self._journal.found([Evidence("", Origin.READ_TEXT, "", "", self._untold_words, used=True)])
+            self._untold_words = ""
+
+    async def _read(self) -> str:
+        """Words in the picture, which are evidence from the moment the plan is made."""
+        picture, reader = self.turn.picture, self._models.reader
+        if picture is None or reader is None:
+            return ""
+        known = self._resources.words.get(picture.sha256)
+        if known is None:
+            known = await self._runner.run("read", lambda: read_words(reader, picture), optional=True)
+            if known is None:
+                return ""
+            self._resources.words.put(picture.sha256, known)
+        self._untold_words = known
+        self._tell_words()
+        return known
+
+    async def _embed(self) -> Vector | None:
+        picture = self.turn.picture
+        if picture is None:
+            return None
+        encoder = self._need(self._models.image_encoder, "image_encoder")
+        view = view_of(self.turn.question)
+        key = (picture.sha256, view)
+        vector = self._resources.vectors.get(key)
+        if vector is None:
+            vector = await self._runner.run("embed", lambda: embed_view(encoder, crop(picture.pixels, view)))
+            if vector is not None:
+                self._resources.vectors.put(key, vector)
+        return vector
+
+    def _is_empty(self, step: str) -> bool:
+        if self._resources.knowledge.count() > 0:
+            return False
+        self._journal.skip(step, "EMPTY_KNOWLEDGE")
+        return True
+
+    def _generator(self) -> Generator:
+        return self._need(self._models.generator, "generator")
+
+    def _need(self, model: _Role | None, role: str) -> _Role:
+        if model is None:
+            raise RoleMissing(role, f"policy {self._policy!r}")
+        return model
+
+
+def _shown(evidence: Sequence[Evidence]) -> list[Evidence]:
+    return [item for item in evidence if item.used]
