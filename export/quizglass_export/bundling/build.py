@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ class BuildOptions:
     samples: int = 160
     generated: int = 80
     file_type: str = "q8_0"
-    demands: Demands = Demands()
+    demands: Demands = field(default_factory=Demands)
     threads: int = 1
 
 
@@ -143,9 +143,7 @@ def _write_manifest(job: BuildJob, options: BuildOptions, roles: Roles, checks: 
         abstain=job.settings.abstain,
         evidence=job.settings.evidence,
         files={
-            file.relative_to(job.folder).as_posix(): FileEntry(
-                sha256=file_digest(file), bytes=file.stat().st_size
-            )
+            file.relative_to(job.folder).as_posix(): FileEntry(sha256=file_digest(file), bytes=file.stat().st_size)
             for file in _files(job.folder)
         },
         parity="parity.json",

@@ -89,7 +89,7 @@ def _run(job: dict[str, Any], advance: Callable[[], None] = lambda: None) -> dic
         # Errors go to a file: nobody reads a second pipe while this side waits on the first.
         with (
             errors.open("wb") as stderr,
-            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process,  # noqa: S603
         ):
             if process.stdout is not None:
                 for _ in process.stdout:

@@ -35,9 +35,7 @@ def quantise(job: Job) -> Job:
     parameters = llama.llama_model_quantize_default_params()
     parameters.ftype = job["file_type"]
     parameters.nthread = 1
-    code = llama.llama_model_quantize(
-        job["source"].encode(), job["target"].encode(), ctypes.byref(parameters)
-    )
+    code = llama.llama_model_quantize(job["source"].encode(), job["target"].encode(), ctypes.byref(parameters))
     if code:
         raise RuntimeError(f"quantising failed with {code}: {_reasons()}")
     return {}

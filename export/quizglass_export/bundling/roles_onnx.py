@@ -79,8 +79,7 @@ def build_planner(job: BuildJob) -> tuple[manifest.VisionScorer, list[Check]]:
     scorer = VisionScorer(model, labels, vision_inputs.patch_grid(part.picture)).eval()
     _write_scorer(scorer, inputs([0, len(rows) - 1]), _VISION_AXES, job.path(part.model))
     references = [
-        _vision_logits(model, row, picture, part.picture)[labels]
-        for row, picture in zip(rows, pictures, strict=True)
+        _vision_logits(model, row, picture, part.picture)[labels] for row, picture in zip(rows, pictures, strict=True)
     ]
     return part, check_scorer("planner", job.path(part.model), references, inputs, job.demands.logits)
 

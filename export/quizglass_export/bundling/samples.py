@@ -66,8 +66,8 @@ def random_samples(count: int, seed: int = SEED) -> list[Sample]:
 def pocketworld_samples(count: int, seed: int = SEED, things: int = 120) -> list[Sample]:
     """Questions about a world with the core's things and new ones, with their gold evidence and one wrong passage."""
     from quizglass_export.pocketworld.articles import world_articles
+    from quizglass_export.pocketworld.draw import draw_scene
     from quizglass_export.pocketworld.questions import make_questions
-    from quizglass_export.pocketworld.scenes import draw_scene
     from quizglass_export.pocketworld.world import CORE_SEED, CORE_THINGS, make_world, with_core
 
     world = with_core(make_world(seed, things), make_world(CORE_SEED, CORE_THINGS))

@@ -94,9 +94,7 @@ class VisionScorer(nn.Module):
         self.image_token = int(model.config.image_token_id)
         self.head = nn.Parameter(model.lm_head.weight[list(labels)].detach().clone(), requires_grad=False)
 
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor, pixel_values: Tensor
-    ) -> Tensor:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor, pixel_values: Tensor) -> Tensor:
         """Score a batch.
 
         Args:

@@ -1,0 +1,1 @@
+"""From checkpoints to bundles: the fictional world, the training recipes, the export."""
