@@ -1,0 +1,273 @@
+"""The knowledge base: entries kept durably, found by picture and by text.
+
+SQLite is the truth (`schema.py`); the indexes follow it (`index.py`, `upkeep.py`). One thread writes, two read, one
+builds graphs; none of it happens on the event loop. This module knows neither gRPC nor how models run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import logging
+import queue
+from collections.abc import AsyncIterable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from quizglass_server.domain import ChunkHit, Entry, EntryHit, PicturedEntry, Refusal, Vector
+from quizglass_server.errors import InvalidInput, KnowledgeFailed, RoleMissing
+from quizglass_server.knowledge.embedding import unit_vector
+from quizglass_server.knowledge.index import IndexOptions, VectorIndex
+from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
+from quizglass_server.knowledge.lock import DirectoryLock
+from quizglass_server.knowledge.reader import Reader
+from quizglass_server.knowledge.records import AddReport, Change, Draft, GraphRecord, Kind
+from quizglass_server.knowledge.reembed import reembed_pictures, reembed_texts
+from quizglass_server.knowledge.schema import FILE
+from quizglass_server.knowledge.snapshots import Snapshots
+from quizglass_server.knowledge.upkeep import Upkeep
+from quizglass_server.knowledge.validation import shown_id
+from quizglass_server.knowledge.writer import Writer
+from quizglass_server.models.faces import ImageEncoder, TextEncoder
+
+_log = logging.getLogger(__name__)
+_READERS = 2
+_COMMIT_ENTRIES = 128  # entries a commit while importing: the wait for the disk is shared
+_COMMIT_BYTES = 32 << 20  # encoded pictures a commit, which wait in memory
+_ATTEMPTS = 3  # searches again when a hit was deleted between the index and the truth
+
+Result = TypeVar("Result")
+
+
+class KnowledgeBase:
+    """Open with `open`, then use from one event loop; close with `close`."""
+
+    def __init__(self, directory: Path, lock: DirectoryLock, decode: Decode) -> None:
+        """For `open` only."""
+        self._path = directory / FILE
+        self._directory = directory
+        self._lock = lock
+        self._decode = decode
+        self._text_encoder: TextEncoder | None = None
+        self._image_encoder: ImageEncoder | None = None
+        self._count = 0
+        self._closed = False
+        self._upkeep: dict[Kind, Upkeep] = {}
+        self._upkeep_job: Future[None] | None = None
+        self._writer = Writer(self._path)
+        self._idle_readers: queue.SimpleQueue[Reader] = queue.SimpleQueue()
+        self._writing = ThreadPoolExecutor(1, "knowledge-write")
+        self._reading = ThreadPoolExecutor(_READERS, "knowledge-read")
+        self._building = ThreadPoolExecutor(1, "knowledge-build")
+
+    @classmethod
+    async def open(
+        cls,
+        directory: Path,
+        *,
+        text_encoder: TextEncoder | None,
+        image_encoder: ImageEncoder | None,
+        decode: Decode,
+        options: IndexOptions | None = None,
+    ) -> KnowledgeBase:
+        """Open a knowledge directory, creating it if need be.
+
+        Vectors of other encoders than these are made anew first, which takes as long as importing does.
+
+        Raises:
+            KnowledgeLocked: another server has it open; the message names the directory.
+            KnowledgeFailed: it cannot be read or written.
+        """
+        base = await asyncio.to_thread(cls._unfilled, directory, decode)
+        try:
+            base._text_encoder, base._image_encoder = text_encoder, image_encoder
+            await base._reembed()
+            await asyncio.to_thread(base._fill, options or IndexOptions())
+        except BaseException:
+            await base.close()
+            raise
+        base._look_after()
+        return base
+
+    async def add(self, entries: AsyncIterable[PicturedEntry]) -> AddReport:
+        """Add or replace entries; on return all that were added are on disk and found.
+
+        An entry that is not as documented is refused in the report and does not stop the others.
+
+        Raises:
+            RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
+        """
+        ingest = Ingest(self._text_encoder, self._image_encoder, self._decode)
+        report = AddReport()
+        drafts: list[Draft] = []
+        number = 0
+        async for given in entries:
+            try:
+                drafts.append(await ingest.prepare(given))
+            except InvalidInput as refusal:
+                report.refused.append(Refusal(number, shown_id(given.entry.id), refusal.field, refusal.description))
+            number += 1
+            if len(drafts) >= _COMMIT_ENTRIES or sum(map(_picture_bytes, drafts)) >= _COMMIT_BYTES:
+                report.added += await self._commit(ingest, drafts)
+                drafts = []
+        report.added += await self._commit(ingest, drafts)
+        return report
+
+    async def get(self, id: str) -> Entry:
+        """One entry. Raises NotFound."""
+        return await self._read(lambda reader: reader.entry(id))
+
+    async def list(self, after: str, limit: int) -> builtins.list[Entry]:
+        """Up to `limit` entries whose id comes after `after`, in order of id."""
+        return await self._read(lambda reader: reader.page(after, limit))
+
+    async def delete(self, id: str) -> None:
+        """Delete an entry, durably. Raises NotFound."""
+        await self._write(lambda: self._follow(self._writer.delete(id)))
+        self._look_after()
+
+    def count(self) -> int:
+        """Number of entries."""
+        return self._count
+
+    async def search_pictures(self, vector: Vector, limit: int) -> builtins.list[EntryHit]:
+        """Entries by their best picture, best first. Raises RoleMissing without an image encoder."""
+        encoder = self._image_encoder
+        if encoder is None:
+            raise RoleMissing("image_encoder", "searching by picture")
+        query = unit_vector(vector, encoder.dimension, "image_encoder")
+        hits = await self._read(lambda reader: self._found(reader, Kind.PICTURES, query, limit))
+        return [EntryHit(entry, score) for entry, _, score in hits]
+
+    async def search_texts(self, vector: Vector, limit: int) -> builtins.list[ChunkHit]:
+        """Chunks, best first. Raises RoleMissing without a text encoder."""
+        encoder = self._text_encoder
+        if encoder is None:
+            raise RoleMissing("text_encoder", "searching by text")
+        query = unit_vector(vector, encoder.dimension, "text_encoder")
+        hits = await self._read(lambda reader: self._found(reader, Kind.CHUNKS, query, limit))
+        return [ChunkHit(entry, text, score) for entry, text, score in hits]
+
+    async def settle(self) -> None:
+        """Wait until the graphs have caught up with the entries. Nothing needs to: searches are right before."""
+        while (job := self._upkeep_job) is not None and not job.done():
+            await asyncio.wrap_future(job)
+
+    async def close(self) -> None:
+        """Finish what is being written, save the graphs, let the next server in. Twice does no harm."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.shield(asyncio.to_thread(self._close))
+
+    @classmethod
+    def _unfilled(cls, directory: Path, decode: Decode) -> KnowledgeBase:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created ({error.strerror})") from error
+        lock = DirectoryLock(directory)
+        try:
+            return cls(directory, lock, decode)
+        except BaseException:
+            lock.release()
+            raise
+
+    async def _reembed(self) -> None:
+        space = spaces(self._text_encoder, self._image_encoder)
+        reader = Reader(self._path)
+        try:
+            if self._text_encoder is not None:
+                await reembed_texts(reader, self._writer, self._text_encoder, space[Kind.CHUNKS])
+            if self._image_encoder is not None:
+                await reembed_pictures(reader, self._writer, self._image_encoder, space[Kind.PICTURES], self._decode)
+        finally:
+            reader.close()
+
+    def _fill(self, options: IndexOptions) -> None:
+        for _ in range(_READERS):
+            self._idle_readers.put(Reader(self._path))
+        snapshots = Snapshots(self._directory)
+        encoders = {Kind.CHUNKS: self._text_encoder, Kind.PICTURES: self._image_encoder}
+        for kind, space in spaces(self._text_encoder, self._image_encoder).items():
+            encoder = encoders[kind]
+            assert encoder is not None
+            index = VectorIndex(encoder.dimension, options)
+            self._upkeep[kind] = Upkeep(kind, space, index, self._path, snapshots, self._record_graph)
+            self._upkeep[kind].load()
+        reader = self._idle_readers.get()
+        self._count = reader.count()
+        self._idle_readers.put(reader)
+
+    async def _commit(self, ingest: Ingest, drafts: builtins.list[Draft]) -> int:
+        if not drafts:
+            return 0
+        await ingest.finish()
+        space = spaces(self._text_encoder, self._image_encoder)
+        await self._write(lambda: self._follow(self._writer.put(drafts, space)))
+        self._look_after()
+        return len(drafts)
+
+    def _follow(self, change: Change) -> None:
+        """Bring the indexes up to a commit; on the writing thread, so in order and even if the caller has gone."""
+        for kind, upkeep in self._upkeep.items():
+            upkeep.index.apply(change.added[kind], change.removed[kind])
+        self._count += change.entries
+
+    def _found(self, reader: Reader, kind: Kind, query: Vector, limit: int) -> builtins.list[tuple[Entry, str, float]]:
+        index = self._upkeep[kind].index
+        for _ in range(_ATTEMPTS):
+            hits = index.search(query, limit, per_entry=kind is Kind.PICTURES)
+            rows = reader.hits(kind, [label for label, _ in hits])
+            if len(rows) == len(hits):
+                break
+        return [(*rows[label], score) for label, score in hits if label in rows]
+
+    def _look_after(self) -> None:
+        """Start upkeep on its thread if any is due and none is running."""
+        idle = self._upkeep_job is None or self._upkeep_job.done()
+        if idle and not self._closed and any(upkeep.index.due() for upkeep in self._upkeep.values()):
+            self._upkeep_job = self._building.submit(_run_all, list(self._upkeep.values()))
+
+    def _record_graph(self, kind: Kind, record: GraphRecord) -> None:
+        self._writing.submit(self._writer.record_graph, kind, record).result()
+
+    async def _read(self, job: Callable[[Reader], Result]) -> Result:
+        def borrow() -> Result:
+            reader = self._idle_readers.get()
+            try:
+                return job(reader)
+            finally:
+                self._idle_readers.put(reader)
+
+        return await self._on(self._reading, borrow)
+
+    async def _write(self, job: Callable[[], None]) -> None:
+        await self._on(self._writing, job)
+
+    async def _on(self, threads: ThreadPoolExecutor, job: Callable[[], Result]) -> Result:
+        if self._closed:
+            raise KnowledgeFailed("the knowledge store is closed; the server is stopping")
+        return await asyncio.get_running_loop().run_in_executor(threads, job)
+
+    def _close(self) -> None:
+        for upkeep in self._upkeep.values():
+            upkeep.stop()
+        self._building.shutdown()
+        for upkeep in self._upkeep.values():
+            upkeep.save()
+        self._reading.shutdown()
+        self._writing.shutdown()
+        while not self._idle_readers.empty():
+            self._idle_readers.get().close()
+        self._writer.close()
+        self._lock.release()
+
+
+def _run_all(upkeeps: list[Upkeep]) -> None:
+    for upkeep in upkeeps:
+        upkeep.run()
+
+
+def _picture_bytes(draft: Draft) -> int:
+    return sum(map(len, draft.pictures))

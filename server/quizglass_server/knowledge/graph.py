@@ -1,0 +1,110 @@
+"""An HNSW graph over unit vectors (Malkov and Yashunin, arXiv 1603.09320), built by hnswlib.
+
+A graph is never changed once others can search it, because hnswlib may not search while it inserts (its issue 562):
+`grown` works on a copy. Nothing is deleted from it either, since marked elements can leave fewer reachable than asked
+for (issues 321 and 608): whoever searches ignores what is gone. hnswlib does not check the files it loads, so a file
+may only be loaded after its hash has been compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import hnswlib
+import numpy as np
+
+from quizglass_server.domain import Vector
+from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.records import Labels, Matrix
+
+_M = 16
+_EF_CONSTRUCTION = 200
+_EF = 96  # what a search explores: recall@10 of 0.99 and more at 100,000 vectors
+_SEED = 100
+_SLICE = 256  # vectors inserted between two looks at whether to stop
+
+LIBRARY = f"hnswlib M={_M} ef_construction={_EF_CONSTRUCTION}"
+
+
+class Stopped(Exception):
+    """Building was interrupted."""
+
+
+class Graph:
+    """Labels and their vectors, for approximate search by cosine."""
+
+    def __init__(self, index: hnswlib.Index, labels: Labels) -> None:
+        """Wrap an index that holds exactly these labels, ascending."""
+        self._index = index
+        self._index.set_ef(_EF)
+        self._index.set_num_threads(1)
+        self.labels = labels
+
+    @classmethod
+    def build(
+        cls, dimension: int, capacity: int, batches: Iterable[tuple[Labels, Matrix]], step: Callable[[int], None]
+    ) -> Graph:
+        """Build from batches of ascending labels. `step` hears how many are in so far; it may raise Stopped."""
+        index = hnswlib.Index(space="cosine", dim=dimension)
+        index.init_index(max_elements=max(capacity, 1), M=_M, ef_construction=_EF_CONSTRUCTION, random_seed=_SEED)
+        labels = [np.empty(0, np.int64)]
+        for batch in batches:
+            _insert(index, *batch, step)
+            labels.append(batch[0])
+        return cls(index, np.concatenate(labels))
+
+    @classmethod
+    def load(cls, path: Path, dimension: int) -> Graph:
+        """Read a file that `save` wrote and whose hash was compared. Raises KnowledgeFailed."""
+        index = hnswlib.Index(space="cosine", dim=dimension)
+        try:
+            index.load_index(str(path))
+        except RuntimeError as error:
+            raise KnowledgeFailed(f"{path}: hnswlib cannot read it") from error
+        return cls(index, np.sort(np.array(index.get_ids_list(), dtype=np.int64)))
+
+    def save(self, path: Path) -> None:
+        """Write to a file (not yet synced to the disk)."""
+        self._index.save_index(str(path))
+
+    def grown(self, labels: Labels, vectors: Matrix, step: Callable[[int], None]) -> Graph:
+        """A copy with more vectors. Labels must be new."""
+        index = hnswlib.Index(self._index)
+        index.set_num_threads(1)
+        _insert(index, labels, vectors, step)
+        return Graph(index, np.sort(np.concatenate([self.labels, labels])))
+
+    def nearest(self, query: Vector, count: int) -> tuple[Labels, Vector]:
+        """Labels and cosines of about the `count` nearest, best first; all there are when `count` is near that."""
+        if count * 4 >= len(self.labels):
+            return self._scanned(query, count)
+        try:
+            labels, distances = self._index.knn_query(query, k=count, num_threads=1)
+        except RuntimeError:  # too few elements reachable: rare, and no reason to fail
+            return self._scanned(query, count)
+        return labels[0].astype(np.int64), (1.0 - distances[0]).astype(np.float32)
+
+    def _scanned(self, query: Vector, count: int) -> tuple[Labels, Vector]:
+        if not len(self.labels):
+            return self.labels, np.empty(0, np.float32)
+        vectors = np.asarray(self._index.get_items(self.labels), dtype=np.float32)
+        return best(self.labels, vectors @ query, count)
+
+
+def best(labels: Labels, scores: Vector, count: int) -> tuple[Labels, Vector]:
+    """The `count` highest scores, best first; equal ones by label."""
+    if count < len(labels):
+        chosen = np.argpartition(-scores, count - 1)[:count]
+        labels, scores = labels[chosen], scores[chosen]
+    order = np.lexsort((labels, -scores))
+    return labels[order], scores[order]
+
+
+def _insert(index: hnswlib.Index, labels: Labels, vectors: Matrix, step: Callable[[int], None]) -> None:
+    needed = index.get_current_count() + len(labels)
+    if needed > index.get_max_elements():
+        index.resize_index(needed)
+    for start in range(0, len(labels), _SLICE):
+        index.add_items(vectors[start : start + _SLICE], labels[start : start + _SLICE], num_threads=1)
+        step(index.get_current_count())

@@ -1,0 +1,152 @@
+"""The searchable index of one kind of vector: a graph for the many, an exact scan for the few and the new.
+
+Derived from the truth and brought up to date after each commit. Searches never wait: they work on the state published
+last, and a vector whose label is no longer known is passed over. One thread at a time applies changes; another one may
+be building the next graph meanwhile (`upkeep.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from quizglass_server.domain import Vector
+from quizglass_server.knowledge.graph import Graph, best
+from quizglass_server.knowledge.records import Additions, Labels, Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """When an index builds graphs."""
+
+    graph_from: int = 5_000
+    """Vectors from which there is a graph. Below, scanning them all is exact and takes well under a millisecond."""
+    tail: int = 2_048
+    """Vectors outside a graph that are merged into it. More: fewer merges, slower searches between them."""
+    dead_share: float = 0.25
+    """Share of deleted vectors from which the graph is built anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a search works on; replaced as a whole."""
+
+    graph: Graph | None
+    labels: Labels
+    """Of the vectors outside the graph, ascending."""
+    vectors: Matrix
+
+    @property
+    def size(self) -> int:
+        """Vectors, deleted ones included."""
+        return len(self.labels) + (len(self.graph.labels) if self.graph else 0)
+
+    def nearest(self, query: Vector, count: int) -> tuple[Labels, Vector]:
+        """Labels and cosines of the `count` nearest, best first, deleted ones included."""
+        near = best(self.labels, self.vectors @ query, count)
+        if self.graph is None:
+            return near
+        far = self.graph.nearest(query, count)
+        return best(np.concatenate([near[0], far[0]]), np.concatenate([near[1], far[1]]), count)
+
+
+class VectorIndex:
+    """Nearest vectors by cosine, never one of a deleted entry."""
+
+    def __init__(self, dimension: int, options: IndexOptions) -> None:
+        """An empty index of vectors of this length."""
+        self.dimension = dimension
+        self.options = options
+        self._lock = threading.Lock()  # held to publish, not to search
+        self._entry_of: dict[int, int] = {}
+        self._buffer = np.empty((0, dimension), np.float32)
+        self._state = State(None, np.empty(0, np.int64), self._buffer)
+
+    @property
+    def state(self) -> State:
+        """What searches work on now."""
+        return self._state
+
+    def __len__(self) -> int:
+        return len(self._entry_of)
+
+    def fill(self, graph: Graph | None, labels: Labels, entries: Labels, tail: tuple[Labels, Matrix]) -> None:
+        """Start from a graph, all living labels with their entries, and the vectors that the graph lacks."""
+        with self._lock:
+            self._entry_of = dict(zip(labels.tolist(), entries.tolist(), strict=True))
+            self._buffer = tail[1]
+            self._state = State(graph, *tail)
+
+    def apply(self, added: Additions, removed: Sequence[int]) -> None:
+        """Follow a commit. Labels ascend from one commit to the next."""
+        with self._lock:
+            for label in removed:
+                self._entry_of.pop(label, None)
+            if added.labels:
+                self._append(np.array(added.labels, np.int64), np.stack(added.vectors))
+                self._entry_of.update(zip(added.labels, added.entries, strict=True))
+
+    def search(self, query: Vector, limit: int, *, per_entry: bool) -> list[tuple[int, float]]:
+        """Labels and cosines, best first; with `per_entry` only the best of each entry."""
+        query = query / max(float(np.linalg.norm(query)), 1e-12)
+        state = self._state
+        fetch = 2 * limit + 8
+        while state.size:
+            labels, scores = state.nearest(query, fetch)
+            hits = self._living(labels, scores, limit, per_entry)
+            if len(hits) == limit or fetch >= state.size:
+                return hits
+            fetch *= 4  # deleted vectors and further pictures of the same entries took the places
+        return []
+
+    def due(self) -> str:
+        """What has become of the graph: "" (fine), "grow" (merge the new vectors) or "build" (make it anew)."""
+        state = self._state
+        inside = len(state.graph.labels) if state.graph else 0
+        dead = state.size - len(self._entry_of)
+        if state.size >= self.options.graph_from and dead > self.options.dead_share * state.size:
+            return "build"
+        if state.graph is None:
+            return "build" if len(state.labels) >= self.options.graph_from else ""
+        return "grow" if len(state.labels) >= max(self.options.tail, inside // 50) else ""
+
+    def publish(self, graph: Graph | None) -> None:
+        """Search this graph from now on; vectors that it does not hold stay in the scan."""
+        with self._lock:
+            labels, vectors = self._state.labels, self._state.vectors
+            outside = np.array([label in self._entry_of for label in labels.tolist()], dtype=bool)
+            if graph is not None:
+                outside &= ~np.isin(labels, graph.labels, assume_unique=True)
+            self._buffer = vectors[outside]
+            self._state = State(graph, labels[outside], self._buffer)
+
+    def living(self, labels: Labels) -> Labels:
+        """Those labels that are not deleted."""
+        return np.array([label for label in labels.tolist() if label in self._entry_of], dtype=np.int64)
+
+    def _append(self, labels: Labels, vectors: Matrix) -> None:
+        """Append to the scan. Searches may be reading the rows before; the ones after are not theirs yet."""
+        state = self._state
+        used, needed = len(state.labels), len(state.labels) + len(labels)
+        if needed > len(self._buffer):
+            grown = np.empty((max(needed, 2 * used, 64), self.dimension), np.float32)
+            grown[:used] = state.vectors
+            self._buffer = grown
+        self._buffer[used:needed] = vectors
+        self._state = State(state.graph, np.concatenate([state.labels, labels]), self._buffer[:needed])
+
+    def _living(self, labels: Labels, scores: Vector, limit: int, per_entry: bool) -> list[tuple[int, float]]:
+        hits: list[tuple[int, float]] = []
+        seen: set[int] = set()
+        for label, score in zip(labels.tolist(), scores.tolist(), strict=True):
+            entry = self._entry_of.get(label)
+            if entry is None or (per_entry and entry in seen):
+                continue
+            seen.add(entry)
+            hits.append((label, score))
+            if len(hits) == limit:
+                break
+        return hits

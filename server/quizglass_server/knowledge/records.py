@@ -1,0 +1,73 @@
+"""What passes between the truth, the indexes and the import."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_server.domain import Entry, Refusal, Vector
+
+Labels = NDArray[np.int64]
+Matrix = NDArray[np.float32]
+"""Vectors, one a row."""
+
+
+class Kind(Enum):
+    """What a vector stands for; the name of its table and of its index."""
+
+    PICTURES = "pictures"
+    CHUNKS = "chunks"
+
+
+@dataclass(slots=True)
+class Draft:
+    """An entry on its way into the truth. The vector lists grow while embeddings come in."""
+
+    entry: Entry
+    chunks: Sequence[str] = ()
+    pictures: Sequence[bytes] = ()
+    """Encoded; their SHA-256 are `entry.picture_sha256`."""
+    chunk_vectors: list[Vector] = field(default_factory=list)
+    picture_vectors: list[Vector] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Additions:
+    """New vectors of one kind."""
+
+    labels: list[int] = field(default_factory=list)
+    entries: list[int] = field(default_factory=list)
+    """Number of the entry each belongs to."""
+    vectors: list[Vector] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Change:
+    """What a commit did to the vectors, for the indexes to follow."""
+
+    added: dict[Kind, Additions] = field(default_factory=lambda: {kind: Additions() for kind in Kind})
+    removed: dict[Kind, list[int]] = field(default_factory=lambda: {kind: [] for kind in Kind})
+    entries: int = 0
+    """Entries after the commit minus entries before."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRecord:
+    """An index snapshot that belongs to the truth."""
+
+    file: str
+    sha256: str
+    space: str
+    sequence: int
+
+
+@dataclass(slots=True)
+class AddReport:
+    """What became of a stream of entries. What was added is on disk."""
+
+    added: int = 0
+    refused: list[Refusal] = field(default_factory=list)
