@@ -1,0 +1,156 @@
+"""Builds a server from its settings, serves, and stops it gracefully.
+
+Started in the order bundle, models, knowledge, gRPC; stopped in the opposite one: health says NOT_SERVING, running
+turns drain, then the knowledge store closes, then the engines end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from quizglass_server import __version__
+from quizglass_server.assistant import Assistant
+from quizglass_server.bundle import Bundle
+from quizglass_server.errors import SettingsError
+from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.models.load import EngineOptions, load_models
+from quizglass_server.policies import POLICIES
+from quizglass_server.resources import Resources
+from quizglass_server.rpc.server import Services, start_rpc
+from quizglass_server.scheduling.admission import Admission
+from quizglass_server.settings import Settings, suggestion
+from quizglass_server.steps.tuning import Tuning
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that serves."""
+
+    services: Services
+    port: int
+
+    @property
+    def address(self) -> str:
+        """What clients connect to."""
+        host = self.services.settings.host
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncGenerator[Running, None]:
+    """Build and serve; leaving the context stops gracefully.
+
+    Raises:
+        SettingsError: an unknown default policy, or an address that cannot be bound.
+        BundleError, KnowledgeLocked, KnowledgeFailed, EngineFailed, EngineLost: that part cannot start.
+    """
+    _check_policy(settings.default_policy)
+    _warn_when_open(settings.host)
+    async with AsyncExitStack() as stack:
+        bundle = await asyncio.to_thread(Bundle.load, settings.bundle)
+        log.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
+        models = await load_models(bundle, EngineOptions(threads=settings.threads))
+        stack.push_async_callback(models.close)
+        knowledge = await KnowledgeBase.open(
+            settings.knowledge, text_encoder=models.text_encoder, image_encoder=models.image_encoder
+        )
+        stack.push_async_callback(knowledge.close)
+        assistant = Assistant(
+            Resources(models, knowledge, tuning(bundle)),
+            settings.default_policy,
+            Admission(settings.max_turns, settings.queue),
+        )
+        services = Services(assistant, knowledge, models, bundle, settings)
+        rpc = await start_rpc(services)
+        stack.push_async_callback(rpc.stop, settings.grace_s)
+        yield Running(services, rpc.port)
+
+
+async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> None:
+    """Serve until SIGTERM or SIGINT; a signal before the server is ready, or a second one, ends it without waiting.
+
+    Args:
+        settings: what to serve.
+        announce: called once with what clients need to know, when requests are welcome.
+
+    Raises:
+        CancelledError: ended without waiting.
+        QuizglassError: as `running`.
+    """
+    stop = asyncio.Event()
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    ready = False
+
+    def on_signal() -> None:
+        if ready and not stop.is_set():
+            stop.set()
+        elif task is not None:
+            task.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    async with running(settings) as server:
+        ready = True
+        announce(_about(server))
+        await stop.wait()
+        log.info("stopping: no new turns, running ones may finish", extra={"grace_s": settings.grace_s})
+    log.info("stopped")
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's, where it is installed; None stands for asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+def tuning(bundle: Bundle) -> Tuning:
+    """What a bundle says about evidence."""
+    manifest = bundle.manifest
+    return Tuning(
+        abstain=manifest.abstain,
+        image_accept=manifest.thresholds.image_accept,
+        rerank_accept=manifest.thresholds.rerank_accept,
+        image_candidates=manifest.evidence.image_candidates,
+        seen=manifest.evidence.seen,
+        text_candidates=manifest.evidence.text_candidates,
+        found=manifest.evidence.found,
+    )
+
+
+def _about(server: Running) -> dict[str, Any]:
+    services = server.services
+    return {
+        "address": server.address,
+        "port": server.port,
+        "bundle": f"{services.bundle.manifest.name} {services.bundle.manifest.version}",
+        "entries": services.knowledge.count(),
+        "version": __version__,
+    }
+
+
+def _check_policy(name: str) -> None:
+    if name not in POLICIES:
+        near = suggestion(name, POLICIES)
+        raise SettingsError(f"default_policy: there is no policy {name!r}{near}; choose one of {', '.join(POLICIES)}")
+
+
+def _warn_when_open(host: str) -> None:
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = host == "localhost"
+    if not loopback:
+        log.warning("listening beyond this machine, without encryption or login", extra={"host": host})

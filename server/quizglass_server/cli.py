@@ -1,0 +1,162 @@
+"""The command `quizglass-server`: flags to settings, and what its exit status says."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NoReturn, get_args, get_origin
+
+import shtab
+from pydantic.fields import FieldInfo
+
+from quizglass_server import __version__
+from quizglass_server.errors import BundleError, KnowledgeFailed, KnowledgeLocked, QuizglassError, SettingsError
+from quizglass_server.settings import CONFIG_VARIABLE, PREFIX, Settings, as_toml, load_settings, suggestion
+
+log = logging.getLogger(__name__)
+
+_GROUPS = {
+    "models and knowledge": ("bundle", "knowledge", "threads"),
+    "address": ("host", "port"),
+    "limits on requests": (
+        "max_frame_bytes",
+        "max_frame_pixels",
+        "max_frame_aspect",
+        "max_question_chars",
+        "max_history",
+    ),
+    "turns": ("default_policy", "default_budget_s", "max_turns", "queue", "grace_s"),
+    "logs": ("log_format", "log_level"),
+}
+_EPILOG = f"""\
+Every flag is also a variable (--max-turns: {PREFIX}MAX_TURNS) and a line of the file (max_turns = 4). Flags go before
+variables, variables before the file; unknown names are refused.
+
+Once it serves, one line on standard output gives the address; with --log-format json it is an object with "event":
+"ready", "address" and "port". Logs go to standard error. SIGTERM or SIGINT stops it: health turns NOT_SERVING, running
+turns finish, then the engines end; a second signal does not wait.
+
+exit status: 0 stopped as told, 1 unexpected failure, 2 wrong setting or address in use, 3 bundle damaged or incomplete,
+4 knowledge directory locked or unreadable, 5 an engine cannot start, 130 interrupted before it had stopped
+"""
+_EXIT: tuple[tuple[type[QuizglassError], int], ...] = (
+    (SettingsError, 2),
+    (BundleError, 3),
+    (KnowledgeLocked, 4),
+    (KnowledgeFailed, 4),
+    (QuizglassError, 5),
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise SettingsError(message)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line, made from the settings' fields."""
+    parser = _Parser(
+        prog="quizglass-server",
+        description="Answers questions about pictures over gRPC, from local models and local knowledge.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"quizglass-server {__version__}")
+    config = parser.add_argument(
+        "--config", type=Path, metavar="FILE", help=f"TOML file of settings ({CONFIG_VARIABLE})"
+    )
+    config.complete = shtab.FILE  # type: ignore[attr-defined]
+    parser.add_argument("--print-config", action="store_true", help="print the settings in force as TOML, and exit")
+    shtab.add_argument_to(parser, "--print-completion", help="print a shell's completion script, and exit")
+    for title, names in _GROUPS.items():
+        group = parser.add_argument_group(title)
+        for name in names:
+            _add(group, name, Settings.model_fields[name])
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Returns:
+        The exit status; see `--help`.
+    """
+    try:
+        settings, only_print = _parse(sys.argv[1:] if arguments is None else arguments)
+        if only_print:
+            sys.stdout.write(as_toml(settings))
+            return 0
+        return _serve(settings)
+    except QuizglassError as error:
+        print(f"quizglass-server: {error.message}", file=sys.stderr)
+        return next(status for kind, status in _EXIT if isinstance(error, kind))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parse(arguments: Sequence[str]) -> tuple[Settings, bool]:
+    parser = build_parser()
+    given, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        flag = unknown[0].partition("=")[0]
+        near = suggestion(flag, [option for action in parser._actions for option in action.option_strings])
+        raise SettingsError(f"{unknown[0]}: no such flag{near}; see --help")
+    flags = {name: getattr(given, name) for name in Settings.model_fields}
+    return load_settings(flags, given.config), given.print_config
+
+
+def _serve(settings: Settings) -> int:
+    from quizglass_server import app, logs  # heavy: --help and completion need neither models nor gRPC
+
+    logs.configure(settings.log_format, settings.log_level)
+    try:
+        with asyncio.Runner(loop_factory=app.loop_factory()) as runner:
+            runner.run(app.serve(settings, lambda ready: _announce(settings, ready)))
+    except asyncio.CancelledError:
+        return 130
+    except QuizglassError:
+        raise
+    except Exception:
+        log.exception("stopped by an unexpected failure")
+        return 1
+    return 0
+
+
+def _announce(settings: Settings, ready: dict[str, Any]) -> None:
+    if settings.log_format == "json":
+        line = json.dumps({"event": "ready", **ready})
+    else:
+        line = "quizglass-server is ready on {address} (bundle {bundle}, {entries} entries)".format(**ready)
+    print(line, flush=True)
+
+
+def _add(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:
+    """A flag for a field. Values stay text: the settings check them, whichever layer they come from."""
+    default = "" if field.is_required() else f" [default: {field.default}]"
+    choices = (
+        [str(choice) for choice in get_args(field.annotation)] if get_origin(field.annotation) is Literal else None
+    )
+    metavar = "|".join(choices) if choices else _metavar(name, field)
+    action = group.add_argument(
+        f"--{name.replace('_', '-')}",
+        dest=name,
+        metavar=metavar,
+        choices=choices,
+        help=f"{field.description}{default}".replace("%", "%%"),
+    )
+    if field.annotation is Path:
+        action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+
+
+def _metavar(name: str, field: FieldInfo) -> str:
+    if field.annotation is Path:
+        return "DIR"
+    if name.endswith("_s"):
+        return "SECONDS"
+    return "TEXT" if field.annotation is str else "N"

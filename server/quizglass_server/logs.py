@@ -1,0 +1,79 @@
+"""Structured logs on standard error: a message and named fields, for people or as one JSON object a line.
+
+Fields are what callers pass as `extra`. Questions, answers and pictures are never logged: they are the wearer's.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_MAX_FIELD_CHARS = 500
+
+
+def configure(style: str, level: str) -> None:
+    """Send all logs to standard error.
+
+    Args:
+        style: "human" or "json".
+        level: "debug", "info", "warning" or "error".
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if style == "json" else HumanFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time (UTC), level, logger, message, then the fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A line without its end."""
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **fields(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+class HumanFormatter(logging.Formatter):
+    """Local time, level, message, then the fields as name=value."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """A line without its end; a traceback follows on lines of its own."""
+        clock = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S.%f")[:-3]
+        named = "".join(f"  {name}={_plain(value)}" for name, value in fields(record).items())
+        text = f"{clock} {record.levelname.lower():<7} {_one_line(record.getMessage())}{named}"
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+def fields(record: logging.LogRecord) -> Mapping[str, object]:
+    """The fields of a record, without those that say nothing (None, empty)."""
+    return {
+        name: value
+        for name, value in vars(record).items()
+        if name not in _OWN and value is not None and value != [] and value != ""
+    }
+
+
+def _plain(value: object) -> str:
+    """A value that cannot be mistaken for the next field."""
+    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    text = text[:_MAX_FIELD_CHARS]
+    return text if text.isprintable() and " " not in text else json.dumps(text)
+
+
+def _one_line(text: str) -> str:
+    """Control characters in a message must not forge lines of log."""
+    return "".join(character if character.isprintable() else " " for character in text)

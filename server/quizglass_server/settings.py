@@ -1,0 +1,206 @@
+"""The server's settings: flags before environment before file, unknown names refused.
+
+Each field's description says what it trades; the command line's help and the docs are made from them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from quizglass_server.errors import SettingsError
+
+PREFIX = "QUIZGLASS_"
+CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+_NOT_OURS = (f"{PREFIX}CLIENT_", f"{PREFIX}EXPORT_", f"{PREFIX}TEST_")
+"""Other programs of the project read these."""
+
+Bytes = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+
+
+class Settings(BaseSettings):
+    """What a server is started with. Relative paths are relative to the working directory."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    bundle: Path = Field(
+        description="Directory with the models, prompts and manifest. Required. Every file is hashed at the start: a "
+        "damaged bundle never serves, at the price of reading it once."
+    )
+    knowledge: Path = Field(
+        description="Directory of the knowledge store; made when it does not exist. Required. One server at a time "
+        "owns it."
+    )
+    host: str = Field(
+        "127.0.0.1",
+        min_length=1,
+        description="Address to listen on. The default can be reached from this machine only. There is no encryption "
+        "and no login: listen on others (0.0.0.0, ::) only in a network you trust.",
+    )
+    port: int = Field(50061, ge=0, le=65535, description="Port to listen on; 0 takes a free one, see the ready line.")
+    max_frame_bytes: Bytes = Field(
+        8 << 20,
+        le=30 << 20,
+        description="Largest encoded picture, in bytes. More admits sharper pictures, which the models scale down "
+        "anyway; less protects a small machine's memory.",
+    )
+    max_frame_pixels: Bytes = Field(
+        40_000_000,
+        description="Largest decoded picture, in pixels; each takes 3 bytes while it is decoded. Lower it on a "
+        "machine with little memory.",
+    )
+    max_frame_aspect: float = Field(
+        8.0,
+        ge=1,
+        description="Longest side of a picture over its shortest. Extremes carry no content and upset image code.",
+    )
+    max_question_chars: int = Field(
+        2000, ge=1, le=20_000, description="Longest question. Longer ones crowd evidence out of the prompt."
+    )
+    max_history: int = Field(
+        8, ge=0, le=64, description="Most earlier exchanges a request may carry. Each makes every prompt longer."
+    )
+    default_policy: str = Field(
+        "planning-agent",
+        description="Policy of requests that name none: planning-agent looks up what its planner asks for; none, "
+        "image, text and both always look up the same; prompt-based asks the generator.",
+    )
+    default_budget_s: Seconds = Field(
+        10.0,
+        description="Seconds a turn may take when the request has no deadline. Shorter answers sooner with fewer "
+        "lookups: steps that no longer fit are skipped.",
+    )
+    max_turns: int = Field(
+        8,
+        ge=1,
+        le=1024,
+        description="Turns that run at once. More keep the engines busy, and make each turn slower.",
+    )
+    queue: int = Field(
+        16,
+        ge=0,
+        le=65536,
+        description="Turns that wait for a place beyond that. More smooths bursts; fewer refuse sooner, so that "
+        "clients can go elsewhere.",
+    )
+    threads: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        description="Threads of an engine's run; 0 is one for each core. Fewer leave room for other programs.",
+    )
+    grace_s: Seconds = Field(
+        10.0,
+        description="Seconds that running turns get to finish once the server is told to stop. Longer loses fewer "
+        "answers and restarts later.",
+    )
+    log_format: Literal["human", "json"] = Field(
+        "human", description="Logs and the ready line for people, or as one JSON object a line for machines."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least severe log shown. Info has one line a turn; questions and answers are never logged."
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what is given: `load_settings` decides what goes before what."""
+        return (init_settings,)
+
+
+def load_settings(
+    flags: Mapping[str, Any], config: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Settings:
+    """Settings from flags, then the environment, then a file.
+
+    Args:
+        flags: values by field name, only those that were given.
+        config: TOML file; None: the file that QUIZGLASS_CONFIG names, if any.
+        environment: variables; None: this process's.
+
+    Raises:
+        SettingsError: an unknown name, a wrong value, a missing required setting, an unreadable file; it says where.
+    """
+    environment = os.environ if environment is None else environment
+    if config is None and environment.get(CONFIG_VARIABLE):
+        config = Path(environment[CONFIG_VARIABLE])
+    layers: dict[str, Mapping[str, Any]] = {
+        "--{}": {name: value for name, value in flags.items() if value is not None},
+        f"{PREFIX}{{}}": _environment_layer(environment),
+    }
+    if config is not None:
+        layers[f"{config}: {{}}"] = _file_layer(config)
+    merged: dict[str, Any] = {}
+    for layer in reversed(layers.values()):
+        merged.update(layer)
+    try:
+        return Settings(**merged)
+    except ValidationError as error:
+        raise _explain(error, layers) from None
+
+
+def as_toml(settings: Settings) -> str:
+    """Settings as a file that `load_settings` reads back, each with its description."""
+    lines = []
+    for name, field in Settings.model_fields.items():
+        value = getattr(settings, name)
+        lines += textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
+        lines += [f"{name} = {json.dumps(str(value) if isinstance(value, Path) else value)}"]
+    return "\n".join(lines) + "\n"
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """ "; did you mean ...?" when a known name is near, else nothing."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _environment_layer(environment: Mapping[str, str]) -> dict[str, str]:
+    known = {f"{PREFIX}{name.upper()}": name for name in Settings.model_fields}
+    layer = {}
+    for variable, value in environment.items():
+        if variable in known:
+            layer[known[variable]] = value
+        elif variable.startswith(PREFIX) and variable != CONFIG_VARIABLE and not variable.startswith(_NOT_OURS):
+            raise SettingsError(f"{variable}: no such setting{suggestion(variable, known)}")
+    return layer
+
+
+def _file_layer(config: Path) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(config.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{config}: cannot be read ({error.strerror}); give another --config") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{config}: not valid TOML: {error}") from None
+    for name in values:
+        if name not in Settings.model_fields:
+            raise SettingsError(f"{config}: {name}: no such setting{suggestion(name, Settings.model_fields)}")
+    return values
+
+
+def _explain(error: ValidationError, layers: Mapping[str, Mapping[str, Any]]) -> SettingsError:
+    """The first thing that is wrong, named as the user wrote it."""
+    first = error.errors(include_url=False)[0]
+    name = str(first["loc"][0]) if first["loc"] else "settings"
+    if first["type"] == "missing":
+        return SettingsError(f"{name}: required; give --{name}, {PREFIX}{name.upper()} or {name} in the file")
+    where = next((place for place, layer in layers.items() if name in layer), "{}")
+    shown = {"--{}": name.replace("_", "-"), f"{PREFIX}{{}}": name.upper()}.get(where, name)
+    return SettingsError(f"{where.format(shown)}: {first['msg'][:1].lower()}{first['msg'][1:]}")
