@@ -1,0 +1,35 @@
+"""Plots of benchmark results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+
+from bench.results import RESULTS
+from bench.tables import Case, mean
+
+mpl.use("Agg")
+GROUPS = ("none", "image", "text", "both")
+_COLOURS = ("#2b6cb0", "#a0aec0", "#68d391", "#f6ad55", "#b794f4", "#fc8181")
+
+
+def accuracy(cases: Sequence[Case], policies: Sequence[str]) -> Path:
+    """Accuracy of each policy by what the question needs, as grouped bars."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    width = 0.8 / len(policies)
+    for i, (policy, colour) in enumerate(zip(policies, _COLOURS, strict=True)):
+        sets = [*([c for c in cases if c.question.group == group] for group in GROUPS), cases]
+        heights = [100 * mean(chosen, lambda c, p=policy: c.right(p)) for chosen in sets]  # type: ignore[misc]
+        axes.bar([x + i * width for x in range(len(sets))], heights, width, label=policy, color=colour)
+    axes.set_xticks([x + 0.4 - width / 2 for x in range(5)], [f"needs {g}" for g in GROUPS] + ["all"])
+    axes.set(ylabel="exact match, %", ylim=(0, 100))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(ncols=3, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
+    path = RESULTS / "accuracy.png"
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return path

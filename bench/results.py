@@ -1,0 +1,93 @@
+"""Results of a benchmark: measured rows with their bars, as JSON for machines and a table for people."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+import sys
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parent / "results"
+_PACKAGES = ("quizglass", "grpcio", "hnswlib", "llama-cpp-python", "onnxruntime", "rapidocr", "torch", "transformers")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured figure, beside a peer's where there is one."""
+
+    name: str
+    value: float
+    unit: str
+    peer: str = ""
+    peer_value: float | None = None
+    ratio: float | None = None
+    bar: str = ""
+    """The condition as text, e.g. ">= 0.90"; empty when the figure is only reported."""
+    ok: bool | None = None
+
+
+def at_least(name: str, value: float, unit: str, bar: float) -> Row:
+    """A row that must reach a bar."""
+    return Row(name, value, unit, bar=f">= {bar:g}", ok=value >= bar)
+
+
+def at_most(name: str, value: float, unit: str, bar: float) -> Row:
+    """A row that must stay within a bar."""
+    return Row(name, value, unit, bar=f"<= {bar:g}", ok=value <= bar)
+
+
+def machine() -> dict[str, object]:
+    """What it ran on."""
+    model = next(
+        (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), ""
+    )
+    memory_kib = next((int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
+    cores = sum(line.startswith("processor") for line in _lines("/proc/cpuinfo"))
+    return {"cpu": model, "cores": cores, "memory_gib": round(memory_kib / 2**20, 1), "system": platform.system()}
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def versions() -> dict[str, str]:
+    """Versions of what was measured."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def write(name: str, rows: list[Row], **details: object) -> Path:
+    """Write bench/results/NAME.json; `details` are kept beside the rows."""
+    module = f"bench.{name}"
+    command = shlex.join(["python", "-m", module, *sys.argv[1:]])
+    record = {"machine": machine(), "versions": versions(), "command": command, "rows": [asdict(r) for r in rows]}
+    path = RESULTS / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(record | details, indent=2) + "\n")
+    return path
+
+
+def show(rows: list[Row], title: str, console: Console) -> None:
+    """Print the rows as a table."""
+    table = Table(title=title)
+    for heading in ("", "value", "peer", "bar", ""):
+        table.add_column(heading, justify="left" if heading in ("", "peer") else "right")
+    marks = {True: "[green]ok[/]", False: "[red]short[/]", None: ""}
+    for row in rows:
+        peer = f"{row.peer} {row.peer_value:.4g}" if row.peer_value is not None else row.peer
+        table.add_row(row.name, f"{row.value:.4g} {row.unit}", peer, row.bar, marks[row.ok])
+    console.print(table)

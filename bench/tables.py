@@ -1,0 +1,76 @@
+"""Turns answers into figures: accuracy, searches, labels, recalls. No servers here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quizglass_export.metrics import exact_match, token_f1
+
+from bench.asking import Asked
+from quizglass_export.pocketworld.questions import Question
+
+Judge = Callable[["Case"], float]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A question, what came back, and whether its thing was trained on."""
+
+    question: Question
+    asked: Asked
+    unseen: bool
+
+    def right(self, turn: str) -> bool:
+        """Whether an answer is exactly right after normalisation."""
+        return exact_match(self.asked.turns[turn]["answer"], [self.question.answer, *self.question.aliases])
+
+    def f1(self, turn: str) -> float:
+        """Token F1 of an answer, against the nearest gold wording."""
+        answer = self.asked.turns[turn]["answer"]
+        return max(token_f1(answer, gold) for gold in (self.question.answer, *self.question.aliases))
+
+
+def annotate(case: Case) -> str | None:
+    """Plan by the annotation of papers.md section 1, on the served base model; None for an illogical case."""
+    q = case.right("none")
+    q_i = exact_match(case.asked.turns["q_i"]["answer"], [case.question.image_answer])
+    q_g = exact_match(case.asked.turns["q_g"]["answer"], [case.question.answer, *case.question.aliases])
+    if q:
+        return "none"
+    if q_i and q_g:
+        return None
+    if q_i:
+        return "text"
+    return "image" if q_g else "both"
+
+
+def mean(cases: Sequence[Case], judge: Judge) -> float:
+    """Mean of a judgement; NaN over nothing."""
+    return sum(judge(case) for case in cases) / len(cases) if cases else float("nan")
+
+
+def searched(case: Case, policy: str, stage: str) -> bool:
+    """Whether a turn really searched."""
+    return stage in case.asked.turns[policy]["stages"]
+
+
+def evidence_rank(case: Case, policy: str, by: int) -> int | None:
+    """Position of the first passage that holds the answer, from 0, among a turn's text search results.
+
+    `by` is the column that orders them: 3 the search's score, 4 the reranker's. None when no passage holds it.
+    """
+    items: list[list[Any]] = [e for e in case.asked.turns[policy]["evidence"] if e[0] == "text_search"]
+    items.sort(key=lambda item: -item[by])
+    gold = case.question.gold_entries[-1] if case.question.gold_entries else ""
+    for position, item in enumerate(items):
+        if item[1] == gold and case.question.answer.lower() in item[2].lower():
+            return position
+    return None
+
+
+def image_hit(case: Case, policy: str, within: int) -> bool:
+    """Whether the picture's thing is among the first entries of a turn's image search."""
+    items = [e for e in case.asked.turns[policy]["evidence"] if e[0] == "image_search"]
+    return case.question.target in [item[1] for item in items[:within]]

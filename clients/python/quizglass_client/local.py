@@ -1,0 +1,94 @@
+"""Starts a server of one's own on loopback: for demos, notebooks, tests and benchmarks.
+
+The server runs as a child process and is stopped by its own process id. The package's `cpu` or `gpu` extra must be
+installed; the client itself needs neither.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from quizglass_client.errors import ServerUnavailable
+
+_STOP_S = 30.0
+
+
+class LocalServer:
+    """A server process, serving from entering the context to leaving it.
+
+    Args:
+        bundle: the bundle's directory.
+        knowledge: the knowledge directory; made when it does not exist.
+        flags: more flags of `quizglass-server`.
+        log: file for the server's structured log, appended to; None throws it away.
+    """
+
+    def __init__(self, bundle: Path, knowledge: Path, *, flags: Sequence[str] = (), log: Path | None = None) -> None:
+        self._command = [
+            *(sys.executable, "-m", "quizglass_server.cli", "--log-format", "json", "--port", "0"),
+            *("--bundle", str(bundle), "--knowledge", str(knowledge), *flags),
+        ]
+        self._log = log
+        self._process: subprocess.Popen[str] | None = None
+        self.target = ""
+        """Address to give to a client."""
+
+    @property
+    def pid(self) -> int:
+        """Process id of the server."""
+        if self._process is None:
+            raise ServerUnavailable("the server is not running; use it as a context manager")
+        return self._process.pid
+
+    def __enter__(self) -> Self:
+        """Start, and wait until the server says that it serves.
+
+        Raises:
+            ServerUnavailable: the server ended instead; the message has what it said.
+        """
+        errors: IO[str] | int = self._log.open("a") if self._log else subprocess.DEVNULL
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  # our own module, no shell
+                self._command, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+        finally:
+            if not isinstance(errors, int):
+                errors.close()
+        self.target = self._ready_address(self._process)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop gracefully; kill what does not stop."""
+        process = self._process
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+    def _ready_address(self, process: subprocess.Popen[str]) -> str:
+        if process.stdout is None:
+            raise ServerUnavailable("the server's output is not connected")
+        for line in process.stdout:
+            try:
+                said = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(said, dict) and said.get("event") == "ready":
+                return str(said["address"])
+        status = process.wait()
+        where = f"; its log is {self._log}" if self._log else ""
+        raise ServerUnavailable(f"the server ended with status {status} before it was ready{where}")
