@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 
 from quizglass_export.bundling import roles_llama, roles_onnx
 from quizglass_export.bundling.checkpoints import PARTS, Checkpoints, read_json
+from quizglass_export.bundling.directory import fresh_directory
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import BuildJob
 from quizglass_export.bundling.llama_jobs import FILE_TYPES
@@ -24,7 +23,7 @@ from quizglass_export.bundling.report import failures, markdown, parity_document
 from quizglass_export.bundling.samples import draw_samples
 from quizglass_export.bundling.settings import read_settings
 from quizglass_server.bundle import Bundle, file_digest
-from quizglass_server.manifest import FORMAT, MANIFEST, FileEntry, Manifest, Reader, Roles
+from quizglass_server.manifest import MANIFEST, FileEntry, Manifest, Reader, Roles
 
 STEPS = ("planner", "reranker", "image encoder", "text encoder", "generator", "manifest")
 _PACKAGES = ("torch", "transformers", "peft", "optimum-onnx", "onnx", "onnxruntime", "gguf", "llama-cpp-python")
@@ -80,7 +79,8 @@ def build(options: BuildOptions, advance: Callable[[str], None] = lambda step: N
     checkpoints = Checkpoints.find(options.checkpoints)
     settings = read_settings(options.checkpoints)
     torch.set_num_threads(options.threads)
-    with _fresh_directory(options.out) as folder:
+    transformers.logging.set_verbosity_error()
+    with fresh_directory(options.out) as folder:
         job = BuildJob(
             checkpoints=checkpoints,
             settings=settings,
@@ -135,7 +135,7 @@ def _write_manifest(job: BuildJob, options: BuildOptions, roles: Roles, checks: 
         markdown(f"{job.settings.name} {job.settings.version}", checks, sizes, options.source), encoding="utf-8"
     )
     manifest = Manifest(
-        format=FORMAT,
+        format=1,
         name=job.settings.name,
         version=job.settings.version,
         roles=roles,
@@ -182,22 +182,3 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:
     path.write_text(json.dumps(value, indent=1, sort_keys=False) + "\n", encoding="utf-8")
-
-
-@contextmanager
-def _fresh_directory(out: Path) -> Iterator[Path]:
-    """A hidden sibling of `out` that takes its place on success and is removed on failure."""
-    out = out.absolute()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    try:
-        folder = scratch / "new"
-        folder.mkdir()
-        yield folder
-        if out.exists():
-            out.rename(scratch / "old")
-        folder.rename(out)
-    finally:
-        if not out.exists() and (scratch / "old").exists():
-            (scratch / "old").rename(out)
-        shutil.rmtree(scratch, ignore_errors=True)

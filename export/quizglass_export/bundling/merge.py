@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,15 @@ def merge_adapter(model: Any, folder: Path) -> Any:
     shapes = _shapes(weights)
     _check_fit(model, weights, shapes)
     _untie(model)
-    adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*no longer tied")  # untied on purpose, above
+        adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=False)
     expected = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
     if missing := sorted(expected - set(shapes)):
         raise ExportError(f"{weights}: {missing[0]} is missing ({len(missing)} keys); save the adapter again")
-    return adapted.merge_and_unload(safe_merge=True).eval()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*no longer tied")
+        return adapted.merge_and_unload(safe_merge=True).eval()
 
 
 def _shapes(path: Path) -> dict[str, tuple[int, ...]]:

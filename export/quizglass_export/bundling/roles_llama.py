@@ -83,7 +83,7 @@ def _compare(
     answers = [tokenizer.decode(ids) for ids, _ in expected]
     found = [tokenizer.decode(ids) for ids in served.answers]
     equal = [first == second for first, second in zip(answers, found, strict=True)]
-    differing = [f"{a!r} became {b!r}" for a, b in zip(answers, found, strict=True) if a != b]
+    differing = [f"{a[:60]!r} became {b[:60]!r}" for a, b in zip(answers, found, strict=True) if a != b]
     drift = [
         float(np.abs(first - other.numpy()).mean()) for first, (_, other) in zip(served.first, expected, strict=True)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def build_planner(job: BuildJob) -> tuple[manifest.VisionScorer, list[Check]]:
         rows.append(tokenizer.encode(prompt, span))
         pictures.append(vision_inputs.fit(sample.picture, part.picture))
 
-    def inputs(indices: list[int]) -> Inputs:
+    def inputs(indices: Sequence[int]) -> Inputs:
         return vision_inputs.scorer_batch(
             [rows[i] for i in indices], image_id, part.picture, [pictures[i] for i in indices]
         )
@@ -102,10 +103,10 @@ def build_reranker(job: BuildJob) -> tuple[manifest.TextScorer, list[Check]]:
     rows = [
         tokenizer.encode(template.render(query=sample.query, passage=passage))
         for sample in job.samples
-        for passage in sample.found
+        for passage in sample.passages
     ][: len(job.samples)]
 
-    def inputs(indices: list[int]) -> Inputs:
+    def inputs(indices: Sequence[int]) -> Inputs:
         return vision_inputs.scorer_batch([rows[i] for i in indices])
 
     _write_scorer(TextScorer(model, labels).eval(), inputs([0, len(rows) - 1]), _TEXT_AXES, job.path(part.model))
@@ -164,7 +165,7 @@ def build_text_encoder(job: BuildJob) -> tuple[manifest.TextEncoder, list[Check]
     write_text_encoder(model, job.path(part.model))
     halve_weights(job.path(part.model))
     texts = [part.query_prefix + sample.query for sample in job.samples]
-    texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.found]
+    texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
     exported = _exported_texts(job, part, texts)
     references = _reference_texts(model, folder, part, texts)
     return part, [check_vectors("text_encoder", exported, references, job.demands.cosine)]

@@ -30,7 +30,9 @@ class Sample:
     words: str
     seen: tuple[str, ...]
     found: tuple[str, ...]
-    """Evidence, and the passages that are reranked against the query."""
+    """Evidence as the generator reads it; often none."""
+    passages: tuple[str, ...]
+    """What the text encoder embeds and the reranker scores against the query; never empty."""
 
     def turns(self) -> list[dict[str, str]]:
         """The dialogue so far as prompt templates take it."""
@@ -48,6 +50,7 @@ def random_samples(count: int, seed: int = SEED) -> list[Sample]:
 
     samples = []
     for index in range(count):
+        passages = tuple(sentence(rng.randint(8, 40)) for _ in range(1 + index % 3))
         height, width = rng.choice(((112, 112), (150, 90), (96, 224)))
         samples.append(
             Sample(
@@ -57,14 +60,18 @@ def random_samples(count: int, seed: int = SEED) -> list[Sample]:
                 history=tuple((sentence(5), sentence(2)) for _ in range(index % 3)),
                 words=sentence(2) if index % 4 == 0 else "",
                 seen=tuple(sentence(7) for _ in range(index % 2)),
-                found=tuple(sentence(rng.randint(8, 40)) for _ in range(1 + index % 3)),
+                found=passages[: index % 3],
+                passages=passages,
             )
         )
     return samples
 
 
 def pocketworld_samples(count: int, seed: int = SEED, things: int = 120) -> list[Sample]:
-    """Questions about a world with the core's things and new ones, with their gold evidence and one wrong passage."""
+    """Questions about a world with the core's things and new ones.
+
+    Each has its gold evidence, where its group looks anything up, and among the passages a wrong one.
+    """
     from quizglass_export.pocketworld.articles import world_articles
     from quizglass_export.pocketworld.draw import draw_scene
     from quizglass_export.pocketworld.questions import make_questions
@@ -72,12 +79,13 @@ def pocketworld_samples(count: int, seed: int = SEED, things: int = 120) -> list
 
     world = with_core(make_world(seed, things), make_world(CORE_SEED, CORE_THINGS))
     articles = {article.id: article for article in world_articles(world)}
-    order = sorted(articles)
+    others = sorted(articles)
     rng = random.Random(seed)
     samples = []
     for question in make_questions(world, count, seed):
         gold = [articles[entry] for entry in question.gold_entries if entry in articles]
-        passages = [rng.choice(article.paragraphs) for article in [*gold, articles[rng.choice(order)]]]
+        told = [(article.title, _telling(article.paragraphs, question.answer)) for article in gold]
+        wrong = articles[rng.choice(others)]
         target = articles.get(question.target or "")
         samples.append(
             Sample(
@@ -87,10 +95,16 @@ def pocketworld_samples(count: int, seed: int = SEED, things: int = 120) -> list
                 history=question.history,
                 words=question.words or "",
                 seen=(target.caption,) if target and question.group in ("image", "both") else (),
-                found=tuple(passages),
+                found=tuple(text for _, text in told) if question.group in ("text", "both") else (),
+                passages=tuple(f"{title}: {text}" for title, text in (*told, (wrong.title, wrong.paragraphs[0]))),
             )
         )
     return samples
+
+
+def _telling(paragraphs: Sequence[str], answer: str) -> str:
+    """The paragraph that holds the answer, else the first."""
+    return next((text for text in paragraphs if answer in text), paragraphs[0])
 
 
 SOURCES = {"pocketworld": pocketworld_samples, "random": random_samples}

@@ -61,7 +61,8 @@ class VisionTower(nn.Module):
             states = states + self._attend(block.attn, block.norm1(states), mask)
             states = states + block.mlp(block.norm2(states))
         merged = visual.merger.ln_q(states).reshape(states.shape[0], self.inverse.shape[0], -1)
-        return visual.merger.mlp(merged)[:, self.inverse]
+        features: Tensor = visual.merger.mlp(merged)
+        return features[:, self.inverse]
 
     def _attend(self, attention: Any, states: Tensor, mask: Tensor | None) -> Tensor:
         batch, patches, width = states.shape
@@ -72,7 +73,8 @@ class VisionTower(nn.Module):
         if mask is not None:
             scores = scores + mask
         out = (scores.softmax(dim=-1) @ value).transpose(1, 2).reshape(batch, patches, width)
-        return attention.proj(out)
+        projected: Tensor = attention.proj(out)
+        return projected
 
     def _rotate(self, states: Tensor) -> Tensor:
         first, second = states.chunk(2, dim=-1)

@@ -1,0 +1,54 @@
+"""The command `quizglass-export`.
+
+Heavy packages are imported by the subcommand that needs them, so `--help` and completion are quick and a missing
+extra is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import shtab
+
+from quizglass_export.bundling import command as bundling
+from quizglass_export.pocketworld import command as pocketworld
+
+_EXTRA = "pip install 'quizglass[export]'"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All subcommands; each sets `run`, which takes the parsed arguments and returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="quizglass-export", description="From checkpoints to bundles, and the world they were trained on."
+    )
+    shtab.add_argument_to(parser, ["--print-completion"], help="print a completion script for a shell, and exit")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    build = commands.add_parser("build", help=bundling.BUILD_HELP, description=bundling.BUILD_HELP)
+    bundling.add_build_arguments(build)
+    build.set_defaults(run=bundling.run_build)
+    pack = commands.add_parser("pack-checkpoints", help=bundling.PACK_HELP, description=bundling.PACK_HELP)
+    bundling.add_pack_arguments(pack)
+    pack.set_defaults(run=bundling.run_pack)
+    world = commands.add_parser("pocketworld", help=pocketworld.HELP, description=pocketworld.HELP)
+    pocketworld.add_arguments(world)
+    world.set_defaults(run=pocketworld.run)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    args = build_parser().parse_args(arguments)
+    try:
+        status: int = args.run(args)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("quizglass"):
+            raise
+        print(f"quizglass-export {args.command}: needs {error.name}; {_EXTRA}", file=sys.stderr)
+        return 2
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
