@@ -129,5 +129,5 @@ def ask_at(slot: str, rng: random.Random) -> str:
 
 
 def sign_phrase(rng: random.Random) -> str:
-    """One to three ordinary words for a sign."""
-    return " ".join(rng.sample(SIGN_WORDS, rng.choice((1, 2, 2, 3))))
+    """One to three ordinary words for a sign, in the capitals they are printed with."""
+    return " ".join(word.capitalize() for word in rng.sample(SIGN_WORDS, rng.choice((1, 2, 2, 3))))
