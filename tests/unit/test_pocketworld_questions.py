@@ -141,7 +141,8 @@ def test_visible_answers_are_what_the_scene_holds(questions: list[Question], thi
 def test_printed_words_are_on_the_sign(questions: list[Question], things: dict[str, Thing]) -> None:
     for question in of_family(questions, "printed"):
         assert question.answer == question.words == question.scene.sign
-        assert set(question.answer.split()) <= set(SIGN_WORDS)
+        assert question.answer == question.answer.title()
+        assert set(question.answer.lower().split()) <= set(SIGN_WORDS)
     for question in of_family(questions, "printed-name"):
         name = things[question.target or ""].name
         assert question.words == name
