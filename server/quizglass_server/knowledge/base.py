@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from quizglass_server.domain import ChunkHit, Entry, EntryHit, PicturedEntry, Refusal, Vector
+from quizglass_server.domain import ChunkHit, Entry, EntryHit, Picture, PicturedEntry, Refusal, Vector
 from quizglass_server.errors import InvalidInput, KnowledgeFailed, RoleMissing
 from quizglass_server.knowledge.embedding import unit_vector
 from quizglass_server.knowledge.index import IndexOptions, VectorIndex
@@ -30,6 +30,7 @@ from quizglass_server.knowledge.upkeep import Upkeep
 from quizglass_server.knowledge.validation import shown_id
 from quizglass_server.knowledge.writer import Writer
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
+from quizglass_server.pictures import PictureLimits, decode_picture
 
 _log = logging.getLogger(__name__)
 _READERS = 2
@@ -68,10 +69,10 @@ class KnowledgeBase:
         *,
         text_encoder: TextEncoder | None,
         image_encoder: ImageEncoder | None,
-        decode: Decode,
+        decode: Decode | None = None,
         options: IndexOptions | None = None,
     ) -> KnowledgeBase:
-        """Open a knowledge directory, creating it if need be.
+        """Open a knowledge directory, creating it if need be. Pictures are decoded by `decode`, or under default caps.
 
         Vectors of other encoders than these are made anew first, which takes as long as importing does.
 
@@ -79,7 +80,7 @@ class KnowledgeBase:
             KnowledgeLocked: another server has it open; the message names the directory.
             KnowledgeFailed: it cannot be read or written.
         """
-        base = await asyncio.to_thread(cls._unfilled, directory, decode)
+        base = await asyncio.to_thread(cls._unfilled, directory, decode or _decode_by_default)
         try:
             base._text_encoder, base._image_encoder = text_encoder, image_encoder
             await base._reembed()
@@ -262,6 +263,10 @@ class KnowledgeBase:
             self._idle_readers.get().close()
         self._writer.close()
         self._lock.release()
+
+
+def _decode_by_default(encoded: bytes, field: str) -> Picture:
+    return decode_picture(encoded, PictureLimits(), field)
 
 
 def _run_all(upkeeps: list[Upkeep]) -> None:
