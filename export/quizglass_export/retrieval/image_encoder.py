@@ -24,10 +24,12 @@ from quizglass_export.retrieval.shapes import (
 )
 from quizglass_export.retrieval.training import Budget, TimedRun, log, prepare
 
-_BATCH = 128
+_FIRST_BATCH, _BATCH = 48, 128  # many small steps find the shapes; large batches then tell like from like
+_SMALL_SHARE = 0.5  # of the time
 _FIRST_CHUNKS = 2
 _POOL_THINGS = 12_000
 _REFRESH_STEPS = 25
+_MIXED_START = 0.3  # of the time: no batches of one kind before
 
 
 def normalise_pixels(pixels: NDArray[np.uint8]) -> torch.Tensor:
@@ -72,6 +74,8 @@ class ImageTrainer(nn.Module):
         for i, (name, value) in enumerate(logits.items()):
             right = value[count:].argmax(1) == labels[:, i]
             measures[name] = right.float().mean().item()
+        clean = next(iter(logits.values()))[:count].argmax(1) == labels[:, 0]
+        measures["kind_clean"] = clean.float().mean().item()
         return contrast, torch.stack(named).mean(), measures
 
 
@@ -79,10 +83,12 @@ def start_rendering(folder: Path, things: int, seed: int) -> subprocess.Popen[by
     """Render the pool in a process of its own, so that training can begin after the first chunks."""
     module = "quizglass_export.retrieval.image_pool"
     command = [sys.executable, "-m", module, "--folder", str(folder), "--things", str(things), "--seed", str(seed)]
-    return subprocess.Popen(command)
+    return subprocess.Popen(command)  # noqa: S603 - our own module, by this interpreter
 
 
-def train_image_encoder(workdir: Path, minutes: float, threads: int = 1, seed: int = 0) -> Path:
+def train_image_encoder(
+    workdir: Path, minutes: float, threads: int = 1, seed: int = 0, pool_things: int = _POOL_THINGS
+) -> Path:
     """Train (or go on training) and save to `workdir`/image_encoder; returns that directory.
 
     The pool of pictures is kept in `workdir`/image_pool and rendered while training runs.
@@ -90,11 +96,11 @@ def train_image_encoder(workdir: Path, minutes: float, threads: int = 1, seed: i
     prepare(workdir, threads, seed)
     out = workdir / "image_encoder"
     folder = workdir / "image_pool"
-    renderer = start_rendering(folder, _POOL_THINGS, seed)
+    renderer = start_rendering(folder, pool_things, seed)
     try:
         pool = _wait_for_chunks(folder, renderer)
         model = ImageTrainer()
-        run = TimedRun("image_encoder", out / "training", model, Budget(minutes, 1.2e-3))
+        run = TimedRun("image_encoder", out / "training", model, Budget(minutes, 1.5e-3))
         _fit(run, model, pool, seed)
     finally:
         renderer.terminate()
@@ -120,7 +126,8 @@ def _fit(run: TimedRun, model: ImageTrainer, pool: Pool, seed: int) -> None:
     for step in run.steps():
         if step % _REFRESH_STEPS == 0:
             pool.refresh()
-        reference, views, labels = pool.sample(_BATCH, rng, one_kind=step % 2 == 1)
+        count = _FIRST_BATCH if run.passed < _SMALL_SHARE else _BATCH
+        reference, views, labels = pool.sample(count, rng, one_kind=step % 2 == 1 and run.passed > _MIXED_START)
         contrast, named, measures = model.losses(
             normalise_pixels(reference), normalise_pixels(views), torch.from_numpy(labels)
         )
@@ -134,7 +141,6 @@ def embed_images(encoder: CLIPVisionModelWithProjection, pixels: NDArray[np.uint
     """[N,H,W,3] bytes to [N,D] unit vectors, float32."""
     encoder.eval()
     parts = [
-        encoder(pixel_values=normalise_pixels(pixels[i : i + batch])).image_embeds
-        for i in range(0, len(pixels), batch)
+        encoder(pixel_values=normalise_pixels(pixels[i : i + batch])).image_embeds for i in range(0, len(pixels), batch)
     ]
     return functional.normalize(torch.cat(parts).float(), dim=-1)

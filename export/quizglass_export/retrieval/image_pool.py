@@ -5,6 +5,7 @@ attributes. Chunk `i` depends on the seed and `i` alone.
 """
 
 import argparse
+import os
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,9 +42,7 @@ ATTRIBUTE_SIZES = {
     "pattern": len(PATTERNS),
     "shape": sum(len(shapes) for shapes in SHAPES.values()),
 }
-_SHAPE_INDEX = {
-    (kind, shape): i for i, (kind, shape) in enumerate((k, s) for k in KINDS for s in SHAPES[k])
-}
+_SHAPE_INDEX = {(kind, shape): i for i, (kind, shape) in enumerate((k, s) for k in KINDS for s in SHAPES[k])}
 _SLOT_SHARE = {"left": (0.0, 0.5), "middle": (0.25, 0.75), "right": (0.5, 1.0)}
 
 
@@ -122,17 +121,22 @@ def render_chunk(things: Sequence[Thing], seed: int) -> Chunk:
     return Chunk(reference, views, labels)
 
 
-def render_pool(folder: Path, things: int, seed: int) -> None:
-    """Render chunks until the pool holds `things`; existing chunks are kept. The core is chunk 0."""
+def render_pool(folder: Path, things: int, seed: int, parent: int | None = None) -> None:
+    """Render chunks until the pool holds `things`; existing chunks are kept. The core is chunk 0.
+
+    With `parent`, stop when that process is gone.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for i in range(max(things // CHUNK_THINGS, 1)):
         target = folder / f"chunk-{i:03d}.npz"
         if target.exists():
             continue
+        if parent is not None and os.getppid() != parent:
+            break  # the trainer that wanted the pool is gone
         world_seed = 1_000_000 + 1000 * seed + i
         world = core_world() if i == 0 else make_world(world_seed, CHUNK_THINGS)
         chunk = render_chunk(world.things, world_seed)
-        part = target.with_suffix(".part.npz")
+        part = folder / f"part-{os.getpid()}.npz"
         np.savez(part, reference=chunk.reference, views=chunk.views, labels=chunk.labels)
         part.replace(target)
 
@@ -178,12 +182,13 @@ class Pool:
 
 
 def main() -> None:
+    """Command line; see the module."""
     parser = argparse.ArgumentParser(description="Render the image encoder's training pool.")
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--things", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    render_pool(arguments.folder, arguments.things, arguments.seed)
+    render_pool(arguments.folder, arguments.things, arguments.seed, os.getppid())
 
 
 if __name__ == "__main__":

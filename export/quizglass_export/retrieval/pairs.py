@@ -27,10 +27,11 @@ class Passage:
 
 @dataclass(frozen=True)
 class Pair:
-    """A gold query and the numbers of the passages that answer it; `family` is the question's, or the attribute."""
+    """A gold query, the numbers of the passages that answer it, and the attribute that they tell."""
 
     query: str
     gold: tuple[int, ...]
+    attribute: str
     family: str
 
 
@@ -84,8 +85,10 @@ class Library:
             return None
         gold = [i for entry in question.gold_entries for i in self.holding(entry, question.gold_attribute)]
         if question.family == "founder-birthplace":
-            gold += self.holding(question.gold_entries[1], "founder")
-        return Pair(question.gold_query, tuple(gold), question.family) if gold else None
+            gold = list(self.holding(question.gold_entries[1], "founder"))
+        if not gold:
+            return None
+        return Pair(question.gold_query, tuple(gold), question.gold_attribute, question.family)
 
     def pairs(self, count: int, seed: int) -> list[Pair]:
         """Pairs from `count` questions; those that no text answers fall out."""
@@ -99,26 +102,26 @@ class Library:
             return self._about_maker(rng)
         if near is None and share < 0.26:
             return self._about_person(rng)
-        index = self._thing_index.get(near or "", -1)
+        index = self.thing_index.get(near or "", -1)
         thing = self.world.things[index] if index >= 0 else rng.choice(self.world.things)
         if near is None and share < 0.31:
             return self._comparison(thing, rng)
         attribute = rng.choice(tuple(thing.facts))
         query = phrasing.ask(attribute, thing.kind, phrasing.named(thing.name), _canonical_half(rng))
-        return Pair(query, self.holding(thing.id, attribute), attribute)
+        return Pair(query, self.holding(thing.id, attribute), attribute, "thing")
 
     def _about_maker(self, rng: random.Random) -> Pair:
         maker = rng.choice(self._makers)
         attribute = rng.choice(("founder", "founder", "home", "field", "birthplace"))
         query = phrasing.ask_maker(attribute, maker.name, _canonical_half(rng))
-        entry = maker_id(maker.name)
-        return Pair(query, self.holding(entry, "founder" if attribute == "birthplace" else attribute), attribute)
+        told = "founder" if attribute == "birthplace" else attribute
+        return Pair(query, self.holding(maker_id(maker.name), told), told, "maker")
 
     def _about_person(self, rng: random.Random) -> Pair:
         person = rng.choice(self._people)
         attribute = rng.choice(tuple(_PERSON_ASKS))
         query = rng.choice(_PERSON_ASKS[attribute]).format(p=person.name)
-        return Pair(query, self.holding(person_id(person.name), attribute), attribute)
+        return Pair(query, self.holding(person_id(person.name), attribute), attribute, "person")
 
     def _comparison(self, thing: Thing, rng: random.Random) -> Pair:
         other = rng.choice(self.world.things)
@@ -126,10 +129,11 @@ class Library:
         names = [phrasing.named(name) for name in rng.sample((thing.name, other.name), 2)]
         query = phrasing.ask_which(attribute, rng.random() < 0.5, names[0], names[1], rng)
         gold = {*self.holding(thing.id, attribute), *self.holding(other.id, attribute)}
-        return Pair(query, tuple(sorted(gold)), "comparison")
+        return Pair(query, tuple(sorted(gold)), attribute, "comparison")
 
     @cached_property
-    def _thing_index(self) -> dict[str, int]:
+    def thing_index(self) -> dict[str, int]:
+        """Number of every thing by its entry."""
         return {thing.id: i for i, thing in enumerate(self.world.things)}
 
     @cached_property
@@ -140,9 +144,7 @@ class Library:
             for key in _name_ends(article.title):
                 groups[key].append(article.id)
         return {
-            article.id: [
-                other for key in _name_ends(article.title) for other in groups[key] if other != article.id
-            ]
+            article.id: [other for key in _name_ends(article.title) for other in groups[key] if other != article.id]
             for article in self.articles.values()
         }
 
@@ -152,9 +154,8 @@ class Library:
         entries = list(dict.fromkeys(self.passages[i].entry for i in pair.gold))
         negatives = [i for entry in entries for i in self.of_entry[entry] if i not in gold]
         near = [other for entry in entries for other in self.neighbours[entry]]
-        for other in rng.sample(near, min(others, len(near))):
-            negatives.append(rng.choice(self.of_entry[other]))
-        return negatives
+        similar = rng.sample(near, min(others, len(near)))
+        return [*negatives, *(rng.choice(self.of_entry[other]) for other in similar)]
 
 
 def _name_ends(title: str) -> tuple[str, str]:

@@ -47,6 +47,7 @@ def write_random_checkpoints(out: Path, seed: int = 0) -> None:
 
 
 def main() -> None:
+    """Command line; see the module."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="directory to write into")
     parser.add_argument("--seed", type=int, default=0)

@@ -45,7 +45,44 @@ def build_image_encoder() -> CLIPVisionModelWithProjection:
         hidden_act="relu",
         attn_implementation="eager",
     )
-    return CLIPVisionModelWithProjection(config)
+    model = CLIPVisionModelWithProjection(config)
+    with torch.no_grad():
+        positions = model.vision_model.embeddings.position_embedding.weight
+        positions[1:] = 0.4 * _grid_positions(IMAGE_SIZE // config.patch_size, config.hidden_size)
+        patches = model.vision_model.embeddings.patch_embedding.weight
+        patches.copy_(_cosine_patches(config.patch_size, config.hidden_size))
+    return model
+
+
+def _cosine_patches(side: int, width: int) -> torch.Tensor:
+    """[width, 3, side, side]: the lowest two-dimensional cosines of each colour, evened out, then turned at random.
+
+    Random filters answer mostly to a patch's mean colour; with these, edges start out as loud as colours.
+    """
+    count = math.isqrt(width // 3)
+    at = (torch.arange(side) + 0.5) / side
+    waves = torch.cos(torch.pi * torch.arange(count).unsqueeze(1) * at)  # [count, side]
+    loudness = (1 + torch.arange(count)).float() ** 0.7
+    planes = torch.einsum("ux,vy->uvxy", waves * loudness.unsqueeze(1), waves * loudness.unsqueeze(1))
+    planes = planes.reshape(-1, side, side) / side**2
+    filters = torch.zeros(width, 3, side, side)
+    for colour in range(3):
+        filters[colour * len(planes) : (colour + 1) * len(planes), colour] = planes
+    turn, _ = torch.linalg.qr(torch.randn(width, width))
+    return torch.einsum("ab,bcxy->acxy", turn, filters)
+
+
+def _grid_positions(side: int, width: int) -> torch.Tensor:
+    """[side*side, width] sines and cosines of row and column.
+
+    CLIP's own initial positions (deviation 0.02) are drowned by the patches' colours: where things are, and so what
+    shape they have, is then learned late.
+    """
+    rates = torch.pi / side * torch.arange(1, width // 4 + 1) ** 0.6
+    at = torch.arange(side).unsqueeze(1) * rates
+    axis = torch.cat((at.sin(), at.cos()), dim=1)  # [side, width / 2]
+    rows, columns = axis.repeat_interleave(side, 0), axis.repeat(side, 1)
+    return torch.cat((rows, columns), dim=1)
 
 
 def build_text_encoder(vocabulary: int) -> BertModel:
@@ -87,7 +124,19 @@ def build_reranker(vocabulary: int = RERANKER_VOCABULARY, pad_token_id: int = 0)
     )
     model = Qwen3ForCausalLM(config)
     _scale_residual_outputs(model, config.num_hidden_layers)
+    _attend_to_equals(model)
     return model
+
+
+def _attend_to_equals(model: Qwen3ForCausalLM) -> None:
+    """Start half of the first two layers' heads with equal queries and keys, so that equal tokens find each other.
+
+    Comparing names is what a reranker has to learn first; from unrelated queries and keys that takes far longer.
+    """
+    with torch.no_grad():
+        for layer in model.model.layers[:2]:
+            rows = model.config.head_dim * (model.config.num_attention_heads // 2)
+            layer.self_attn.q_proj.weight[:rows] = layer.self_attn.k_proj.weight[:rows]
 
 
 def _scale_residual_outputs(model: nn.Module, layers: int) -> None:

@@ -34,18 +34,14 @@ def encode(
     model: BertModel, tokenizer: BertTokenizerFast, texts: Sequence[str], *, autocast: bool = False
 ) -> torch.Tensor:
     """[N] texts to [N,D] unit vectors."""
-    batch = tokenizer(
-        list(texts), padding=True, truncation=True, max_length=TEXT_MAX_TOKENS, return_tensors="pt"
-    )
+    batch = tokenizer(list(texts), padding=True, truncation=True, max_length=TEXT_MAX_TOKENS, return_tensors="pt")
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
         hidden = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).last_hidden_state
     return mean_pool(hidden.float(), batch["attention_mask"])
 
 
 @torch.inference_mode()
-def embed_texts(
-    model: BertModel, tokenizer: BertTokenizerFast, texts: Sequence[str], batch: int = 128
-) -> torch.Tensor:
+def embed_texts(model: BertModel, tokenizer: BertTokenizerFast, texts: Sequence[str], batch: int = 128) -> torch.Tensor:
     """[N] texts to [N,D] unit vectors, sorted by length inside so that little is padded."""
     model.eval()
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
@@ -115,9 +111,9 @@ def train_text_encoder(workdir: Path, minutes: float, threads: int = 1, seed: in
         columns, right = make_batch(library, batch, rng)
         passages = [library.passages[i].text for i in columns]
         queries = encode(model.encoder, tokenizer, [pair.query for pair in batch], autocast=True)
-        scores = model.log_scale.clamp(max=4.2).exp() * queries @ encode(
-            model.encoder, tokenizer, passages, autocast=True
-        ).T
+        scores = (
+            model.log_scale.clamp(max=4.2).exp() * queries @ encode(model.encoder, tokenizer, passages, autocast=True).T
+        )
         hit = right.gather(1, scores.argmax(1, keepdim=True)).float().mean().item()
         run.update(contrastive_loss(scores, right), hit=hit)
     model.encoder.save_pretrained(out)

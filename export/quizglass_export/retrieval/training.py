@@ -1,7 +1,9 @@
-"""A training run with a wall-clock budget: learning-rate schedule, checkpoints, progress.
+"""A training run with a time budget: learning-rate schedule, checkpoints, progress.
 
 It knows nothing about models or data. The schedule follows the share of the time that has passed, so that a run
 ends annealed on any machine; a run that is interrupted goes on from its last checkpoint and its remaining time.
+Time is the process's processor time per thread: the time on the clock where nothing else runs, and no less training
+where something does.
 """
 
 import logging
@@ -58,7 +60,7 @@ class TimedRun:
     model: nn.Module  # everything that is trained, auxiliary heads included
     budget: Budget
     step: int = 0
-    elapsed: float = 0.0  # seconds of training, over all resumed parts
+    elapsed: float = 0.0  # seconds of processor time per thread, over all resumed parts
     averages: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -77,15 +79,15 @@ class TimedRun:
         """Step numbers until the time is up; saves a checkpoint every minute and at the end."""
         saved = told = time.monotonic()
         with _progress() as progress:
-            bar = progress.add_task(self.name, total=1.0, completed=self.passed)
+            bar = progress.add_task(self.name, total=1.0)
             while self.passed < 1.0:
-                started = time.monotonic()
+                started = time.process_time()
                 for group in self.optimizer.param_groups:
                     group["lr"] = learning_rate(self.budget, self.passed)
                 yield self.step
                 self.step += 1
                 now = time.monotonic()
-                self.elapsed += now - started
+                self.elapsed += (time.process_time() - started) / torch.get_num_threads()
                 progress.update(bar, completed=self.passed, description=f"{self.name} {self._told()}")
                 if now - told > _LOG_SECONDS:
                     told = now
@@ -98,7 +100,7 @@ class TimedRun:
 
     def update(self, loss: torch.Tensor, **measures: float) -> None:
         """Back-propagate, clip, step; the measures go into running averages for the log."""
-        loss.backward()
+        torch.autograd.backward(loss)
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)

@@ -27,7 +27,7 @@ def build_wordpiece(texts: Iterable[str], names: Iterable[str], out: Path) -> Be
     """
     vocabulary = _pieces(texts, {word.lower() for name in names for word in name.split()})
     ids = {piece: i for i, piece in enumerate(vocabulary)}
-    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token=_SPECIAL[1]))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.BertPreTokenizer(), pre_tokenizers.Digits(individual_digits=True)]
