@@ -1,0 +1,1 @@
+"""Contracts between processes of one server."""

@@ -1,0 +1,1 @@
+"""Version 1 of the public contract; the code is generated from the .proto files beside it."""

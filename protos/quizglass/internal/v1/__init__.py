@@ -1,0 +1,1 @@
+"""The link between the server and its generator process; generated like the public contract."""

@@ -1,0 +1,83 @@
+"""Client of a quizglass server.
+
+    from quizglass_client import Client
+
+    with Client("127.0.0.1:50061") as client:
+        answer = client.answer("How much does this cost?", "photo.jpg")
+        print(answer.text, answer.done.citations)
+
+`AsyncClient` has the same calls for asyncio. Durations are seconds, values are frozen, and every call that fails raises
+a subclass of `ClientError`.
+"""
+
+from quizglass_client.aio import AsyncClient
+from quizglass_client.channel import DEFAULT_TARGET
+from quizglass_client.errors import (
+    Cancelled,
+    ClientError,
+    DeadlineExceeded,
+    InvalidRequest,
+    NotFound,
+    NotSupported,
+    Overloaded,
+    ServerError,
+    ServerUnavailable,
+)
+from quizglass_client.sync import Client
+from quizglass_client.types import (
+    Accepted,
+    AddReport,
+    Answer,
+    AnswerDelta,
+    Capabilities,
+    Citation,
+    Done,
+    Entry,
+    Event,
+    Evidence,
+    EvidenceFound,
+    Payload,
+    PictureLike,
+    Plan,
+    PlanMade,
+    QueryRewritten,
+    Refused,
+    Role,
+    StageTiming,
+    Verdict,
+)
+
+__all__ = [
+    "DEFAULT_TARGET",
+    "Accepted",
+    "AddReport",
+    "Answer",
+    "AnswerDelta",
+    "AsyncClient",
+    "Cancelled",
+    "Capabilities",
+    "Citation",
+    "Client",
+    "ClientError",
+    "DeadlineExceeded",
+    "Done",
+    "Entry",
+    "Event",
+    "Evidence",
+    "EvidenceFound",
+    "InvalidRequest",
+    "NotFound",
+    "NotSupported",
+    "Overloaded",
+    "Payload",
+    "PictureLike",
+    "Plan",
+    "PlanMade",
+    "QueryRewritten",
+    "Refused",
+    "Role",
+    "ServerError",
+    "ServerUnavailable",
+    "StageTiming",
+    "Verdict",
+]

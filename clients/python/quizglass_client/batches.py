@@ -1,0 +1,66 @@
+"""Cuts a stream of entries into batches. Every batch is one call, so that what is reported as added is on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from quizglass.v1 import knowledge_pb2
+from quizglass_client.channel import MAX_SENT_BYTES
+from quizglass_client.convert import add_request
+from quizglass_client.errors import InvalidRequest
+from quizglass_client.types import AddReport, Entry, Refused
+
+# Requests of a batch are held in memory until they are sent.
+_MAX_BATCH_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Batch:
+    """Entries ready to be sent, and those that cannot be."""
+
+    requests: list[knowledge_pb2.AddEntriesRequest] = field(default_factory=list)
+    indexes: list[int] = field(default_factory=list)
+    """Position of each request among all entries."""
+    refused: list[Refused] = field(default_factory=list)
+    """Entries that the client itself cannot send: a picture file is missing, say."""
+
+    def report(self, response: knowledge_pb2.AddEntriesResponse | None) -> AddReport:
+        """What came of the batch; `response` is None when there was nothing to send."""
+        refused = list(self.refused)
+        if response is not None:
+            refused.extend(Refused(self.indexes[r.index], r.id, r.field, r.message) for r in response.refused)
+        refused.sort(key=lambda entry: entry.index)
+        return AddReport(response.added if response is not None else 0, tuple(refused))
+
+
+def batches(entries: Iterable[Entry], side: int, count: int) -> Iterator[Batch]:
+    """Batches of up to `count` entries, their pictures no larger than `side` pixels a side.
+
+    Raises:
+        ValueError: `count` is under 1.
+    """
+    if count < 1:
+        raise ValueError(f"batch: {count} is not 1 or more")
+    batch, size = Batch(), 0
+    for index, entry in enumerate(entries):
+        try:
+            request = _request(entry, side)
+        except InvalidRequest as error:
+            batch.refused.append(Refused(index, entry.id, error.field, error.message.removeprefix(f"{error.field}: ")))
+        else:
+            batch.requests.append(request)
+            batch.indexes.append(index)
+            size += request.ByteSize()
+        if len(batch.indexes) + len(batch.refused) >= count or size > _MAX_BATCH_BYTES:
+            yield batch
+            batch, size = Batch(), 0
+    if batch.indexes or batch.refused:
+        yield batch
+
+
+def _request(entry: Entry, side: int) -> knowledge_pb2.AddEntriesRequest:
+    request = add_request(entry, side)
+    if (size := request.ByteSize()) > MAX_SENT_BYTES:
+        raise InvalidRequest.of("pictures", f"the entry has {size} bytes, more than {MAX_SENT_BYTES}; send fewer")
+    return request

@@ -1,0 +1,217 @@
+"""Messages to the SDK's values, and back. Shared by the sync and the async client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
+from quizglass_client import types
+from quizglass_client.errors import InvalidRequest
+from quizglass_client.pictures import encode
+
+_LONGEST_BUDGET_S = 86_400.0
+
+
+class _Enum(Protocol):
+    def items(self) -> Sequence[tuple[str, int]]: ...
+
+
+def _words(enum: _Enum, prefix: str) -> dict[int, str]:
+    """Words of an enum's values, as the SDK shows them; nothing for the unspecified one."""
+    words = {number: name.removeprefix(prefix).lower() for name, number in enum.items()}
+    return words | {0: ""}
+
+
+_PLANS = {
+    types_pb2.PLAN_NONE: types.Plan.NONE,
+    types_pb2.PLAN_IMAGE: types.Plan.IMAGE,
+    types_pb2.PLAN_TEXT: types.Plan.TEXT,
+    types_pb2.PLAN_BOTH: types.Plan.BOTH,
+}
+# A value that a later server sends and this table lacks is shown as "".
+_ORIGINS = _words(types_pb2.Evidence.Origin, "ORIGIN_")
+_OUTCOMES = _words(assistant_pb2.Verdict.Outcome, "OUTCOME_")
+_FINISHES = _words(assistant_pb2.Done.FinishReason, "FINISH_REASON_")
+_ABSTENTIONS = _words(assistant_pb2.Done.AbstainReason, "ABSTAIN_REASON_")
+
+
+def ask_request(
+    question: str,
+    picture: bytes | None,
+    history: Sequence[tuple[str, str]],
+    policy: str,
+    budget: float | None,
+    session: str,
+) -> assistant_pb2.AskRequest:
+    """One question; `picture` is encoded, `budget` in seconds.
+
+    Raises:
+        InvalidRequest: the budget is not a time, or a text cannot be sent.
+    """
+    return assistant_pb2.AskRequest(
+        question=_text(question, "question"),
+        frames=[types_pb2.Frame(encoded=picture)] if picture is not None else [],
+        history=[
+            assistant_pb2.Exchange(
+                question=_text(asked, f"history[{i}].question"), answer=_text(answered, f"history[{i}].answer")
+            )
+            for i, (asked, answered) in enumerate(history)
+        ],
+        policy=_text(policy, "policy"),
+        budget_us=0 if budget is None else _microseconds(budget),
+        session_id=_text(session, "session_id"),
+    )
+
+
+def _microseconds(budget: float) -> int:
+    # On the wire 0 means "no wish", so it cannot be what somebody wishes.
+    if not 0 < budget <= _LONGEST_BUDGET_S:
+        raise InvalidRequest.of("budget_us", f"{budget} is not between 0 and {_LONGEST_BUDGET_S:.0f} seconds")
+    return max(1, round(budget * 1e6))
+
+
+def _text(value: str, field: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest.of(field, f"character {error.start} is no Unicode character (a lone surrogate)") from error
+    return value
+
+
+def event(message: assistant_pb2.AskResponse) -> types.Event | None:
+    """One event; None for a kind that this version of the SDK does not know."""
+    payload = _payload(message)
+    if payload is None:
+        return None
+    return types.Event(message.turn_id, message.seq, message.elapsed_us / 1e6, payload)
+
+
+def _payload(message: assistant_pb2.AskResponse) -> types.Payload | None:
+    match message.WhichOneof("event"):
+        case "accepted":
+            accepted = message.accepted
+            return types.Accepted(accepted.policy, tuple(accepted.frame_sha256), accepted.budget_us / 1e6)
+        case "plan":
+            scores = {_plan(score.plan): score.probability for score in message.plan.scores}
+            return types.PlanMade(_plan(message.plan.plan), message.plan.decided_by, scores)
+        case "query":
+            return types.QueryRewritten(message.query.text, message.query.used_image_evidence)
+        case "evidence":
+            return types.EvidenceFound(tuple(evidence(item) for item in message.evidence.items))
+        case "answer_delta":
+            return types.AnswerDelta(message.answer_delta.text)
+        case "verdict":
+            verdict = message.verdict
+            outcome = _OUTCOMES.get(verdict.outcome, "")
+            return types.Verdict(outcome, verdict.min_token_probability, verdict.mean_token_probability)
+        case "done":
+            return _done(message.done)
+        case _:
+            return None
+
+
+def _plan(plan: types_pb2.Plan) -> types.Plan:
+    return _PLANS.get(plan, types.Plan.UNKNOWN)
+
+
+def _done(done: assistant_pb2.Done) -> types.Done:
+    return types.Done(
+        answer=done.answer,
+        finish_reason=_FINISHES.get(done.finish_reason, ""),
+        abstain_reason=_ABSTENTIONS.get(done.abstain_reason, ""),
+        citations=tuple(types.Citation(c.evidence_id, c.entry_id, c.title, c.start, c.end) for c in done.citations),
+        skipped={step.step: step.reason for step in done.skipped},
+        timings=tuple(types.StageTiming(t.stage, t.duration_us / 1e6, t.engine_us / 1e6) for t in done.timings),
+        total=done.total_us / 1e6,
+        prompt_tokens=done.prompt_tokens,
+        answer_tokens=done.answer_tokens,
+    )
+
+
+def evidence(message: types_pb2.Evidence) -> types.Evidence:
+    """One piece of evidence."""
+    return types.Evidence(
+        id=message.id,
+        origin=_ORIGINS.get(message.origin, ""),
+        entry_id=message.entry_id,
+        title=message.title,
+        text=message.text,
+        search_score=message.search_score,
+        rerank_score=message.rerank_score,
+        source=message.source,
+        used=message.used,
+    )
+
+
+def entry(message: knowledge_pb2.Entry) -> types.Entry:
+    """An entry as the server has it."""
+    return types.Entry(
+        id=message.id,
+        title=message.title,
+        caption=message.caption,
+        kind=message.kind,
+        text=message.text,
+        attributes=dict(message.attributes),
+        source=message.source,
+        picture_sha256=tuple(message.picture_sha256),
+    )
+
+
+def add_request(value: types.Entry, side: int) -> knowledge_pb2.AddEntriesRequest:
+    """One entry to add, its pictures no larger than `side` pixels a side.
+
+    Raises:
+        InvalidRequest: a picture cannot be read, or a text cannot be sent.
+    """
+    return knowledge_pb2.AddEntriesRequest(
+        entry=knowledge_pb2.Entry(
+            id=_text(value.id, "id"),
+            title=_text(value.title, "title"),
+            caption=_text(value.caption, "caption"),
+            kind=_text(value.kind, "kind"),
+            text=_text(value.text, "text"),
+            attributes=dict(_attributes(value.attributes)),
+            source=_text(value.source, "source"),
+            pictures=[encode(picture, side, f"pictures[{i}]") for i, picture in enumerate(value.pictures)],
+        )
+    )
+
+
+def _attributes(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for key, value in attributes.items():
+        yield _text(key, "attributes"), _text(value, f"attributes[{key}]")
+
+
+def search_request(text: str, picture: bytes | None, limit: int) -> knowledge_pb2.SearchEntriesRequest:
+    """A search by text, by encoded picture, or by both.
+
+    Raises:
+        InvalidRequest: the text cannot be sent, or the limit is no number of results.
+    """
+    if not 1 <= limit <= 100:
+        raise InvalidRequest.of("limit", f"{limit} is not between 1 and 100")
+    return knowledge_pb2.SearchEntriesRequest(text=_text(text, "text"), picture=picture or b"", limit=limit)
+
+
+def entry_id(value: str) -> str:
+    """An id as it can be sent.
+
+    Raises:
+        InvalidRequest: it cannot.
+    """
+    return _text(value, "id")
+
+
+def capabilities(message: assistant_pb2.GetCapabilitiesResponse) -> types.Capabilities:
+    """What the server can do."""
+    limits = message.limits
+    return types.Capabilities(
+        server_version=message.server_version,
+        bundle=message.bundle,
+        policies=tuple(message.policies),
+        roles=tuple(types.Role(r.role, r.engine, r.executor, r.ready) for r in message.roles),
+        limits={field.name: float(getattr(limits, field.name)) for field in limits.DESCRIPTOR.fields},
+        entries=message.entries,
+        useful_picture_side=message.useful_picture_side,
+    )

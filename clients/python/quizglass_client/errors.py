@@ -1,0 +1,150 @@
+"""What a call can raise.
+
+    ClientError                 base of all; `.reason`, `.metadata`, `.status`
+    ├── ServerUnavailable       nothing answers there, or an engine is being restarted: try again soon
+    ├── Overloaded              no room now; `.retry_after` seconds from now there may be
+    ├── DeadlineExceeded        the time ran out before the server could say anything
+    ├── Cancelled               the call was cancelled
+    ├── InvalidRequest          a field is wrong; `.field` names it
+    ├── NotFound                something named does not exist
+    ├── NotSupported            the server's bundle lacks what was asked for
+    └── ServerError             the server failed; `.metadata["incident"]` finds it in its log
+
+Errors are told apart by status and google.rpc.ErrorInfo, never by their text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+
+_STATUS_DETAILS = "grpc-status-details-bin"
+
+
+class ClientError(Exception):
+    """Base of everything a call raises."""
+
+    def __init__(
+        self, message: str, *, status: str = "", reason: str = "", metadata: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        """Name of the gRPC status."""
+        self.reason = reason
+        """Reason code of the server, e.g. INVALID_PICTURE; empty when the server sent none."""
+        self.metadata = dict(metadata or {})
+
+
+class ServerUnavailable(ClientError):
+    """Nothing answers there, or an engine is being restarted."""
+
+
+class Overloaded(ClientError):
+    """The server has no room now."""
+
+    retry_after: float | None = None
+    """Seconds after which there may be room; None when the server did not say."""
+
+
+class DeadlineExceeded(ClientError):
+    """The time ran out before the server could say anything."""
+
+
+class Cancelled(ClientError):
+    """The call was cancelled."""
+
+
+class InvalidRequest(ClientError):
+    """A field of the request is wrong."""
+
+    field: str = ""
+    """Path of the field in the request, e.g. "frames[0].encoded"."""
+
+    @classmethod
+    def of(cls, field: str, message: str, reason: str = "INVALID_FIELD") -> InvalidRequest:
+        """What the client itself refuses, in the same form as the server would."""
+        made = cls(f"{field}: {message}", status=grpc.StatusCode.INVALID_ARGUMENT.name, reason=reason)
+        made.field = field
+        return made
+
+
+class NotFound(ClientError):
+    """Something named in the request does not exist."""
+
+
+class NotSupported(ClientError):
+    """The server's bundle lacks what was asked for."""
+
+
+class ServerError(ClientError):
+    """The server failed."""
+
+
+_CLASSES: dict[grpc.StatusCode, type[ClientError]] = {
+    grpc.StatusCode.UNAVAILABLE: ServerUnavailable,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: Overloaded,
+    grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
+    grpc.StatusCode.CANCELLED: Cancelled,
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidRequest,
+    grpc.StatusCode.NOT_FOUND: NotFound,
+    grpc.StatusCode.FAILED_PRECONDITION: NotSupported,
+    grpc.StatusCode.UNIMPLEMENTED: NotSupported,
+}
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Run calls; what gRPC raises becomes a ClientError.
+
+    Raises:
+        ClientError: a call failed.
+    """
+    try:
+        yield
+    except grpc.RpcError as error:
+        raise from_rpc(error) from error
+
+
+def from_rpc(error: grpc.RpcError) -> ClientError:
+    """The client's error for a failed call."""
+    code: grpc.StatusCode = error.code()
+    info, violation, retry = _details(error)
+    cls = _CLASSES.get(code, ServerError)
+    made = cls(error.details() or code.name, status=code.name, reason=info.reason, metadata=dict(info.metadata))
+    if isinstance(made, InvalidRequest) and violation is not None:
+        made.field = violation.field
+    if isinstance(made, Overloaded) and retry is not None:
+        made.retry_after = retry.retry_delay.ToMicroseconds() / 1e6
+    return made
+
+
+def _details(
+    error: grpc.RpcError,
+) -> tuple[
+    error_details_pb2.ErrorInfo,
+    error_details_pb2.BadRequest.FieldViolation | None,
+    error_details_pb2.RetryInfo | None,
+]:
+    info, bad, retry = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest(), error_details_pb2.RetryInfo()
+    has_retry = False
+    for packed in _status(error).details:
+        if packed.Is(info.DESCRIPTOR):
+            packed.Unpack(info)
+        elif packed.Is(bad.DESCRIPTOR):
+            packed.Unpack(bad)
+        elif packed.Is(retry.DESCRIPTOR):
+            has_retry = packed.Unpack(retry)
+    return info, next(iter(bad.field_violations), None), retry if has_retry else None
+
+
+def _status(error: grpc.RpcError) -> status_pb2.Status:
+    metadata: Any = error.trailing_metadata() or ()  # pairs, whatever the stubs say
+    for key, value in metadata:
+        if key == _STATUS_DETAILS and isinstance(value, bytes):
+            return status_pb2.Status.FromString(value)
+    return status_pb2.Status()

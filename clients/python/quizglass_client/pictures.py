@@ -1,0 +1,59 @@
+"""Makes pictures no larger than the server can use before they are sent."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from quizglass_client.errors import InvalidRequest
+from quizglass_client.types import PictureLike
+
+_JPEG_QUALITY = 90
+
+
+def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
+    """Encoded bytes of a picture whose longest side is at most `side` pixels; 0 leaves every size as it is.
+
+    Bytes and files that are small enough, or that Pillow cannot read, are handed on untouched: the server is the
+    judge of what is a picture. Anything else becomes a JPEG, upright by its EXIF orientation.
+
+    Raises:
+        InvalidRequest: the file does not exist or cannot be read; it names `field`.
+    """
+    if isinstance(picture, Image.Image):
+        return _to_jpeg(picture, side)
+    raw = picture if isinstance(picture, bytes) else _read(Path(picture), field)
+    try:
+        with Image.open(io.BytesIO(raw)) as image:
+            animated = getattr(image, "is_animated", False)
+            if animated or not side or max(image.size) <= side:
+                return raw
+            return _to_jpeg(image, side)
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return raw
+
+
+def _read(path: Path, field: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidRequest.of(field, f"cannot read {path}: {error.strerror}", reason="NO_FILE") from error
+
+
+def _to_jpeg(image: Image.Image, side: int) -> bytes:
+    # JPEG scales while decoding: a 12-megapixel photograph is never held whole.
+    if side and image.format == "JPEG":
+        image.draft("RGB", (side, side))
+    upright = ImageOps.exif_transpose(image)
+    if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
+        layered = upright.convert("RGBA")
+        white = Image.new("RGBA", layered.size, "white")
+        upright = Image.alpha_composite(white, layered)
+    upright = upright.convert("RGB")
+    if side:
+        upright.thumbnail((side, side), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    upright.save(out, "JPEG", quality=_JPEG_QUALITY)
+    return out.getvalue()

@@ -1,0 +1,198 @@
+"""The client for programs that wait for each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from quizglass_client import convert
+from quizglass_client.batches import batches
+from quizglass_client.channel import DEFAULT_TARGET, options
+from quizglass_client.errors import ServerError, translated
+from quizglass_client.pictures import encode
+from quizglass_client.timing import Limits
+from quizglass_client.types import AddReport, Answer, Capabilities, Entry, Event, Evidence, PictureLike
+
+
+class Client:
+    """A connection to a quizglass server; safe to share between threads.
+
+    Every call that fails raises a `ClientError`. Reading calls are retried while the server cannot be reached, as
+    `quizglass/v1/service_config.json` says.
+
+    Args:
+        target: "host:port", "[host]:port" or "unix:path".
+        timeout: seconds each call may take, None for no limit of the client's own. A question's budget takes its place
+            when one is given; adding entries is not bound by it.
+    """
+
+    def __init__(self, target: str = DEFAULT_TARGET, *, timeout: float | None = 30.0) -> None:
+        self.target = target
+        self._limits = Limits(timeout)
+        self._channel = grpc.insecure_channel(target, options=options(target))
+        self._assistant = assistant_pb2_grpc.AssistantServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # its stubs lack the methods
+        self._useful_side: int | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; calls that run are cancelled."""
+        self._channel.close()
+
+    def ask(
+        self,
+        question: str,
+        picture: PictureLike | None = None,
+        *,
+        history: Sequence[tuple[str, str]] = (),
+        policy: str = "",
+        budget: float | None = None,
+        session: str = "",
+    ) -> Generator[Event, None, None]:
+        """Ask a question and follow the turn; the call starts with the first event that is asked for.
+
+        Closing the iterator (or leaving it) cancels the turn.
+
+        Args:
+            question: what to answer.
+            picture: what it is about; resized to what the server can use.
+            history: earlier questions about the same picture and their answers, oldest first.
+            policy: one of `capabilities().policies`; empty for the server's default.
+            budget: seconds to answer in; steps that no longer fit are skipped.
+            session: a name of the dialogue, of the caller's choice.
+
+        Raises:
+            ClientError: the request is refused, or the turn fails.
+        """
+        with translated():
+            encoded = self._encoded(picture)
+            request = convert.ask_request(question, encoded, history, policy, budget, session)
+            call = self._assistant.Ask(request, timeout=self._limits.turn(budget))
+            try:
+                for message in call:
+                    event = convert.event(message)
+                    if event is not None:
+                        yield event
+            finally:
+                call.cancel()
+
+    def answer(
+        self,
+        question: str,
+        picture: PictureLike | None = None,
+        *,
+        history: Sequence[tuple[str, str]] = (),
+        policy: str = "",
+        budget: float | None = None,
+        session: str = "",
+    ) -> Answer:
+        """Ask a question and wait for the whole answer; arguments and errors as in `ask`."""
+        events = list(self.ask(question, picture, history=history, policy=policy, budget=budget, session=session))
+        try:
+            return Answer.of(events)
+        except ValueError as error:
+            raise ServerError(str(error)) from error
+
+    def add_entries(
+        self,
+        entries: Iterable[Entry],
+        *,
+        on_progress: Callable[[AddReport], None] | None = None,
+        batch: int = 64,
+    ) -> AddReport:
+        """Add or replace entries.
+
+        Args:
+            entries: what to add; read as it is sent.
+            on_progress: told after every batch of everything so far; what it counts as added is on disk.
+            batch: entries a call.
+
+        Returns:
+            How many were added, and those refused with their position among `entries`.
+
+        Raises:
+            ClientError: the server failed; batches reported before stay added.
+        """
+        report = AddReport()
+        for piece in batches(entries, self._side(), batch):
+            with translated():
+                response = self._knowledge.AddEntries(iter(piece.requests)) if piece.requests else None
+            report += piece.report(response)
+            if on_progress is not None:
+                on_progress(report)
+        return report
+
+    def get_entry(self, entry_id: str) -> Entry:
+        """One entry, without picture bytes.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        with translated():
+            request = knowledge_pb2.GetEntryRequest(id=convert.entry_id(entry_id))
+            return convert.entry(self._knowledge.GetEntry(request, timeout=self._limits.call).entry)
+
+    def list_entries(self) -> Iterator[Entry]:
+        """All entries in order of id, fetched a page at a time."""
+        token = ""
+        while True:
+            with translated():
+                request = knowledge_pb2.ListEntriesRequest(page_token=token)
+                page = self._knowledge.ListEntries(request, timeout=self._limits.call)
+            yield from (convert.entry(message) for message in page.entries)
+            token = page.next_page_token
+            if not token:
+                return
+
+    def delete_entry(self, entry_id: str) -> None:
+        """Delete one entry with its pictures.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        with translated():
+            request = knowledge_pb2.DeleteEntryRequest(id=convert.entry_id(entry_id))
+            self._knowledge.DeleteEntry(request, timeout=self._limits.call)
+
+    def search(self, text: str = "", picture: PictureLike | None = None, limit: int = 5) -> list[Evidence]:
+        """Search by text, by picture, or by both; best first."""
+        with translated():
+            request = convert.search_request(text, self._encoded(picture), limit)
+            found = self._knowledge.SearchEntries(request, timeout=self._limits.call)
+            return [convert.evidence(message) for message in found.results]
+
+    def capabilities(self) -> Capabilities:
+        """What the server can do."""
+        with translated():
+            request = assistant_pb2.GetCapabilitiesRequest()
+            found = convert.capabilities(self._assistant.GetCapabilities(request, timeout=self._limits.call))
+        self._useful_side = found.useful_picture_side
+        return found
+
+    def healthy(self) -> bool:
+        """Whether the server can be reached and takes requests."""
+        try:
+            reply = self._health.Check(health_pb2.HealthCheckRequest(), timeout=self._limits.health)
+        except grpc.RpcError:
+            return False
+        return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
+
+    def _encoded(self, picture: PictureLike | None) -> bytes | None:
+        return None if picture is None else encode(picture, self._side())
+
+    def _side(self) -> int:
+        """Side beyond which a picture's pixels are of no use; asked for once."""
+        if self._useful_side is None:
+            return self.capabilities().useful_picture_side
+        return self._useful_side

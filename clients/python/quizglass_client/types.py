@@ -1,0 +1,248 @@
+"""What the SDK gives and takes: frozen values, durations in seconds, no protobuf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from PIL import Image
+
+PictureLike = bytes | str | Path | Image.Image
+"""Encoded bytes, a path, or a Pillow image."""
+
+
+class Plan(Enum):
+    """What the server looked up."""
+
+    UNKNOWN = "unknown"
+    NONE = "none"
+    IMAGE = "image"
+    TEXT = "text"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A chunk or picture that was brought back."""
+
+    id: str
+    origin: str
+    """image_search, text_search or read_text."""
+    entry_id: str
+    title: str
+    text: str
+    search_score: float
+    rerank_score: float
+    source: str
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Part of the answer, from `start` to before `end`, and the evidence behind it."""
+
+    evidence_id: str
+    entry_id: str
+    title: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageTiming:
+    """What a stage cost, in seconds."""
+
+    stage: str
+    duration: float
+    engine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The request has been admitted."""
+
+    policy: str
+    frame_sha256: tuple[bytes, ...]
+    budget: float
+    """Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMade:
+    """What will be looked up."""
+
+    plan: Plan
+    decided_by: str
+    probabilities: Mapping[Plan, float]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRewritten:
+    """The question, rewritten to stand alone."""
+
+    text: str
+    used_image_evidence: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFound:
+    """What a search brought back, best first."""
+
+    items: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDelta:
+    """The next piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What checking the answer found: supported, unsupported, unchecked or abstained."""
+
+    outcome: str
+    min_token_probability: float
+    mean_token_probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The turn is over."""
+
+    answer: str
+    finish_reason: str
+    """complete, length, budget or cancelled."""
+    abstain_reason: str
+    """model, no_evidence or budget; empty when there is an answer."""
+    citations: tuple[Citation, ...]
+    skipped: Mapping[str, str]
+    """Step to reason."""
+    timings: tuple[StageTiming, ...]
+    total: float
+    """Seconds."""
+    prompt_tokens: int
+    answer_tokens: int
+
+
+Payload = Accepted | PlanMade | QueryRewritten | EvidenceFound | AnswerDelta | Verdict | Done
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a turn."""
+
+    turn_id: str
+    seq: int
+    elapsed: float
+    """Seconds since the turn was accepted."""
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole turn, once it is over."""
+
+    turn_id: str
+    done: Done
+    accepted: Accepted | None = None
+    plan: PlanMade | None = None
+    query: QueryRewritten | None = None
+    verdict: Verdict | None = None
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The answer."""
+        return self.done.answer
+
+    @property
+    def abstained(self) -> bool:
+        """Whether the answer is that it is not known."""
+        return bool(self.done.abstain_reason)
+
+    @classmethod
+    def of(cls, events: Sequence[Event]) -> Answer:
+        """Gather the events of one turn.
+
+        Raises:
+            ValueError: the last event is not `Done`, so the turn is not over.
+        """
+        last = events[-1] if events else None
+        if last is None or not isinstance(last.payload, Done):
+            raise ValueError("the turn ended without a done event")
+        found: dict[type, Payload] = {type(event.payload): event.payload for event in events}
+        evidence = [
+            item for event in events if isinstance(event.payload, EvidenceFound) for item in event.payload.items
+        ]
+        return cls(
+            last.turn_id,
+            last.payload,
+            found.get(Accepted),  # type: ignore[arg-type]  # keyed by its own type
+            found.get(PlanMade),  # type: ignore[arg-type]
+            found.get(QueryRewritten),  # type: ignore[arg-type]
+            found.get(Verdict),  # type: ignore[arg-type]
+            tuple(evidence),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing in the knowledge store. `pictures` are given when adding; `picture_sha256` comes back."""
+
+    id: str
+    title: str
+    caption: str = ""
+    kind: str = ""
+    text: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    pictures: tuple[PictureLike, ...] = ()
+    picture_sha256: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An entry that was not added, and why."""
+
+    index: int
+    id: str
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddReport:
+    """What came of adding entries."""
+
+    added: int = 0
+    refused: tuple[Refused, ...] = ()
+
+    def __add__(self, other: AddReport) -> AddReport:
+        return AddReport(self.added + other.added, self.refused + other.refused)
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One model of the server and what executes it."""
+
+    role: str
+    engine: str
+    executor: str
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What the server can do."""
+
+    server_version: str
+    bundle: str
+    policies: tuple[str, ...]
+    roles: tuple[Role, ...]
+    limits: Mapping[str, float]
+    entries: int
+    useful_picture_side: int
