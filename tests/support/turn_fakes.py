@@ -1,0 +1,184 @@
+"""A dummy set of models and knowledge that drives whole turns: scripted, deterministic, no engine."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from quizglass_server.assistant import Assistant
+from quizglass_server.domain import (
+    RGB,
+    ChunkHit,
+    Done,
+    Entry,
+    EntryHit,
+    Exchange,
+    GenerationEnd,
+    Picture,
+    Plan,
+    PlanDecision,
+    Token,
+    Turn,
+    TurnEvent,
+    Vector,
+)
+from quizglass_server.models.faces import GenerationRequest
+from quizglass_server.resources import Resources
+from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.clock import record_engine
+from quizglass_server.steps.tuning import Tuning
+
+VELMORA = Entry("velmora", "Velmora", "Velmora is a red car made by Tandric.", source="pocketworld")
+TAGRIN = Entry("tagrin", "Tagrin", "Tagrin is a blue boat made by Orvex.", source="pocketworld")
+CHUNKS = (
+    ChunkHit(TAGRIN, "The Tagrin lies in Brenn.", 0.9),
+    ChunkHit(VELMORA, "The Velmora costs 45 crowns.", 0.8),
+    ChunkHit(VELMORA, "The Velmora was first made in 1974.", 0.7),
+)
+Hook = Callable[[], Awaitable[None]]
+
+
+def picture(seed: int = 0, width: int = 8, height: int = 6) -> Picture:
+    pixels = np.random.default_rng(seed).integers(0, 255, (height, width, 3), dtype=np.uint8)
+    return Picture(hashlib.sha256(pixels.tobytes()).digest(), pixels)
+
+
+def turn(question: str = "How much does this cost?", *, shown: bool = True, history: Sequence[Exchange] = ()) -> Turn:
+    return Turn("0" * 32, question, picture() if shown else None, tuple(history))
+
+
+async def nothing() -> None:
+    """A hook that does not wait."""
+
+
+@dataclass
+class Calls:
+    """What was asked of the models, in order: (role, argument)."""
+
+    made: list[tuple[str, Any]] = field(default_factory=list)
+
+    def of(self, role: str) -> list[Any]:
+        return [argument for name, argument in self.made if name == role]
+
+
+class Models:
+    """Every role, scripted by attributes; `before` holds what a role waits for, or fails with, first."""
+
+    def __init__(self) -> None:
+        self.calls = Calls()
+        self.before: dict[str, Hook] = {}
+        self.cancelled: list[str] = []
+        self.decision = Plan.BOTH
+        self.lines: list[str] = []
+        self.scores: dict[str, float] = {"45 crowns": 0.9, "1974": 0.6}
+        self.answer = [" 45", " crowns"]
+        self.query = [" How much does the", " Velmora cost?"]
+        self.end = "stop"
+        self.planner: Models | None = self
+        self.reranker: Models | None = self
+        self.image_encoder: Models | None = self
+        self.text_encoder: Models | None = self
+        self.generator: Models | None = self
+        self.reader: Models | None = self
+        self.dimension = 4
+        self.fingerprint = "dummy"
+
+    async def _enter(self, role: str, argument: Any) -> None:
+        self.calls.made.append((role, argument))
+        try:
+            await self.before.get(role, nothing)()
+        except asyncio.CancelledError:
+            self.cancelled.append(role)
+            raise
+        record_engine(1)
+
+    async def plan(self, turn: Turn, words: str) -> PlanDecision:
+        await self._enter("planner", words)
+        return PlanDecision(self.decision, "planner", ((self.decision, 1.0),))
+
+    async def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        await self._enter("reranker", list(passages))
+        return [max((s for key, s in self.scores.items() if key in passage), default=0.1) for passage in passages]
+
+    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
+        await self._enter("image_encoder", [view.shape for view in pictures])
+        return [np.ones(4, np.float32) / 2 for _ in pictures]
+
+    async def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
+        await self._enter("text_encoder", list(texts))
+        return [np.ones(4, np.float32) / 2 for _ in texts]
+
+    async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
+        return [np.ones(4, np.float32) / 2 for _ in texts]
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    async def read(self, picture: Picture) -> list[str]:
+        await self._enter("reader", picture.sha256)
+        return self.lines
+
+    async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
+        await self._enter("choose", request)
+        return [0.7 if plan is self.decision else 0.1 for plan in Plan]
+
+    async def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
+        await self._enter(request.task, request)
+        pieces = self.query if request.task == "rewrite" else self.answer
+        for position, piece in enumerate(pieces):
+            try:
+                await self.before.get(f"token {position}", nothing)()
+            except asyncio.CancelledError:
+                self.cancelled.append("token")
+                raise
+            yield Token(piece, 0.5 if position else 0.9)
+        record_engine(2)
+        yield GenerationEnd(self.end, prompt_tokens=20, answer_tokens=len(pieces), engine_us=2)
+
+
+class Knowledge:
+    """Two entries and three chunks, found whatever is asked."""
+
+    def __init__(self) -> None:
+        self.entries = [EntryHit(VELMORA, 0.8), EntryHit(TAGRIN, 0.4)]
+        self.chunks = list(CHUNKS)
+        self.searches: list[str] = []
+
+    def count(self) -> int:
+        return len(self.entries)
+
+    async def search_pictures(self, vector: Vector, limit: int) -> list[EntryHit]:
+        self.searches.append("image")
+        return self.entries[:limit]
+
+    async def search_texts(self, vector: Vector, limit: int) -> list[ChunkHit]:
+        self.searches.append("text")
+        return self.chunks[:limit]
+
+
+class World:
+    """An assistant on dummies."""
+
+    def __init__(self, **tuning: Any) -> None:
+        self.models = Models()
+        self.knowledge = Knowledge()
+        self.resources = Resources(self.models, self.knowledge, Tuning(**tuning))
+        self.assistant = Assistant(self.resources)
+
+    async def ask(
+        self, asked: Turn | None = None, policy: str = "planning-agent", budget_s: float = 60.0
+    ) -> list[TurnEvent]:
+        async with aclosing(self.assistant.answer(asked or turn(), policy, Budget(budget_s))) as events:
+            return [event async for event in events]
+
+
+def done(events: Sequence[TurnEvent]) -> Done:
+    last = events[-1]
+    assert isinstance(last, Done)
+    return last

@@ -1,0 +1,129 @@
+"""Budgets, usual costs and admission."""
+
+import asyncio
+
+import pytest
+
+from quizglass_server.errors import Overloaded
+from quizglass_server.scheduling.admission import Admission
+from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.costs import StepCosts
+
+
+def test_a_budget_counts_down_from_when_it_was_made() -> None:
+    now = 100.0
+    budget = Budget(2.0, now=lambda: now)
+    assert budget.total_us == 2_000_000
+    assert budget.fits(2.0)
+    now = 101.5
+    assert budget.left_s == 0.5
+    assert budget.fits(0.5)
+    assert not budget.fits(0.6)
+    now = 102.0
+    assert not budget.fits(0.0)
+
+
+def test_a_budget_below_nothing_is_spent() -> None:
+    assert Budget(-1.0, now=lambda: 5.0).left_s == 0.0
+
+
+def test_costs_follow_what_steps_take() -> None:
+    costs = StepCosts()
+    assert costs.usual("plan") == 0.0
+    costs.took("plan", 1.0)
+    assert costs.usual("plan") == 1.0
+    for _ in range(40):
+        costs.took("plan", 0.1)
+    assert costs.usual("plan") == pytest.approx(0.1, abs=0.01)
+    costs.was_cut("plan", 3.0)
+    assert costs.usual("plan") == 3.0
+    costs.was_cut("plan", 1.0)
+    assert costs.usual("plan") == 3.0
+
+
+def test_a_step_that_is_always_skipped_is_tried_again_in_the_end() -> None:
+    costs = StepCosts()
+    costs.took("read", 100.0)
+    for _ in range(100):
+        costs.was_skipped("read")
+    assert costs.usual("read") < 0.01
+
+
+class Held:
+    """A turn that holds its permit until told."""
+
+    def __init__(self, admission: Admission) -> None:
+        self.inside, self.leave = asyncio.Event(), asyncio.Event()
+        self.task = asyncio.create_task(self._run(admission))
+
+    async def _run(self, admission: Admission) -> None:
+        async with admission.admit():
+            self.inside.set()
+            await self.leave.wait()
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_turns_beyond_the_limit_wait_in_order_and_beyond_the_queue_are_refused() -> None:
+    admission = Admission(limit=1, queue=2)
+    first, second, third = Held(admission), Held(admission), Held(admission)
+    await settle()
+    assert (admission.running, admission.waiting) == (1, 2)
+    with pytest.raises(Overloaded) as refused:
+        async with admission.admit():
+            pass
+    assert refused.value.retry_after_s > 0
+    first.leave.set()
+    await second.inside.wait()
+    assert not third.inside.is_set()
+    second.leave.set()
+    third.leave.set()
+    await asyncio.gather(first.task, second.task, third.task)
+    assert (admission.running, admission.waiting) == (0, 0)
+
+
+async def test_a_cancelled_waiter_leaves_the_queue_and_hangs_nobody() -> None:
+    admission = Admission(limit=1, queue=2)
+    first, second, third = Held(admission), Held(admission), Held(admission)
+    await settle()
+    second.task.cancel()
+    await settle()
+    assert admission.waiting == 1
+    first.leave.set()
+    await third.inside.wait()
+    third.leave.set()
+    await asyncio.gather(first.task, second.task, third.task, return_exceptions=True)
+    assert admission.running == 0
+
+
+async def test_a_permit_handed_to_a_waiter_cancelled_in_that_moment_is_passed_on() -> None:
+    admission = Admission(limit=1, queue=2)
+    first, second, third = Held(admission), Held(admission), Held(admission)
+    await settle()
+    first.leave.set()
+    for _ in range(5):
+        if admission.waiting == 2:
+            await asyncio.sleep(0)
+    assert not second.inside.is_set()
+    second.task.cancel()
+    await third.inside.wait()
+    third.leave.set()
+    await asyncio.gather(first.task, second.task, third.task, return_exceptions=True)
+    assert admission.running == 0
+
+
+async def test_a_failing_turn_gives_its_permit_back() -> None:
+    admission = Admission(limit=1, queue=0)
+    with pytest.raises(ZeroDivisionError):
+        async with admission.admit():
+            raise ZeroDivisionError
+    async with admission.admit():
+        assert admission.running == 1
+
+
+def test_admission_refuses_senseless_limits() -> None:
+    with pytest.raises(ValueError, match="limit"):
+        Admission(limit=0, queue=1)

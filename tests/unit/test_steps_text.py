@@ -1,0 +1,57 @@
+"""Reading, rewriting and ranking on dummy models."""
+
+from quizglass_server.domain import Evidence, Origin
+from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.read import MAX_WORDS_CHARS, read_words
+from quizglass_server.steps.rerank import choose, rerank
+from quizglass_server.steps.rewrite import rewrite
+from quizglass_server.steps.tuning import Tuning
+from tests.support.turn_fakes import Models, picture, turn
+
+
+def passage(text: str, score: float = 0.0) -> Evidence:
+    return Evidence("", Origin.TEXT_SEARCH, text, "Title", text, rerank_score=score)
+
+
+async def test_words_are_one_clean_line_that_leaves_the_prompt_room() -> None:
+    models = Models()
+    models.lines = ["  OPEN\x00", "9 to\n5 "]
+    assert await read_words(models, picture()) == "OPEN 9 to 5"
+    models.lines = ["word"] * 1000
+    read = await read_words(models, picture())
+    assert len(read) <= MAX_WORDS_CHARS
+    assert read.endswith("word")
+    models.lines = ["x" * 1000]
+    assert len(await read_words(models, picture())) == MAX_WORDS_CHARS
+
+
+async def test_a_rewritten_query_is_one_clean_line() -> None:
+    models = Models()
+    models.query = ["\n How much", " does it\x07 cost? ", ""]
+    assert await rewrite(models, turn(), "", []) == "How much does it cost?"
+
+
+async def test_reranking_orders_by_score_and_keeps_the_search_order_of_equals() -> None:
+    models = Models()
+    models.scores = {"best": 0.9}
+    ranked = await rerank(models, "query", [passage("one"), passage("two"), passage("the best")])
+    assert [item.text for item in ranked] == ["the best", "one", "two"]
+    assert models.calls.of("reranker") == [["Title: one", "Title: two", "Title: the best"]]
+
+
+def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:
+    passages = [passage("a", 0.9), passage("b", 0.8), passage("c", 0.7)]
+    assert [p.used for p in choose(passages, Tuning(found=2, rerank_accept=0.85), reranked=True)] == [
+        True,
+        False,
+        False,
+    ]
+    assert [p.used for p in choose(passages, Tuning(found=2), reranked=True)] == [True, True, False]
+    unscored = [passage("a"), passage("b")]
+    assert [p.used for p in choose(unscored, Tuning(found=1, rerank_accept=0.85), reranked=False)] == [True, False]
+
+
+def test_a_line_needs_no_colon_when_half_is_missing() -> None:
+    assert line(passage("text")) == "Title: text"
+    assert line(Evidence("", Origin.IMAGE_SEARCH, "e", "Title", "")) == "Title"
+    assert line(Evidence("", Origin.READ_TEXT, "", "", "words")) == "words"
