@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quizglass_export.metrics import exact_match, token_f1
-
 from bench.asking import Asked
+from quizglass_export.metrics import exact_match, token_f1
 from quizglass_export.pocketworld.questions import Question
 
 Judge = Callable[["Case"], float]

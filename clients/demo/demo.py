@@ -1,0 +1,168 @@
+"""`make demo`: a server on the starter bundle and the starter knowledge, asked through the real client.
+
+Draws a small world, imports it, asks one question for each plan, one about printed words, one that continues a
+dialogue and one that nothing answers, and shows each answer as it streams. Ends with status 1 if anything failed or
+an answer is not the right one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.rule import Rule
+
+from quizglass_client import Answer, Client, ClientError
+from quizglass_client.cli.show import TurnView
+from quizglass_client.local import LocalServer
+from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
+from quizglass_export.pocketworld.draw import draw_scene
+from quizglass_export.pocketworld.questions import ABSTAIN, Question, make_questions, make_unknowable
+from quizglass_export.pocketworld.world import World
+
+SEED = 2026
+NEW_THINGS = 100
+POOL = 400
+"""Questions made, of which the demo asks one of each family it shows."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One part of the demo."""
+
+    title: str
+    family: str
+    plan: str | None
+    """The plan expected; None where any will do."""
+    new_thing: bool = True
+    """Whether the thing asked about is one that no model was trained on."""
+
+
+SCENES = (
+    Scene("Nothing to look up: it is in the picture", "visible", "none"),
+    Scene("Nothing to look up: words in the picture are read", "printed", "none"),
+    Scene("Nothing to look up: the model knows this one by heart", "fact", "none", new_thing=False),
+    Scene("The picture is looked up: nobody has seen this one before", "identity", "image"),
+    Scene("The text is looked up: the question names the thing", "named", "text"),
+    Scene("Both are looked up: first what it is, then what is asked", "specific", "both"),
+    Scene("A dialogue: the thing was named a moment ago", "dialogue", "text"),
+    Scene("No source knows this", "unknowable", None),
+)
+
+
+def main() -> int:
+    """Run the demo. Returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
+    parser.add_argument("--workdir", type=Path, default=Path(".run/demo"))
+    args = parser.parse_args()
+    console = Console()
+    console.print(Rule("quizglass demo"))
+    folder = args.workdir / f"world-{SEED}"
+    world = build_world(SEED, NEW_THINGS, core=True)
+    if not (folder / "entries.jsonl").exists():
+        console.print(f"Drawing the starter world: {len(world.things)} things, their makers and people")
+        write_entries(world, folder)
+    log = args.workdir / "server.log"
+    console.print(f"Starting quizglass-server on {args.bundle} (log: {log})")
+    try:
+        with LocalServer(args.bundle, folder / "knowledge", log=log) as server:
+            _import(server.target, folder)
+            failures = _ask_everything(server.target, world, folder, console)
+    except (ClientError, subprocess.CalledProcessError) as error:
+        console.print(f"[red]The demo failed:[/] {error}")
+        return 1
+    _say_what_next(console, folder)
+    for failure in failures:
+        console.print(f"[red]Not as expected:[/] {failure}")
+    return 1 if failures else 0
+
+
+def _import(target: str, folder: Path) -> None:
+    """Import the world with the command a user would type, unless it is there already."""
+    with Client(target) as client:
+        lines = sum(1 for _ in (folder / "entries.jsonl").open())
+        if client.capabilities().entries == lines:
+            return
+    command = [sys.executable, "-m", "quizglass_client.cli", "--server", target, "knowledge", "import", str(folder)]
+    subprocess.run(command, check=True)  # noqa: S603  # our own command, no shell
+
+
+def _choose(world: World) -> list[tuple[Scene, Question]]:
+    """The first question of each family, about a new thing or a trained one as the scene asks."""
+    pool = make_questions(world, POOL, SEED, unseen_share=0.5) + make_unknowable(world, POOL // 10, SEED)
+    chosen: list[tuple[Scene, Question]] = []
+    for scene in SCENES:
+        candidates = (
+            q
+            for q in pool
+            if q.family == scene.family
+            and scene.plan in (q.group, None)
+            and (q.target is None or (q.target.startswith(f"w{SEED}-") is scene.new_thing))
+        )
+        chosen.append((scene, next(candidates)))
+    return chosen
+
+
+def _ask_everything(target: str, world: World, folder: Path, console: Console) -> list[str]:
+    """Ask each question; returns what was not as expected."""
+    failures: list[str] = []
+    with Client(target) as client:
+        for scene, question in _choose(world):
+            path = folder / f"{question.id}.png"
+            draw_scene(question.scene, SCENE_SIZE).save(path)
+            console.print()
+            console.print(Rule(scene.title, align="left"))
+            for asked, answered in question.history:
+                console.print(f"[dim]before: {asked} {answered}[/]")
+            console.print(f"[bold]{question.text}[/]  [dim]{path}[/]")
+            answer = _ask(client, question, path, console)
+            failures += _differences(scene, question, answer)
+    return failures
+
+
+def _ask(client: Client, question: Question, path: Path, console: Console) -> Answer:
+    view = TurnView(console)
+    events = []
+    for event in client.ask(question.text, path, history=question.history):
+        view.event(event)
+        events.append(event)
+    return Answer.of(events)
+
+
+def _differences(scene: Scene, question: Question, answer: Answer) -> list[str]:
+    found = []
+    if scene.plan and (answer.plan is None or answer.plan.plan.value != scene.plan):
+        made = answer.plan.plan.value if answer.plan else "none made"
+        found.append(f"{question.text!r}: plan {made}, expected {scene.plan}")
+    right = {gold.casefold() for gold in (question.answer, *question.aliases)}
+    if question.answer == ABSTAIN:
+        if not answer.abstained:
+            found.append(f"{question.text!r}: answered {answer.text!r}, which no source says")
+    elif answer.text.casefold() not in right:
+        found.append(f"{question.text!r}: answered {answer.text!r}, expected {question.answer!r}")
+    return found
+
+
+def _say_what_next(console: Console, folder: Path) -> None:
+    picture = next(folder.glob("q*.png"))
+    console.print()
+    console.print(
+        Panel(
+            "make serve                                   # in one terminal, then in another:\n"
+            "source .venv/bin/activate\n"
+            f"quizglass knowledge import {folder}\n"
+            f'quizglass ask {picture} "What is this called?"\n'
+            "quizglass ask --help                         # policies, budgets, dialogues, --json",
+            title="What to type next",
+        )
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
