@@ -160,3 +160,7 @@ def _metavar(name: str, field: FieldInfo) -> str:
     if name.endswith("_s"):
         return "SECONDS"
     return "TEXT" if field.annotation is str else "N"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
