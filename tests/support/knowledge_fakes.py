@@ -72,7 +72,9 @@ async def stream(entries: Iterable[PicturedEntry]) -> AsyncIterator[PicturedEntr
         yield entry
 
 
-def pictured(entry_id: str, *, text: str = "", title: str = "", pictures: Sequence[bytes] = (), **more: object) -> PicturedEntry:
+def pictured(
+    entry_id: str, *, text: str = "", title: str = "", pictures: Sequence[bytes] = (), **more: object
+) -> PicturedEntry:
     """An entry to add; its title is its id unless given."""
     return PicturedEntry(Entry(id=entry_id, title=title or entry_id, text=text, **more), pictures)  # type: ignore[arg-type]
 

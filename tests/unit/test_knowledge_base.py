@@ -38,9 +38,7 @@ async def test_an_entry_comes_back_as_it_was_given(tmp_path: Path) -> None:
 
 async def test_found_by_text_and_by_any_of_its_pictures(tmp_path: Path) -> None:
     base = await open_base(tmp_path)
-    await base.add(
-        stream([pictured("a", text="It is red.", pictures=[b"a1", b"a2"]), pictured("b", pictures=[b"b1"])])
-    )
+    await base.add(stream([pictured("a", text="It is red.", pictures=[b"a1", b"a2"]), pictured("b", pictures=[b"b1"])]))
     hits = await base.search_pictures(await query_picture(b"a2"), 5)
     assert [hit.entry.id for hit in hits] == ["a", "b"]
     assert hits[0].score == pytest.approx(1.0, abs=1e-5)
@@ -90,7 +88,11 @@ async def test_bad_entries_are_refused_and_the_others_added(tmp_path: Path) -> N
         )
     )
     assert report.added == 2
-    assert [(r.index, r.id, r.field) for r in report.refused] == [(1, "", "id"), (2, "b", "pictures[1]"), (3, "c", "text")]
+    assert [(r.index, r.id, r.field) for r in report.refused] == [
+        (1, "", "id"),
+        (2, "b", "pictures[1]"),
+        (3, "c", "text"),
+    ]
     assert [entry.id for entry in await base.list("", 10)] == ["a", "d"]
     await base.close()
 

@@ -66,7 +66,9 @@ def test_no_word_is_lost_and_no_chunk_is_too_long(text: str) -> None:
 
 
 def test_attributes_that_the_text_does_not_tell_become_sentences() -> None:
-    entry = Entry("v", "Velmora", text="The Velmora costs 45 crowns.", attributes={"price": "45 crowns", "place": "Brunn"})
+    entry = Entry(
+        "v", "Velmora", text="The Velmora costs 45 crowns.", attributes={"price": "45 crowns", "place": "Brunn"}
+    )
     assert chunk_entry(entry, words) == ["The Velmora costs 45 crowns.", "The place of Velmora is Brunn."]
 
 
@@ -82,7 +84,9 @@ def test_short_values_and_patterns_are_taken_literally() -> None:
 
 def test_a_caption_that_the_text_does_not_hold_is_a_chunk() -> None:
     assert chunk_entry(Entry("v", "Velmora", caption="A red car."), words) == ["A red car."]
-    assert chunk_entry(Entry("v", "Velmora", caption="A red car.", text="A red car. Fast."), words) == ["A red car. Fast."]
+    assert chunk_entry(Entry("v", "Velmora", caption="A red car.", text="A red car. Fast."), words) == [
+        "A red car. Fast."
+    ]
 
 
 def test_an_entry_of_a_title_alone_has_no_chunks() -> None:

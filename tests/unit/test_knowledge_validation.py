@@ -52,7 +52,9 @@ def test_the_longest_values_are_accepted() -> None:
 
 
 def test_control_characters_go_and_line_breaks_stay_in_the_text_only() -> None:
-    entry = Entry("a", "The\x07 Vel\tmora\n", text="One\r\ntwo\x1b[0m\n\n\x00three\ud800 ", attributes={"y\x01ear": "19\x0274"})
+    entry = Entry(
+        "a", "The\x07 Vel\tmora\n", text="One\r\ntwo\x1b[0m\n\n\x00three\ud800 ", attributes={"y\x01ear": "19\x0274"}
+    )
     clean = checked_entry(PicturedEntry(entry)).entry
     assert clean.title == "The Vel mora"
     assert clean.text == "One\ntwo[0m\n\nthree"

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import logging
-import queue
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
 from quizglass_server.domain import ChunkHit, Entry, EntryHit, Picture, PicturedEntry, Refusal, Vector
 from quizglass_server.errors import InvalidInput, KnowledgeFailed, RoleMissing
@@ -26,19 +23,15 @@ from quizglass_server.knowledge.records import AddReport, Change, Draft, GraphRe
 from quizglass_server.knowledge.reembed import reembed_pictures, reembed_texts
 from quizglass_server.knowledge.schema import FILE
 from quizglass_server.knowledge.snapshots import Snapshots
+from quizglass_server.knowledge.threads import StoreThreads
 from quizglass_server.knowledge.upkeep import Upkeep
 from quizglass_server.knowledge.validation import shown_id
-from quizglass_server.knowledge.writer import Writer
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
 from quizglass_server.pictures import PictureLimits, decode_picture
 
-_log = logging.getLogger(__name__)
-_READERS = 2
 _COMMIT_ENTRIES = 128  # entries a commit while importing: the wait for the disk is shared
 _COMMIT_BYTES = 32 << 20  # encoded pictures a commit, which wait in memory
 _ATTEMPTS = 3  # searches again when a hit was deleted between the index and the truth
-
-Result = TypeVar("Result")
 
 
 class KnowledgeBase:
@@ -56,10 +49,7 @@ class KnowledgeBase:
         self._closed = False
         self._upkeep: dict[Kind, Upkeep] = {}
         self._upkeep_job: Future[None] | None = None
-        self._writer = Writer(self._path)
-        self._idle_readers: queue.SimpleQueue[Reader] = queue.SimpleQueue()
-        self._writing = ThreadPoolExecutor(1, "knowledge-write")
-        self._reading = ThreadPoolExecutor(_READERS, "knowledge-read")
+        self._store = StoreThreads(self._path)
         self._building = ThreadPoolExecutor(1, "knowledge-build")
 
     @classmethod
@@ -117,15 +107,15 @@ class KnowledgeBase:
 
     async def get(self, id: str) -> Entry:
         """One entry. Raises NotFound."""
-        return await self._read(lambda reader: reader.entry(id))
+        return await self._store.read(lambda reader: reader.entry(id))
 
     async def list(self, after: str, limit: int) -> builtins.list[Entry]:
         """Up to `limit` entries whose id comes after `after`, in order of id."""
-        return await self._read(lambda reader: reader.page(after, limit))
+        return await self._store.read(lambda reader: reader.page(after, limit))
 
     async def delete(self, id: str) -> None:
         """Delete an entry, durably. Raises NotFound."""
-        await self._write(lambda: self._follow(self._writer.delete(id)))
+        await self._store.write(lambda writer: self._follow(writer.delete(id)))
         self._look_after()
 
     def count(self) -> int:
@@ -138,7 +128,7 @@ class KnowledgeBase:
         if encoder is None:
             raise RoleMissing("image_encoder", "searching by picture")
         query = unit_vector(vector, encoder.dimension, "image_encoder")
-        hits = await self._read(lambda reader: self._found(reader, Kind.PICTURES, query, limit))
+        hits = await self._store.read(lambda reader: self._found(reader, Kind.PICTURES, query, limit))
         return [EntryHit(entry, score) for entry, _, score in hits]
 
     async def search_texts(self, vector: Vector, limit: int) -> builtins.list[ChunkHit]:
@@ -147,7 +137,7 @@ class KnowledgeBase:
         if encoder is None:
             raise RoleMissing("text_encoder", "searching by text")
         query = unit_vector(vector, encoder.dimension, "text_encoder")
-        hits = await self._read(lambda reader: self._found(reader, Kind.CHUNKS, query, limit))
+        hits = await self._store.read(lambda reader: self._found(reader, Kind.CHUNKS, query, limit))
         return [ChunkHit(entry, text, score) for entry, text, score in hits]
 
     async def settle(self) -> None:
@@ -176,18 +166,13 @@ class KnowledgeBase:
 
     async def _reembed(self) -> None:
         space = spaces(self._text_encoder, self._image_encoder)
-        reader = Reader(self._path)
-        try:
-            if self._text_encoder is not None:
-                await reembed_texts(reader, self._writer, self._text_encoder, space[Kind.CHUNKS])
-            if self._image_encoder is not None:
-                await reembed_pictures(reader, self._writer, self._image_encoder, space[Kind.PICTURES], self._decode)
-        finally:
-            reader.close()
+        if self._text_encoder is not None:
+            await reembed_texts(self._store, self._text_encoder, space[Kind.CHUNKS])
+        if self._image_encoder is not None:
+            await reembed_pictures(self._store, self._image_encoder, space[Kind.PICTURES], self._decode)
+        self._count = await self._store.read(Reader.count)
 
     def _fill(self, options: IndexOptions) -> None:
-        for _ in range(_READERS):
-            self._idle_readers.put(Reader(self._path))
         snapshots = Snapshots(self._directory)
         encoders = {Kind.CHUNKS: self._text_encoder, Kind.PICTURES: self._image_encoder}
         for kind, space in spaces(self._text_encoder, self._image_encoder).items():
@@ -196,16 +181,13 @@ class KnowledgeBase:
             index = VectorIndex(encoder.dimension, options)
             self._upkeep[kind] = Upkeep(kind, space, index, self._path, snapshots, self._record_graph)
             self._upkeep[kind].load()
-        reader = self._idle_readers.get()
-        self._count = reader.count()
-        self._idle_readers.put(reader)
 
     async def _commit(self, ingest: Ingest, drafts: builtins.list[Draft]) -> int:
         if not drafts:
             return 0
         await ingest.finish()
         space = spaces(self._text_encoder, self._image_encoder)
-        await self._write(lambda: self._follow(self._writer.put(drafts, space)))
+        await self._store.write(lambda writer: self._follow(writer.put(drafts, space)))
         self._look_after()
         return len(drafts)
 
@@ -231,25 +213,7 @@ class KnowledgeBase:
             self._upkeep_job = self._building.submit(_run_all, list(self._upkeep.values()))
 
     def _record_graph(self, kind: Kind, record: GraphRecord) -> None:
-        self._writing.submit(self._writer.record_graph, kind, record).result()
-
-    async def _read(self, job: Callable[[Reader], Result]) -> Result:
-        def borrow() -> Result:
-            reader = self._idle_readers.get()
-            try:
-                return job(reader)
-            finally:
-                self._idle_readers.put(reader)
-
-        return await self._on(self._reading, borrow)
-
-    async def _write(self, job: Callable[[], None]) -> None:
-        await self._on(self._writing, job)
-
-    async def _on(self, threads: ThreadPoolExecutor, job: Callable[[], Result]) -> Result:
-        if self._closed:
-            raise KnowledgeFailed("the knowledge store is closed; the server is stopping")
-        return await asyncio.get_running_loop().run_in_executor(threads, job)
+        self._store.write_and_wait(lambda writer: writer.record_graph(kind, record))
 
     def _close(self) -> None:
         for upkeep in self._upkeep.values():
@@ -257,11 +221,7 @@ class KnowledgeBase:
         self._building.shutdown()
         for upkeep in self._upkeep.values():
             upkeep.save()
-        self._reading.shutdown()
-        self._writing.shutdown()
-        while not self._idle_readers.empty():
-            self._idle_readers.get().close()
-        self._writer.close()
+        self._store.close()
         self._lock.release()
 
 

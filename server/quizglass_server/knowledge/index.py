@@ -123,6 +123,11 @@ class VectorIndex:
             self._buffer = vectors[outside]
             self._state = State(graph, labels[outside], self._buffer)
 
+    def labels(self) -> Labels:
+        """All labels that are not deleted, ascending."""
+        with self._lock:
+            return np.sort(np.fromiter(self._entry_of, np.int64, len(self._entry_of)))
+
     def living(self, labels: Labels) -> Labels:
         """Those labels that are not deleted."""
         return np.array([label for label in labels.tolist() if label in self._entry_of], dtype=np.int64)

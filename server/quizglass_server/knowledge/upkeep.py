@@ -95,14 +95,15 @@ class Upkeep:
 
     def _build(self) -> None:
         index = self.index
-        if index.state.graph is None and len(index) < index.options.graph_from:
+        known = index.labels()
+        total = len(known)
+        if not total or (index.state.graph is None and total < index.options.graph_from):
             index.publish(None)
             return
-        total = len(index)
         _log.info("building the %s index of %d vectors", self.kind.value, total)
         reader = Reader(self._path)
         try:
-            graph = Graph.build(index.dimension, total, self._living(reader), self._progress(total))
+            graph = Graph.build(index.dimension, total, self._living(reader, known), self._progress(total))
         finally:
             reader.close()
         index.publish(graph)
@@ -116,11 +117,13 @@ class Upkeep:
         total = len(state.graph.labels) + len(labels)
         self.index.publish(state.graph.grown(labels, vectors, self._progress(total)))
 
-    def _living(self, reader: Reader) -> Iterator[tuple[Labels, Matrix]]:
-        """Vectors that the index knows; commits that it does not know yet will reach its scan."""
+    def _living(self, reader: Reader, known: Labels) -> Iterator[tuple[Labels, Matrix]]:
+        """Vectors that the index knew when the building began; later ones are in its scan."""
         for labels, vectors in reader.vectors(self.kind, self._space, self.index.dimension):
-            known = self.index.living(labels)
-            yield known, vectors[np.isin(labels, known, assume_unique=True)]
+            wanted = np.isin(labels, known, assume_unique=True)
+            yield labels[wanted], vectors[wanted]
+            if labels[-1] >= known[-1]:
+                return
 
     def _progress(self, total: int) -> Callable[[int], None]:
         tenth = max(total // 10, 10_000)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from quizglass_server.domain import Vector
@@ -21,6 +22,15 @@ _ADD_PICTURE = "INSERT INTO pictures (entry, position, sha256, space, vector) VA
 _ADD_ENTRY = "INSERT INTO entries (id, title, caption, kind, text, attributes, source) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
+@dataclass(slots=True)
+class Rechunked:
+    """An entry, by number, with its new chunks and their vectors."""
+
+    number: int
+    chunks: Sequence[str]
+    vectors: list[Vector] = field(default_factory=list)
+
+
 class Writer:
     """The one connection that writes; for one thread at a time."""
 
@@ -33,7 +43,7 @@ class Writer:
         """Move the write-ahead log into the file and close."""
         self._db.close()
 
-    def put(self, drafts: Sequence[Draft], spaces: dict[Kind, str]) -> Change:
+    def put(self, drafts: Sequence[Draft], spaces: Mapping[Kind, str]) -> Change:
         """Add or replace entries, in one commit. Of two of the same id the later stays."""
         change = Change()
         with explained(self._path), transaction(self._db, write=True):
@@ -54,12 +64,13 @@ class Writer:
             self._count_up()
         return change
 
-    def replace_chunks(self, number: int, chunks: Sequence[str], vectors: Sequence[Vector], space: str) -> None:
-        """Give an entry other chunks, with vectors of another space."""
+    def replace_chunks(self, rechunked: Sequence[Rechunked], space: str) -> None:
+        """Give entries other chunks, with vectors of another space."""
         with explained(self._path), transaction(self._db, write=True):
-            self._db.execute("DELETE FROM chunks WHERE entry = ?", (number,))
-            for position, (text, vector) in enumerate(zip(chunks, vectors, strict=True)):
-                self._db.execute(_ADD_CHUNK, (number, position, text, space, _blob(vector)))
+            for made in rechunked:
+                self._db.execute("DELETE FROM chunks WHERE entry = ?", (made.number,))
+                for position, (text, vector) in enumerate(zip(made.chunks, made.vectors, strict=True)):
+                    self._db.execute(_ADD_CHUNK, (made.number, position, text, space, _blob(vector)))
 
     def replace_picture_vectors(self, vectors: dict[int, Vector | None], space: str) -> None:
         """Give pictures, by label, vectors of another space under new labels; None: it could not be made."""
@@ -94,7 +105,7 @@ class Writer:
         )
         return 1
 
-    def _insert(self, draft: Draft, spaces: dict[Kind, str], change: Change) -> None:
+    def _insert(self, draft: Draft, spaces: Mapping[Kind, str], change: Change) -> None:
         entry = draft.entry
         attributes = json.dumps(entry.attributes, ensure_ascii=False)
         number = self._run(
