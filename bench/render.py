@@ -1,0 +1,234 @@
+"""Fills the generated regions of README.md and docs/*.md: `python -m bench.render`, `--check` to only compare.
+
+A region stands between `<!-- bench:NAME -->` (or another name of `REGIONS`) and `<!-- /bench -->`, each on a line of
+its own. Figures come from bench/results/*.json and from the parity report inside the starter bundle, settings and
+statuses from the code. What was not measured is said to be so. Running it twice changes nothing the second time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "bench" / "results"
+PARITY = ROOT / "models" / "starter" / "bundle" / "parity.json"
+MEASURED = ("accuracy", "latency")
+_REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
+_OPEN = re.compile(r"^<!-- (bench:[\w-]+|settings|status) -->$", re.MULTILINE)
+_MARKS = {True: "yes", False: "**no**", None: ""}
+
+Result = Mapping[str, Any]
+
+
+class RenderError(Exception):
+    """A region cannot be filled; the message names the file and what to do."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fill or compare. Returns 0, or 1 when a region is stale or cannot be filled."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail when a region is stale")
+    only_check = parser.parse_args(arguments).check
+    stale = 0
+    try:
+        for path in documents():
+            before = path.read_text(encoding="utf-8")
+            after = filled(before, path.name)
+            if after == before:
+                continue
+            if only_check:
+                stale += 1
+                sys.stdout.writelines(difflib.unified_diff(before.splitlines(True), after.splitlines(True), path.name))
+            else:
+                path.write_text(after, encoding="utf-8")
+                print(f"{path.relative_to(ROOT)}: filled")
+    except RenderError as error:
+        print(f"render: {error}", file=sys.stderr)
+        return 1
+    if stale:
+        print("the regions above are stale; run: python -m bench.render", file=sys.stderr)
+    return 1 if stale else 0
+
+
+def documents() -> list[Path]:
+    """The documents that may hold regions."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def filled(text: str, name: str) -> str:
+    """A document with every region filled.
+
+    Raises:
+        RenderError: a region is not closed, or nobody knows its name.
+    """
+
+    def fill(match: re.Match[str]) -> str:
+        region = match[1]
+        if region not in REGIONS:
+            raise RenderError(f"{name}: no region {region!r}; choose one of {', '.join(REGIONS)}")
+        return f"<!-- {region} -->\n{REGIONS[region]().strip()}\n<!-- /{match[2]} -->"
+
+    opened, closed = len(_OPEN.findall(text)), len(_REGION.findall(text))
+    if opened != closed:
+        raise RenderError(
+            f"{name}: {opened} regions are opened and {closed} are whole; close each on a line of its own"
+        )
+    return _REGION.sub(fill, text)
+
+
+def result(name: str) -> Result | None:
+    """A benchmark's result file; None where it has not been run."""
+    path = RESULTS / f"{name}.json"
+    return _json(path) if path.is_file() else None
+
+
+def figures(name: str) -> str:
+    """All rows of one benchmark."""
+    found = result(name)
+    if found is None:
+        return _not_measured(name)
+    rows = ((_cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in found["rows"])
+    return f"{table(('', 'measured', 'compared with', 'bar', 'reached'), rows)}\n\n{_how(found)}"
+
+
+def bars() -> str:
+    """The rows of every benchmark that have a bar, for the README."""
+    parts = []
+    for name in MEASURED:
+        found = result(name)
+        if found is None:
+            parts.append(_not_measured(name))
+            continue
+        rows = ((_cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in found["rows"] if r["bar"])
+        parts.append(table((name, "measured", "compared with", "bar", "reached"), rows))
+    return "\n\n".join(parts)
+
+
+def shares(key: str, first: str) -> str:
+    """Accuracy of every policy, by plan group or by question family, in percent."""
+    found = result("accuracy")
+    if found is None:
+        return _not_measured("accuracy")
+    kinds: Mapping[str, Mapping[str, float]] = found.get(key, {})
+    columns = list(dict.fromkeys(column for row in kinds.values() for column in row))
+    rows = (
+        (name, *(_number(row[column]) if column in row else "" for column in columns)) for name, row in kinds.items()
+    )
+    return table((first, *columns), rows)
+
+
+def parity() -> str:
+    """The parity report inside the starter bundle."""
+    if not PARITY.is_file():
+        return "_Not measured yet: the starter bundle has not been built. `make bundle` builds and checks it._"
+    report = _json(PARITY)
+    rows = (
+        (c["role"], c["measure"], f"{c['value']:.3g}", _cell(c["demand"]), str(c["samples"]), _MARKS[c["passed"]])
+        for c in report["checks"]
+    )
+    return table(("role", "measure", "value", "demanded", "samples", "holds"), rows)
+
+
+def machine() -> str:
+    """What each benchmark ran on, with which versions and by which command."""
+    return "\n\n".join(_how(found) if (found := result(name)) else _not_measured(name) for name in MEASURED)
+
+
+def settings() -> str:
+    """Every setting of the server with its default and trade-off, from the code that declares it."""
+    from quizglass_server.settings import PREFIX, Settings
+
+    rows = (
+        (
+            f"`{name}`",
+            "required" if field.is_required() else f"`{field.default}`",
+            _cell(field.description or ""),
+            f"`--{name.replace('_', '-')}`, `{PREFIX}{name.upper()}`",
+        )
+        for name, field in Settings.model_fields.items()
+    )
+    return table(("setting", "default", "what it trades", "flag, variable"), rows)
+
+
+def statuses() -> str:
+    """Domain errors and the gRPC status of each, from the server's own table."""
+    from quizglass_server.rpc.status import STATUS
+
+    rows = (
+        (f"`{error.code}`", f"`{status.name}`", _cell((error.__doc__ or "").split("\n")[0]))
+        for error, status in STATUS.items()
+    )
+    return table(("reason", "status", "meaning"), rows)
+
+
+REGIONS: dict[str, Callable[[], str]] = {
+    **{f"bench:{name}": (lambda name=name: figures(name)) for name in MEASURED},  # type: ignore[misc]
+    "bench:bars": bars,
+    "bench:groups": lambda: shares("groups", "needs"),
+    "bench:families": lambda: shares("families", "family"),
+    "bench:parity": parity,
+    "bench:machine": machine,
+    "settings": settings,
+    "status": statuses,
+}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def _json(path: Path) -> Result:
+    try:
+        found: Result = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RenderError(f"{path.relative_to(ROOT)}: not readable JSON ({error}); measure again") from None
+    return found
+
+
+def _not_measured(name: str) -> str:
+    return f"_Not measured yet: `make bench-{name}` measures it and `python -m bench.render` writes it here._"
+
+
+def _how(found: Result) -> str:
+    host, versions = found["machine"], found["versions"]
+    cpu = f"{host['cpu'] or 'unknown CPU'}, {host['cores']} cores, {host['memory_gib']} GiB, {host['system']}"
+    used = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return f"Measured by `{found['command']}` on {cpu}; {used}."
+
+
+def _figure(row: Result) -> str:
+    return f"{_number(row['value'])} {row['unit']}".strip()
+
+
+def _peer(row: Result) -> str:
+    if row["peer_value"] is None:
+        return _cell(row["peer"])
+    ratio = f" (ratio {_number(row['ratio'])})" if row["ratio"] is not None else ""
+    return f"{_cell(row['peer'])}: {_number(row['peer_value'])}{ratio}"
+
+
+def _bar(row: Result) -> str:
+    return f"`{row['bar']}`" if row["bar"] else ""
+
+
+def _number(value: float) -> str:
+    if value != value:
+        return "none"
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""Makes the pictures of the documentation: `python docs/make_pictures.py [scenes] [demo]`.
+
+    docs/pictures/pocketworld.png   scenes of a world; drawing only, needs no models
+    docs/pictures/demo.svg          what `make demo` prints, with the starter bundle; run it after the bundle changed
+
+Run it in the environment of `make test`. With no argument both are made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from PIL import Image
+from rich.console import Console
+
+ROOT = Path(__file__).parents[1]
+PICTURES = ROOT / "docs" / "pictures"
+SEED = 7
+TILE, ACROSS, DOWN = 144, 6, 4
+WIDTH = 112
+SHOWN = ("Nothing to look up: words", "Both are looked up", "No source knows")
+"""Beginnings of the demo's headings that the picture shows, in the demo's order."""
+_RULE = re.compile(r"^(?P<title>\S.*\S) ─+$")
+
+
+def scenes() -> Path:
+    """Draw a sheet of scenes: one, two and three things, signs, and every fault of the camera."""
+    from quizglass_export.pocketworld.draw import draw_scene
+    from quizglass_export.pocketworld.questions import make_questions
+    from quizglass_export.pocketworld.world import make_world
+
+    rng = random.Random(SEED)
+    questions = make_questions(make_world(SEED, 90), 400, SEED)
+    kinds: dict[tuple[str, int, bool], Image.Image] = {}
+    for question in questions:
+        scene = question.scene
+        fault = scene.fault.name if scene.fault else "none"
+        key = (fault, len(scene.things), scene.sign is not None)
+        if key not in kinds:
+            kinds[key] = draw_scene(scene, 2 * TILE).resize((TILE, TILE), Image.Resampling.LANCZOS)
+    tiles = [kinds[key] for key in sorted(kinds, key=lambda key: (key[1], key[2], key[0]))]
+    tiles = rng.sample(tiles, min(len(tiles), ACROSS * DOWN))
+    sheet = Image.new("RGB", (ACROSS * TILE, -(-len(tiles) // ACROSS) * TILE), "white")
+    for place, tile in enumerate(tiles):
+        sheet.paste(tile, (place % ACROSS * TILE, place // ACROSS * TILE))
+    path = PICTURES / "pocketworld.png"
+    sheet.quantize(96).save(path, optimize=True)
+    return path
+
+
+def demo() -> Path:
+    """Run the demo and draw a few of its answers as a terminal.
+
+    Raises:
+        RuntimeError: the demo failed, or prints none of the headings that are shown.
+    """
+    command = [sys.executable, str(ROOT / "clients" / "demo" / "demo.py")]
+    plain = {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}
+    run = subprocess.run(command, cwd=ROOT, env={**os.environ, **plain}, capture_output=True, text=True)  # noqa: S603
+    if run.returncode:
+        raise RuntimeError(f"the demo ended with status {run.returncode}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
+    console = Console(record=True, width=WIDTH, file=io.StringIO())
+    console.print("$ make demo", style="bold", highlight=False)
+    shown = 0
+    for title, lines in sections(run.stdout):
+        if title.startswith(SHOWN):
+            shown += 1
+            console.rule(title, align="left")
+            for line in lines:
+                console.print(line, highlight=True, markup=False)
+    if not shown:
+        raise RuntimeError(f"the demo printed none of the headings {SHOWN}; change SHOWN in {Path(__file__).name}")
+    path = PICTURES / "demo.svg"
+    console.save_svg(str(path), title="quizglass")
+    return path
+
+
+def sections(output: str) -> list[tuple[str, list[str]]]:
+    """The demo's output by heading."""
+    found: list[tuple[str, list[str]]] = []
+    for line in output.splitlines():
+        if match := _RULE.match(line):
+            found.append((match["title"], []))
+        elif found and not line.startswith("╭"):
+            found[-1][1].append(line.rstrip().replace(f"{ROOT}/", ""))
+        elif found:
+            break
+    return found
+
+
+def main() -> None:
+    """Make the pictures that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("which", nargs="*", choices=("scenes", "demo"), default=[])
+    wanted = parser.parse_args().which or ["scenes", "demo"]
+    PICTURES.mkdir(exist_ok=True)
+    for name in wanted:
+        path = {"scenes": scenes, "demo": demo}[name]()
+        print(f"{path.relative_to(ROOT)}: {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
