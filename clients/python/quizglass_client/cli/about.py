@@ -1,0 +1,45 @@
+"""`quizglass capabilities` and `quizglass health`."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.table import Table
+from rich.text import Text
+
+from quizglass_client.cli.output import OK, UNAVAILABLE, print_json, say, stdout
+from quizglass_client.cli.show import plain
+from quizglass_client.sync import Client
+
+
+def capabilities(client: Client, arguments: argparse.Namespace) -> int:
+    """Show what the server can do."""
+    found = client.capabilities()
+    if arguments.json:
+        print_json(found)
+        return OK
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_row(Text("server", "dim"), Text(plain(found.server_version)))
+    table.add_row(Text("bundle", "dim"), Text(plain(found.bundle)))
+    table.add_row(Text("policies", "dim"), Text(plain(", ".join(found.policies))))
+    table.add_row(Text("entries", "dim"), Text(str(found.entries)))
+    for role in found.roles:
+        state = Text(f"{role.engine}, {role.executor}") if role.ready else Text(f"{role.engine}, not ready", "yellow")
+        table.add_row(Text(plain(role.role), "dim"), state)
+    for name, value in found.limits.items():
+        table.add_row(Text(name, "dim"), Text(f"{value:,.0f}"))
+    table.add_row(Text("useful_picture_side", "dim"), Text(f"{found.useful_picture_side}"))
+    stdout().print(table)
+    return OK
+
+
+def health(client: Client, arguments: argparse.Namespace) -> int:
+    """Tell whether the server takes requests."""
+    healthy = client.healthy()
+    if arguments.json:
+        print_json({"server": client.target, "healthy": healthy})
+    elif healthy:
+        stdout().print(Text(f"{client.target} is serving"))
+    else:
+        say(f"{client.target} is not serving; is quizglass-server running there?")
+    return OK if healthy else UNAVAILABLE

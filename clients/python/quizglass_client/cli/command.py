@@ -1,0 +1,116 @@
+"""The command line: what can be typed, and what it calls."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import shtab
+
+from quizglass_client.channel import DEFAULT_TARGET
+from quizglass_client.cli import about, ask, knowledge
+from quizglass_client.cli.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
+from quizglass_client.errors import ClientError
+from quizglass_client.sync import Client
+
+SERVER_VARIABLE = "QUIZGLASS_SERVER"
+Command = Callable[[Client, argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Returns:
+        0 done, 1 failed, 2 wrong usage, 3 server not available, 130 interrupted.
+    """
+    arguments = parser().parse_args(argv)
+    command: Command = arguments.command
+    try:
+        with Client(arguments.server) as client:
+            return command(client, arguments)
+    except UsageError as error:
+        say(str(error))
+        return USAGE
+    except ClientError as error:
+        return report(error, arguments.server)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; without this, Python complains again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    top = argparse.ArgumentParser(prog="quizglass", description="Ask a quizglass server about pictures.")
+    top.add_argument("--version", action="version", version=f"quizglass {version('quizglass')}")
+    shtab.add_argument_to(top, "--print-completion", help="print a completion script for a shell, e.g. bash or zsh")
+    server = os.environ.get(SERVER_VARIABLE) or DEFAULT_TARGET
+    help_text = f"address of the server (default {DEFAULT_TARGET}, or {SERVER_VARIABLE})"
+    top.add_argument("--server", metavar="HOST:PORT", default=server, help=help_text)
+    common = argparse.ArgumentParser(add_help=False)
+    # SUPPRESS: after the command it overrides what stood before it, and its absence overrides nothing.
+    common.add_argument("--server", metavar="HOST:PORT", default=argparse.SUPPRESS, help=help_text)
+    common.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    _add_ask(commands, common)
+    knowledge_help = "add, list, delete and search what the server can look up"
+    below = commands.add_parser("knowledge", help=knowledge_help, description=knowledge_help.capitalize() + ".")
+    _add_knowledge(below.add_subparsers(metavar="COMMAND", required=True), common)
+    _command(commands, common, "capabilities", about.capabilities, "show what the server can do")
+    _command(commands, common, "health", about.health, "tell whether the server takes requests")
+    return top
+
+
+_Commands = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def _command(
+    commands: _Commands[argparse.ArgumentParser],
+    common: argparse.ArgumentParser,
+    name: str,
+    command: Command,
+    summary: str,
+) -> argparse.ArgumentParser:
+    made = commands.add_parser(name, parents=[common], help=summary, description=summary.capitalize() + ".")
+    made.set_defaults(command=command)
+    return made
+
+
+def _add_ask(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
+    made = _command(commands, common, "ask", ask.ask, "ask a question about a picture")
+    _file(made.add_argument("picture", metavar="PICTURE", help='JPEG, PNG or WebP file; "-" for none'))
+    made.add_argument("question", metavar="QUESTION")
+    made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
+    made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: 30)")
+    history = "an earlier question about the picture and its answer; repeat, oldest first"
+    made.add_argument("--history", action="append", default=[], metavar="Q=A", help=history)
+
+
+def _add_knowledge(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
+    made = _command(commands, common, "import", knowledge.import_entries, "import a folder or a file of entries")
+    _file(made.add_argument("path", type=Path, metavar="DIR|FILE.jsonl", help="folder with entries.jsonl, or the file"))
+    made = _command(commands, common, "add", knowledge.add, "add or replace one entry")
+    for name in ("id", "title"):
+        made.add_argument(f"--{name}", required=True)
+    for name in ("text", "caption", "kind", "source"):
+        made.add_argument(f"--{name}", default="")
+    made.add_argument("--attribute", action="append", default=[], metavar="KEY=VALUE", help="a fact; repeat")
+    _file(made.add_argument("--picture", action="append", default=[], metavar="FILE", help="a picture of it; repeat"))
+    made = _command(commands, common, "search", knowledge.search, "search by text, by picture, or by both")
+    made.add_argument("--text", default="")
+    _file(made.add_argument("--picture", metavar="FILE"))
+    made.add_argument("--limit", type=int, default=5, help="results, 1 to 100 (default 5)")
+    _command(commands, common, "list", knowledge.list_entries, "list all entries")
+    _command(commands, common, "get", knowledge.get, "show one entry").add_argument("id")
+    _command(commands, common, "delete", knowledge.delete, "delete one entry").add_argument("id")
+
+
+def _file(argument: argparse.Action) -> None:
+    """Have shells complete file names."""
+    argument.complete = shtab.FILE  # type: ignore[attr-defined]

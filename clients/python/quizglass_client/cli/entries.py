@@ -1,0 +1,105 @@
+"""Reads entries.jsonl: one knowledge entry a line, its pictures named by paths relative to the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from quizglass_client.cli.output import UsageError
+from quizglass_client.types import Entry
+
+FILE_NAME = "entries.jsonl"
+_KEYS = frozenset(("id", "title", "kind", "caption", "text", "source", "attributes", "pictures"))
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that holds no entry, and why."""
+
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoodLine:
+    """A line and its entry."""
+
+    line: int
+    entry: Entry
+
+
+def entries_file(path: Path) -> Path:
+    """The file to import, given itself or its folder.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if path.is_file():
+        return path
+    inside = path / FILE_NAME
+    if inside.is_file():
+        return inside
+    missing = f"{path} has no {FILE_NAME}" if path.is_dir() else f"{path} does not exist"
+    raise UsageError(f"{missing}; give a .jsonl file, or a folder with {FILE_NAME} in it")
+
+
+def count_lines(path: Path) -> int:
+    """Number of lines that are not blank."""
+    with path.open("rb") as file:
+        return sum(1 for line in file if line.strip())
+
+
+def read_entries(path: Path) -> Iterator[GoodLine | BadLine]:
+    """Each line that is not blank, in order; lines are numbered from 1."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                yield GoodLine(number, _entry(json.loads(line), path.parent))
+            except (ValueError, RecursionError) as error:
+                yield BadLine(number, _why(error))
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case json.JSONDecodeError():
+            return f"is not JSON: {error.msg} at character {error.colno}"
+        case UnicodeDecodeError():
+            return "is not UTF-8"
+        case RecursionError():
+            return "is nested too deeply"
+        case _:
+            return str(error)
+
+
+def _entry(record: object, folder: Path) -> Entry:
+    if not isinstance(record, dict):
+        raise ValueError("is not a JSON object")  # as all that is wrong with a line
+    unknown = sorted(set(record) - _KEYS)
+    if unknown:
+        raise ValueError(f"has the unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_KEYS))}")
+    attributes, pictures = record.get("attributes", {}), record.get("pictures", [])
+    if not isinstance(attributes, dict) or not all(isinstance(value, str) for value in attributes.values()):
+        raise ValueError("attributes: must be an object of strings")
+    if not isinstance(pictures, list) or not all(isinstance(name, str) for name in pictures):
+        raise ValueError("pictures: must be a list of paths")
+    return Entry(
+        id=_string(record, "id"),
+        title=_string(record, "title"),
+        caption=_string(record, "caption"),
+        kind=_string(record, "kind"),
+        text=_string(record, "text"),
+        attributes=attributes,
+        source=_string(record, "source"),
+        pictures=tuple(folder / name for name in pictures),
+    )
+
+
+def _string(record: dict[str, object], key: str) -> str:
+    value = record.get(key, "")
+    if not isinstance(value, str):
+        raise ValueError(f"{key}: must be a string")
+    return value

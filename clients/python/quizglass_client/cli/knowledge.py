@@ -1,0 +1,151 @@
+"""`quizglass knowledge …`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from quizglass_client.cli.ask import picture
+from quizglass_client.cli.entries import BadLine, GoodLine, count_lines, entries_file, read_entries
+from quizglass_client.cli.output import FAILED, OK, UsageError, print_json, say, stdout
+from quizglass_client.cli.show import evidence_table, plain
+from quizglass_client.sync import Client
+from quizglass_client.types import AddReport, Entry
+
+
+def import_entries(client: Client, arguments: argparse.Namespace) -> int:
+    """Import a file of entries, with a progress bar that counts what is on disk."""
+    path = entries_file(arguments.path)
+    lines: list[int] = []
+    bad: list[BadLine] = []
+
+    def good() -> Iterator[Entry]:
+        for line in read_entries(path):
+            match line:
+                case GoodLine(number, entry):
+                    lines.append(number)
+                    yield entry
+                case BadLine():
+                    bad.append(line)
+
+    with _progress(arguments.json) as progress:
+        task = progress.add_task("importing", total=count_lines(path))
+
+        def advance(report: AddReport) -> None:
+            progress.update(task, completed=report.added + len(report.refused) + len(bad))
+
+        report = client.add_entries(good(), on_progress=advance)
+        progress.update(task, completed=report.added + len(report.refused) + len(bad))
+    refused = [{"line": line.line, "id": "", "field": "", "message": line.message} for line in bad]
+    refused += [{"line": lines[r.index], "id": r.id, "field": r.field, "message": r.message} for r in report.refused]
+    refused.sort(key=lambda item: int(str(item["line"])))
+    return _say_report(path, report.added, refused, arguments.json)
+
+
+def _progress(quiet: bool) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), disable=quiet)
+
+
+def _say_report(path: Path, added: int, refused: list[dict[str, object]], as_json: bool) -> int:
+    if as_json:
+        print_json({"file": str(path), "added": added, "refused": refused})
+    else:
+        for item in refused:
+            field = f"{item['field']}: " if item["field"] else ""
+            name = f" ({item['id']})" if item["id"] else ""
+            say(f"{path}:{item['line']}{name}: {field}{item['message']}")
+        stdout().print(Text(f"{added} entries added, {len(refused)} refused"))
+    return FAILED if refused else OK
+
+
+def add(client: Client, arguments: argparse.Namespace) -> int:
+    """Add one entry."""
+    entry = Entry(
+        id=arguments.id,
+        title=arguments.title,
+        text=arguments.text,
+        caption=arguments.caption,
+        kind=arguments.kind,
+        source=arguments.source,
+        attributes=dict(_attribute(text) for text in arguments.attribute),
+        pictures=tuple(Path(name) for name in arguments.picture),
+    )
+    report = client.add_entries([entry])
+    if arguments.json:
+        print_json(report)
+    for refused in report.refused:
+        say(f"{refused.field}: {refused.message}" if refused.field else refused.message)
+    if report.added and not arguments.json:
+        stdout().print(Text(f"added {plain(entry.id)}"))
+    return OK if report.added else FAILED
+
+
+def _attribute(text: str) -> tuple[str, str]:
+    key, mark, value = text.partition("=")
+    if not mark or not key.strip():
+        raise UsageError(f'--attribute {text!r} is not of the form "key=value"')
+    return key.strip(), value.strip()
+
+
+def search(client: Client, arguments: argparse.Namespace) -> int:
+    """Search by text, by picture, or by both."""
+    if not arguments.text and not arguments.picture:
+        raise UsageError("give --text, --picture, or both to search for")
+    found = client.search(arguments.text, picture(arguments.picture), arguments.limit)
+    if arguments.json:
+        for item in found:
+            print_json(item)
+    elif found:
+        stdout().print(evidence_table(found))
+    else:
+        say("nothing found")
+    return OK
+
+
+def list_entries(client: Client, arguments: argparse.Namespace) -> int:
+    """List all entries, as they come."""
+    console = stdout()
+    for entry in client.list_entries():
+        if arguments.json:
+            print_json(entry)
+        else:
+            line = Text.assemble((plain(entry.id), "bold"), "  ", plain(entry.title), (f"  {plain(entry.kind)}", "dim"))
+            console.print(line, soft_wrap=True)
+    return OK
+
+
+def get(client: Client, arguments: argparse.Namespace) -> int:
+    """Show one entry."""
+    entry = client.get_entry(arguments.id)
+    if arguments.json:
+        print_json(entry)
+        return OK
+    table = Table(box=None, show_header=False, pad_edge=False)
+    facts = {"id": entry.id, "title": entry.title, "kind": entry.kind, "caption": entry.caption, "source": entry.source}
+    facts |= dict(entry.attributes) | {"pictures": "\n".join(digest.hex() for digest in entry.picture_sha256)}
+    for name, value in facts.items():
+        if value:
+            table.add_row(Text(plain(name), "dim"), Text(plain(value)))
+    console = stdout()
+    console.print(table)
+    if entry.text:
+        console.print()
+        console.print(Text(plain(entry.text)), soft_wrap=True)
+    return OK
+
+
+def delete(client: Client, arguments: argparse.Namespace) -> int:
+    """Delete one entry."""
+    client.delete_entry(arguments.id)
+    if arguments.json:
+        print_json({"deleted": arguments.id})
+    else:
+        stdout().print(Text(f"deleted {plain(arguments.id)}"))
+    return OK
