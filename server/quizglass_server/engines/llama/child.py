@@ -1,0 +1,125 @@
+"""The generator process: `python -m quizglass_server.engines.llama.child --socket unix:PATH --model FILE ...`.
+
+Started by `supervisor`, never by hand. Protocol with the parent: one line of JSON on standard output, `{"ready": ...}`
+or `{"failed": ...}`; the log as JSON lines on standard error; and it lives only as long as its standard input is open,
+which ends with the parent however the parent ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from threading import Thread
+from typing import TextIO
+
+import grpc.aio
+
+from quizglass.internal.v1 import generator_pb2_grpc as pb_grpc
+from quizglass_server.engines.llama.engine import Engine
+from quizglass_server.engines.llama.logs import LlamaLog
+from quizglass_server.engines.llama.native import LoadFailed, LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.relay import JsonLines
+from quizglass_server.engines.llama.service import GeneratorServicer
+from quizglass_server.engines.llama.wire import MESSAGE_OPTIONS
+from quizglass_server.engines.llama.worker import EngineWorker
+
+LOAD_FAILED_STATUS = 3
+
+
+def main() -> None:
+    """Load, serve, and end with the parent."""
+    arguments = _arguments()
+    report = _private_output()
+    _log_json(arguments.log_level)
+    # The parent decides when this process ends; a Ctrl-C or a stop of the whole group must let it drain first.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    try:
+        asyncio.run(_serve(arguments, report))
+    except LoadFailed as error:
+        _tell(report, {"failed": str(error)})
+        os._exit(LOAD_FAILED_STATUS)
+
+
+async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
+    worker = EngineWorker()
+    options = LoadOptions(
+        model=arguments.model,
+        projector=arguments.projector,
+        width=arguments.width,
+        height=arguments.height,
+        context=arguments.context,
+        sequences=arguments.sequences,
+        threads=arguments.threads,
+    )
+    description = ""
+
+    def load() -> Engine:
+        nonlocal description
+        log = LlamaLog()
+        start_backend(log)
+        model = NativeModel(options, log)
+        description = model.description
+        engine = Engine(model, arguments.stop)
+        engine.warm_up()
+        return engine
+
+    await worker.load(load)
+    server = grpc.aio.server(options=MESSAGE_OPTIONS)
+    servicer = GeneratorServicer(worker, description, options.context, options.threads)
+    pb_grpc.add_GeneratorServiceServicer_to_server(servicer, server)  # type: ignore[no-untyped-call]
+    server.add_insecure_port(arguments.socket)
+    await server.start()
+    _tell(report, {"ready": {"description": description}})
+    await server.wait_for_termination()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--socket", required=True, help="address to serve on, unix:PATH")
+    parser.add_argument("--model", type=Path, required=True, help="text model, GGUF")
+    parser.add_argument("--projector", type=Path, required=True, help="vision projector, GGUF")
+    parser.add_argument("--width", type=int, required=True, help="of pictures, pixels")
+    parser.add_argument("--height", type=int, required=True, help="of pictures, pixels")
+    parser.add_argument("--context", type=int, required=True, help="tokens of a prompt with its answer")
+    parser.add_argument("--sequences", type=int, default=4, help="prompts kept for reuse")
+    parser.add_argument("--threads", type=int, default=1, help="engine threads")
+    parser.add_argument("--stop", action="append", default=[], help="text that ends an answer; repeatable")
+    parser.add_argument("--log-level", type=int, default=logging.INFO, help="Python's number of a log level")
+    return parser.parse_args()
+
+
+def _private_output() -> TextIO:
+    """Standard output for the report alone: whatever C code prints goes to standard error instead."""
+    report = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return report
+
+
+def _tell(report: TextIO, message: dict[str, object]) -> None:
+    report.write(json.dumps(message) + "\n")
+    report.flush()
+
+
+def _log_json(level: int) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=level, handlers=[handler])
+
+
+def _end_with_parent() -> None:
+    """Wait for standard input to close, then leave without running destructors of a busy engine."""
+    while os.read(0, 4096):
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
