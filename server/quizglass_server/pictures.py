@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,18 +49,18 @@ def decode_picture(encoded: bytes, limits: PictureLimits, field: str) -> Picture
     if len(encoded) > limits.max_bytes:
         raise InvalidPicture(field, f"{len(encoded)} bytes is more than the {limits.max_bytes} allowed; resize it")
     try:
-        with warnings.catch_warnings():
-            # The cap on pixels below is stricter than Pillow's own, which only warns at first.
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(encoded), formats=FORMATS) as image:
-                _check_header(image, limits, field)
-                image.load()
-                pixels = _to_rgb(ImageOps.exif_transpose(image))
+        with Image.open(io.BytesIO(encoded), formats=FORMATS) as image:
+            _check_header(image, limits, field)
+            image.load()
+            pixels = _to_rgb(_upright(image))
     except InvalidPicture:
         raise
     except UnidentifiedImageError as error:
         raise InvalidPicture(field, f"not a picture; send {', '.join(FORMATS)}") from error
-    except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
+    except Image.DecompressionBombError as error:
+        raise InvalidPicture(field, f"more pixels than the {limits.max_pixels} allowed; resize it") from error
+    except Exception as error:
+        # Parsers of damaged files raise anything: struct.error, IndexError, zlib.error, ...
         raise InvalidPicture(field, "the picture is damaged or truncated") from error
     return Picture(hashlib.sha256(encoded).digest(), pixels)
 
@@ -79,8 +78,16 @@ def _check_header(image: Image.Image, limits: PictureLimits, field: str) -> None
         raise InvalidPicture(
             field, f"one side is {aspect:.0f} times the other, more than {limits.max_aspect:g}; crop it"
         )
-    if getattr(image, "is_animated", False):
+    # MPO is a photograph followed by a preview or a second view, as many phones write it: the first picture counts.
+    if image.format != "MPO" and getattr(image, "is_animated", False):
         raise InvalidPicture(field, "the picture is animated; send a single frame")
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:  # a damaged EXIF block says nothing about the picture, which is whole
+        return image
 
 
 def _to_rgb(image: Image.Image) -> RGB:

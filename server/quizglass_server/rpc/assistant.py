@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
 from quizglass_server.assistant import Assistant
-from quizglass_server.domain import Exchange, Turn
+from quizglass_server.domain import Done, Exchange, StageTiming, Turn
 from quizglass_server.errors import InvalidInput
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.convert import event_message
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.guard import Context, guarded
+from quizglass_server.rpc.guard import Context, Guard
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.settings import Settings
 
@@ -32,42 +33,51 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         assistant: Assistant,
         frames: FrameStore,
         settings: Settings,
+        guard: Guard,
         capabilities: Callable[[], assistant_pb2.GetCapabilitiesResponse],
     ) -> None:
         self._assistant = assistant
         self._frames = frames
         self._settings = settings
+        self._guard = guard
         self._capabilities = capabilities
 
     async def Ask(self, request: assistant_pb2.AskRequest, context: Context) -> Any:
         """Answer one question, event by event."""
-        async with guarded(context, "Ask"):
+        async with self._guard(context, "Ask"):
             policy = self._policy(request.policy)
             budget = self._budget(request.budget_us, context.time_remaining())
-            turn = await self._turn(request)
-            async with self._assistant.admission.admit(), aclosing(self._events(turn, policy, budget)) as events:
-                async for event in events:
-                    yield event
+            turn = self._turn(request)
+            async with self._assistant.admission.admit():
+                # Decoding waits for the permit: pictures in memory are bounded by the turns that may run.
+                turn, decoding = await self._pictured(turn, request)
+                async with aclosing(self._events(turn, policy, budget, decoding)) as events:
+                    async for event in events:
+                        yield event
 
     async def GetCapabilities(self, request: assistant_pb2.GetCapabilitiesRequest, context: Context) -> Any:
         """What this server can do."""
-        async with guarded(context, "GetCapabilities"):
+        async with self._guard(context, "GetCapabilities"):
             return self._capabilities()
 
-    async def _events(self, turn: Turn, policy: str, budget: Budget) -> AsyncIterator[assistant_pb2.AskResponse]:
+    async def _events(
+        self, turn: Turn, policy: str, budget: Budget, decoding: tuple[StageTiming, ...]
+    ) -> AsyncGenerator[assistant_pb2.AskResponse, None]:
         started = time.monotonic_ns()
         frames = [turn.picture.sha256] if turn.picture else []
         accepted = assistant_pb2.Accepted(policy=policy, frame_sha256=frames, budget_us=budget.total_us)
-        yield assistant_pb2.AskResponse(turn_id=turn.id, seq=1, accepted=accepted)
         seq = 1
+        yield assistant_pb2.AskResponse(turn_id=turn.id, seq=seq, accepted=accepted)
         async with aclosing(self._assistant.answer(turn, policy, budget)) as events:
             async for event in events:
                 seq += 1
+                if isinstance(event, Done):
+                    event = replace(event, timings=(*decoding, *event.timings))
                 message = event_message(event, (time.monotonic_ns() - started) // 1000)
                 message.turn_id, message.seq = turn.id, seq
                 yield message
 
-    async def _turn(self, request: assistant_pb2.AskRequest) -> Turn:
+    def _turn(self, request: assistant_pb2.AskRequest) -> Turn:
         settings = self._settings
         question = checks.text(request.question, "question", longest=settings.max_question_chars)
         checks.at_most(len(request.frames), 1, "frames")
@@ -81,8 +91,15 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             )
             for i, past in enumerate(request.history)
         )
-        picture = await self._frames.picture(request.frames[0], "frames[0]") if request.frames else None
-        return Turn(uuid.uuid4().hex, question, picture, history, tokens)
+        return Turn(uuid.uuid4().hex, question, None, history, tokens)
+
+    async def _pictured(self, turn: Turn, request: assistant_pb2.AskRequest) -> tuple[Turn, tuple[StageTiming, ...]]:
+        """The turn with its picture, and what decoding took."""
+        if not request.frames:
+            return turn, ()
+        started = time.monotonic_ns()
+        picture = await self._frames.picture(request.frames[0], "frames[0]")
+        return replace(turn, picture=picture), (StageTiming("decode", (time.monotonic_ns() - started) // 1000),)
 
     def _policy(self, name: str) -> str:
         known = self._assistant.policies

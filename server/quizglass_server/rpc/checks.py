@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from quizglass_server.errors import InvalidInput
 
 
@@ -9,10 +11,15 @@ def text(value: str, field: str, *, longest: int, required: bool = True) -> str:
     """A text field, trimmed.
 
     Raises:
-        InvalidInput: empty though required (control characters do not count), or too long.
+        InvalidInput: empty though required, too long, or with control characters other than tabs and line breaks.
     """
     if len(value) > longest:
         raise InvalidInput(field, f"{len(value)} characters is more than the {longest} allowed")
+    for position, character in enumerate(value):
+        if unicodedata.category(character) == "Cc" and character not in "\t\n\r":
+            raise InvalidInput(
+                field, f"character {position} is the control character U+{ord(character):04X}; send text only"
+            )
     if required and not any(character.isprintable() and not character.isspace() for character in value):
         raise InvalidInput(field, "must not be empty" if not value.strip() else "has no readable character")
     return value.strip()

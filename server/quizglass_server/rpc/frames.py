@@ -42,7 +42,7 @@ class FrameStore:
         Raises:
             InvalidPicture: the bytes are not a usable picture.
         """
-        known = self._pictures.get(hashlib.sha256(encoded).digest())
+        known = self._pictures.get(await asyncio.to_thread(_digest, encoded))
         if known is not None:
             self._pictures.move_to_end(known.sha256)
             return known
@@ -67,3 +67,7 @@ class FrameStore:
         while self._cached_bytes > self._max_cached_bytes:
             _, oldest = self._pictures.popitem(last=False)
             self._cached_bytes -= oldest.pixels.nbytes
+
+
+def _digest(encoded: bytes) -> bytes:
+    return hashlib.sha256(encoded).digest()

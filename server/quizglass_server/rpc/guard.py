@@ -1,7 +1,8 @@
-"""Turns what a handler raises into a status, once, and lets cancellation through."""
+"""Stands before every handler: turns what it raises into a status, once, and lets it finish before the server stops."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,22 +10,49 @@ from typing import Any
 import grpc
 
 from quizglass_server.errors import QuizglassError
-from quizglass_server.rpc.status import to_status, unexpected
+from quizglass_server.rpc.status import stopping, to_status, unexpected
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-@asynccontextmanager
-async def guarded(context: Context, method: str) -> AsyncIterator[None]:
-    """Run a handler's body; domain errors become their status, anything else INTERNAL without its text.
+class Guard:
+    """Counts the handlers that run; shared by the services of one server."""
 
-    CancelledError passes through untouched: a handler that swallows it leaks native memory (grpc#43360).
-    """
-    try:
-        yield
-    except QuizglassError as error:
-        await context.abort_with_status(to_status(error))
-    except (grpc.aio.AbortError, grpc.aio.BaseError):
-        raise
-    except Exception as error:
-        await context.abort_with_status(unexpected(error, method))
+    def __init__(self) -> None:
+        self._running = 0
+        self._draining = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @asynccontextmanager
+    async def __call__(self, context: Context, method: str) -> AsyncIterator[None]:
+        """Run a handler's body; domain errors become their status, anything else INTERNAL without its text.
+
+        CancelledError passes through untouched: a handler that swallows it leaks native memory (grpc#43360).
+        """
+        if self._draining:
+            await context.abort_with_status(stopping())
+        self._running += 1
+        self._idle.clear()
+        try:
+            yield
+        except QuizglassError as error:
+            await context.abort_with_status(to_status(error))
+        except (grpc.aio.AbortError, grpc.aio.BaseError):
+            raise
+        except Exception as error:
+            await context.abort_with_status(unexpected(error, method))
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
+
+    async def drain(self, grace_s: float) -> bool:
+        """Refuse new requests, and wait until none runs; whether that came true within `grace_s` seconds."""
+        self._draining = True
+        try:
+            async with asyncio.timeout(grace_s):
+                await self._idle.wait()
+        except TimeoutError:
+            return False
+        return True

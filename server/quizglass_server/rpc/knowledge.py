@@ -13,26 +13,29 @@ from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.convert import entry_message, entry_value, evidence_message
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.guard import Context, guarded
+from quizglass_server.rpc.guard import Context, Guard
 
 _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
 _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
 _MAX_ID, _MAX_TEXT = 200, 2000
+# gRPC clients take messages of 4 MiB unless told otherwise; one entry at its limits has half of that.
+_MAX_PAGE_BYTES = 2 * 1024 * 1024
 
 
 class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     """Adds, reads, deletes and searches entries."""
 
-    def __init__(self, knowledge: KnowledgeBase, assistant: Assistant, frames: FrameStore) -> None:
+    def __init__(self, knowledge: KnowledgeBase, assistant: Assistant, frames: FrameStore, guard: Guard) -> None:
         self._knowledge = knowledge
         self._assistant = assistant
         self._frames = frames
+        self._guard = guard
 
     async def AddEntries(  # name of the RPC
         self, request_iterator: AsyncIterator[knowledge_pb2.AddEntriesRequest], context: Context
     ) -> Any:
         """Add or replace entries; durable when the response names them."""
-        async with guarded(context, "AddEntries"):
+        async with self._guard(context, "AddEntries"):
             report = await self._knowledge.add(_entries(request_iterator))
             return knowledge_pb2.AddEntriesResponse(
                 added=report.added,
@@ -44,31 +47,32 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
 
     async def GetEntry(self, request: knowledge_pb2.GetEntryRequest, context: Context) -> Any:
         """One entry."""
-        async with guarded(context, "GetEntry"):
+        async with self._guard(context, "GetEntry"):
             entry = await self._knowledge.get(checks.text(request.id, "id", longest=_MAX_ID))
             return knowledge_pb2.GetEntryResponse(entry=entry_message(entry))
 
     async def ListEntries(self, request: knowledge_pb2.ListEntriesRequest, context: Context) -> Any:
         """A page of entries, in order of id."""
-        async with guarded(context, "ListEntries"):
+        async with self._guard(context, "ListEntries"):
             size = checks.within(request.page_size or _DEFAULT_PAGE, 1, _MAX_PAGE, "page_size")
             after = checks.text(request.page_token, "page_token", longest=_MAX_ID, required=False)
             entries = await self._knowledge.list(after, size + 1)
+            page = _fitting([entry_message(entry) for entry in entries[:size]])
             return knowledge_pb2.ListEntriesResponse(
-                entries=[entry_message(entry) for entry in entries[:size]],
-                next_page_token=entries[size - 1].id if len(entries) > size else "",
+                entries=page,
+                next_page_token=page[-1].id if len(page) < len(entries) else "",
                 total=self._knowledge.count(),
             )
 
     async def DeleteEntry(self, request: knowledge_pb2.DeleteEntryRequest, context: Context) -> Any:
         """Delete one entry with its chunks and pictures."""
-        async with guarded(context, "DeleteEntry"):
+        async with self._guard(context, "DeleteEntry"):
             await self._knowledge.delete(checks.text(request.id, "id", longest=_MAX_ID))
             return knowledge_pb2.DeleteEntryResponse()
 
     async def SearchEntries(self, request: knowledge_pb2.SearchEntriesRequest, context: Context) -> Any:
         """Search by text, by picture, or by both."""
-        async with guarded(context, "SearchEntries"):
+        async with self._guard(context, "SearchEntries"):
             if not request.text and not request.picture:
                 raise InvalidInput("text", "give a text, a picture, or both to search for")
             text = checks.text(request.text, "text", longest=_MAX_TEXT, required=not request.picture)
@@ -76,6 +80,16 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             picture = await self._frames.decode(request.picture, "picture") if request.picture else None
             found = await self._assistant.search(text, picture, limit)
             return knowledge_pb2.SearchEntriesResponse(results=[evidence_message(item) for item in found])
+
+
+def _fitting(entries: list[knowledge_pb2.Entry]) -> list[knowledge_pb2.Entry]:
+    """As many of the first entries as one message of a usual client holds, at least one."""
+    size = 0
+    for count, entry in enumerate(entries):
+        size += entry.ByteSize()
+        if size > _MAX_PAGE_BYTES and count:
+            return entries[:count]
+    return entries
 
 
 async def _entries(requests: AsyncIterator[knowledge_pb2.AddEntriesRequest]) -> AsyncIterator[PicturedEntry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -14,17 +15,22 @@ from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.base import KnowledgeBase
-from quizglass_server.models.load import Models
 from quizglass_server.pictures import PictureLimits
 from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
+from quizglass_server.rpc.guard import Guard
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.settings import Settings
+
+if TYPE_CHECKING:
+    from quizglass_server.models.load import Models  # would load every engine
 
 # An entry with its pictures is one message; frames are capped far below this by the settings.
 _MAX_MESSAGE_BYTES = 32 * 1024 * 1024
 # Beyond this, reading small print gains nothing any more while the picture takes longer to send.
 USEFUL_PICTURE_SIDE = 672
+# Time for the last bytes of drained requests to leave; health watchers, which never end, are cut off after it.
+_FLUSH_S = 0.5
 SERVICES = tuple(
     service.full_name
     for service in (
@@ -48,9 +54,10 @@ class Services:
 class RpcServer:
     """A started server."""
 
-    def __init__(self, server: grpc.aio.Server, status: health.aio.HealthServicer, port: int) -> None:
+    def __init__(self, server: grpc.aio.Server, status: health.aio.HealthServicer, guard: Guard, port: int) -> None:
         self._server = server
         self._status = status
+        self._guard = guard
         self.port = port
 
     async def set_serving(self, serving: bool) -> None:
@@ -60,9 +67,13 @@ class RpcServer:
             await self._status.set(name, status.SERVING if serving else status.NOT_SERVING)
 
     async def stop(self, grace_s: float) -> None:
-        """Refuse new requests, let running ones finish for up to `grace_s` seconds, then close."""
+        """Say NOT_SERVING, refuse new requests, let running ones finish for up to `grace_s` seconds, then close.
+
+        Health checks are answered until the last of them has finished.
+        """
         await self._status.enter_graceful_shutdown()
-        await self._server.stop(grace_s)
+        drained = await self._guard.drain(grace_s)
+        await self._server.stop(_FLUSH_S if drained else None)
 
 
 async def start_rpc(services: Services) -> RpcServer:
@@ -78,15 +89,15 @@ async def start_rpc(services: Services) -> RpcServer:
     ]
     server = grpc.aio.server(options=options)
     limits = PictureLimits(settings.max_frame_bytes, settings.max_frame_pixels, settings.max_frame_aspect)
-    frames = FrameStore(limits)
-    assistant = AssistantServicer(services.assistant, frames, settings, lambda: _capabilities(services))
-    assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)
-    knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames)
-    knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(knowledge, server)
+    frames, guard = FrameStore(limits), Guard()
+    assistant = AssistantServicer(services.assistant, frames, settings, guard, lambda: _capabilities(services))
+    assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)  # type: ignore[no-untyped-call]
+    knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
+    knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(knowledge, server)  # type: ignore[no-untyped-call]
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
     reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
-    rpc = RpcServer(server, status, _bind(server, settings.host, settings.port))
+    rpc = RpcServer(server, status, guard, _bind(server, settings.host, settings.port))
     await server.start()
     await rpc.set_serving(True)
     return rpc
@@ -104,7 +115,7 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
     settings = services.settings
     return assistant_pb2.GetCapabilitiesResponse(
         server_version=__version__,
-        bundle=f"{services.bundle.name} {services.bundle.version}",
+        bundle=f"{services.bundle.manifest.name} {services.bundle.manifest.version}",
         policies=services.assistant.policies,
         roles=[
             assistant_pb2.RoleCapability(role=s.role, engine=s.engine, executor=s.executor, ready=s.ready)

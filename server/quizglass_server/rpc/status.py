@@ -62,6 +62,14 @@ def unexpected(error: BaseException, method: str) -> grpc.Status:
     return rpc_status.to_status(status_pb2.Status(code=code, message=message, details=[_pack(info)]))
 
 
+def stopping() -> grpc.Status:
+    """Status of a request that comes while the server drains: another server, or this one restarted, will take it."""
+    info = error_details_pb2.ErrorInfo(reason="STOPPING", domain=DOMAIN)
+    code = grpc.StatusCode.UNAVAILABLE.value[0]
+    message = "the server is stopping; try again in a moment"
+    return rpc_status.to_status(status_pb2.Status(code=code, message=message, details=[_pack(info)]))
+
+
 def _pack(message: object) -> any_pb2.Any:
     packed = any_pb2.Any()
     packed.Pack(message)  # type: ignore[arg-type]  # error_details is untyped
