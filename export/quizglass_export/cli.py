@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import shtab
 
+from quizglass_export import starter_command
 from quizglass_export.bundling import command as bundling
 from quizglass_export.pocketworld import command as pocketworld
 
@@ -34,6 +35,9 @@ def build_parser() -> argparse.ArgumentParser:
     world = commands.add_parser("pocketworld", help=pocketworld.HELP, description=pocketworld.HELP)
     pocketworld.add_arguments(world)
     world.set_defaults(run=pocketworld.run)
+    starter = commands.add_parser("starter", help=starter_command.HELP, description=starter_command.HELP)
+    starter_command.add_arguments(starter)
+    starter.set_defaults(run=starter_command.run)
     return parser
 
 

@@ -178,9 +178,7 @@ class Roles(_Part):
 
 
 class Thresholds(_Part):
-    """Scores below which evidence is dropped: cosine for pictures, logit difference yes - no for
-    reranking.
-    """
+    """Scores below which evidence is dropped: cosine for pictures, probability of "yes" for reranking."""
 
     image_accept: float = 0.0
     rerank_accept: float = 0.0

@@ -43,7 +43,9 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_random_checkpoints(raw)
     (raw / "base" / "optimizer.safetensors").write_bytes(b"state")
     (raw / "settings.json").write_text(json.dumps(SETTINGS))
-    (raw / "training.json").write_text(json.dumps({"stages": 0}))
+    for stage in ("joint", "planner"):
+        (raw / stage).mkdir(exist_ok=True)
+        (raw / stage / "done.json").write_text(json.dumps({"right": 0.25}))
     out = tmp_path_factory.mktemp("packed") / "checkpoints"
     pack(raw, out)
     return out
@@ -86,7 +88,7 @@ def test_packed_checkpoints_are_half_precision_without_training_state(checkpoint
         "image_encoder",
         "text_encoder",
     }
-    assert not list(checkpoints.rglob("optimizer*"))
+    assert not [*checkpoints.rglob("optimizer*"), *checkpoints.rglob("done.json")]
     for path in checkpoints.rglob("*.safetensors"):
         assert {tensor.dtype for tensor in load_file(path).values()} <= {torch.float16, torch.int64}, path
 
@@ -99,7 +101,7 @@ def test_the_bundle_has_every_role_its_settings_and_where_it_came_from(bundle: B
     assert bundle.generator.max_new_tokens == 3
     assert bundle.image_encoder.dimension == 128
     assert bundle.text_encoder.pooling == "mean"
-    assert manifest.provenance["training"] == {"stages": 0}
+    assert manifest.provenance["training"] == {"joint": {"right": 0.25}, "planner": {"right": 0.25}}
     source = "planner/adapter_model.safetensors"
     assert manifest.provenance["sources"][source] == hashlib.sha256((checkpoints / source).read_bytes()).hexdigest()
     assert manifest.provenance["packages"]["transformers"].startswith("4.")

@@ -13,7 +13,7 @@ import torch
 import transformers
 
 from quizglass_export.bundling import roles_llama, roles_onnx
-from quizglass_export.bundling.checkpoints import PARTS, Checkpoints, read_json
+from quizglass_export.bundling.checkpoints import PARTS, TRAINING, Checkpoints, read_json
 from quizglass_export.bundling.directory import fresh_directory
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import BuildJob
@@ -27,7 +27,6 @@ from quizglass_server.manifest import MANIFEST, FileEntry, Manifest, Reader, Rol
 
 STEPS = ("planner", "reranker", "image encoder", "text encoder", "generator", "manifest")
 _PACKAGES = ("torch", "transformers", "peft", "optimum-onnx", "onnx", "onnxruntime", "gguf", "llama-cpp-python")
-_TRAINING = "training.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +163,8 @@ def _provenance(checkpoints: Checkpoints) -> dict[str, Any]:
         "packages": {name: _version(name) for name in ("quizglass", *_PACKAGES)},
         "sources": sources,
     }
-    if (checkpoints.root / _TRAINING).is_file():
-        provenance["training"] = read_json(checkpoints.root / _TRAINING)
+    if (checkpoints.root / TRAINING).is_file():
+        provenance["training"] = read_json(checkpoints.root / TRAINING)
     return provenance
 
 

@@ -25,6 +25,8 @@ WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 ADAPTER_CONFIG = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
+TRAINING = "training.json"
+"""What is known of the training, beside the parts; it becomes part of a bundle's provenance."""
 
 MODEL_TYPES = {
     "base": "qwen2_5_vl",

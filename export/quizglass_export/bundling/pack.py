@@ -4,22 +4,25 @@ training state.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from quizglass_export.bundling.checkpoints import PARTS, Checkpoints, check_finite
+from quizglass_export.bundling.checkpoints import PARTS, TRAINING, Checkpoints, check_finite, read_json
 from quizglass_export.bundling.directory import fresh_directory
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.settings import SETTINGS, read_settings
 
 MOST_BYTES = 32 << 20
 _TEXTS = (".json", ".jinja", ".txt")
-_STATE = ("optimizer", "scheduler", "trainer_state", "progress", "rng")
+_DONE = "done.json"
+_STATE = (_DONE, "optimizer", "scheduler", "trainer_state", "progress", "rng")
 """Beginnings of the names of files that only a resumed training needs."""
 
 
@@ -49,9 +52,11 @@ def pack(source: Path, out: Path, *, replace: bool = False, advance: Callable[[s
             for path in checkpoints.weights(part):
                 _halve(path, folder / part / path.name)
             _copy_texts(checkpoints.part(part), folder / part)
-        for name in (SETTINGS, "training.json"):
-            if (source / name).is_file():
-                shutil.copyfile(source / name, folder / name)
+        if (source / SETTINGS).is_file():
+            shutil.copyfile(source / SETTINGS, folder / SETTINGS)
+        if training := _training(source):
+            text = json.dumps(training, indent=1, sort_keys=True) + "\n"
+            (folder / TRAINING).write_text(text, encoding="utf-8")
         if (source / "prompts").is_dir():
             (folder / "prompts").mkdir()
             _copy_texts(source / "prompts", folder / "prompts")
@@ -59,6 +64,13 @@ def pack(source: Path, out: Path, *, replace: bool = False, advance: Callable[[s
         if total > MOST_BYTES:
             raise ExportError(f"{source}: {total:,} bytes in float16, at most {MOST_BYTES:,} are kept")
     return total
+
+
+def _training(source: Path) -> dict[str, Any]:
+    """What the stages of the training noted when they were done, by stage."""
+    if (source / TRAINING).is_file():
+        return read_json(source / TRAINING)
+    return {path.parent.name: read_json(path) for path in sorted(source.glob(f"*/{_DONE}"))}
 
 
 def _copy_texts(source: Path, target: Path) -> None:

@@ -1,0 +1,110 @@
+"""The subcommand `starter` of quizglass-export: trains every model of the starter bundle, then sets its thresholds.
+
+The recipes are in `starter` (base model and planner) and `retrieval` (encoders and reranker); this module divides the
+time among them and knows nothing about training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from pathlib import Path
+
+HELP = "train the starter models stage by stage; goes on where it stopped"
+BASE_STAGES = ("tokenizer", "pictures", "vision", "language", "joint", "annotate", "planner")
+RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")
+STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, "thresholds")
+SHARES = {
+    "vision": 16.0,
+    "language": 20.0,
+    "joint": 30.0,
+    "planner": 8.0,
+    "text_encoder": 9.0,
+    "reranker": 35.0,
+    "image_encoder": 25.0,
+}
+"""How the time for training is divided; a stage without a share takes what it needs."""
+UNTIMED_MINUTES = 20.0
+"""About what drawing, annotating and measuring take on two CPU cores."""
+CALIBRATION = (7001, 1000, 400)
+"""Seed and size of the world that thresholds are set on, and how many queries."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of the subcommand."""
+    parser.add_argument("--workdir", type=Path, default=Path("work/starter"), help="default: %(default)s")
+    parser.add_argument(
+        "--minutes", type=float, default=170.0, help="for everything, on two CPU cores (default: %(default)s)"
+    )
+    parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=list(STAGES), help="default: all")
+
+
+def budgets(minutes: float) -> dict[str, float]:
+    """Minutes of each timed stage, so that everything together takes about `minutes`.
+
+    Raises:
+        ValueError: nothing would be left for training.
+    """
+    left = minutes - UNTIMED_MINUTES
+    if left <= 0:
+        raise ValueError(f"--minutes must be above {UNTIMED_MINUTES:g}, which drawing and measuring take")
+    return {stage: share * left / sum(SHARES.values()) for stage, share in SHARES.items()}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train. Returns 0, 2 when an argument or an earlier stage's output is wrong, or 130 when stopped."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    try:
+        _train(args.workdir, args.stages, budgets(args.minutes), args.threads)
+    except (ValueError, OSError) as error:
+        print(f"quizglass-export starter: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("quizglass-export starter: stopped; the same command goes on from here", file=sys.stderr)
+        return 130
+    print(f"next: quizglass-export pack-checkpoints --from {args.workdir} --out CHECKPOINTS")
+    return 0
+
+
+def _train(workdir: Path, stages: list[str], minutes: dict[str, float], threads: int) -> None:
+    from quizglass_export.retrieval.image_encoder import train_image_encoder
+    from quizglass_export.retrieval.reranker import train_reranker
+    from quizglass_export.retrieval.text_encoder import train_text_encoder
+    from quizglass_export.starter.train import train
+
+    if base := [stage for stage in stages if stage in BASE_STAGES]:
+        timed = {stage: minutes[stage] for stage in base if stage in minutes}
+        train(base, timed, threads, workdir)
+    trainers = {
+        "text_encoder": train_text_encoder,
+        "reranker": train_reranker,
+        "image_encoder": train_image_encoder,
+    }
+    for stage, trainer in trainers.items():
+        if stage in stages:
+            trainer(workdir, minutes[stage], threads)
+    if "thresholds" in stages:
+        write_thresholds(workdir)
+
+
+def write_thresholds(workdir: Path) -> None:
+    """Set the scores that evidence must reach where they best tell known things from unknown ones.
+
+    They go to `settings.json`, whose other keys stay; the measurements go to `thresholds/done.json`.
+    """
+    from quizglass_export.retrieval.evaluate import evaluate_images, evaluate_reranking
+
+    reports = {
+        "image_accept": evaluate_images(workdir, *CALIBRATION)["accept"],
+        "rerank_accept": evaluate_reranking(workdir, *CALIBRATION)["accept"],
+    }
+    path = workdir / "settings.json"
+    settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    settings["thresholds"] = {name: report["threshold"] for name, report in reports.items()}
+    path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    folder = workdir / "thresholds"
+    folder.mkdir(exist_ok=True)
+    (folder / "done.json").write_text(json.dumps(reports, indent=2) + "\n", encoding="utf-8")
