@@ -71,7 +71,10 @@ class Bundle:
         content = _read_manifest(root)
         bundle = cls(root=root, manifest=_parse(content), digest=hashlib.sha256(content).hexdigest())
         bundle._check_references()
-        bundle._check_files(hashes)
+        try:
+            bundle._check_files(hashes)
+        except OSError as error:
+            raise BundleError(f"{error.filename}: cannot be read: {error.strerror}") from error
         return bundle
 
     def path(self, name: str) -> Path:
