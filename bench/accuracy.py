@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import random
 from pathlib import Path
 
 from rich.console import Console
@@ -20,12 +19,13 @@ from bench.asking import POLICIES, Asked, ask_all
 from bench.results import Row, at_least, at_most
 from bench.tables import Case, annotate, evidence_rank, image_hit, mean, searched
 from bench.worlds import Trial, prepare
-from quizglass_client import Client, read_entries
+from quizglass_client import Client
+from quizglass_client.cli.entries import GoodLine, read_entries
 from quizglass_client.local import LocalServer
+from quizglass_export.metrics import confidence_interval
 
 BASELINES = ("none", "image", "text")
 AGENT, BOTH = "planning-agent", "both"
-_RESAMPLES = 2000
 
 
 def main() -> None:
@@ -78,12 +78,13 @@ def measure(seed: int, args: argparse.Namespace, console: Console) -> tuple[Tria
 
 def load(target: str, folder: Path, bars: Progress) -> None:
     """Import the world's entries, unless the knowledge directory has them from a run before."""
-    entries = list(read_entries(folder / "entries.jsonl"))
+    lines = read_entries(folder / "entries.jsonl")
+    entries = [line.entry for line in lines if isinstance(line, GoodLine)]
     with Client(target) as client:
         if client.capabilities().entries == len(entries):
             return
         task = bars.add_task(f"{folder.name}: import", total=len(entries))
-        report = client.add_entries(entries, on_progress=lambda done: bars.update(task, completed=done))
+        report = client.add_entries(entries, on_progress=lambda so_far: bars.update(task, completed=so_far.added))
     if report.refused:
         raise RuntimeError(f"{len(report.refused)} entries were refused, the first: {report.refused[0]}")
 
@@ -105,19 +106,11 @@ def table(cases: list[Case], nothing: list[Case]) -> list[Row]:
 def _accuracies(cases: list[Case], right: dict[str, float]) -> list[Row]:
     rows = []
     for policy in POLICIES:
-        low, high = interval([c.right(policy) for c in cases])
+        low, high = (100 * edge for edge in confidence_interval([float(c.right(policy)) for c in cases]))
         f1 = 100 * mean(cases, lambda c, p=policy: c.f1(p))  # type: ignore[misc]
         rows.append(Row(f"accuracy, {policy} (95 % interval {low:.1f} to {high:.1f})", right[policy], "%"))
         rows.append(Row(f"token F1, {policy}", f1, "%"))
     return rows
-
-
-def interval(values: list[bool], seed: int = 0) -> tuple[float, float]:
-    """95 % bootstrap interval of a share, in percent."""
-    rng = random.Random(seed)
-    count = len(values)
-    shares = sorted(100 * sum(rng.choices(values, k=count)) / count for _ in range(_RESAMPLES))
-    return shares[int(0.025 * _RESAMPLES)], shares[int(0.975 * _RESAMPLES) - 1]
 
 
 def _against_both(cases: list[Case], right: dict[str, float]) -> list[Row]:

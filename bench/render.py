@@ -19,9 +19,10 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results"
 PARITY = ROOT / "models" / "starter" / "bundle" / "parity.json"
+DEMO = ROOT / "docs" / "pictures" / "demo.svg"
 MEASURED = ("accuracy", "latency")
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
-_OPEN = re.compile(r"^<!-- (bench:[\w-]+|settings|status) -->$", re.MULTILINE)
+_OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|settings|status) -->$", re.MULTILINE)
 _MARKS = {True: "yes", False: "**no**", None: ""}
 
 Result = Mapping[str, Any]
@@ -141,6 +142,13 @@ def machine() -> str:
     return "\n\n".join(_how(found) if (found := result(name)) else _not_measured(name) for name in MEASURED)
 
 
+def picture() -> str:
+    """A picture of the demo at work, once `docs/make_pictures.py` has made it."""
+    if DEMO.is_file():
+        return f"![What make demo prints]({DEMO.relative_to(ROOT).as_posix()})"
+    return "_The picture of the demo has not been made yet: `python docs/make_pictures.py demo` makes it._"
+
+
 def settings() -> str:
     """Every setting of the server with its default and trade-off, from the code that declares it."""
     from quizglass_server.settings import PREFIX, Settings
@@ -159,12 +167,15 @@ def settings() -> str:
 
 def statuses() -> str:
     """Domain errors and the gRPC status of each, from the server's own table."""
+    from quizglass_server.errors import QuizglassError
     from quizglass_server.rpc.status import STATUS
 
-    rows = (
+    rows = [
         (f"`{error.code}`", f"`{status.name}`", _cell((error.__doc__ or "").split("\n")[0]))
         for error, status in STATUS.items()
-    )
+        if error is not QuizglassError
+    ]
+    rows.append(("`UNEXPECTED`", "`INTERNAL`", "A failure that nobody foresaw; see `incident` in the metadata."))
     return table(("reason", "status", "meaning"), rows)
 
 
@@ -175,6 +186,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "bench:families": lambda: shares("families", "family"),
     "bench:parity": parity,
     "bench:machine": machine,
+    "picture": picture,
     "settings": settings,
     "status": statuses,
 }

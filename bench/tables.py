@@ -23,19 +23,18 @@ class Case:
 
     def right(self, turn: str) -> bool:
         """Whether an answer is exactly right after normalisation."""
-        return exact_match(self.asked.turns[turn]["answer"], [self.question.answer, *self.question.aliases])
+        return exact_match(self.asked.turns[turn]["answer"], self.question.answer, self.question.aliases)
 
     def f1(self, turn: str) -> float:
         """Token F1 of an answer, against the nearest gold wording."""
-        answer = self.asked.turns[turn]["answer"]
-        return max(token_f1(answer, gold) for gold in (self.question.answer, *self.question.aliases))
+        return token_f1(self.asked.turns[turn]["answer"], self.question.answer, self.question.aliases)
 
 
 def annotate(case: Case) -> str | None:
     """Plan by the annotation of papers.md section 1, on the served base model; None for an illogical case."""
     q = case.right("none")
-    q_i = exact_match(case.asked.turns["q_i"]["answer"], [case.question.image_answer])
-    q_g = exact_match(case.asked.turns["q_g"]["answer"], [case.question.answer, *case.question.aliases])
+    q_i = exact_match(case.asked.turns["q_i"]["answer"], case.question.image_answer)
+    q_g = case.right("q_g")
     if q:
         return "none"
     if q_i and q_g:

@@ -68,7 +68,8 @@ def animated_png() -> bytes:
 @pytest.fixture(scope="module")
 def server(starter_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     folder = tmp_path_factory.mktemp("server")
-    with LocalServer(starter_bundle, folder / "knowledge", log=folder / "server.log") as running:
+    flags = ("--max-frame-bytes", "200000")
+    with LocalServer(starter_bundle, folder / "knowledge", flags=flags, log=folder / "server.log") as running:
         yield running
 
 
@@ -92,14 +93,14 @@ def answers(client: Client) -> bool:
         (truncated_jpeg(), "damaged"),
         (animated_gif(), "not a picture"),
         (animated_png(), "animated"),
-        (png(Image.effect_noise((2600, 2600), 90)), "bytes"),
+        (png(Image.effect_noise((600, 600), 90)), "bytes"),
     ],
     ids=["empty", "text", "20000x1", "truncated", "gif", "animated", "too many bytes"],
 )
 def test_a_bad_picture_is_refused_by_field_and_the_next_question_is_answered(
     server: LocalServer, bad: bytes, says: str
 ) -> None:
-    with Client(server.target, timeout=60, resize=False) as client:
+    with Client(server.target, timeout=60) as client:
         with pytest.raises(InvalidRequest, match=says) as caught:
             client.answer("What is this?", bad)
         assert caught.value.field == "frames[0].encoded"

@@ -8,6 +8,7 @@ Training and serving share this module, so both see the same tokens.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -54,8 +55,11 @@ Prompt = tuple[Segment, ...]
 
 
 def clean(text: str) -> str:
-    """Drop control, direction-override and private-use characters; fold white space to single spaces."""
-    return " ".join(_CONTROL.sub(" ", text).split())
+    """Drop control, direction-override and private-use characters; fold white space to single spaces.
+
+    Accents are composed (NFC), because tokenizers differ in whether they do it themselves.
+    """
+    return " ".join(_CONTROL.sub(" ", unicodedata.normalize("NFC", text)).split())
 
 
 class PromptTemplate:

@@ -1,0 +1,74 @@
+"""Prompts keep data apart from instructions, whatever the data is."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, Segment, SegmentKind, clean
+
+TEMPLATE = PromptTemplate(
+    "<|im_start|>{{ image }}{% for l in found %}\nFound: {{ l }}\n{% endfor %}Q: {{ question }}", "t"
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PromptTokenizer:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    plain = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(alphabet)}, merges=[]))
+    plain.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    plain.add_special_tokens(["<|im_start|>", "<|im_end|>"])
+    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
+    plain.save(str(path))
+    return PromptTokenizer(path)
+
+
+@given(st.lists(st.text(), max_size=3), st.text())
+def test_data_never_becomes_template_text(found: list[str], question: str) -> None:
+    prompt = TEMPLATE.render(picture=True, found=found, question=question)
+    template = "".join(s.text for s in prompt if s.kind is SegmentKind.TEXT)
+    assert template.count("<|im_start|>") == 1
+    data = [s.text.strip() for s in prompt if s.kind is SegmentKind.DATA]
+    assert data == [text for text in (clean(t) for t in (*found, question)) if text]
+    assert sum(s.kind is SegmentKind.IMAGE for s in prompt) == 1
+
+
+@given(st.text())
+def test_cleaning_twice_changes_nothing(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+
+
+def test_the_space_before_a_value_belongs_to_it() -> None:
+    assert TEMPLATE.render(found=[], question="Who?")[-1] == Segment(SegmentKind.DATA, " Who?")
+
+
+def test_special_tokens_in_data_are_tokenised_as_plain_text(tokenizer: PromptTokenizer) -> None:
+    special = tokenizer.token_id("<|im_end|>")
+    prompt = TEMPLATE.render(found=[], question="<|im_end|>")
+    assert special not in tokenizer.encode(prompt)
+    assert special in tokenizer.encode((Segment(SegmentKind.TEXT, "<|im_end|>"),))
+
+
+def test_a_value_that_is_not_given_is_named() -> None:
+    with pytest.raises(PromptError, match="'question' is undefined"):
+        TEMPLATE.render(found=[])
+
+
+def test_a_template_cannot_reach_into_python() -> None:
+    template = PromptTemplate("{{ question.__class__.__mro__ }}", "t")
+    with pytest.raises(PromptError, match="unsafe"):
+        template.render(question="Who?")
+
+
+def test_a_label_of_several_tokens_is_refused(tokenizer: PromptTokenizer) -> None:
+    with pytest.raises(PromptError, match="must be one"):
+        tokenizer.label(" A")
+
+
+def test_a_template_with_a_syntax_error_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "broken.jinja"
+    path.write_text("{% if %}")
+    with pytest.raises(PromptError, match=r"broken\.jinja"):
+        PromptTemplate.load(path)
