@@ -14,6 +14,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import TextIO
@@ -40,7 +41,7 @@ def main() -> None:
     # The parent decides when this process ends; a Ctrl-C or a stop of the whole group must let it drain first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    Thread(target=_end_with_parent, args=(arguments.socket,), name="parent", daemon=True).start()
     try:
         asyncio.run(_serve(arguments, report))
     except LoadFailed as error:
@@ -114,10 +115,15 @@ def _log_json(level: int) -> None:
     logging.basicConfig(level=level, handlers=[handler])
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(address: str) -> None:
     """Wait for standard input to close, then leave without running destructors of a busy engine."""
     while os.read(0, 4096):
         pass
+    # A parent that was killed cannot clean up: the socket's private directory is left to its last user.
+    socket = Path(address.removeprefix("unix:"))
+    with suppress(OSError):
+        socket.unlink(missing_ok=True)
+        socket.parent.rmdir()
     os._exit(0)
 
 

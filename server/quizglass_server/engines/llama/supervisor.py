@@ -112,6 +112,7 @@ class GeneratorProcess:
         except BaseException:
             shutil.rmtree(self._directory, ignore_errors=True)
             raise
+        self._open(life)
         self._supervision = asyncio.create_task(self._supervise(life), name="generator supervision")
 
     async def generate(self, prompt: Sequence[Part], max_tokens: int) -> AsyncGenerator[Piece | Finished, None]:
@@ -159,7 +160,6 @@ class GeneratorProcess:
         while True:
             if life is not None:
                 began = monotonic()
-                self._open(life)
                 await life.process.wait()
                 delay = 0.0 if monotonic() - began > STEADY_AFTER_S else delay
                 await self._mourn(life)
@@ -167,6 +167,7 @@ class GeneratorProcess:
             delay = min(max(delay * 2, FIRST_DELAY_S), LONGEST_DELAY_S)
             try:
                 life = await self._launch()
+                self._open(life)
             except QuizglassError as error:
                 logger.error("the generator process cannot be restarted, next attempt in %.1f s: %s", delay, error)
                 life = None

@@ -1,0 +1,1 @@
+"""ONNX Runtime: sessions on threads of their own, TensorRT, CUDA or CPU."""

@@ -1,0 +1,145 @@
+"""One ONNX model, and the threads that run such models. Knows nothing of what the tensors mean."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_server.engines.onnx.providers import AUTO, InputRange, Ranges, choose, confirm, options
+from quizglass_server.errors import BundleError, EngineFailed
+from quizglass_server.scheduling.clock import measured_engine
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+T = TypeVar("T")
+Tensor = NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxOptions:
+    """How models are executed."""
+
+    threads: int = 1
+    """Of each session."""
+    provider: str = AUTO
+    """auto, tensorrt, cuda or cpu."""
+    cache: Path | None = None
+    """Where TensorRT keeps engines it built; None: it builds them at every start."""
+
+
+class EnginePool:
+    """A few threads for engines, so that no model ever runs on the event loop."""
+
+    def __init__(self, workers: int) -> None:
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="onnx")
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run `work` on a thread, in this task's context; cancelled before it begins, it never runs."""
+        context = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work)
+
+    def close(self) -> None:
+        """Let running work end and drop the rest."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+class OnnxSession:
+    """A model loaded once; `run` may be called from several threads."""
+
+    def __init__(
+        self,
+        path: Path,
+        ranges: Mapping[str, InputRange],
+        output: str,
+        how: OnnxOptions,
+        *,
+        optional: Mapping[str, InputRange] | None = None,
+    ) -> None:
+        """Load a model.
+
+        Args:
+            path: the ONNX file.
+            ranges: the shapes that will be given, by input name.
+            optional: the same for inputs that a model may lack; `inputs` says which it has.
+            output: the name of the output that `run` returns.
+            how: threads and provider.
+
+        Raises:
+            BundleError: the file cannot be loaded, or lacks an input or the output.
+            EngineFailed: onnxruntime is not installed, or the provider asked for does not start.
+            SettingsError: the provider is unknown.
+        """
+        ort = import_onnxruntime()
+        self.name = f"{path.parent.name}/{path.name}"
+        self._output = output
+        self._ranges: Ranges = {**ranges, **(optional or {})}
+        wanted = choose(how.provider, ort.get_available_providers())
+        providers = [(name, options(name, ranges, how.cache)) for name in wanted]
+        try:
+            self._session = ort.InferenceSession(str(path), _session_options(ort, how.threads), providers=providers)
+        except Exception as error:
+            raise BundleError(f"{self.name}: ONNX Runtime cannot load it: {error}") from error
+        self.executor = confirm(how.provider, wanted, self._session.get_providers(), self.name)
+        """The provider that runs it: tensorrt, cuda or cpu."""
+        self.inputs = frozenset(node.name for node in self._session.get_inputs())
+        """Names of the inputs."""
+        self._check_names(set(ranges))
+
+    def run(self, inputs: Mapping[str, Tensor]) -> NDArray[np.float32]:
+        """Run the model, and add the time to the current stage's engine time.
+
+        Raises:
+            EngineFailed: a shape is out of range, or ONNX Runtime failed.
+        """
+        for name, value in inputs.items():
+            if not self._ranges[name].holds(value.shape):
+                raise EngineFailed(f"{self.name}: {name} of shape {list(value.shape)} is outside {self._ranges[name]}")
+        try:
+            with measured_engine():
+                result = self._session.run([self._output], dict(inputs))[0]
+        except Exception as error:
+            raise EngineFailed(f"{self.name}: ONNX Runtime failed; see the server's log") from error
+        return np.asarray(result, dtype=np.float32)
+
+    def _check_names(self, required: set[str]) -> None:
+        if missing := required - self.inputs:
+            raise BundleError(f"{self.name}: has no input {', '.join(sorted(missing))}; export it again")
+        if extra := self.inputs - set(self._ranges):
+            raise BundleError(f"{self.name}: needs the unknown input {', '.join(sorted(extra))}; export it again")
+        outputs = [node.name for node in self._session.get_outputs()]
+        if self._output not in outputs:
+            raise BundleError(f"{self.name}: has no output {self._output}, only {', '.join(outputs)}; export it again")
+
+
+def import_onnxruntime() -> Any:
+    """The package.
+
+    Raises:
+        EngineFailed: it is not installed; names the extra.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise EngineFailed(
+            "onnxruntime is not installed: pip install 'quizglass[cpu]' (or 'quizglass[gpu]')"
+        ) from error
+    return onnxruntime
+
+
+def _session_options(ort: Any, threads: int) -> onnxruntime.SessionOptions:
+    settings = ort.SessionOptions()
+    settings.intra_op_num_threads = threads
+    settings.inter_op_num_threads = 1
+    # A spinning thread would take its core from llama.cpp, which shares the machine.
+    settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    settings.log_severity_level = 3
+    return settings

@@ -1,0 +1,157 @@
+"""Planner and reranker: language models cut down to one prefill pass and a row of logits for each label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_server.bundle import Bundle
+from quizglass_server.domain import Plan, PlanDecision, Turn
+from quizglass_server.engines.onnx.providers import InputRange, Ranges
+from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions, OnnxSession
+from quizglass_server.errors import BundleError
+from quizglass_server.manifest import TextScorer, VisionScorer
+from quizglass_server.models.fitting import PictureFitter, encode_within
+from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer
+from quizglass_server.models.vision_inputs import image_span, patch_grid, scorer_batch
+
+MAX_BATCH = 16
+BATCH_TOKENS = 1024
+"""Padded tokens of one batch: larger ones bring nothing on a CPU."""
+
+
+class OnnxPlanner:
+    """The planning agent's model: which of four lookups a question needs."""
+
+    def __init__(self, bundle: Bundle, pool: EnginePool, fitter: PictureFitter, how: OnnxOptions) -> None:
+        """Load.
+
+        Raises:
+            BundleError: a file of the role is damaged, or a label is no plan.
+        """
+        spec = bundle.planner
+        self._spec = spec
+        self._pool = pool
+        self._fitter = fitter
+        self._plans = [_plan(name) for name, _ in spec.labels]
+        self._tokenizer = PromptTokenizer(bundle.path(spec.tokenizer))
+        try:
+            self._template = PromptTemplate.load(bundle.path(spec.prompt))
+            self._image_id = self._tokenizer.token_id(spec.image_token)
+            self._span = image_span(self._tokenizer, spec.image_token, spec.picture)
+        except PromptError as error:
+            raise BundleError(f"roles.planner: {error}") from error
+        self._session = OnnxSession(bundle.path(spec.model), _vision_ranges(spec), "logits", how)
+        self.executor = self._session.executor
+        """What runs it: tensorrt, cuda or cpu."""
+
+    async def plan(self, turn: Turn, words: str) -> PlanDecision:
+        """Plan for a turn; a question beyond the model's length is cut, never refused."""
+        return await self._pool.run(lambda: self._plan(turn, words))
+
+    def _plan(self, turn: Turn, words: str) -> PlanDecision:
+        picture = None if turn.picture is None else self._fitter.fit(turn.picture, self._spec.picture)
+        history = [{"question": each.question, "answer": each.answer} for each in turn.history]
+        prompt = self._template.render(
+            picture=picture is not None, question=turn.question, history=history, words=words
+        )
+        ids = encode_within(self._tokenizer, prompt, self._span, self._spec.max_tokens)
+        inputs = scorer_batch([ids], self._image_id, self._spec.picture, [picture])
+        probabilities = softmax(self._session.run(inputs))[0]
+        best = self._plans[int(probabilities.argmax())]
+        return PlanDecision(best, "planner", tuple(zip(self._plans, map(float, probabilities), strict=True)))
+
+
+class OnnxReranker:
+    """Qwen3-Reranker's form: how probable it is that a passage answers a query."""
+
+    def __init__(self, bundle: Bundle, pool: EnginePool, how: OnnxOptions) -> None:
+        """Load.
+
+        Raises:
+            BundleError: a file of the role is damaged, or the labels are not yes and no.
+        """
+        spec = bundle.reranker
+        self._spec = spec
+        self._pool = pool
+        names = [name for name, _ in spec.labels]
+        if "yes" not in names:
+            raise BundleError(f"roles.reranker.labels: {names} has no 'yes'")
+        self._yes = names.index("yes")
+        self._tokenizer = PromptTokenizer(bundle.path(spec.tokenizer))
+        try:
+            self._template = PromptTemplate.load(bundle.path(spec.prompt))
+        except PromptError as error:
+            raise BundleError(f"roles.reranker: {error}") from error
+        self._session = OnnxSession(bundle.path(spec.model), _text_ranges(spec), "logits", how)
+        self.executor = self._session.executor
+        """What runs it: tensorrt, cuda or cpu."""
+
+    async def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        """Probability of "yes" for each passage, in order; a long passage is cut at its end."""
+        return await self._pool.run(lambda: self._score(query, passages)) if passages else []
+
+    def _score(self, query: str, passages: Sequence[str]) -> list[float]:
+        rows = [self._encode(query, passage) for passage in passages]
+        scores = [0.0] * len(rows)
+        for batch in batches([len(row) for row in rows]):
+            logits = self._session.run(scorer_batch([rows[index] for index in batch]))
+            for index, probabilities in zip(batch, softmax(logits), strict=True):
+                scores[index] = float(probabilities[self._yes])
+        return scores
+
+    def _encode(self, query: str, passage: str) -> list[int]:
+        prompt = self._template.render(query=query, passage=passage)
+        return encode_within(self._tokenizer, prompt, [], self._spec.max_tokens)
+
+
+def batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS, rows: int = MAX_BATCH) -> list[list[int]]:
+    """Indices grouped so that rows of like length share a batch.
+
+    Args:
+        lengths: of the rows.
+        tokens: most padded tokens of one batch; a longer row has a batch to itself.
+        rows: most rows of one batch.
+    """
+    groups: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        last = groups[-1] if groups else []
+        if not last or len(last) == rows or (len(last) + 1) * lengths[index] > tokens:
+            groups.append([index])
+        else:
+            last.append(index)
+    return groups
+
+
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Over the last axis, in double precision."""
+    weights = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def _plan(name: str) -> Plan:
+    try:
+        return Plan(name)
+    except ValueError:
+        known = ", ".join(plan.value for plan in Plan)
+        raise BundleError(f"roles.planner.labels: {name!r} is no plan; use {known}") from None
+
+
+def _text_ranges(spec: TextScorer | VisionScorer) -> dict[str, InputRange]:
+    row = InputRange((1, 1), (1, min(128, spec.max_tokens)), (MAX_BATCH, spec.max_tokens))
+    return {"input_ids": row, "attention_mask": row}
+
+
+def _vision_ranges(spec: VisionScorer) -> Ranges:
+    down, across = patch_grid(spec.picture)
+    values = 3 * spec.picture.temporal * spec.picture.patch**2
+    text = _text_ranges(spec)
+    row = text["input_ids"]
+    return text | {
+        "position_ids": InputRange((3, *row.smallest), (3, *row.usual), (3, *row.largest)),
+        "pixel_values": InputRange(
+            (1, down * across, values), (1, down * across, values), (MAX_BATCH, down * across, values)
+        ),
+    }
