@@ -171,11 +171,11 @@ def statuses() -> str:
     from quizglass_server.rpc.status import STATUS
 
     rows = [
-        (f"`{error.code}`", f"`{status.name}`", _cell((error.__doc__ or "").split("\n")[0]))
+        (f"`{error.code}`", f"`{status.name}`", _cell(re.split(r"[.;\n]", error.__doc__ or "")[0]))
         for error, status in STATUS.items()
         if error is not QuizglassError
     ]
-    rows.append(("`UNEXPECTED`", "`INTERNAL`", "A failure that nobody foresaw; see `incident` in the metadata."))
+    rows.append(("`UNEXPECTED`", "`INTERNAL`", "A failure that nobody foresaw"))
     return table(("reason", "status", "meaning"), rows)
 
 

@@ -1,0 +1,175 @@
+"""The documentation says what is there: regions are fresh, links and paths lead somewhere, names exist."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from google.protobuf.descriptor import Descriptor, FileDescriptor
+
+from bench import render
+from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
+from quizglass_server import errors
+from quizglass_server.policies import POLICIES
+from quizglass_server.rpc import status
+from quizglass_server.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [*render.documents(), ROOT / "CHANGELOG.md"]
+ROOTS = ("", "server/quizglass_server", "export/quizglass_export", "clients/python/quizglass_client")
+MADE = ("bench/results", "models/starter", "work/", ".run/")
+"""Made by commands that the documents name."""
+STAGES = {"read", "plan", "embed", "image_search", "rewrite", "text_search", "rerank", "generate", "verify"}
+SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "FAILED"}
+OTHER_WORDS = {"UNEXPECTED", "incident", "quizglass"}
+OTHER_PACKAGES = ("google.rpc.", "grpc.health.")
+_FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(r"`([^`\n]+)`")
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_MAKE = re.compile(r"\bmake ([a-z][a-z-]*)")
+
+
+def _named(documents: list[Path]) -> list[object]:
+    return [pytest.param(path, id=path.name) for path in documents]
+
+
+def _prose(path: Path) -> str:
+    return _FENCE.sub("", path.read_text(encoding="utf-8"))
+
+
+def _anchors(path: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", _prose(path), re.MULTILINE)
+    return {re.sub(r"[^\w\s-]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def test_regions_are_fresh() -> None:
+    assert render.main(["--check"]) == 0, "run: python -m bench.render"
+
+
+def test_filling_twice_changes_nothing() -> None:
+    for path in render.documents():
+        once = render.filled(path.read_text(encoding="utf-8"), path.name)
+        assert render.filled(once, path.name) == once
+
+
+def test_a_region_that_is_not_closed_is_refused() -> None:
+    with pytest.raises(render.RenderError, match=r"page\.md: 1 regions are opened and 0 are whole"):
+        render.filled("<!-- bench:accuracy -->\n", "page.md")
+
+
+def test_a_region_of_no_known_name_is_refused() -> None:
+    with pytest.raises(render.RenderError, match="no region 'bench:speed'"):
+        render.filled("<!-- bench:speed -->\n<!-- /bench -->\n", "page.md")
+
+
+def test_a_result_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"name": "a | b", "value": 0.9875, "unit": "", "peer": "", "peer_value": None, "ratio": None}
+    text = (
+        '{"machine": {"cpu": "X", "cores": 2, "memory_gib": 8, "system": "Linux"}, "versions": {"python": "3.11"},'
+        f' "command": "c", "rows": [{json.dumps(row | {"bar": ">= 0.9", "ok": True})}]}}'
+    )
+    (tmp_path / "accuracy.json").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(render, "RESULTS", tmp_path)
+    filled = render.figures("accuracy")
+    assert "| a \\| b | 0.9875 |  | `>= 0.9` | yes |" in filled
+    assert "Measured by `c` on X, 2 cores, 8 GiB, Linux; python 3.11." in filled
+    assert "make bench-latency" in render.bars(), "what was not measured says so"
+
+
+@pytest.mark.parametrize("path", _named(DOCUMENTS))
+def test_relative_links_lead_somewhere(path: Path) -> None:
+    for link in _LINK.findall(_prose(path)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), f"{path.name}: {link}"
+        if anchor:
+            assert anchor in _anchors(target), f"{path.name}: {link}"
+
+
+@pytest.mark.parametrize("path", _named(DOCUMENTS))
+def test_paths_exist(path: Path) -> None:
+    for token in _CODE.findall(_prose(path)):
+        if _looks_like_a_path(token) and not token.startswith(MADE):
+            assert any((ROOT / root / token).exists() for root in ROOTS), f"{path.name}: {token}"
+
+
+def _looks_like_a_path(token: str) -> bool:
+    first, slash, rest = token.partition("/")
+    if not re.fullmatch(r"[\w./-]+", token) or not first:
+        return False
+    if not slash:
+        return bool(re.fullmatch(r"[\w-]+\.(py|md|toml)", token))
+    below = any((ROOT / root / first).is_dir() for root in ROOTS)
+    return below and (rest == "" or re.search(r"(\.\w+|/)$", token) is not None or (ROOT / first).is_dir())
+
+
+@pytest.mark.parametrize("path", _named(DOCUMENTS))
+def test_make_targets_exist(path: Path) -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    text = path.read_text(encoding="utf-8")
+    code = "\n".join([*_CODE.findall(text), *_FENCE.findall(text)])
+    for target in _MAKE.findall(code):
+        assert target in targets, f"{path.name}: make {target}"
+
+
+def test_every_setting_is_documented() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    for name in Settings.model_fields:
+        assert f"`{name}`" in page, name
+        assert f"`--{name.replace('_', '-')}`" in page, name
+
+
+def test_every_event_and_call_is_documented() -> None:
+    page = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    events = assistant_pb2.DESCRIPTOR.message_types_by_name["AskResponse"].oneofs_by_name["event"].fields
+    calls = [
+        method.name
+        for pb2 in (assistant_pb2, knowledge_pb2)
+        for service in pb2.DESCRIPTOR.services_by_name.values()
+        for method in service.methods
+    ]
+    for name in [*(field.name for field in events), *calls]:
+        assert f"`{name}`" in page, name
+
+
+def test_names_in_the_protocol_page_exist() -> None:
+    known = _contract_names() | STAGES | SKIPPED | OTHER_WORDS | set(POLICIES) | set(Settings.model_fields)
+    known |= {kind.code for kind in status.STATUS} | {code.name for code in status.STATUS.values()}
+    for token in _CODE.findall(_prose(ROOT / "docs" / "protocol.md")):
+        name = re.fullmatch(r"(?:quizglass\.v1\.)?([A-Za-z]\w*(?:\.[a-z]\w*)*)", token)
+        if name is None or token in known or token.startswith((*OTHER_PACKAGES, "quizglass.v1")):
+            continue
+        if not (ROOT / "protos" / "quizglass" / "v1" / token).exists():
+            assert set(name[1].split(".")) <= known, token
+
+
+def _contract_names() -> set[str]:
+    names: set[str] = set()
+    for pb2 in (assistant_pb2, knowledge_pb2, types_pb2):
+        file: FileDescriptor = pb2.DESCRIPTOR
+        names.add(Path(file.name).name)
+        for service in file.services_by_name.values():
+            names |= {service.name, *(method.name for method in service.methods)}
+        for enum in file.enum_types_by_name.values():
+            names |= {enum.name, *enum.values_by_name}
+        for message in file.message_types_by_name.values():
+            names |= _message_names(message)
+    return names
+
+
+def _message_names(message: Descriptor) -> set[str]:
+    names = {message.name, *message.fields_by_name, *message.oneofs_by_name}
+    for enum in message.enum_types:
+        names |= {enum.name, *enum.values_by_name}
+    for nested in message.nested_types:
+        names |= _message_names(nested)
+    return names
+
+
+def test_every_error_class_stands_in_the_table() -> None:
+    page = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+    for kind in errors.QuizglassError.__subclasses__():
+        if kind.__module__ == errors.__name__:
+            assert f"`{kind.code}`" in page, kind.__name__
