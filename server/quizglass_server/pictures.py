@@ -67,8 +67,6 @@ def decode_picture(encoded: bytes, limits: PictureLimits, field: str) -> Picture
 
 def _check_header(image: Image.Image, limits: PictureLimits, field: str) -> None:
     width, height = image.size
-    if min(width, height) < _MIN_SIDE:
-        raise InvalidPicture(field, f"{width} x {height} pixels is too small; at least {_MIN_SIDE} a side")
     if width * height > limits.max_pixels:
         raise InvalidPicture(
             field, f"{width} x {height} pixels is more than the {limits.max_pixels} allowed; resize it"
@@ -78,6 +76,8 @@ def _check_header(image: Image.Image, limits: PictureLimits, field: str) -> None
         raise InvalidPicture(
             field, f"one side is {aspect:.0f} times the other, more than {limits.max_aspect:g}; crop it"
         )
+    if min(width, height) < _MIN_SIDE:
+        raise InvalidPicture(field, f"{width} x {height} pixels is too small; at least {_MIN_SIDE} a side")
     # MPO is a photograph followed by a preview or a second view, as many phones write it: the first picture counts.
     if image.format != "MPO" and getattr(image, "is_animated", False):
         raise InvalidPicture(field, "the picture is animated; send a single frame")

@@ -84,7 +84,12 @@ def test_truncated_files_are_refused(format, share):
 
 
 def test_a_png_of_20000_by_1_pixels_is_refused():
-    assert "too small" in refusal(encoded(Image.new("RGB", (20_000, 1))))
+    assert "one side is 20000 times the other" in refusal(encoded(Image.new("RGB", (20_000, 1))))
+
+
+@pytest.mark.parametrize("size", [(1, 1), (7, 7), (7, 40)])
+def test_tiny_pictures_are_refused(size):
+    assert "too small" in refusal(encoded(Image.new("RGB", size)))
 
 
 def test_aspect_is_capped():

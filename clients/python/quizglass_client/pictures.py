@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 
 from quizglass_client.errors import InvalidRequest
 from quizglass_client.types import PictureLike
@@ -27,11 +27,12 @@ def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
     raw = picture if isinstance(picture, bytes) else _read(Path(picture), field)
     try:
         with Image.open(io.BytesIO(raw)) as image:
-            animated = getattr(image, "is_animated", False)
+            # MPO is a photograph followed by a preview, as many phones write it: no animation.
+            animated = image.format != "MPO" and getattr(image, "is_animated", False)
             if animated or not side or max(image.size) <= side:
                 return raw
             return _to_jpeg(image, side)
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+    except Exception:  # parsers of damaged files raise anything
         return raw
 
 
@@ -44,16 +45,28 @@ def _read(path: Path, field: str) -> bytes:
 
 def _to_jpeg(image: Image.Image, side: int) -> bytes:
     # JPEG scales while decoding: a 12-megapixel photograph is never held whole.
-    if side and image.format == "JPEG":
+    if side and image.format in ("JPEG", "MPO"):
         image.draft("RGB", (side, side))
-    upright = ImageOps.exif_transpose(image)
-    if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
-        layered = upright.convert("RGBA")
-        white = Image.new("RGBA", layered.size, "white")
-        upright = Image.alpha_composite(white, layered)
-    upright = upright.convert("RGB")
+    rgb = _rgb(_upright(image))
     if side:
-        upright.thumbnail((side, side), Image.Resampling.LANCZOS)
+        rgb.thumbnail((side, side), Image.Resampling.LANCZOS)
     out = io.BytesIO()
-    upright.save(out, "JPEG", quality=_JPEG_QUALITY)
+    rgb.save(out, "JPEG", quality=_JPEG_QUALITY)
     return out.getvalue()
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:  # a damaged EXIF block says nothing about the picture, which is whole
+        return image
+
+
+def _rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I;16") or image.mode == "I":
+        # Pillow clips 16-bit grey when converting, which turns it white: scale it instead.
+        image = image.convert("I").point(lambda shade: shade * (1 / 256)).convert("L")
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        layered = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", layered.size, "white"), layered)
+    return image.convert("RGB")

@@ -8,21 +8,23 @@ from quizglass_server.errors import InvalidInput
 
 
 def text(value: str, field: str, *, longest: int, required: bool = True) -> str:
-    """A text field, trimmed.
+    """A text field, trimmed and without control characters (a tab or a line break becomes a space).
 
     Raises:
-        InvalidInput: empty though required, too long, or with control characters other than tabs and line breaks.
+        InvalidInput: too long, or nothing readable though required.
     """
     if len(value) > longest:
         raise InvalidInput(field, f"{len(value)} characters is more than the {longest} allowed")
-    for position, character in enumerate(value):
-        if unicodedata.category(character) == "Cc" and character not in "\t\n\r":
-            raise InvalidInput(
-                field, f"character {position} is the control character U+{ord(character):04X}; send text only"
-            )
-    if required and not any(character.isprintable() and not character.isspace() for character in value):
+    clean = "".join(_kept(character) for character in value).strip()
+    if required and not any(character.isprintable() and not character.isspace() for character in clean):
         raise InvalidInput(field, "must not be empty" if not value.strip() else "has no readable character")
-    return value.strip()
+    return clean
+
+
+def _kept(character: str) -> str:
+    if unicodedata.category(character) != "Cc":
+        return character
+    return " " if character.isspace() else ""
 
 
 def at_most(count: int, most: int, field: str) -> None:

@@ -81,17 +81,19 @@ def say(message: str) -> None:
 
 def report(error: errors.ClientError, server: str) -> int:
     """Tell of a failed call on standard error, with what to do next; returns the exit status."""
-    advice = _advice(error, server)
-    say(f"{error.message}{'; ' if advice else ''}{advice}")
+    lost = isinstance(error, errors.ServerUnavailable) and not error.reason
+    advice = _advice(error)
+    # Of a lost connection gRPC tells more about itself than about what happened.
+    say("; ".join(part for part in (f"no answer from {server}" if lost else error.message, advice) if part))
     return UNAVAILABLE if isinstance(error, errors.ServerUnavailable) else FAILED
 
 
-def _advice(error: errors.ClientError, server: str) -> str:
+def _advice(error: errors.ClientError) -> str:
     match error:
         case errors.ServerUnavailable() if error.reason:
             return "try again in a moment"
         case errors.ServerUnavailable():
-            return f"is quizglass-server running at {server}? Start it, or name another with --server"
+            return "is quizglass-server running there? Start it, or name another with --server"
         case errors.Overloaded(retry_after=None):
             return "try again in a moment"
         case errors.Overloaded(retry_after=seconds):

@@ -1,0 +1,105 @@
+"""The server as a whole: health, reflection, its port, and how it stops."""
+
+import asyncio
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
+from quizglass_server.errors import SettingsError
+from quizglass_server.rpc.server import start_rpc
+from tests.support.rpc_fakes import EVENTS, Gate, Stage, serving
+
+HEALTH = health_pb2.HealthCheckResponse
+ASK = assistant_pb2.AskRequest(question="What is this?")
+
+
+@pytest.fixture
+async def stage(tmp_path):
+    async with serving(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def channel(stage):
+    async with grpc.aio.insecure_channel(stage.target) as made:
+        yield made
+
+
+@pytest.mark.parametrize("service", ["", "quizglass.v1.AssistantService", "quizglass.v1.KnowledgeService"])
+async def test_each_service_is_healthy(channel, service):
+    stub = health_pb2_grpc.HealthStub(channel)
+    assert (await stub.Check(health_pb2.HealthCheckRequest(service=service))).status == HEALTH.SERVING
+
+
+async def test_reflection_lists_the_services(channel):
+    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+    call = stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest(list_services="")]))
+    listed = {service.name for service in (await call.read()).list_services_response.service}
+    assert {"quizglass.v1.AssistantService", "quizglass.v1.KnowledgeService", "grpc.health.v1.Health"} <= listed
+
+
+async def test_a_port_in_use_is_an_error_of_the_settings(stage, tmp_path):
+    second = Stage(tmp_path)
+    settings = second.services.settings.model_copy(update={"port": stage.rpc.port})
+    object.__setattr__(second.services, "settings", settings)
+    with pytest.raises(SettingsError, match="another server"):
+        await start_rpc(second.services)
+
+
+async def test_stopping_drains_a_running_turn_and_refuses_new_ones(stage, channel):
+    gate = Gate()
+
+    async def waits(turn, policy, budget):
+        yield EVENTS[0]
+        await gate()
+        yield EVENTS[-1]
+
+    stage.assistant.script = waits
+    asker = assistant_pb2_grpc.AssistantServiceStub(channel)
+    health = health_pb2_grpc.HealthStub(channel)
+    watch = health.Watch(health_pb2.HealthCheckRequest())
+    assert (await watch.read()).status == HEALTH.SERVING
+    running = aiter(asker.Ask(ASK))
+    assert (await anext(running)).HasField("accepted")
+    await gate.reached.wait()
+    stopping = asyncio.create_task(stage.rpc.stop(60))
+    assert (await watch.read()).status == HEALTH.NOT_SERVING
+    assert (await health.Check(health_pb2.HealthCheckRequest())).status == HEALTH.NOT_SERVING
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await asker.Ask(ASK).read()
+    assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert not stopping.done()
+    gate.open.set()
+    events = [event async for event in running]
+    assert events[-1].done.answer == "45 crowns"
+    await stopping
+
+
+async def test_a_health_watcher_does_not_hold_up_the_stop(stage, channel):
+    watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+    assert (await watch.read()).status == HEALTH.SERVING
+    async with asyncio.timeout(30):
+        await stage.rpc.stop(300)
+
+
+async def test_a_turn_that_outlasts_the_grace_is_cut_off(stage, channel):
+    gate, closed = Gate(), asyncio.Event()
+
+    async def waits(turn, policy, budget):
+        try:
+            await gate()
+            yield EVENTS[-1]
+        finally:
+            closed.set()
+
+    stage.assistant.script = waits
+    running = assistant_pb2_grpc.AssistantServiceStub(channel).Ask(ASK)
+    await gate.reached.wait()
+    await stage.rpc.stop(0)
+    with pytest.raises(grpc.aio.AioRpcError):
+        _ = [event async for event in running]
+    async with asyncio.timeout(60):
+        await closed.wait()

@@ -1,0 +1,200 @@
+"""A server on a real socket whose assistant and knowledge are scripted by the test."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from PIL import Image
+
+from quizglass_server import domain
+from quizglass_server.errors import NotFound
+from quizglass_server.rpc.server import RpcServer, Services, start_rpc
+from quizglass_server.scheduling.admission import Admission
+from quizglass_server.scheduling.budget import Budget
+from quizglass_server.settings import Settings
+
+Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[domain.TurnEvent, None]]
+
+FOUND = domain.Evidence(
+    "1", domain.Origin.TEXT_SEARCH, "velmora", "Velmora", "The Velmora costs 45 crowns.", 0.75, 0.5, "pocketworld", True
+)
+EVENTS: tuple[domain.TurnEvent, ...] = (
+    domain.PlanMade(
+        domain.PlanDecision(
+            domain.Plan.BOTH,
+            "planner",
+            ((domain.Plan.NONE, 0.0625), (domain.Plan.TEXT, 0.1875), (domain.Plan.BOTH, 0.75)),
+        )
+    ),
+    domain.QueryRewritten("How much does the Velmora cost?", True),
+    domain.EvidenceFound((FOUND,)),
+    domain.AnswerDelta(" 45"),
+    domain.AnswerDelta(" crowns"),
+    domain.Verdict(domain.VerdictOutcome.SUPPORTED, 0.5, 0.75),
+    domain.Done(
+        "45 crowns",
+        domain.FinishReason.COMPLETE,
+        citations=(domain.Citation("1", "velmora", "Velmora", 0, 9),),
+        skipped=(domain.SkippedStep("rerank", "BUDGET"),),
+        timings=(domain.StageTiming("generate", 2000, 1500),),
+        prompt_tokens=20,
+        answer_tokens=2,
+    ),
+)
+
+
+def png(width: int = 64, height: int = 48, colour: str = "red") -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", (width, height), colour).save(out, "PNG")
+    return out.getvalue()
+
+
+class Gate:
+    """Something to wait for, and to know that it is being waited for."""
+
+    def __init__(self) -> None:
+        self.reached, self.open = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.reached.set()
+        await self.open.wait()
+
+
+class Assistant:
+    """Says what its script says; remembers what it was asked."""
+
+    policies = ("planning-agent", "none", "both")
+
+    def __init__(self) -> None:
+        self.admission = Admission(limit=4, queue=0)
+        self.script: Script = self.usual
+        self.turns: list[domain.Turn] = []
+        self.asked: list[tuple[str, Budget]] = []
+        self.searches: list[tuple[str, domain.Picture | None, int]] = []
+        self.failure: Exception | None = None
+
+    async def usual(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
+        for event in EVENTS:
+            yield event
+
+    def answer(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
+        self.turns.append(turn)
+        self.asked.append((policy, budget))
+        return self.script(turn, policy, budget)
+
+    async def search(self, text: str, picture: domain.Picture | None, limit: int) -> list[domain.Evidence]:
+        self.searches.append((text, picture, limit))
+        if self.failure is not None:
+            raise self.failure
+        return [FOUND]
+
+
+@dataclass
+class Report:
+    added: int = 0
+    refused: list[domain.Refusal] = field(default_factory=list)
+
+
+class Knowledge:
+    """A dictionary of entries; those without a title are refused."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, domain.Entry] = {}
+        self.pictures: dict[str, Sequence[bytes]] = {}
+        self.batches: list[int] = []
+        self.before: Callable[[], Awaitable[None]] | None = None
+
+    async def add(self, entries: AsyncIterable[domain.PicturedEntry]) -> Report:
+        report, index = Report(), 0
+        async for given in entries:
+            if self.before is not None:
+                await self.before()
+            if given.entry.title:
+                digests = tuple(sha256(picture).digest() for picture in given.pictures)
+                self.entries[given.entry.id] = replace(given.entry, picture_sha256=digests)
+                self.pictures[given.entry.id] = given.pictures
+                report.added += 1
+            else:
+                report.refused.append(domain.Refusal(index, given.entry.id, "title", "is missing"))
+            index += 1
+        self.batches.append(index)
+        return report
+
+    async def get(self, id: str) -> domain.Entry:
+        if id not in self.entries:
+            raise NotFound(f"there is no entry {id!r}", id=id)
+        return self.entries[id]
+
+    async def list(self, after: str, limit: int) -> list[domain.Entry]:
+        return [self.entries[id] for id in sorted(self.entries) if id > after][:limit]
+
+    async def delete(self, id: str) -> None:
+        await self.get(id)
+        del self.entries[id]
+
+    def count(self) -> int:
+        return len(self.entries)
+
+
+class Stage:
+    """What a test scripts."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.assistant, self.knowledge = Assistant(), Knowledge()
+        roles = (SimpleNamespace(role="planner", engine="onnx", executor="CPUExecutionProvider", ready=True),)
+        self.models = SimpleNamespace(statuses=lambda: roles)
+        bundle = SimpleNamespace(manifest=SimpleNamespace(name="starter", version="0.1.0"))
+        made = Settings(bundle=folder, knowledge=folder, port=0, **settings)
+        self.services = Services(self.assistant, self.knowledge, self.models, bundle, made)  # type: ignore[arg-type]
+        self.rpc: RpcServer | None = None
+
+    @property
+    def target(self) -> str:
+        assert self.rpc is not None
+        return f"127.0.0.1:{self.rpc.port}"
+
+
+@asynccontextmanager
+async def serving(folder: Path, **settings: Any) -> AsyncIterator[Stage]:
+    """A server on the test's own event loop."""
+    stage = Stage(folder, **settings)
+    stage.rpc = await start_rpc(stage.services)
+    try:
+        yield stage
+    finally:
+        await stage.rpc.stop(0)
+
+
+@contextmanager
+def serving_on_a_thread(folder: Path, **settings: Any) -> Iterator[Stage]:
+    """A server on an event loop of its own, for clients that block."""
+    ready: threading.Event = threading.Event()
+    started: list[Stage] = []
+    stop: list[Callable[[], None]] = []
+
+    async def serve() -> None:
+        end = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        stop.append(lambda: loop.call_soon_threadsafe(end.set))
+        async with serving(folder, **settings) as stage:
+            started.append(stage)
+            ready.set()
+            await end.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert ready.wait(60)
+    try:
+        yield started[0]
+    finally:
+        stop[0]()
+        thread.join(60)
