@@ -19,6 +19,7 @@ from pathlib import Path
 
 from PIL import Image
 from rich.console import Console
+from rich.text import Text
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
@@ -28,6 +29,7 @@ WIDTH = 112
 SHOWN = ("Nothing to look up: words", "Both are looked up", "No source knows")
 """Beginnings of the demo's headings that the picture shows, in the demo's order."""
 _RULE = re.compile(r"^(?P<title>\S.*\S) ─+$")
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def scenes() -> Path:
@@ -62,36 +64,48 @@ def demo() -> Path:
         RuntimeError: the demo failed, or prints none of the headings that are shown.
     """
     command = [sys.executable, str(ROOT / "clients" / "demo" / "demo.py")]
-    plain = {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}
-    run = subprocess.run(command, cwd=ROOT, env={**os.environ, **plain}, capture_output=True, text=True)  # noqa: S603
+    coloured = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    run = subprocess.run(command, cwd=ROOT, env={**os.environ, **coloured}, capture_output=True, text=True)  # noqa: S603
     if run.returncode:
         raise RuntimeError(f"the demo ended with status {run.returncode}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
-    console = Console(record=True, width=WIDTH, file=io.StringIO())
-    console.print("$ make demo", style="bold", highlight=False)
-    shown = 0
-    for title, lines in sections(run.stdout):
-        if title.startswith(SHOWN):
-            shown += 1
-            console.rule(title, align="left")
-            for line in lines:
-                console.print(line, highlight=True, markup=False)
-    if not shown:
-        raise RuntimeError(f"the demo printed none of the headings {SHOWN}; change SHOWN in {Path(__file__).name}")
     path = PICTURES / "demo.svg"
-    console.save_svg(str(path), title="quizglass")
+    terminal(run.stdout).save_svg(str(path), title="quizglass")
     return path
 
 
+def terminal(output: str) -> Console:
+    """A recording of the parts of the demo's output that are shown.
+
+    Raises:
+        RuntimeError: there are none.
+    """
+    shown = [(title, lines) for title, lines in sections(output) if title.startswith(SHOWN)]
+    if not shown:
+        raise RuntimeError(f"the demo printed none of the headings {SHOWN}; change SHOWN in {Path(__file__).name}")
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console.print("$ make demo", style="bold", highlight=False)
+    for title, lines in shown:
+        console.print()
+        console.rule(title, align="left")
+        for line in lines:
+            console.print(Text.from_ansi(line), soft_wrap=False)
+    return console
+
+
 def sections(output: str) -> list[tuple[str, list[str]]]:
-    """The demo's output by heading."""
+    """The demo's output by heading, up to its closing box; lines keep their colours."""
     found: list[tuple[str, list[str]]] = []
     for line in output.splitlines():
-        if match := _RULE.match(line):
-            found.append((match["title"], []))
-        elif found and not line.startswith("╭"):
-            found[-1][1].append(line.rstrip().replace(f"{ROOT}/", ""))
-        elif found:
+        plain = _ESCAPE.sub("", line)
+        if plain.startswith("╭"):
             break
+        if match := _RULE.match(plain):
+            found.append((match["title"], []))
+        elif found:
+            found[-1][1].append(line.rstrip().replace(f"{ROOT}/", ""))
+    for _, lines in found:
+        while lines and not _ESCAPE.sub("", lines[-1]).strip():
+            lines.pop()
     return found
 
 
