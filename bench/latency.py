@@ -1,0 +1,165 @@
+"""Latency of the planner and of whole turns.
+
+`make bench-latency SEED=101 THINGS=2000 QUESTIONS=800`. The planner is timed beside the same merged model asked for its
+letter through transformers' generate, question by question in one process. Turns are asked one at a time over real gRPC
+on loopback, as JPEG; the server's own share is what the client waits beyond the time that engines worked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+from pathlib import Path
+from statistics import median, quantiles
+from time import perf_counter
+
+from PIL import Image
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from bench import plots, results
+from bench.accuracy import load
+from bench.planners import time_planners
+from bench.results import Row, at_most
+from bench.worlds import Trial, picture, prepare
+from quizglass_client import Answer, AnswerDelta, Client, Event
+from quizglass_client.local import LocalServer
+from quizglass_server.bundle import Bundle
+
+_WARM_UP = 12
+_AHEAD = "embed"
+"""Runs beside other stages: its time is never subtracted, so waiting for it counts as the server's own."""
+
+
+def main() -> None:
+    """Measure, print, write bench/results/latency.json and its plot."""
+    args = _arguments()
+    console = Console()
+    folder = args.workdir / f"world-{args.seed}-{args.things}"
+    trial = prepare(args.seed, args.things, args.questions, folder)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bars:
+        task = bars.add_task("planner beside generate", total=len(trial.questions))
+        bundle = Bundle.load(args.bundle)
+        served, peer, equal = time_planners(trial, bundle, args.checkpoints, args.threads, lambda: bars.advance(task))
+        turns = _time_turns(trial, args, folder, bars)
+    rows = [*_planner_rows(served, peer, equal), *_turn_rows(turns)]
+    results.show(rows, f"latency, world {args.seed}, {len(turns)} turns", console)
+    path = results.write("latency", rows, seed=args.seed, stages=_stages(turns))
+    console.print(f"{path} and {plots.latency({plan: _medians(turns, plan) for plan in plots.GROUPS})}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=101)
+    parser.add_argument("--things", type=int, default=2000)
+    parser.add_argument("--questions", type=int, default=800)
+    parser.add_argument("--threads", type=int, default=2, help="of the planner and of its peer")
+    parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
+    parser.add_argument("--checkpoints", type=Path, default=Path("models/starter/checkpoints"))
+    parser.add_argument("--workdir", type=Path, default=Path("work/bench"))
+    return parser.parse_args()
+
+
+class TimedTurn:
+    """One turn as the client saw it, in milliseconds."""
+
+    def __init__(self, answer: Answer, waited: float, first: float | None) -> None:
+        self.plan = answer.plan.plan.value if answer.plan else ""
+        self.waited = waited
+        self.first = first
+        """To the first piece of the answer; None when there was none."""
+        self.stages = {t.stage: (t.duration * 1e3, t.engine * 1e3) for t in answer.done.timings}
+
+    @property
+    def own(self) -> float:
+        """Waited beyond the engines."""
+        return self.waited - sum(engine for stage, (_, engine) in self.stages.items() if stage != _AHEAD)
+
+
+def _time_turns(trial: Trial, args: argparse.Namespace, folder: Path, bars: Progress) -> list[TimedTurn]:
+    timed: list[TimedTurn] = []
+    with LocalServer(args.bundle, folder / "knowledge", log=folder / "server.log") as server:
+        load(server.target, folder, bars)
+        task = bars.add_task("turns", total=len(trial.questions))
+        with Client(server.target, timeout=120) as client:
+            for i, question in enumerate(trial.questions):
+                frame = _jpeg(picture(question))
+                events: list[Event] = []
+                first = None
+                started = perf_counter()
+                for event in client.ask(question.text, frame, history=question.history, budget=60):
+                    events.append(event)
+                    if first is None and isinstance(event.payload, AnswerDelta):
+                        first = (perf_counter() - started) * 1e3
+                waited = (perf_counter() - started) * 1e3
+                if i >= _WARM_UP:
+                    timed.append(TimedTurn(Answer.of(events), waited, first))
+                bars.advance(task)
+    return timed
+
+
+def _jpeg(png: bytes) -> bytes:
+    out = io.BytesIO()
+    Image.open(io.BytesIO(png)).save(out, "JPEG", quality=90)
+    return out.getvalue()
+
+
+def spread(values: list[float]) -> str:
+    """Quartiles, as text."""
+    low, _, high = quantiles(values, n=4)
+    return f"quartiles {low:.1f} to {high:.1f}"
+
+
+def _planner_rows(served: list[float], peer: list[float], equal: float) -> list[Row]:
+    mine, other = median(served), median(peer)
+    times = other / mine
+    return [
+        Row(
+            f"planner p50 ({spread(served)})",
+            mine,
+            "ms",
+            f"transformers generate ({spread(peer)})",
+            other,
+            times,
+            "peer >= 3x",
+            times >= 3,
+        ),
+        Row("plans equal to the peer's", 100 * equal, "%"),
+    ]
+
+
+def _turn_rows(turns: list[TimedTurn]) -> list[Row]:
+    rows = [at_most("server's own share of a turn, p50", median(t.own for t in turns), "ms", 5)]
+    for plan in plots.GROUPS:
+        chosen = [t for t in turns if t.plan == plan]
+        if len(chosen) < 4:
+            continue
+        waited = [t.waited for t in chosen]
+        rows.append(Row(f"turn planned {plan}, p50 ({spread(waited)})", median(waited), "ms"))
+        rows.append(Row(f"turn planned {plan}, p95", quantiles(waited, n=20)[-1], "ms"))
+        rows.append(Row(f"first words, planned {plan}, p50", median(t.first for t in chosen if t.first), "ms"))
+    return rows
+
+
+def _medians(turns: list[TimedTurn], plan: str) -> dict[str, float]:
+    chosen = [t for t in turns if t.plan == plan]
+    names = list(dict.fromkeys(stage for t in chosen for stage in t.stages))
+    return {name: median(t.stages[name][0] for t in chosen if name in t.stages) for name in names}
+
+
+def _stages(turns: list[TimedTurn]) -> dict[str, dict[str, float]]:
+    names = list(dict.fromkeys(stage for t in turns for stage in t.stages))
+    took = {name: [t.stages[name] for t in turns if name in t.stages] for name in names}
+    return {
+        name: {
+            "turns": len(values),
+            "p50_ms": round(median(total for total, _ in values), 2),
+            "engine_p50_ms": round(median(engine for _, engine in values), 2),
+        }
+        for name, values in took.items()
+    }
+
+
+if __name__ == "__main__":
+    main()
