@@ -1,0 +1,120 @@
+"""Stage 3: pictures and language together, in the mixture of prompts that a server makes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from quizglass_export.pocketworld.scenes import Scene
+from quizglass_export.starter.batches import Batch, bucketed
+from quizglass_export.starter.examples import Encoded, Encoder, Example
+from quizglass_export.starter.quiz import Quiz
+from quizglass_export.starter.reading import TextSource
+from quizglass_export.starter.situations import Situations
+from quizglass_export.starter.store import Asked
+from quizglass_export.starter.training import Meter, Pictures, exact, fit, predict
+from quizglass_export.starter.vlm import picture_features
+
+BATCH_TOKENS = 4096
+_POOL = 360
+QUESTIONS_A_PICTURE = 5
+
+
+class JointBatches:
+    """Pools of batches: quizzes about pretraining scenes, questions in serving situations, and text alone."""
+
+    def __init__(
+        self, encoder: Encoder, scenes: Sequence[Scene], asked: Asked, seed: int, *, quiz_share: float = 0.45
+    ) -> None:
+        """`scenes` are the first rows of the picture store, the pictures of `asked` follow."""
+        self.encoder = encoder
+        self.scenes = scenes
+        self.asked = asked
+        self.rng = random.Random(seed)
+        self.quiz = Quiz(self.rng)
+        self.text = TextSource(seed)
+        self.quiz_share = quiz_share
+        self._situations = {
+            id(library): Situations(library, self.rng, picture_stage=True) for library in asked.libraries
+        }
+
+    def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
+        # Quizzes teach most at first; the mixture of the server counts at the end.
+        quizzes = self.quiz_share * (1.5 - part)
+        groups = [self._encoded(self._group(quizzes)) for _ in range(_POOL)]
+        batches = bucketed([group for group in groups if group], self.encoder, BATCH_TOKENS)
+        return iter(self.rng.sample(batches, len(batches)))
+
+    def _group(self, quizzes: float) -> Sequence[Example]:
+        draw = self.rng.random()
+        if draw < quizzes:
+            row = self.rng.randrange(len(self.scenes))
+            return self.quiz.group(self.scenes[row], row, QUESTIONS_A_PICTURE)
+        if draw < quizzes + (1 - quizzes) * 0.65:
+            return self.situation()
+        return self.text.group()
+
+    def situation(self) -> Sequence[Example]:
+        """Situations of one stored question."""
+        row = self.rng.randrange(len(self.asked.questions))
+        situations = self._situations[id(self.asked.libraries[row])]
+        return situations.examples(self.asked.questions[row], len(self.scenes) + row)
+
+    def _encoded(self, group: Sequence[Example]) -> list[Encoded]:
+        return [self.encoder.encode(example) for example in group]
+
+
+def train_joint(
+    model: nn.Module,
+    batches: JointBatches,
+    store: Pictures,
+    folder: Path,
+    minutes: float,
+    *,
+    rate: float = 8e-4,
+    vision_scale: float = 0.3,
+) -> Meter:
+    """Train everything in place, the vision part more slowly. Resumable from `folder`."""
+    scales = {"model.visual": vision_scale}
+    return fit(model, batches, folder, minutes, pad=batches.encoder.pad, rate=rate, store=store, scales=scales)
+
+
+@torch.no_grad()
+def match_scale(model: nn.Module, images: Pictures) -> None:
+    """Bring picture features to the scale of word embeddings, where the language part can work on them."""
+    features = picture_features(model, torch.from_numpy(images[np.arange(200)]))
+    words = model.model.language_model.embed_tokens.weight
+    factor = 1.5 * words.square().mean().sqrt() / features.square().mean().sqrt()
+    last = model.model.visual.merger.mlp[2]
+    last.weight.mul_(factor)
+    last.bias.mul_(factor)
+
+
+@torch.no_grad()
+def evaluate(
+    model: nn.Module, groups: Sequence[Sequence[Encoded]], encoder: Encoder, store: Pictures
+) -> dict[str, float]:
+    """Share of exact greedy answers by task, over encoded groups."""
+    hits: dict[str, list[float]] = {}
+    for batch in bucketed(groups, encoder, 2 * BATCH_TOKENS):
+        with torch.autocast("cpu", torch.bfloat16):
+            right = exact(predict(model, batch, encoder.pad, store), batch)
+        for task, hit in zip(batch.tasks, right.tolist(), strict=True):
+            hits.setdefault(task, []).append(float(hit))
+    return {task: round(float(np.mean(values)), 4) for task, values in sorted(hits.items())}
+
+
+def held_out_groups(asked: Asked, encoder: Encoder, seed: int) -> list[list[Encoded]]:
+    """Every situation of every stored question, on the pictures of `asked` alone."""
+    rng = random.Random(seed)
+    situations = {id(library): Situations(library, rng, picture_stage=True) for library in asked.libraries}
+    groups: list[list[Encoded]] = []
+    for row, (question, library) in enumerate(zip(asked.questions, asked.libraries, strict=True)):
+        made = situations[id(library)].examples(question, row)
+        groups.append([encoder.encode(example) for example in made])
+    return [group for group in groups if group]

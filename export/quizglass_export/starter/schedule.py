@@ -1,0 +1,94 @@
+"""Time-budgeted learning-rate schedules and resumable progress, shared by every stage."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+
+PROGRESS = "progress.pt"
+
+
+class Schedule:
+    """Linear warm-up, then cosine decay to a tenth of the rate, over a wall-clock budget instead of a step count.
+
+    A stage interrupted and resumed goes on where it was: the time already spent is part of its progress.
+    """
+
+    def __init__(self, minutes: float, rate: float, warm_up: float = 0.05, floor: float = 0.03) -> None:
+        self.budget = minutes * 60
+        self.rate = rate
+        self.warm_up = warm_up
+        self.floor = floor
+        self.steps = 0
+        self.spent = 0.0
+        self._mark = time.monotonic()
+
+    def step(self, optimizer: torch.optim.Optimizer) -> bool:
+        """Set the rate for the next step; false when the time is used up."""
+        now = time.monotonic()
+        self.spent += now - self._mark
+        self._mark = now
+        part = self.spent / self.budget
+        if part >= 1:
+            return False
+        ramp = min(1.0, part / self.warm_up)
+        decay = self.floor + (1 - self.floor) * 0.5 * (1 + math.cos(math.pi * part))
+        for group in optimizer.param_groups:
+            group["lr"] = self.rate * group.get("scale", 1.0) * ramp * decay
+        self.steps += 1
+        return True
+
+    def part(self) -> float:
+        """Share of the budget spent, 0 to 1."""
+        return min(1.0, self.spent / self.budget)
+
+    def progress(self) -> str:
+        """For log lines: minutes spent of minutes given."""
+        return f"{self.spent / 60:.1f}/{self.budget / 60:.0f} min"
+
+
+def optimiser(
+    module: nn.Module, rate: float, decay: float = 0.05, scales: dict[str, float] | None = None
+) -> torch.optim.AdamW:
+    """AdamW with weight decay on matrices only; `scales` multiplies the rate of parameters by name prefix."""
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, parameter in module.named_parameters():
+        if parameter.requires_grad:
+            scale = next((value for prefix, value in (scales or {}).items() if name.startswith(prefix)), 1.0)
+            groups.setdefault((decay if parameter.ndim >= 2 else 0.0, scale), []).append(parameter)
+    return torch.optim.AdamW(
+        [{"params": members, "weight_decay": wd, "scale": scale} for (wd, scale), members in groups.items()],
+        lr=rate,
+        betas=(0.9, 0.98),
+        fused=True,
+    )
+
+
+def save_progress(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule) -> None:
+    """Write everything `resume` needs, atomically."""
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {
+        "module": module.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "steps": schedule.steps,
+        "spent": schedule.spent,
+    }
+    part = folder / f"{PROGRESS}.part"
+    torch.save(state, part)
+    part.rename(folder / PROGRESS)
+
+
+def resume(folder: Path, module: nn.Module, optimizer: torch.optim.Optimizer, schedule: Schedule) -> bool:
+    """Continue from a folder's progress if there is any."""
+    path = folder / PROGRESS
+    if not path.is_file():
+        return False
+    state = torch.load(path, weights_only=True)
+    module.load_state_dict(state["module"])
+    optimizer.load_state_dict(state["optimizer"])
+    schedule.steps, schedule.spent = state["steps"], state["spent"]
+    return True

@@ -1,0 +1,222 @@
+"""Trains the starter's base model and planner from nothing, stage by stage.
+
+    python -m quizglass_export.starter.train --workdir work/starter
+
+Each stage keeps its progress under `workdir/<stage>/`: run again after an interruption, it goes on where it was, and a
+finished stage is skipped. Budgets are wall-clock minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+from transformers import PreTrainedTokenizerFast, Qwen2_5_VLForConditionalGeneration
+
+from quizglass_export.starter import annotate, joint, language, pictures, planner, store, vision
+from quizglass_export.starter.checkpoints import load_base, load_tokenizer, save_base, save_planner
+from quizglass_export.starter.examples import Encoder
+from quizglass_export.starter.tokenizer import build_tokenizer
+from quizglass_export.starter.vlm import new_model
+
+_log = logging.getLogger(__name__)
+STAGES = ("tokenizer", "pictures", "vision", "language", "joint", "annotate", "planner")
+MINUTES = {"vision": 16.0, "language": 20.0, "joint": 30.0, "planner": 8.0}
+"""Budgets that two CPU cores manage together in about an hour and a half."""
+SHARDS = 8
+TRAINING_BLOCKS = (3_000_000, 60)
+HELD_OUT_BLOCKS = (3_900_000, 4)
+_SEED = 3
+_DONE = "done.json"
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where everything lies."""
+
+    root: Path
+
+    def stage(self, name: str) -> Path:
+        """A stage's own folder."""
+        return self.root / name
+
+    @property
+    def base(self) -> Path:
+        """The final base checkpoint."""
+        return self.root / "base"
+
+    @property
+    def adapter(self) -> Path:
+        """The final planner adapter."""
+        return self.root / "planner"
+
+    def tokenizer(self) -> PreTrainedTokenizerFast:
+        """The shared tokenizer."""
+        return load_tokenizer(self.stage("tokenizer"))
+
+    def encoder(self) -> Encoder:
+        """Prompts to token ids."""
+        return Encoder(self.stage("tokenizer"))
+
+    def new_model(self) -> Qwen2_5_VLForConditionalGeneration:
+        """An untrained base."""
+        return new_model(self.tokenizer(), _SEED)
+
+    def training_questions(self) -> store.Asked:
+        """Questions that the joint stage and the planner learn from."""
+        return store.asked(self.stage("joint"), *TRAINING_BLOCKS)
+
+    def held_out_questions(self) -> store.Asked:
+        """Questions on other worlds and other scenes, for measuring."""
+        return store.asked(self.stage("joint"), *HELD_OUT_BLOCKS, own=0)
+
+    def finished(self, name: str) -> bool:
+        """Whether a stage is done."""
+        return (self.stage(name) / _DONE).is_file()
+
+    def finish(self, name: str, report: Mapping[str, object]) -> None:
+        """Note a stage's measurements and mark it done."""
+        self.stage(name).mkdir(parents=True, exist_ok=True)
+        text = json.dumps(report, indent=2, sort_keys=True) + "\n"
+        (self.stage(name) / _DONE).write_text(text, encoding="utf-8")
+        _log.info("%s done: %s", name, json.dumps(report, sort_keys=True))
+
+
+def train(
+    stages: Sequence[str] = STAGES,
+    minutes: Mapping[str, float] | None = None,
+    threads: int = 2,
+    workdir: Path = Path("work/starter"),
+) -> None:
+    """Run stages in order; those already done are skipped.
+
+    Args:
+        stages: names out of STAGES.
+        minutes: wall-clock budgets by stage, instead of MINUTES.
+        threads: CPU threads for torch.
+        workdir: where progress, checkpoints and measurements go.
+
+    Raises:
+        ValueError: an unknown stage.
+    """
+    unknown = [name for name in stages if name not in STAGES]
+    if unknown:
+        raise ValueError(f"stages: no such stage {', '.join(unknown)}; choose from {', '.join(STAGES)}")
+    torch.set_num_threads(threads)
+    work, budget = Workplace(workdir), {**MINUTES, **(minutes or {})}
+    for name in STAGES:
+        if name in stages and not work.finished(name):
+            _log.info("stage %s", name)
+            work.finish(name, _RUN[name](work, budget.get(name, 0.0)))
+
+
+def _tokenizer(work: Workplace, minutes: float) -> dict[str, object]:
+    return {"vocabulary": len(build_tokenizer(work.stage("tokenizer")))}
+
+
+def _pictures(work: Workplace, minutes: float) -> dict[str, object]:
+    for index in range(SHARDS):
+        if not (work.stage("vision") / f"pictures-{index:03d}.npy").is_file():
+            pictures.make_shard(work.stage("vision"), index, vision.SHARD)
+    rows = len(work.training_questions().questions), len(work.held_out_questions().questions)
+    return {"scenes": SHARDS * vision.SHARD, "questions": rows[0], "held_out_questions": rows[1]}
+
+
+def _vision(work: Workplace, minutes: float) -> dict[str, object]:
+    model = work.new_model()
+    report = vision.train_vision(model, work.stage("vision"), minutes)
+    torch.save(model.model.visual.state_dict(), work.stage("vision") / "visual.pt")
+    return dict(report)
+
+
+def _language(work: Workplace, minutes: float) -> dict[str, object]:
+    model = work.new_model()
+    meter = language.train_language(model, work.encoder(), work.stage("language"), minutes)
+    torch.save(model.model.language_model.state_dict(), work.stage("language") / "language.pt")
+    return dict(meter.shares)
+
+
+def _joint(work: Workplace, minutes: float) -> dict[str, object]:
+    model = work.new_model()
+    _load(model.model.visual, work.stage("vision") / "visual.pt")
+    _load(model.model.language_model, work.stage("language") / "language.pt")
+    shards = pictures.load_shards(work.stage("vision"), vision.HELD_OUT_SHARDS)
+    scenes = [
+        scene
+        for index in range(vision.HELD_OUT_SHARDS, vision.HELD_OUT_SHARDS + len(shards))
+        for scene in pictures.pretraining_scenes(vision.SHARD, pictures.SHARD_SEED + index)
+    ]
+    asked = work.training_questions()
+    images = pictures.Album([*(shard[0] for shard in shards), asked.pictures])
+    joint.match_scale(model, images)
+    batches = joint.JointBatches(work.encoder(), scenes, asked, 5)
+    joint.train_joint(model, batches, images, work.stage("joint"), minutes)
+    save_base(model, work.tokenizer(), work.base)
+    return dict(measure_base(work))
+
+
+def measure_base(work: Workplace) -> dict[str, float]:
+    """Share of exact greedy answers by task, on worlds and scenes never trained on."""
+    asked, encoder = work.held_out_questions(), work.encoder()
+    return joint.evaluate(load_base(work.base), joint.held_out_groups(asked, encoder, 9), encoder, asked.pictures)
+
+
+def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
+    model, encoder = load_base(work.base), work.encoder()
+    folder, counts = work.stage("annotate"), {}
+    for name, asked in (("training", work.training_questions()), ("held-out", work.held_out_questions())):
+        rows = annotate.balanced_rows(asked, annotate.MOST[name], random.Random(1))
+        made = annotate.annotate(model, encoder, asked, rows)
+        annotate.save(made, folder / f"{name}.jsonl")
+        counts[name] = annotate.shares(made)
+    return dict(counts)
+
+
+def _planner(work: Workplace, minutes: float) -> dict[str, object]:
+    encoder = work.encoder()
+    adapted = planner.with_adapter(load_base(work.base))
+    asked, held_out = work.training_questions(), work.held_out_questions()
+    labelled = annotate.load(work.stage("annotate") / "training.jsonl")
+    examples = planner.encode(planner.balanced(labelled, random.Random(2)), asked, encoder)
+    planner.train_planner(adapted, examples, encoder, asked.pictures, work.stage("planner"), minutes)
+    save_planner(adapted, work.adapter)
+    tests = annotate.load(work.stage("annotate") / "held-out.jsonl")
+    return planner.report(adapted, tests, held_out, encoder)
+
+
+def _load(module: nn.Module, path: Path) -> None:
+    module.load_state_dict(torch.load(path, weights_only=True))
+
+
+_RUN: dict[str, Callable[[Workplace, float], dict[str, object]]] = {
+    "tokenizer": _tokenizer,
+    "pictures": _pictures,
+    "vision": _vision,
+    "language": _language,
+    "joint": _joint,
+    "annotate": _annotate,
+    "planner": _planner,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workdir", type=Path, default=Path("work/starter"))
+    parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=STAGES)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--minutes", nargs="*", default=[], metavar="STAGE=MINUTES")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    minutes = {name: float(value) for name, value in (item.split("=") for item in arguments.minutes)}
+    train(arguments.stages, minutes, arguments.threads, arguments.workdir)
+
+
+if __name__ == "__main__":
+    main()
