@@ -96,7 +96,8 @@ def figures(name: str) -> str:
     if found is None:
         return _not_measured(name)
     rows = ((_cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in found["rows"])
-    return f"{table(('', 'measured', 'compared with', 'bar', 'reached'), rows)}\n\n{_how(found)}"
+    plot = f"\n\n![{name}](../bench/results/{name}.png)" if (RESULTS / f"{name}.png").is_file() else ""
+    return f"{table(('', 'measured', 'compared with', 'bar', 'reached'), rows)}{plot}\n\n{_how(found)}"
 
 
 def bars() -> str:
@@ -123,6 +124,18 @@ def shares(key: str, first: str) -> str:
         (name, *(_number(row[column]) if column in row else "" for column in columns)) for name, row in kinds.items()
     )
     return table((first, *columns), rows)
+
+
+def stages() -> str:
+    """What each stage of a turn takes, where it runs at all."""
+    found = result("latency")
+    if found is None:
+        return _not_measured("latency")
+    rows = (
+        (f"`{name}`", str(took["turns"]), _number(took["p50_ms"]), _number(took["engine_p50_ms"]))
+        for name, took in found.get("stages", {}).items()
+    )
+    return table(("stage", "turns with it", "p50, ms", "inside an engine, p50, ms"), rows)
 
 
 def parity() -> str:
@@ -184,6 +197,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "bench:bars": bars,
     "bench:groups": lambda: shares("groups", "needs"),
     "bench:families": lambda: shares("families", "family"),
+    "bench:stages": stages,
     "bench:parity": parity,
     "bench:machine": machine,
     "picture": picture,
