@@ -23,6 +23,8 @@ from quizglass_server.settings import Settings
 _MAX_EXCHANGE_CHARS = 2000
 _MAX_SESSION_CHARS = 64
 MAX_ANSWER_TOKENS = 512
+# gRPC rounds the deadline it sends up by as much as 1 %, and the last event has to arrive before the client gives up.
+_DEADLINE_SHARE = 0.98
 
 
 class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
@@ -110,5 +112,7 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
     def _budget(self, budget_us: int, remaining_s: float | None) -> Budget:
         if budget_us < 0:
             raise InvalidInput("budget_us", f"{budget_us} is negative; give microseconds, or 0 for the default")
-        wishes = [seconds for seconds in (budget_us / 1e6 or None, remaining_s) if seconds is not None]
+        wishes = [budget_us / 1e6] if budget_us else []
+        if remaining_s is not None:
+            wishes.append(remaining_s * _DEADLINE_SHARE)
         return Budget(min(wishes, default=self._settings.default_budget_s))

@@ -1,0 +1,90 @@
+"""Pictures are made no larger than the server can use, and otherwise left alone."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from quizglass_client import InvalidRequest
+from quizglass_client.pictures import encode
+from tests.support.rpc_fakes import png
+
+
+def encoded(image, format="PNG", **options):
+    out = io.BytesIO()
+    image.save(out, format, **options)
+    return out.getvalue()
+
+
+def opened(data):
+    return Image.open(io.BytesIO(data))
+
+
+@pytest.mark.parametrize("data", [png(100, 80), encoded(Image.new("RGB", (100, 80)), "JPEG")])
+def test_a_picture_that_is_small_enough_is_sent_as_it_is(data):
+    assert encode(data, 100) == data
+    assert encode(data, 0) == data
+
+
+@pytest.mark.parametrize("format", ["PNG", "JPEG", "WEBP", "BMP"])
+def test_a_larger_picture_is_resized_keeping_its_shape(format):
+    resized = opened(encode(encoded(Image.new("RGB", (400, 200), "red"), format), 100))
+    assert resized.format == "JPEG"
+    assert resized.size == (100, 50)
+    assert resized.getpixel((50, 25))[0] > 240
+
+
+def test_a_rotated_photograph_is_upright_when_resized():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    resized = opened(encode(encoded(Image.new("RGB", (400, 200)), "JPEG", exif=exif), 100))
+    assert resized.size == (50, 100)
+    assert resized.getexif().get(0x0112, 1) == 1
+
+
+def test_a_phone_photograph_with_a_second_picture_is_resized():
+    data = encoded(Image.new("RGB", (400, 200)), "MPO", save_all=True, append_images=[Image.new("RGB", (400, 200))])
+    assert opened(encode(data, 100)).size == (100, 50)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"not a picture",
+        encoded(Image.new("RGB", (400, 200), "red"), "JPEG")[:300],
+        encoded(Image.new("RGB", (400, 400)), save_all=True, append_images=[Image.new("RGB", (400, 400), "red")]),
+    ],
+    ids=["nothing", "text", "truncated", "animated"],
+)
+def test_what_cannot_be_resized_is_left_to_the_server_to_judge(data):
+    assert encode(data, 100) == data
+
+
+def test_a_path_and_a_pillow_image(tmp_path):
+    path = tmp_path / "red.png"
+    path.write_bytes(png(200, 100))
+    assert opened(encode(path, 100)).size == (100, 50)
+    assert encode(str(path), 200) == path.read_bytes()
+    assert opened(encode(Image.new("RGB", (200, 100)), 100)).size == (100, 50)
+    assert opened(encode(Image.new("RGBA", (20, 10)), 100)).getpixel((0, 0)) == (255, 255, 255)
+
+
+def test_sixteen_bit_grey_keeps_its_shades():
+    ramp = np.tile(np.linspace(0, 65535, 200, dtype=np.uint16), (50, 1))
+    resized = opened(encode(encoded(Image.fromarray(ramp)), 100)).convert("L")
+    assert resized.getpixel((0, 10)) < 16
+    assert 112 < resized.getpixel((50, 10)) < 144
+    assert resized.getpixel((99, 10)) > 240
+
+
+def test_a_missing_file_names_the_field(tmp_path):
+    with pytest.raises(InvalidRequest, match=r"none\.png") as caught:
+        encode(tmp_path / "none.png", 100, "pictures[2]")
+    assert (caught.value.field, caught.value.reason) == ("pictures[2]", "NO_FILE")
+
+
+def test_a_folder_is_no_picture(tmp_path):
+    with pytest.raises(InvalidRequest):
+        encode(tmp_path, 100)
