@@ -140,7 +140,7 @@ def stages() -> str:
 
 def parity() -> str:
     """The parity report inside the starter bundle."""
-    if not PARITY.is_file():
+    if not PARITY.is_file() or PARITY.parent.is_symlink():  # a link stands in for a bundle that is yet to be built
         return "_Not measured yet: the starter bundle has not been built. `make bundle` builds and checks it._"
     report = _json(PARITY)
     rows = (
