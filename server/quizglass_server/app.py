@@ -23,7 +23,7 @@ from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.models.load import EngineOptions, load_models
 from quizglass_server.policies import POLICIES
 from quizglass_server.resources import Resources
-from quizglass_server.rpc.server import Services, start_rpc
+from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.settings import Settings, suggestion
 from quizglass_server.steps.tuning import Tuning
@@ -71,7 +71,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         )
         services = Services(assistant, knowledge, models, bundle, settings)
         rpc = await start_rpc(services)
-        stack.push_async_callback(rpc.stop, settings.grace_s)
+        stack.push_async_callback(_stop, rpc, settings.grace_s)
         yield Running(services, rpc.port)
 
 
@@ -128,6 +128,15 @@ def tuning(bundle: Bundle) -> Tuning:
         text_candidates=manifest.evidence.text_candidates,
         found=manifest.evidence.found,
     )
+
+
+async def _stop(rpc: RpcServer, grace_s: float) -> None:
+    """Drain and stop; told not to wait, stop at once, because a gRPC server left open keeps the process from ending."""
+    try:
+        await rpc.stop(grace_s)
+    except asyncio.CancelledError:
+        await rpc.stop(0)
+        raise
 
 
 def _about(server: Running) -> dict[str, Any]:
