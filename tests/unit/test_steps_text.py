@@ -1,6 +1,13 @@
 """Reading, rewriting and ranking on dummy models."""
 
-from quizglass_server.domain import Evidence, Origin
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import pytest
+
+from quizglass_server.domain import Evidence, Exchange, GenerationEnd, Origin, Token
+from quizglass_server.errors import InvalidInput
+from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.read import MAX_WORDS_CHARS, read_words
 from quizglass_server.steps.rerank import choose, rerank
@@ -49,6 +56,38 @@ def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:
     assert [p.used for p in choose(passages, Tuning(found=2), reranked=True)] == [True, True, False]
     unscored = [passage("a"), passage("b")]
     assert [p.used for p in choose(unscored, Tuning(found=1, rerank_accept=0.85), reranked=False)] == [True, False]
+
+
+class ShortContext(Models):
+    """Refuses dialogues of more than `longest` exchanges, as a generator does whose context is full."""
+
+    longest = 1
+
+    async def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
+        if len(request.values["history"] or ()) > self.longest:
+            raise InvalidInput("question", "too long")
+        async with aclosing(super().generate(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+
+DIALOGUE = turn(history=[Exchange("What is this?", "Velmora"), Exchange("And who made it?", "Tandric")])
+
+
+async def test_a_prompt_too_long_loses_its_older_dialogue_first() -> None:
+    models = ShortContext()
+    assert await rewrite(models, DIALOGUE, "", [])
+    assert models.calls.of("rewrite")[0].values["history"] == [{"question": "And who made it?", "answer": "Tandric"}]
+    models.longest = 0
+    assert await rewrite(models, DIALOGUE, "", [])
+    assert models.calls.of("rewrite")[1].values["history"] == []
+
+
+async def test_a_prompt_too_long_without_dialogue_is_refused() -> None:
+    models = ShortContext()
+    models.longest = -1
+    with pytest.raises(InvalidInput, match="too long"):
+        await rewrite(models, turn(), "", [])
 
 
 def test_a_line_needs_no_colon_when_half_is_missing() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from quizglass_server.domain import FinishReason, GenerationEnd, Token, Turn
 from quizglass_server.models.faces import GenerationRequest, Generator
 from quizglass_server.steps.prompt_values import history_values
-from quizglass_server.steps.streams import closing
+from quizglass_server.steps.streams import closing, complete
 
 _FINISH = {
     "stop": FinishReason.COMPLETE,
@@ -64,7 +64,7 @@ def answer_request(
 
 async def write(generator: Generator, request: GenerationRequest, draft: Draft) -> AsyncGenerator[str, None]:
     """Fill `draft`, yielding each new piece of text. However it ends, `draft` holds what was written."""
-    async with closing(generator.generate(request)) as pieces:
+    async with closing(complete(generator, request)) as pieces:
         async for piece in pieces:
             if isinstance(piece, GenerationEnd):
                 draft.close(piece)

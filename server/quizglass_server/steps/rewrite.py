@@ -8,7 +8,7 @@ from quizglass_server.domain import Token, Turn
 from quizglass_server.models.faces import GenerationRequest, Generator
 from quizglass_server.models.prompts import clean
 from quizglass_server.steps.prompt_values import history_values
-from quizglass_server.steps.streams import closing
+from quizglass_server.steps.streams import closing, complete
 
 
 async def rewrite(generator: Generator, turn: Turn, words: str, seen: Sequence[str]) -> str:
@@ -22,5 +22,5 @@ async def rewrite(generator: Generator, turn: Turn, words: str, seen: Sequence[s
         values={"question": turn.question, "history": history_values(turn), "words": words, "seen": list(seen)},
         picture=turn.picture,
     )
-    async with closing(generator.generate(request)) as pieces:
+    async with closing(complete(generator, request)) as pieces:
         return clean("".join([piece.text async for piece in pieces if isinstance(piece, Token)]))

@@ -1,10 +1,18 @@
-"""Closes streams of models for sure: an abandoned stream must stop its engine now, not when memory is collected."""
+"""Streams of the generator: closed for sure, and begun again with less dialogue when the prompt is too long.
+
+An abandoned stream must stop its engine now, not when memory is collected.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TypeVar
+
+from quizglass_server.domain import GenerationEnd, Token
+from quizglass_server.errors import InvalidInput
+from quizglass_server.models.faces import GenerationRequest, Generator
 
 _Item = TypeVar("_Item")
 
@@ -17,3 +25,36 @@ async def closing(items: AsyncIterator[_Item]) -> AsyncGenerator[AsyncIterator[_
     finally:
         if isinstance(items, AsyncGenerator):
             await items.aclose()
+
+
+async def complete(generator: Generator, request: GenerationRequest) -> AsyncGenerator[Token | GenerationEnd, None]:
+    """Stream a completion. A prompt too long for the model loses its older dialogue, never question or evidence.
+
+    Raises:
+        InvalidInput: it is too long even so.
+    """
+    refusal: InvalidInput | None = None
+    for attempt in shorter(request):
+        begun = False
+        try:
+            async with closing(generator.generate(attempt)) as pieces:
+                async for piece in pieces:
+                    begun = True
+                    yield piece
+            return
+        except InvalidInput as error:
+            if begun:
+                raise
+            refusal = error
+    if refusal is not None:
+        raise refusal
+
+
+def shorter(request: GenerationRequest) -> Iterator[GenerationRequest]:
+    """The request as it is, then with the last exchange only, then without dialogue."""
+    yield request
+    history = request.values.get("history")
+    if isinstance(history, list):
+        for kept in (1, 0):
+            if len(history) > kept:
+                yield replace(request, values={**request.values, "history": history[len(history) - kept :]})
