@@ -19,7 +19,7 @@ DOCUMENTS = [*render.documents(), ROOT / "CHANGELOG.md"]
 ROOTS = ("", "server/quizglass_server", "export/quizglass_export", "clients/python/quizglass_client")
 MADE = ("bench/results", "models/starter", "work/", ".run/")
 """Made by commands that the documents name."""
-STAGES = {"read", "plan", "embed", "image_search", "rewrite", "text_search", "rerank", "generate", "verify"}
+STAGES = {"decode", "read", "plan", "embed", "image_search", "rewrite", "text_search", "rerank", "generate", "verify"}
 SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "FAILED"}
 OTHER_WORDS = {"UNEXPECTED", "incident", "quizglass"}
 OTHER_PACKAGES = ("google.rpc.", "grpc.health.")
