@@ -62,7 +62,9 @@ class TurnView:
         match event.payload:
             case Accepted() as accepted:
                 self._streamed = ""
-                self._line("turn", Text(f"{event.turn_id[:8]}  {accepted.policy}, {accepted.budget:g} s", "dim"))
+                self._line(
+                    "turn", Text(plain(f"{event.turn_id[:8]}  {accepted.policy}, {accepted.budget:.3g} s"), "dim")
+                )
             case PlanMade() as made:
                 self._line("plan", _plan(made))
             case QueryRewritten() as query:
@@ -103,7 +105,7 @@ class TurnView:
             )
         for citation in _once(done.citations):
             where = f"{citation.title}  {citation.entry_id}".strip() or "words read in the picture"
-            self._line("", Text(f"[{citation.evidence_id}] {plain(where)}", "dim"))
+            self._line("", Text(plain(f"[{citation.evidence_id}] {where}"), "dim"))
         if done.abstain_reason:
             self._line("because", Text(_reason(done.abstain_reason), "cyan"))
         if done.finish_reason not in ("", "complete"):
@@ -112,6 +114,7 @@ class TurnView:
             skipped = ", ".join(f"{step} ({reason.lower()})" for step, reason in done.skipped.items())
             self._line("skipped", Text(plain(skipped), "yellow"))
         self._line("time", _times(done))
+        self._streamed = ""
 
     def _line(self, label: str, text: Text) -> None:
         self.interrupt()
@@ -127,7 +130,7 @@ def evidence_table(items: Sequence[Evidence]) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for item in items:
         table.add_row(
-            Text(f"[{item.id}]"),
+            Text(plain(f"[{item.id}]")),
             Text(_ORIGINS.get(item.origin, item.origin or "?")),
             Text(plain(item.title)),
             Text(plain(_shortened(item.text))),
