@@ -1,7 +1,4 @@
-"""The words of quizglass as types: turns, plans, evidence and the events of a turn.
-
-Nothing here knows gRPC, models or engines.
-"""
+"""The words of quizglass as types: turns, plans, evidence and events. Nothing here knows gRPC, models or engines."""
 
 from __future__ import annotations
 
