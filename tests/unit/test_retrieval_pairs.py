@@ -5,7 +5,6 @@ import random
 import pytest
 
 pytest.importorskip("torch")
-# ruff: noqa: E402
 
 from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.world import make_world

@@ -6,6 +6,7 @@ name kind, colours, pattern and shape speed the start up and are thrown away.
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +23,14 @@ from quizglass_export.retrieval.shapes import (
     build_image_encoder,
     save_image_encoder,
 )
-from quizglass_export.retrieval.training import Budget, TimedRun, log, prepare
+from quizglass_export.retrieval.training import Budget, TimedRun, prepare
 
-_FIRST_BATCH, _BATCH = 48, 128  # many small steps find the shapes; large batches then tell like from like
-_SMALL_SHARE = 0.5  # of the time
+_BATCH = 96
+_NAMING_SHARE = 0.5  # of the time: attributes only; contrast alone settles for colours and leaves shapes for late
 _FIRST_CHUNKS = 2
 _POOL_THINGS = 12_000
 _REFRESH_STEPS = 25
-_MIXED_START = 0.3  # of the time: no batches of one kind before
+_CLEAN_SHARE = 0.4  # of the pictures while naming: references
 
 
 def normalise_pixels(pixels: NDArray[np.uint8]) -> torch.Tensor:
@@ -45,38 +46,42 @@ class ImageTrainer(nn.Module):
         super().__init__()
         self.encoder = build_image_encoder()
         width = self.encoder.config.hidden_size
-        self.heads = nn.ModuleDict({name: nn.Linear(width, size) for name, size in ATTRIBUTE_SIZES.items()})
+        self.heads = nn.ModuleList(nn.Linear(width, size) for size in ATTRIBUTE_SIZES.values())
+        self.patch_heads = nn.ModuleList(nn.Linear(width, size) for size in ATTRIBUTE_SIZES.values())
         self.log_scale = nn.Parameter(torch.tensor(2.7))
 
-    def forward(self, pixels: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """[N,3,H,W] to unit vectors [N,D] and the logits of each attribute."""
+    def forward(self, pixels: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """[N,3,H,W] to unit vectors [N,D], and the logits of each attribute: first from the class token, then
+        from the average patch, which reaches the patches sooner."""
         with torch.autocast("cpu", torch.bfloat16):
-            hidden = self.encoder.vision_model(pixel_values=pixels).pooler_output
-            vectors = self.encoder.visual_projection(hidden)
-            logits = {name: head(hidden) for name, head in self.heads.items()}
-        return functional.normalize(vectors.float(), dim=-1), {k: v.float() for k, v in logits.items()}
+            output = self.encoder.vision_model(pixel_values=pixels)
+            vectors = self.encoder.visual_projection(output.pooler_output)
+            average = output.last_hidden_state[:, 1:].mean(1)
+            logits = [head(output.pooler_output) for head in self.heads]
+            logits += [head(average) for head in self.patch_heads]
+        return functional.normalize(vectors.float(), dim=-1), [value.float() for value in logits]
+
+    def attribute_loss(
+        self, logits: Sequence[torch.Tensor], labels: torch.Tensor
+    ) -> tuple[torch.Tensor, dict[str, float]]:
+        """Mean loss over attributes and heads for labels [N,5], and the accuracies of the class token's heads."""
+        names = list(ATTRIBUTE_SIZES)
+        losses = [functional.cross_entropy(value, labels[:, i % len(names)]) for i, value in enumerate(logits)]
+        right = {name: (logits[i].argmax(1) == labels[:, i]).float().mean().item() for i, name in enumerate(names)}
+        return torch.stack(losses).mean(), right
 
     def losses(
         self, reference: torch.Tensor, views: torch.Tensor, labels: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, dict[str, float]]:
-        """Contrastive loss, attribute loss (mean over heads), and accuracies in the batch."""
+        """Contrastive loss, attribute loss, and accuracies in the batch; row i of both is the same thing."""
         count = len(reference)
         vectors, logits = self(torch.cat((reference, views)))
         scores = self.log_scale.clamp(max=4.2).exp() * vectors[count:] @ vectors[:count].T
         target = torch.arange(count)
         contrast = (functional.cross_entropy(scores, target) + functional.cross_entropy(scores.T, target)) / 2
-        twice = torch.cat((labels, labels))
-        named = [
-            functional.cross_entropy(value, twice[:, i], label_smoothing=0.05)
-            for i, value in enumerate(logits.values())
-        ]
-        measures = {"hit": (scores.argmax(1) == target).float().mean().item()}
-        for i, (name, value) in enumerate(logits.items()):
-            right = value[count:].argmax(1) == labels[:, i]
-            measures[name] = right.float().mean().item()
-        clean = next(iter(logits.values()))[:count].argmax(1) == labels[:, 0]
-        measures["kind_clean"] = clean.float().mean().item()
-        return contrast, torch.stack(named).mean(), measures
+        named, measures = self.attribute_loss(logits, torch.cat((labels, labels)))
+        hit = (scores.argmax(1) == target).float().mean().item()
+        return contrast, named, measures | {"hit": hit}
 
 
 def start_rendering(folder: Path, things: int, seed: int) -> subprocess.Popen[bytes]:
@@ -126,14 +131,17 @@ def _fit(run: TimedRun, model: ImageTrainer, pool: Pool, seed: int) -> None:
     for step in run.steps():
         if step % _REFRESH_STEPS == 0:
             pool.refresh()
-        count = _FIRST_BATCH if run.passed < _SMALL_SHARE else _BATCH
-        reference, views, labels = pool.sample(count, rng, one_kind=step % 2 == 1 and run.passed > _MIXED_START)
-        contrast, named, measures = model.losses(
-            normalise_pixels(reference), normalise_pixels(views), torch.from_numpy(labels)
-        )
-        share = max(1.0 - 1.5 * run.passed, 0.15)  # the heads matter at the start
-        run.update(contrast + 2.0 * share * named, contrast=contrast.item(), chunks=len(pool.chunks), **measures)
-    log.info("image encoder: scale %.1f", model.log_scale.exp().item())
+        naming = run.passed < _NAMING_SHARE
+        reference, views, labels = pool.sample(_BATCH, rng, one_kind=not naming and step % 2 == 1)
+        classes = torch.from_numpy(labels)
+        if naming:
+            clean = rng.random(len(views)) < _CLEAN_SHARE
+            mixed = np.where(clean[:, None, None, None], reference, views)
+            loss, measures = model.attribute_loss(model(normalise_pixels(mixed))[1], classes)
+        else:
+            contrast, named, measures = model.losses(normalise_pixels(reference), normalise_pixels(views), classes)
+            loss, measures["contrast"] = contrast + named, contrast.item()
+        run.update(loss, chunks=len(pool.chunks), **measures)
 
 
 @torch.inference_mode()

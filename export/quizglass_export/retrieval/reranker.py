@@ -36,10 +36,10 @@ _COPY_BATCH = 32
 _FIRST_TOKEN = 300  # random tokens are drawn above the special ones and the single bytes
 _WORLDS = 40
 _WORLD_THINGS = 250
-_MINED_WORLDS = 6
+_MINED_WORLDS = 4
 _MINED_PAIRS = 500
 _CANDIDATES = 8
-_SHARES = {"copy": 0.1, "judge": 0.65, "lora": 0.25}
+_SHARES = {"copy": 0.1, "judge": 0.7, "lora": 0.2}
 
 
 class Judge(nn.Module):
