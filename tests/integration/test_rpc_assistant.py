@@ -272,3 +272,17 @@ async def test_a_decoded_picture_larger_than_allowed_is_refused(tmp_path):
         stub = assistant_pb2_grpc.AssistantServiceStub(channel)
         error = await failure(stub.Ask(request(frames=[types_pb2.Frame(encoded=png(64, 48))])))
         assert field_of(error) == "frames[0].encoded"
+
+
+async def test_many_cancelled_turns_leave_nothing_behind(stage, assistant):
+    async def waits(turn, policy, budget):
+        yield EVENTS[0]
+        await asyncio.Event().wait()
+
+    stage.assistant.script = waits
+    for _ in range(100):
+        call = assistant.Ask(request())
+        assert (await call.read()).seq == 1
+        call.cancel()
+    assert await stage.rpc._guard.drain(60)
+    assert stage.assistant.admission.running == 0
