@@ -19,6 +19,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results"
 PARITY = ROOT / "models" / "starter" / "bundle" / "parity.json"
+CHECKPOINTS = ROOT / "models" / "starter" / "checkpoints"
 DEMO = ROOT / "docs" / "pictures" / "demo.svg"
 MEASURED = ("accuracy", "latency")
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
@@ -150,6 +151,33 @@ def parity() -> str:
     return table(("role", "measure", "value", "demanded", "samples", "holds"), rows)
 
 
+def models() -> str:
+    """Sizes of the starter checkpoints, from their own configurations."""
+    if not CHECKPOINTS.is_dir() or CHECKPOINTS.is_symlink():
+        return "_Not trained yet: `make starter` trains the models and packs their checkpoints._"
+    rows = []
+    for folder in sorted(path for path in CHECKPOINTS.iterdir() if path.is_dir()):
+        if weights := sum(file.stat().st_size for file in folder.glob("*.safetensors")):
+            rows.append((f"`{folder.name}`", _architecture(folder), f"{weights / 2**20:.1f} MiB"))
+    return table(("part", "size", "weights in float16"), rows)
+
+
+def _architecture(folder: Path) -> str:
+    adapter = folder / "adapter_config.json"
+    if adapter.is_file():
+        found = _json(adapter)
+        return f"LoRA of rank {found['r']}, alpha {found['lora_alpha']}"
+    config = _json(folder / "config.json")
+    text = config.get("text_config", config)
+    parts = [f"{text['num_hidden_layers']} layers × {text['hidden_size']}, {text['num_attention_heads']} heads"]
+    if vision := config.get("vision_config"):
+        parts.append(f"vision {vision['depth']} layers × {vision['hidden_size']}, {vision['num_heads']} heads")
+    if "image_size" in config:
+        parts.append(f"{config['image_size']} pixels in patches of {config['patch_size']}")
+        parts.append(f"{config['projection_dim']} dimensions")
+    return f"{config['model_type']}: {'; '.join(parts)}"
+
+
 def machine() -> str:
     """What each benchmark ran on, with which versions and by which command."""
     return "\n\n".join(_how(found) if (found := result(name)) else _not_measured(name) for name in MEASURED)
@@ -199,6 +227,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "bench:families": lambda: shares("families", "family"),
     "bench:stages": stages,
     "bench:parity": parity,
+    "bench:models": models,
     "bench:machine": machine,
     "picture": picture,
     "settings": settings,
