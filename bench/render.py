@@ -155,10 +155,14 @@ def models() -> str:
     """Sizes of the starter checkpoints, from their own configurations."""
     if not CHECKPOINTS.is_dir() or CHECKPOINTS.is_symlink():
         return "_Not trained yet: `make starter` trains the models and packs their checkpoints._"
-    rows = []
-    for folder in sorted(path for path in CHECKPOINTS.iterdir() if path.is_dir()):
-        if weights := sum(file.stat().st_size for file in folder.glob("*.safetensors")):
-            rows.append((f"`{folder.name}`", _architecture(folder), f"{weights / 2**20:.1f} MiB"))
+    sizes = {
+        folder: sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+        for folder in sorted(CHECKPOINTS.iterdir())
+        if folder.is_dir()
+    }
+    rows = [
+        (f"`{folder.name}`", _architecture(folder), f"{size / 2**20:.1f} MiB") for folder, size in sizes.items() if size
+    ]
     return table(("part", "size", "weights in float16"), rows)
 
 
