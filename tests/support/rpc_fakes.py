@@ -150,7 +150,7 @@ class Stage:
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.assistant, self.knowledge = Assistant(), Knowledge()
-        roles = (SimpleNamespace(role="planner", engine="onnx", executor="CPUExecutionProvider", ready=True),)
+        roles = (SimpleNamespace(role="planner", engine="onnx", executor="cpu", ready=True),)
         self.models = SimpleNamespace(statuses=lambda: roles)
         bundle = SimpleNamespace(manifest=SimpleNamespace(name="starter", version="0.1.0"))
         made = Settings(bundle=folder, knowledge=folder, port=0, **settings)
