@@ -58,7 +58,8 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
     async with AsyncExitStack() as stack:
         bundle = await asyncio.to_thread(Bundle.load, settings.bundle)
         log.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
-        models = await load_models(bundle, EngineOptions(threads=settings.threads))
+        options = EngineOptions(settings.threads, settings.provider, engine_cache=settings.engine_cache)
+        models = await load_models(bundle, options)
         stack.push_async_callback(models.close)
         knowledge = await KnowledgeBase.open(
             settings.knowledge, text_encoder=models.text_encoder, image_encoder=models.image_encoder

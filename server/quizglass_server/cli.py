@@ -21,7 +21,7 @@ from quizglass_server.settings import CONFIG_VARIABLE, PREFIX, Settings, as_toml
 log = logging.getLogger(__name__)
 
 _GROUPS = {
-    "models and knowledge": ("bundle", "knowledge", "threads"),
+    "models and knowledge": ("bundle", "knowledge", "threads", "provider", "engine_cache"),
     "address": ("host", "port"),
     "limits on requests": (
         "max_frame_bytes",
@@ -138,7 +138,7 @@ def _announce(settings: Settings, ready: dict[str, Any]) -> None:
 
 def _add(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:
     """A flag for a field. Values stay text: the settings check them, whichever layer they come from."""
-    default = "" if field.is_required() else f" [default: {field.default}]"
+    default = "" if field.is_required() or field.default is None else f" [default: {field.default}]"
     choices = (
         [str(choice) for choice in get_args(field.annotation)] if get_origin(field.annotation) is Literal else None
     )
@@ -150,12 +150,16 @@ def _add(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:
         choices=choices,
         help=f"{field.description}{default}".replace("%", "%%"),
     )
-    if field.annotation is Path:
+    if _is_path(field):
         action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
 
 
+def _is_path(field: FieldInfo) -> bool:
+    return field.annotation is Path or Path in get_args(field.annotation)
+
+
 def _metavar(name: str, field: FieldInfo) -> str:
-    if field.annotation is Path:
+    if _is_path(field):
         return "DIR"
     if name.endswith("_s"):
         return "SECONDS"

@@ -97,7 +97,18 @@ class Settings(BaseSettings):
         0,
         ge=0,
         le=1024,
-        description="Threads of an engine's run; 0 is one for each core. Fewer leave room for other programs.",
+        description="Threads of one run of an engine; 0 is half of the cores, because two engines often run at once. "
+        "More speed up a single turn, fewer leave room for other programs.",
+    )
+    provider: Literal["auto", "tensorrt", "cuda", "cpu"] = Field(
+        "auto",
+        description="What ONNX Runtime executes models with. auto takes the best that is there; a named one that is "
+        "not there refuses to start instead of being slow.",
+    )
+    engine_cache: Path | None = Field(
+        None,
+        description="Directory where TensorRT keeps the engines it builds. Without one it builds them at every start, "
+        "which takes minutes.",
     )
     grace_s: Seconds = Field(
         10.0,
@@ -160,8 +171,9 @@ def as_toml(settings: Settings) -> str:
     lines = []
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
+        unset = "# " if value is None else ""
         lines += textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
-        lines += [f"{name} = {json.dumps(str(value) if isinstance(value, Path) else value)}"]
+        lines.append(f"{unset}{name} = {json.dumps(str(value or '') if unset or isinstance(value, Path) else value)}")
     return "\n".join(lines) + "\n"
 
 
