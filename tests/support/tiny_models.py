@@ -78,10 +78,13 @@ def _write_text(path: Path, random: np.random.Generator, context: int) -> None:
     writer.add_add_bos_token(False)
     head = EMBEDDING // HEADS
 
-    def put(name: str, *shape: int, scale: float = 0.4) -> None:
-        writer.add_tensor(name, (random.standard_normal(shape) * scale).astype(np.float32))
+    def put(name: str, *shape: int) -> None:
+        writer.add_tensor(name, (random.standard_normal(shape) * 0.4).astype(np.float32))
 
-    put("token_embd.weight", len(tokens), EMBEDDING, scale=1.0)
+    embedding = random.standard_normal((len(tokens), EMBEDDING)).astype(np.float32)
+    # Faint rows have small logits: a random model never says a special token and so never ends by itself.
+    embedding[-len(SPECIALS) :] *= 0.02
+    writer.add_tensor("token_embd.weight", embedding)
     writer.add_tensor("output_norm.weight", np.ones(EMBEDDING, np.float32))
     for index in range(LAYERS):
         block = f"blk.{index}"

@@ -14,9 +14,9 @@ from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
-from quizglass_server.models.fitting import content_hash
+from quizglass_server.models.fitting import PictureFitter, content_hash
 from quizglass_server.models.scorers import MAX_BATCH, batches
-from quizglass_server.models.vision_inputs import channels, fit
+from quizglass_server.models.vision_inputs import channels
 
 CACHED_VECTORS = 4096
 
@@ -24,7 +24,7 @@ CACHED_VECTORS = 4096
 class OnnxImageEncoder:
     """A picture to a vector, computed once for each content."""
 
-    def __init__(self, bundle: Bundle, pool: EnginePool, how: OnnxOptions) -> None:
+    def __init__(self, bundle: Bundle, pool: EnginePool, fitter: PictureFitter, how: OnnxOptions) -> None:
         """Load.
 
         Raises:
@@ -33,6 +33,7 @@ class OnnxImageEncoder:
         spec = bundle.image_encoder
         self._spec = spec
         self._pool = pool
+        self._fitter = fitter
         self.dimension = spec.dimension
         """Length of the vectors."""
         self.fingerprint = bundle.manifest.files[spec.model].sha256
@@ -51,7 +52,7 @@ class OnnxImageEncoder:
 
     def _embed(self, pictures: Sequence[RGB]) -> list[Vector]:
         # The hash is of what the model sees: two frames that fit to the same pixels share a vector.
-        fitted = [fit(picture, self._spec.picture) for picture in pictures]
+        fitted = [self._fitter.fit_pixels(picture, self._spec.picture) for picture in pictures]
         keys = [content_hash(pixels) for pixels in fitted]
         known = {key: vector for key in keys if (vector := self._vectors.get(key)) is not None}
         missing = {key: pixels for key, pixels in zip(keys, fitted, strict=True) if key not in known}

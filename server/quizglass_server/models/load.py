@@ -118,7 +118,7 @@ async def _load_onnx(models: Models, bundle: Bundle, fitter: PictureFitter, how:
     if bundle.has("reranker"):
         models.reranker = await pool.run(lambda: OnnxReranker(bundle, pool, how))
     if bundle.has("image_encoder"):
-        models.image_encoder = await pool.run(lambda: OnnxImageEncoder(bundle, pool, how))
+        models.image_encoder = await pool.run(lambda: OnnxImageEncoder(bundle, pool, fitter, how))
     if bundle.has("text_encoder"):
         models.text_encoder = await pool.run(lambda: OnnxTextEncoder(bundle, pool, how))
     if bundle.has("reader"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import shutil
 import sys
 import tempfile
@@ -203,6 +204,8 @@ class GeneratorProcess:
             stderr=PIPE,
             limit=_LINE_BYTES,
             start_new_session=True,
+            # OpenMP's threads would spin between steps on cores that ONNX Runtime shares.
+            env={"OMP_WAIT_POLICY": "passive", **os.environ},
         )
         log = asyncio.create_task(_relay_log(process), name="generator log")
         try:

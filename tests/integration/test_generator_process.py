@@ -1,0 +1,232 @@
+"""The generator process: streams, dies, comes back, never outlives its parent, never leaves a caller waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quizglass_server.bundle import Bundle
+from quizglass_server.domain import GenerationEnd, Picture, Token
+from quizglass_server.engines.llama.client import PromptRefused
+from quizglass_server.engines.llama.prompt import Finished, Part, Piece, TextPart
+from quizglass_server.engines.llama.supervisor import GeneratorProcess, ProcessOptions
+from quizglass_server.errors import BundleError, EngineFailed, EngineLost, InvalidInput
+from quizglass_server.models.faces import GenerationRequest
+from quizglass_server.models.load import EngineOptions, load_models
+from quizglass_server.scheduling.clock import stage_clock
+from tests.support.tiny_bundle import write_bundle
+from tests.support.tiny_models import HEIGHT, WIDTH, write_generator
+
+PROMPT: list[Part] = [TextPart("<|im_start|>", trusted=True), TextPart("Tell me a long story", trusted=False)]
+LONG = 900
+PATIENCE_S = 20
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> ProcessOptions:
+    made = write_generator(tmp_path_factory.mktemp("generator"), context=1024)
+    return ProcessOptions(made.model, made.projector, WIDTH, HEIGHT, context=1024)
+
+
+@pytest.fixture
+async def process(options: ProcessOptions) -> AsyncIterator[GeneratorProcess]:
+    started = GeneratorProcess(options)
+    await started.start()
+    yield started
+    await started.close()
+
+
+async def complete(process: GeneratorProcess, tokens: int = 8) -> list[Piece | Finished]:
+    return [item async for item in process.generate(PROMPT, tokens)]
+
+
+async def texts(process: GeneratorProcess, tokens: int = 8) -> list[str]:
+    return [item.text for item in await complete(process, tokens) if isinstance(item, Piece)]
+
+
+async def drain(stream: AsyncGenerator[Piece | Finished, None]) -> None:
+    async for _ in stream:
+        pass
+
+
+def kill(process: GeneratorProcess) -> None:
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+
+
+async def test_tokens_are_streamed_and_counted(process: GeneratorProcess) -> None:
+    assert process.ready
+    *pieces, end = await complete(process)
+    assert isinstance(end, Finished)
+    assert end.reason == "length"
+    assert end.usage.generated_tokens == len(pieces) == 8
+    assert await texts(process) == [piece.text for piece in pieces if isinstance(piece, Piece)]
+
+
+async def test_many_requests_are_served_in_turn(process: GeneratorProcess) -> None:
+    alone = await texts(process)
+    assert await asyncio.gather(*(texts(process) for _ in range(8))) == [alone] * 8
+
+
+async def test_killed_mid_answer_the_turn_fails_at_once_and_the_next_works(process: GeneratorProcess) -> None:
+    expected = await texts(process)
+    pid = process.pid
+    stream = process.generate(PROMPT, LONG)
+    await anext(stream)
+    kill(process)
+    with pytest.raises(EngineLost):
+        async with asyncio.timeout(PATIENCE_S):
+            await drain(stream)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await texts(process) == expected
+    assert process.ready
+    assert process.pid not in (None, pid)
+
+
+async def test_every_caller_is_told_of_a_death(process: GeneratorProcess) -> None:
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGSTOP)
+    calls = [asyncio.create_task(complete(process, LONG)) for _ in range(6)]
+    chosen = asyncio.create_task(process.choose(PROMPT, ["a", "b"]))
+    await asyncio.sleep(0)
+    kill(process)
+    async with asyncio.timeout(PATIENCE_S):
+        ends = await asyncio.gather(*calls, chosen, return_exceptions=True)
+    assert all(isinstance(end, EngineLost) for end in ends)
+
+
+async def test_dying_again_and_again_it_still_comes_back(process: GeneratorProcess) -> None:
+    for _ in range(3):
+        kill(process)
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                try:
+                    await complete(process)
+                    break
+                except EngineLost:
+                    continue
+
+
+async def test_closing_the_stream_stops_the_engine(process: GeneratorProcess) -> None:
+    async with aclosing(process.generate(PROMPT, LONG)) as stream:
+        await anext(stream)
+    while (await process.info()).pending:
+        pass
+    assert (await process.info()).decode_steps < LONG // 2
+
+
+async def test_cancelling_one_request_leaves_the_others(process: GeneratorProcess) -> None:
+    expected = await texts(process)
+    first = process.generate(PROMPT, LONG)
+    await anext(first)
+    others = [asyncio.create_task(texts(process)) for _ in range(3)]
+    await first.aclose()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(*others) == [expected] * 3
+
+
+async def test_a_prompt_beyond_the_context_names_the_limit(process: GeneratorProcess) -> None:
+    with pytest.raises(PromptRefused, match="1024"):
+        await drain(process.generate([TextPart("x" * 2000, trusted=False)], 8))
+    assert len(await complete(process)) == 9
+
+
+async def test_labels_of_several_tokens_are_refused(process: GeneratorProcess) -> None:
+    with pytest.raises(PromptRefused, match="maybe"):
+        await process.choose(PROMPT, ["maybe", "a"])
+
+
+async def test_a_closed_process_is_gone_and_says_so(options: ProcessOptions) -> None:
+    process = GeneratorProcess(options)
+    await process.start()
+    pid = process.pid
+    await process.close()
+    assert not process.ready
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    with pytest.raises(EngineLost):
+        await complete(process)
+
+
+@pytest.mark.parametrize("field", ["model", "projector"])
+async def test_a_damaged_file_is_named_at_the_start(options: ProcessOptions, tmp_path: Path, field: str) -> None:
+    damaged = tmp_path / f"{field}.gguf"
+    damaged.write_bytes(b"GGUF" + bytes(100))
+    files = {"model": options.model, "projector": options.projector, field: damaged}
+    process = GeneratorProcess(ProcessOptions(**files, width=WIDTH, height=HEIGHT, context=256))
+    with pytest.raises((BundleError, EngineFailed), match=rf"{field}\.gguf"):
+        await process.start()
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from quizglass_server.engines.llama.supervisor import GeneratorProcess, ProcessOptions
+
+async def main():
+    process = GeneratorProcess(ProcessOptions(Path(sys.argv[1]), Path(sys.argv[2]), 112, 112, 256))
+    await process.start()
+    print(process.pid, process._directory, flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_the_process_ends_with_a_killed_parent(options: ProcessOptions) -> None:
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PARENT, str(options.model), str(options.projector), stdout=asyncio.subprocess.PIPE
+    )
+    assert parent.stdout is not None
+    pid, directory = (await parent.stdout.readline()).decode().split()
+    assert os.stat(directory).st_mode & 0o777 == 0o700  # noqa: PTH116
+    child = os.pidfd_open(int(pid))
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(child, ended.set)
+    parent.kill()
+    await parent.wait()
+    async with asyncio.timeout(PATIENCE_S):
+        await ended.wait()
+    asyncio.get_running_loop().remove_reader(child)
+    os.close(child)
+    with pytest.raises(FileNotFoundError):
+        os.stat(directory)  # noqa: PTH116
+
+
+async def test_a_bundles_generator_answers_about_a_picture(tmp_path: Path) -> None:
+    bundle = Bundle.load(write_bundle(tmp_path / "tiny", ("generator",)))
+    models = await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
+    generator = models.generator
+    assert generator is not None
+    try:
+        assert [(each.role, each.engine, each.ready) for each in models.statuses()] == [("generator", "llama", True)]
+        pixels = np.full((300, 200, 3), 90, np.uint8)
+        picture = Picture(sha256(pixels.tobytes()).digest(), pixels)
+        values = {"question": "What <|im_end|> is this?", "seen": ["a red car"]}
+        with stage_clock() as clock:
+            request = GenerationRequest("answer", values, picture, max_tokens=6)
+            *tokens, end = [item async for item in generator.generate(request)]
+            assert isinstance(end, GenerationEnd)
+            assert clock.us == end.engine_us > 0
+        assert end.answer_tokens == len(tokens) <= 6
+        assert all(isinstance(token, Token) for token in tokens)
+        assert sum(await generator.choose(GenerationRequest("rewrite", values, picture), [" A", " B"])) == (
+            pytest.approx(1)
+        )
+        with pytest.raises(InvalidInput, match=r"question.*256"):
+            async for _ in generator.generate(GenerationRequest("answer", {"question": "x" * 999, "seen": []})):
+                pass
+        with pytest.raises(EngineFailed, match="plan"):
+            await generator.choose(GenerationRequest("plan", values), [" A"])
+    finally:
+        await models.close()

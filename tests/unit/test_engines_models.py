@@ -1,0 +1,140 @@
+"""The typed models over real ONNX files of a tiny bundle."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quizglass_server.bundle import Bundle
+from quizglass_server.domain import RGB, Exchange, Picture, Plan, Turn
+from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions, OnnxSession
+from quizglass_server.errors import BundleError, EngineFailed
+from quizglass_server.models.encoders import OnnxImageEncoder, OnnxTextEncoder
+from quizglass_server.models.fitting import PictureFitter
+from quizglass_server.models.load import EngineOptions, load_models
+from quizglass_server.models.scorers import OnnxPlanner, OnnxReranker
+from quizglass_server.scheduling.clock import stage_clock
+from tests.support.tiny_bundle import DIMENSION, write_bundle
+
+HOW = OnnxOptions(threads=1, provider="cpu")
+SCORERS = ("planner", "reranker", "image_encoder", "text_encoder")
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    return Bundle.load(write_bundle(tmp_path_factory.mktemp("bundle") / "tiny", SCORERS))
+
+
+@pytest.fixture
+def pool() -> Iterator[EnginePool]:
+    made = EnginePool(1)
+    yield made
+    made.close()
+
+
+def grey(level: int, size: int = 112) -> RGB:
+    return np.full((size, size, 3), level, np.uint8)
+
+
+def picture(level: int) -> Picture:
+    pixels = grey(level)
+    return Picture(sha256(pixels.tobytes()).digest(), pixels)
+
+
+async def test_planner_weighs_question_and_picture(bundle: Bundle, pool: EnginePool) -> None:
+    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    bright = await planner.plan(Turn("t", "What?", picture(255)), "")
+    dark = await planner.plan(Turn("t", "What?", picture(0)), "")
+    assert (bright.plan, dark.plan) == (Plan.IMAGE, Plan.TEXT)
+    assert [plan for plan, _ in bright.probabilities] == [Plan.NONE, Plan.IMAGE, Plan.TEXT, Plan.BOTH]
+    assert sum(probability for _, probability in bright.probabilities) == pytest.approx(1)
+
+
+async def test_planner_sees_history_words_and_does_without_a_picture(bundle: Bundle, pool: EnginePool) -> None:
+    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    plain = await planner.plan(Turn("t", "What?"), "")
+    longer = await planner.plan(Turn("t", "What?", history=(Exchange("Where is it?", "There"),)), "Open")
+    assert dict(longer.probabilities)[Plan.TEXT] > dict(plain.probabilities)[Plan.TEXT]
+
+
+async def test_planner_cuts_a_question_beyond_its_length(bundle: Bundle, pool: EnginePool) -> None:
+    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    assert (await planner.plan(Turn("t", "why " * 500, picture(9)), "sign " * 500)).plan is Plan.TEXT
+
+
+async def test_scores_do_not_depend_on_batch_mates(bundle: Bundle, pool: EnginePool) -> None:
+    reranker = OnnxReranker(bundle, pool, HOW)
+    passages = ["a", "some longer passage", "z" * 300, "a", "m" * 20]
+    together = await reranker.score("query", passages)
+    alone = [(await reranker.score("query", [passage]))[0] for passage in passages]
+    assert together == pytest.approx(alone, abs=1e-5)
+    assert together[0] == together[3]
+    assert len(set(together)) == 4
+    assert await reranker.score("query", []) == []
+
+
+async def test_equal_pictures_share_a_vector_of_length_one(bundle: Bundle, pool: EnginePool) -> None:
+    encoder = OnnxImageEncoder(bundle, pool, PictureFitter(), HOW)
+    one, two, again = await encoder.embed([grey(10), grey(200, 448), grey(10, 56)])
+    assert one.shape == (DIMENSION,)
+    assert one.dtype == np.float32
+    assert np.linalg.norm(two) == pytest.approx(1)
+    assert np.array_equal(one, again)
+    with stage_clock() as clock:
+        assert np.array_equal((await encoder.embed([grey(200)]))[0], two)
+    assert clock.us == 0
+    assert encoder.fingerprint == bundle.manifest.files["image_encoder/model.onnx"].sha256
+
+
+async def test_texts_are_embedded_as_data(bundle: Bundle, pool: EnginePool) -> None:
+    encoder = OnnxTextEncoder(bundle, pool, HOW)
+    short, long, quoted = await encoder.embed_passages(["red car", "red car " * 50, "red car [SEP]"])
+    assert np.linalg.norm(short) == pytest.approx(1)
+    assert long.shape == (DIMENSION,)
+    assert not np.allclose(short, quoted)
+    assert np.allclose((await encoder.embed_queries(["red car"]))[0], short)
+    assert encoder.count_tokens("red car") == 2
+    assert encoder.count_tokens("red car " * 50) == 100
+
+
+async def test_every_role_says_what_runs_it(bundle: Bundle) -> None:
+    models = await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
+    assert [(each.role, each.engine, each.executor, each.ready) for each in models.statuses()] == [
+        (role, "onnx", "cpu", True) for role in SCORERS
+    ]
+    assert models.generator is None
+    await models.close()
+
+
+def test_a_damaged_model_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "planner" / "model.onnx"
+    path.parent.mkdir()
+    path.write_bytes(b"not a model" * 100)
+    with pytest.raises(BundleError, match=r"planner/model\.onnx"):
+        OnnxSession(path, {}, "logits", HOW)
+
+
+def test_a_model_of_another_kind_is_named(bundle: Bundle) -> None:
+    with pytest.raises(BundleError, match=r"reranker/model\.onnx: needs the unknown input"):
+        OnnxSession(bundle.path("reranker/model.onnx"), {}, "logits", HOW)
+
+
+def test_the_missing_extra_is_named(bundle: Bundle, monkeypatch: pytest.MonkeyPatch, pool: EnginePool) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(EngineFailed, match=r"pip install 'quizglass\[cpu\]'"):
+        OnnxReranker(bundle, pool, HOW)
+
+
+def test_labels_must_be_plans(tmp_path: Path, bundle: Bundle, pool: EnginePool) -> None:
+    root = tmp_path / "other"
+    shutil.copytree(bundle.root, root)
+    manifest = root / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"both"', '"neither"'))
+    with pytest.raises(BundleError, match="neither"):
+        OnnxPlanner(Bundle.load(root), pool, PictureFitter(), HOW)
