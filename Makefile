@@ -62,11 +62,11 @@ protos-check: $(VENV)/.dev
 
 starter: $(VENV)/.dev ## Train the starter models (about three hours on two cores; resumes where it stopped)
 	$(BIN)/quizglass-export starter --workdir work/starter --minutes $(MINUTES) --threads $(THREADS)
-	$(BIN)/quizglass-export pack-checkpoints --from work/starter --out $(STARTER)/checkpoints
+	$(BIN)/quizglass-export pack-checkpoints --from work/starter --out $(STARTER)/checkpoints --replace
 	$(MAKE) bundle
 
 bundle: $(VENV)/.dev ## Build the starter bundle from its checkpoints, with the parity check
-	$(BIN)/quizglass-export build --checkpoints $(STARTER)/checkpoints --out $(STARTER)/bundle
+	$(BIN)/quizglass-export build --checkpoints $(STARTER)/checkpoints --out $(STARTER)/bundle --replace
 
 bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="101 202 303" THINGS=2000 QUESTIONS=800)
 	$(BIN)/python -m bench.accuracy --seeds $(SEED) --things $(THINGS) --questions $(QUESTIONS)

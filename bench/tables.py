@@ -31,7 +31,7 @@ class Case:
 
 
 def annotate(case: Case) -> str | None:
-    """Plan by the annotation of papers.md section 1, on the served base model; None for an illogical case."""
+    """Plan by the annotation (docs/policies.md), on the served base model; None for an illogical case."""
     q = case.right("none")
     q_i = exact_match(case.asked.turns["q_i"]["answer"], case.question.image_answer)
     q_g = case.right("q_g")

@@ -21,6 +21,7 @@ from quizglass_server.bundle import Bundle
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.models.load import EngineOptions, load_models
+from quizglass_server.pictures import decode_picture
 from quizglass_server.policies import POLICIES
 from quizglass_server.resources import Resources
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
@@ -62,7 +63,10 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         models = await load_models(bundle, options)
         stack.push_async_callback(models.close)
         knowledge = await KnowledgeBase.open(
-            settings.knowledge, text_encoder=models.text_encoder, image_encoder=models.image_encoder
+            settings.knowledge,
+            text_encoder=models.text_encoder,
+            image_encoder=models.image_encoder,
+            decode=lambda encoded, field: decode_picture(encoded, settings.picture_limits, field),
         )
         stack.push_async_callback(knowledge.close)
         assistant = Assistant(

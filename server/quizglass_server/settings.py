@@ -12,16 +12,19 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from quizglass_server.errors import SettingsError
 
+if TYPE_CHECKING:
+    from quizglass_server.pictures import PictureLimits
+
 PREFIX = "QUIZGLASS_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
-_NOT_OURS = (f"{PREFIX}CLIENT_", f"{PREFIX}EXPORT_", f"{PREFIX}TEST_")
+_NOT_OURS = (f"{PREFIX}SERVER", f"{PREFIX}CLIENT_", f"{PREFIX}EXPORT_", f"{PREFIX}TEST_")
 """Other programs of the project read these."""
 
 Bytes = Annotated[int, Field(ge=1)]
@@ -121,6 +124,15 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least severe log shown. Info has one line a turn; questions and answers are never logged."
     )
+
+    @property
+    def picture_limits(self) -> PictureLimits:
+        """What pictures may be at most, those asked about and those of entries alike."""
+        from quizglass_server.pictures import PictureLimits  # --help needs no numpy
+
+        from quizglass_server.pictures import PictureLimits  # heavy: --help needs no picture library
+
+        return PictureLimits(self.max_frame_bytes, self.max_frame_pixels, self.max_frame_aspect)
 
     @classmethod
     def settings_customise_sources(

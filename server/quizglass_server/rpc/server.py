@@ -15,7 +15,6 @@ from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.base import KnowledgeBase
-from quizglass_server.pictures import PictureLimits
 from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.guard import Guard
@@ -88,8 +87,7 @@ async def start_rpc(services: Services) -> RpcServer:
         ("grpc.so_reuseport", 0),
     ]
     server = grpc.aio.server(options=options)
-    limits = PictureLimits(settings.max_frame_bytes, settings.max_frame_pixels, settings.max_frame_aspect)
-    frames, guard = FrameStore(limits), Guard()
+    frames, guard = FrameStore(settings.picture_limits), Guard()
     assistant = AssistantServicer(services.assistant, frames, settings, guard, lambda: _capabilities(services))
     assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)  # type: ignore[no-untyped-call]
     knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
