@@ -128,10 +128,6 @@ class Settings(BaseSettings):
     @property
     def picture_limits(self) -> PictureLimits:
         """What pictures may be at most, those asked about and those of entries alike."""
-        from quizglass_server.pictures import PictureLimits  # --help needs no numpy
-
-        from quizglass_server.pictures import PictureLimits  # heavy: --help needs no picture library
-
         return PictureLimits(self.max_frame_bytes, self.max_frame_pixels, self.max_frame_aspect)
 
     @classmethod
