@@ -1,9 +1,9 @@
 """Stage 4: where each question has to be looked up, found out by asking the base model itself.
 
-"Visual query decomposition" of the planning-agent paper (papers.md, section 1): the model answers the question q, the
-image query q_i ("what is this?") and the gold query q_g (text alone, the name filled in), each without evidence. A judge
-compares with the gold answers. Right on q: nothing to look up. Else right on q_i: it lacks the fact, text. Else right on
-q_g: it lacks the name, image. Else both. Right on q_i and on q_g yet wrong on q is illogical and dropped.
+"Visual query decomposition" of the planning-agent paper: the model answers the question q, the image query q_i
+("what is this called?") and the gold query q_g (text alone, the name filled in), each without evidence. A judge
+compares with the gold answers. Right on q: nothing to look up. Else right on q_i: it lacks the fact, text. Else right
+on q_g: it lacks the name, image. Else both. Right on q_i and on q_g yet wrong on q is illogical and dropped.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from torch import nn
-
 from quizglass_export.metrics import exact_match
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.starter.decoding import generate
 from quizglass_export.starter.examples import Encoder, Request
 from quizglass_export.starter.store import Asked
+from quizglass_export.starter.vlm import Model
 
 _log = logging.getLogger(__name__)
 LABELS = {"none": " A", "image": " B", "text": " C", "both": " D"}
@@ -60,7 +59,7 @@ def decide(own: bool, image: bool, gold: bool) -> str | None:
     return "text" if image else "image" if gold else "both"
 
 
-def annotate(model: nn.Module, encoder: Encoder, asked: Asked, rows: Sequence[int]) -> list[Annotation]:
+def annotate(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]) -> list[Annotation]:
     """Labels of the answerable questions among `rows`."""
     chosen = [row for row in rows if asked.questions[row].group is not None]
     questions = [asked.questions[row] for row in chosen]

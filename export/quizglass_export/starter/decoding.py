@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from quizglass_export.starter.batches import positions_of
@@ -14,6 +14,7 @@ from quizglass_export.starter.training import Pictures
 from quizglass_export.starter.vlm import (
     HEADS,
     KEY_VALUE_HEADS,
+    Model,
     logits,
     normed,
     picture_features,
@@ -40,7 +41,7 @@ class _Cache:
         return self.layers[index]
 
 
-def _forward(model: nn.Module, embeddings: Tensor, positions: Tensor, cache: _Cache) -> Tensor:
+def _forward(model: Model, embeddings: Tensor, positions: Tensor, cache: _Cache) -> Tensor:
     """Hidden state [B, 192] of the last token."""
     language = model.model.language_model
     cos, sin = text_angles(language, positions)
@@ -64,7 +65,7 @@ def _forward(model: nn.Module, embeddings: Tensor, positions: Tensor, cache: _Ca
 
 
 @torch.inference_mode()
-def generate(model: nn.Module, encoder: Encoder, requests: Sequence[Request], store: Pictures | None) -> list[str]:
+def generate(model: Model, encoder: Encoder, requests: Sequence[Request], store: Pictures | None) -> list[str]:
     """Greedy answers to requests, in their order; prompts of one length are decoded together."""
     prompts = [encoder.prompt(request) for request in requests]
     order = sorted(range(len(requests)), key=lambda index: (len(prompts[index]), requests[index].picture is None))
@@ -87,7 +88,7 @@ def generate(model: nn.Module, encoder: Encoder, requests: Sequence[Request], st
 
 
 def _decode(
-    model: nn.Module,
+    model: Model,
     encoder: Encoder,
     prompts: Sequence[tuple[int, ...]],
     pictures: Sequence[int | None],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
 
 from quizglass_export.pocketworld.scenes import Scene
 from quizglass_export.starter.batches import Batch, bucketed
@@ -18,44 +18,68 @@ from quizglass_export.starter.reading import TextSource
 from quizglass_export.starter.situations import Situations
 from quizglass_export.starter.store import Asked
 from quizglass_export.starter.training import Meter, Pictures, exact, fit, predict
-from quizglass_export.starter.vlm import picture_features
+from quizglass_export.starter.vlm import Model, picture_features
 
 BATCH_TOKENS = 4096
 _POOL = 360
-QUESTIONS_A_PICTURE = 5
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What a pool is made of: quizzes first, in a share that goes from `quizzes[0]` to `quizzes[1]` over the stage.
+
+    Of the quizzes' pictures, `known` show at least one recognised thing; `questions` are asked about each. Of what is
+    not a quiz, `situations` are questions in serving situations, the rest is text alone.
+    """
+
+    quizzes: tuple[float, float]
+    known: float
+    questions: int
+    situations: float
+    tokens: int
+    """Padded tokens of a batch."""
+
+
+GROUNDING = Mixture((0.9, 0.8), 0.85, 8, 0.3, 1700)
+"""Small, frequent steps until words follow from what the picture shows; the long prompts come after."""
+SERVING = Mixture((0.35, 0.2), 0.6, 6, 0.6, 3000)
+"""The server's mixture."""
 
 
 class JointBatches:
     """Pools of batches: quizzes about pretraining scenes, questions in serving situations, and text alone."""
 
     def __init__(
-        self, encoder: Encoder, scenes: Sequence[Scene], asked: Asked, seed: int, *, quiz_share: float = 0.45
+        self, encoder: Encoder, scenes: Sequence[Scene], asked: Asked, seed: int, mixture: Mixture = SERVING
     ) -> None:
         """`scenes` are the first rows of the picture store, the pictures of `asked` follow."""
         self.encoder = encoder
         self.scenes = scenes
         self.asked = asked
+        self.mixture = mixture
         self.rng = random.Random(seed)
         self.quiz = Quiz(self.rng)
         self.text = TextSource(seed)
-        self.quiz_share = quiz_share
+        self._known = [row for row, scene in enumerate(scenes) if any(p.thing.recognised for p in scene.things)]
         self._situations = {
             id(library): Situations(library, self.rng, picture_stage=True) for library in asked.libraries
         }
 
     def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
-        # Quizzes teach most at first; the mixture of the server counts at the end.
-        quizzes = self.quiz_share * (1.5 - part)
+        """The next pool, for the share of the budget already spent."""
+        first, last = self.mixture.quizzes
+        quizzes = first + (last - first) * part
         groups = [self._encoded(self._group(quizzes)) for _ in range(_POOL)]
-        batches = bucketed([group for group in groups if group], self.encoder, BATCH_TOKENS)
+        batches = bucketed([group for group in groups if group], self.encoder, self.mixture.tokens)
         return iter(self.rng.sample(batches, len(batches)))
 
     def _group(self, quizzes: float) -> Sequence[Example]:
         draw = self.rng.random()
         if draw < quizzes:
-            row = self.rng.randrange(len(self.scenes))
-            return self.quiz.group(self.scenes[row], row, QUESTIONS_A_PICTURE)
-        if draw < quizzes + (1 - quizzes) * 0.65:
+            known = self.rng.random() < self.mixture.known
+            row = self.rng.choice(self._known) if known else self.rng.randrange(len(self.scenes))
+            return self.quiz.group(self.scenes[row], row, self.mixture.questions)
+        if draw < quizzes + (1 - quizzes) * self.mixture.situations:
             return self.situation()
         return self.text.group()
 
@@ -70,7 +94,7 @@ class JointBatches:
 
 
 def train_joint(
-    model: nn.Module,
+    model: Model,
     batches: JointBatches,
     store: Pictures,
     folder: Path,
@@ -85,7 +109,7 @@ def train_joint(
 
 
 @torch.no_grad()
-def match_scale(model: nn.Module, images: Pictures) -> None:
+def match_scale(model: Model, images: Pictures) -> None:
     """Bring picture features to the scale of word embeddings, where the language part can work on them."""
     features = picture_features(model, torch.from_numpy(images[np.arange(200)]))
     words = model.model.language_model.embed_tokens.weight
@@ -96,9 +120,7 @@ def match_scale(model: nn.Module, images: Pictures) -> None:
 
 
 @torch.no_grad()
-def evaluate(
-    model: nn.Module, groups: Sequence[Sequence[Encoded]], encoder: Encoder, store: Pictures
-) -> dict[str, float]:
+def evaluate(model: Model, groups: Sequence[Sequence[Encoded]], encoder: Encoder, store: Pictures) -> dict[str, float]:
     """Share of exact greedy answers by task, over encoded groups."""
     hits: dict[str, list[float]] = {}
     for batch in bucketed(groups, encoder, 2 * BATCH_TOKENS):

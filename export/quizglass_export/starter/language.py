@@ -6,12 +6,11 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from torch import nn
-
 from quizglass_export.starter.batches import Batch, bucketed
 from quizglass_export.starter.examples import Encoder
 from quizglass_export.starter.reading import TextSource, copying
 from quizglass_export.starter.training import Meter, fit
+from quizglass_export.starter.vlm import Model
 
 BATCH_TOKENS = 4096
 _POOL = 600
@@ -32,6 +31,7 @@ class TextBatches:
         self.text = TextSource(seed)
 
     def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
+        """The next pool, for the share of the budget already spent."""
         if part < _COPYING_PART and meter.shares.get("copying", 0.0) < _COPIED:
             groups = [copying(self.encoder, self.vocabulary, self.rng) for _ in range(320)]
             return iter(bucketed(groups, self.encoder, _COPYING_TOKENS))
@@ -44,7 +44,7 @@ class TextBatches:
         return self.rng.sample(batches, len(batches))
 
 
-def train_language(model: nn.Module, encoder: Encoder, folder: Path, minutes: float, *, rate: float = 1.2e-3) -> Meter:
+def train_language(model: Model, encoder: Encoder, folder: Path, minutes: float, *, rate: float = 1.2e-3) -> Meter:
     """Train the language part in place; the vision part gets no gradient. Resumable from `folder`."""
     for parameter in model.model.visual.parameters():
         parameter.requires_grad_(False)

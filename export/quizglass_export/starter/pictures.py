@@ -76,7 +76,8 @@ def render_all(scenes: Iterable[Scene], count: int, path: Path, seed: int) -> ND
             pictures[index] = render(scene, rng.random() < _FINE_SHARE)
         pictures.flush()
         part.rename(path)
-    return np.load(path, mmap_mode="r")
+    stored: NDArray[np.uint8] = np.load(path, mmap_mode="r")
+    return stored
 
 
 def labels(scene: Scene, identities: dict[str, int]) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Stage 5: the planner, a LoRA on the base model that answers with one letter (papers.md, section 1)."""
+"""Stage 5: the planner, a LoRA on the base model that answers with one letter (docs/policies.md)."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ def train_planner(
     resume(folder, trained, optimizer, schedule)
     batches = _batches(examples, encoder, random.Random(schedule.steps))
     average, right = 1.4, 0.25
-    while schedule.step(optimizer):
+    while schedule.step(optimizer, f"loss {average:.3f}"):
         batch = next(batches)
         with torch.autocast("cpu", torch.bfloat16):
             scores = predict(base, batch, encoder.pad, store).float()
         loss = F.cross_entropy(scores, batch.targets)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(trained.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()

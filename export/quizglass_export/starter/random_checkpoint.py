@@ -31,6 +31,7 @@ def write(out: Path, seed: int = 0) -> None:
 
 
 def main() -> None:
+    """Parse the command line and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-
 from quizglass_export.pocketworld.articles import Article
 from quizglass_export.pocketworld.names import thing_names
 from quizglass_export.pocketworld.phrasing import ask, ask_maker, named

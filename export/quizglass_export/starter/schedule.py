@@ -7,18 +7,22 @@ import time
 from pathlib import Path
 
 import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch import nn
 
 PROGRESS = "progress.pt"
 
 
 class Schedule:
-    """Linear warm-up, then cosine decay to a tenth of the rate, over a wall-clock budget instead of a step count.
+    """Linear warm-up, then cosine decay, over a wall-clock budget instead of a step count.
 
-    A stage interrupted and resumed goes on where it was: the time already spent is part of its progress.
+    A stage interrupted and resumed goes on where it was: the time already spent is part of its progress. On a terminal
+    a progress bar shows the budget.
     """
 
     def __init__(self, minutes: float, rate: float, warm_up: float = 0.05, floor: float = 0.03) -> None:
+        """`floor` is the share of the rate that is left at the end."""
         self.budget = minutes * 60
         self.rate = rate
         self.warm_up = warm_up
@@ -26,15 +30,22 @@ class Schedule:
         self.steps = 0
         self.spent = 0.0
         self._mark = time.monotonic()
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        console = Console(stderr=True)
+        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._bar.add_task("", total=self.budget)
 
-    def step(self, optimizer: torch.optim.Optimizer) -> bool:
-        """Set the rate for the next step; false when the time is used up."""
+    def step(self, optimizer: torch.optim.Optimizer, note: str = "") -> bool:
+        """Set the rate for the next step; false when the time is used up. `note` stands beside the progress bar."""
         now = time.monotonic()
         self.spent += now - self._mark
         self._mark = now
-        part = self.spent / self.budget
-        if part >= 1:
+        self._bar.start()
+        self._bar.update(self._task, completed=self.spent, description=f"step {self.steps} {note}")
+        if self.spent >= self.budget:
+            self._bar.stop()
             return False
+        part = self.part()
         ramp = min(1.0, part / self.warm_up)
         decay = self.floor + (1 - self.floor) * 0.5 * (1 + math.cos(math.pi * part))
         for group in optimizer.param_groups:

@@ -1,4 +1,4 @@
-"""The loop that language, joint and planner stages share: batches in, a better model out, a line of log now and then."""
+"""The loop that the language and joint stages share: batches in, a better model out, a line of log now and then."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from torch.nn import functional as F
 from quizglass_export.starter.batches import Batch
 from quizglass_export.starter.pictures import Album
 from quizglass_export.starter.schedule import Schedule, optimiser, resume, save_progress
-from quizglass_export.starter.vlm import hidden_states, logits, picture_features
+from quizglass_export.starter.vlm import Model, hidden_states, logits, picture_features
 
 _log = logging.getLogger(__name__)
 Pictures = NDArray[np.uint8] | Album
 
 
-def embed(model: nn.Module, batch: Batch, pad: int, store: Pictures | None) -> Tensor:
+def embed(model: Model, batch: Batch, pad: int, store: Pictures | None) -> Tensor:
     """Token embeddings with the picture features in their slots: [B, S, 192]."""
-    embeddings = model.model.language_model.embed_tokens(batch.ids)
+    embeddings: Tensor = model.model.language_model.embed_tokens(batch.ids)
     if store is None or batch.pictures.numel() == 0:
         return embeddings
     features = picture_features(model, torch.from_numpy(store[batch.pictures.numpy()]))
@@ -32,7 +32,7 @@ def embed(model: nn.Module, batch: Batch, pad: int, store: Pictures | None) -> T
     return embeddings.index_put(slots, features.reshape(-1, features.shape[-1]).to(embeddings.dtype))
 
 
-def predict(model: nn.Module, batch: Batch, pad: int, store: Pictures | None) -> Tensor:
+def predict(model: Model, batch: Batch, pad: int, store: Pictures | None) -> Tensor:
     """Scores [T, vocabulary] for every target of a batch."""
     hidden = hidden_states(model, embed(model, batch, pad, store), batch.positions, batch.mask)
     return logits(model, hidden[batch.rows, batch.columns])
@@ -65,7 +65,7 @@ class Meter:
 
 
 def fit(
-    model: nn.Module,
+    model: Model,
     source: Callable[[float, Meter], Iterator[Batch]],
     folder: Path,
     minutes: float,
@@ -80,7 +80,8 @@ def fit(
     """Train for a wall-clock budget; resumable from `folder`.
 
     Args:
-        source: from the share of the budget spent, and the accuracies so far, to an iterator of batches; asked again when it ends.
+        source: from the share of the budget spent, and the accuracies so far, to an iterator of batches; asked
+            again when it ends.
         store: pictures by row, uint8 [N, 112, 112, 3].
         scales: factors on the rate by parameter name prefix.
 
@@ -93,7 +94,7 @@ def fit(
         _log.info("%s resumed at %s", folder.name, schedule.progress())
     meter, average, saved = Meter(), 0.0, schedule.spent
     batches: Iterator[Batch] = iter(())
-    while schedule.step(optimizer):
+    while schedule.step(optimizer, f"loss {average:.3f}"):
         batch = next(batches, None)
         if batch is None:
             batches = source(schedule.part(), meter)
@@ -101,7 +102,7 @@ def fit(
         with torch.autocast("cpu", torch.bfloat16):
             scores = predict(model, batch, pad, store)
         loss = F.cross_entropy(scores.float(), batch.targets)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()

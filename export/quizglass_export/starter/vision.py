@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from quizglass_export.starter import pictures
 from quizglass_export.starter.schedule import Schedule, optimiser, resume, save_progress
-from quizglass_export.starter.vlm import HIDDEN, PICTURE_TOKENS, picture_features
+from quizglass_export.starter.vlm import HIDDEN, PICTURE_TOKENS, Model, picture_features
 
 _log = logging.getLogger(__name__)
 _WEIGHTS = {"kind": 0.5, "body": 0.5, "accent": 0.4, "pattern": 0.4, "shape": 0.6, "identity": 1.5}
+Shard = tuple[NDArray[np.uint8], NDArray[np.int64]]
 HELD_OUT_SHARDS = 1
 SHARD = 8000
 
@@ -68,14 +71,14 @@ def loss_and_hits(scores: dict[str, Tensor], labels: Tensor) -> tuple[Tensor, di
     return total, hits
 
 
-def _batch(shards: list, size: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-    images, labels = shards[rng.integers(len(shards))]
+def _batch(shards: Sequence[Shard], size: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+    images, labels = shards[int(rng.integers(len(shards)))]
     rows = np.sort(rng.choice(len(images), size, replace=False))
     return torch.from_numpy(images[rows]), torch.from_numpy(labels[rows])
 
 
 @torch.no_grad()
-def evaluate(model: nn.Module, heads: SceneHeads, folder: Path, count: int = 1500) -> dict[str, float]:
+def evaluate(model: Model, heads: SceneHeads, folder: Path, count: int = 1500) -> dict[str, float]:
     """Accuracies over the held-out shard."""
     images, labels = pictures.load_shards(folder)[0]
     sums: dict[str, list[float]] = {}
@@ -88,7 +91,7 @@ def evaluate(model: nn.Module, heads: SceneHeads, folder: Path, count: int = 150
 
 
 def train_vision(
-    model: nn.Module, folder: Path, minutes: float, *, batch: int = 64, rate: float = 1.2e-3, log_every: int = 100
+    model: Model, folder: Path, minutes: float, *, batch: int = 64, rate: float = 1.2e-3, log_every: int = 100
 ) -> dict[str, float]:
     """Train tower and merger in place for `minutes`; resumable from `folder`.
 
@@ -104,13 +107,13 @@ def train_vision(
     rng = np.random.default_rng(schedule.steps + 1)
     shards, looked = [], 0.0
     averages: dict[str, float] = {}
-    while schedule.step(optimizer):
+    while schedule.step(optimizer, f"loss {averages.get('loss', 0.0):.3f}"):
         if time.monotonic() - looked > 20:
             shards, looked = pictures.load_shards(folder, HELD_OUT_SHARDS), time.monotonic()
         images, labels = _batch(shards, batch, rng)
         with torch.autocast("cpu", torch.bfloat16):
             loss, hits = loss_and_hits(heads(picture_features(model, images)), labels)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(both.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()

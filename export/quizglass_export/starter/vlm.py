@@ -1,16 +1,20 @@
 """The starter's vision-language model: Qwen2.5-VL's architecture at a size that two CPU cores can train.
 
 The weights live in transformers' own classes, so checkpoints are ordinary ones. The forward passes here compute the
-same function faster for training (all pictures of a batch at once, no cache objects); a test holds them to transformers'.
+same function faster for training: all pictures of a batch at once, no cache objects. A test compares the two.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerFast, Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
+Model = Any
+"""transformers' model or PEFT's view of it: their submodules carry no types."""
 PICTURE = 112
 PATCH = 14
 MERGE = 2
@@ -123,11 +127,13 @@ def processor_pixels(pictures: Tensor) -> Tensor:
     return planes.expand(-1, -1, -1, 2, -1).reshape(*flat.shape[:2], 6 * PATCH * PATCH)
 
 
-def normed(x: Tensor, module: nn.Module) -> Tensor:
+def normed(x: Tensor, module: Model) -> Tensor:
+    """RMS norm with a transformers module's weight and epsilon."""
     return F.rms_norm(x, (x.shape[-1],), module.weight, module.variance_epsilon)
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary embedding of queries or keys [..., S, d] by angles that broadcast to them."""
     half = x.shape[-1] // 2
     swapped = torch.cat((-x[..., half:], x[..., :half]), dim=-1)
     return x * cos + swapped * sin
@@ -159,13 +165,13 @@ def _attention_bias(mask: Tensor | None, length: int) -> Tensor:
     return torch.zeros(mask.shape).masked_fill_(~mask, -1e9)
 
 
-def _vision_angles(visual: nn.Module) -> Tensor:
+def _vision_angles(visual: Model) -> Tensor:
     """[64, head_dim] rotary angles of the patches in merge order."""
     angles = visual.rot_pos_emb(torch.tensor([[1, GRID, GRID]]))
     return torch.cat((angles, angles), dim=-1)
 
 
-def picture_features(model: Qwen2_5_VLForConditionalGeneration, pictures: Tensor) -> Tensor:
+def picture_features(model: Model, pictures: Tensor) -> Tensor:
     """Vision tower and merger: uint8 [B, 112, 112, 3] to [B, 16, 192]."""
     visual = model.model.visual
     batch = pictures.shape[0]
@@ -181,10 +187,11 @@ def picture_features(model: Qwen2_5_VLForConditionalGeneration, pictures: Tensor
         x = x + block.attn.proj(mixed)
         x = x + block.mlp(normed(x, block.norm2))
     merged = normed(x, visual.merger.ln_q).reshape(batch, PICTURE_TOKENS, -1)
-    return visual.merger.mlp(merged)
+    features: Tensor = visual.merger.mlp(merged)
+    return features
 
 
-def hidden_states(model: nn.Module, embeddings: Tensor, positions: Tensor, mask: Tensor | None = None) -> Tensor:
+def hidden_states(model: Model, embeddings: Tensor, positions: Tensor, mask: Tensor | None = None) -> Tensor:
     """The language model up to its last norm.
 
     Args:
@@ -214,7 +221,7 @@ def hidden_states(model: nn.Module, embeddings: Tensor, positions: Tensor, mask:
     return normed(x, language.norm)
 
 
-def text_angles(language: nn.Module, positions: Tensor) -> tuple[Tensor, Tensor]:
+def text_angles(language: Model, positions: Tensor) -> tuple[Tensor, Tensor]:
     """cos and sin, [B, 1, S, head_dim]: each frequency band takes its own axis of the position."""
     inverse = language.rotary_emb.inv_freq
     axis = torch.repeat_interleave(torch.arange(3), torch.tensor(_SECTIONS))
@@ -223,6 +230,6 @@ def text_angles(language: nn.Module, positions: Tensor) -> tuple[Tensor, Tensor]
     return angles.cos(), angles.sin()
 
 
-def logits(model: nn.Module, hidden: Tensor) -> Tensor:
+def logits(model: Model, hidden: Tensor) -> Tensor:
     """Scores over the vocabulary for any number of hidden states."""
     return F.linear(hidden, model.model.language_model.embed_tokens.weight)
