@@ -128,6 +128,8 @@ class Settings(BaseSettings):
     @property
     def picture_limits(self) -> PictureLimits:
         """What pictures may be at most, those asked about and those of entries alike."""
+        from quizglass_server.pictures import PictureLimits  # heavy: --help needs no picture library
+
         return PictureLimits(self.max_frame_bytes, self.max_frame_pixels, self.max_frame_aspect)
 
     @classmethod
