@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from bench import plots, results
 from bench.asking import POLICIES, Asked, ask_all
-from bench.results import Row, at_least, at_most
+from bench.results import Row, at_least, at_most, beats
 from bench.tables import Case, annotate, evidence_rank, image_hit, mean, searched
 from bench.worlds import Trial, prepare
 from quizglass_client import Client
@@ -95,7 +95,7 @@ def table(cases: list[Case], nothing: list[Case]) -> list[Row]:
     return [
         *_accuracies(cases, right),
         *_against_both(cases, right),
-        *(_beats(policy, right) for policy in BASELINES),
+        *(beats("accuracy, planning-agent", right[AGENT], "%", policy, right[policy]) for policy in BASELINES),
         at_least("planning-agent over none", right[AGENT] - right["none"], "points", 20),
         *_labels(cases),
         *_retrieval(cases),
@@ -116,30 +116,15 @@ def _accuracies(cases: list[Case], right: dict[str, float]) -> list[Row]:
 def _against_both(cases: list[Case], right: dict[str, float]) -> list[Row]:
     def share(stage: str) -> float:
         most = sum(searched(c, BOTH, stage) for c in cases)
-        return 100 * sum(searched(c, AGENT, stage) for c in cases) / most
+        return 100 * sum(searched(c, AGENT, stage) for c in cases) / max(most, 1)
 
     tokens = {p: mean(cases, lambda c, p=p: c.asked.turns[p]["prompt_tokens"]) for p in (AGENT, BOTH)}  # type: ignore[misc]
-    shorter = Row(
-        "prompt tokens, planning-agent",
-        tokens[AGENT],
-        "tokens",
-        "always-both",
-        tokens[BOTH],
-        tokens[AGENT] / tokens[BOTH],
-        "< peer",
-        tokens[AGENT] < tokens[BOTH],
-    )
     return [
         at_least("planning-agent minus always-both", right[AGENT] - right[BOTH], "points", -1),
         at_most("image searches, of always-both's", share("image_search"), "%", 55),
         at_most("text searches, of always-both's", share("text_search"), "%", 75),
-        shorter,
+        beats("prompt tokens, planning-agent", tokens[AGENT], "tokens", "always-both", tokens[BOTH], lower=True),
     ]
-
-
-def _beats(policy: str, right: dict[str, float]) -> Row:
-    mine, other = right[AGENT], right[policy]
-    return Row("accuracy, planning-agent", mine, "%", policy, other, mine / other, "> peer", mine > other)
 
 
 def _labels(cases: list[Case]) -> list[Row]:
@@ -173,9 +158,7 @@ def _retrieval(cases: list[Case]) -> list[Row]:
         Row("image search recall@1, things never trained on", mean(new, lambda c: image_hit(c, BOTH, 1)), ""),
         Row("image search recall@5, all things", mean(pictured, lambda c: image_hit(c, BOTH, 5)), ""),
         at_least("text search recall@5 with the gold query", gold_in_five, "", 0.90),
-        Row(
-            "evidence recall@1, reranked", after, "%", "search alone", before, after / before, "> peer", after > before
-        ),
+        beats("evidence recall@1, reranked", after, "%", "search alone", before),
     ]
 
 

@@ -32,6 +32,17 @@ class Row:
     ok: bool | None = None
 
 
+def beats(name: str, value: float, unit: str, peer: str, peer_value: float, *, lower: bool = False) -> Row:
+    """A row that must be better than its peer: higher, or lower."""
+    ok = value < peer_value if lower else value > peer_value
+    return Row(name, value, unit, peer, peer_value, ratio(value, peer_value), "< peer" if lower else "> peer", ok)
+
+
+def ratio(value: float, peer_value: float) -> float | None:
+    """Of a value to its peer's; None for a peer of 0."""
+    return value / peer_value if peer_value else None
+
+
 def at_least(name: str, value: float, unit: str, bar: float) -> Row:
     """A row that must reach a bar."""
     return Row(name, value, unit, bar=f">= {bar:g}", ok=value >= bar)
