@@ -27,14 +27,16 @@ from tests.support.tiny_bundle import write_bundle
 from tests.support.tiny_models import HEIGHT, WIDTH, write_generator
 
 PROMPT: list[Part] = [TextPart("<|im_start|>", trusted=True), TextPart("Tell me a long story", trusted=False)]
-LONG = 900
+CONTEXT = 8192
+LONG = 8000
+"""Tokens: long enough that a test can act before the answer is complete, even when steps take microseconds."""
 PATIENCE_S = 20
 
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> ProcessOptions:
-    made = write_generator(tmp_path_factory.mktemp("generator"), context=1024)
-    return ProcessOptions(made.model, made.projector, WIDTH, HEIGHT, context=1024)
+    made = write_generator(tmp_path_factory.mktemp("generator"), context=CONTEXT)
+    return ProcessOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT)
 
 
 @pytest.fixture
@@ -135,8 +137,8 @@ async def test_cancelling_one_request_leaves_the_others(process: GeneratorProces
 
 
 async def test_a_prompt_beyond_the_context_names_the_limit(process: GeneratorProcess) -> None:
-    with pytest.raises(PromptRefused, match="1024"):
-        await drain(process.generate([TextPart("x" * 2000, trusted=False)], 8))
+    with pytest.raises(PromptRefused, match=str(CONTEXT)):
+        await drain(process.generate([TextPart("x" * 9000, trusted=False)], 8))
     assert len(await complete(process)) == 9
 
 

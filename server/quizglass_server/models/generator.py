@@ -21,8 +21,6 @@ from quizglass_server.scheduling.clock import record_engine
 class LlamaGenerator:
     """Writes text about pictures and evidence, through a llama.cpp process of its own."""
 
-    executor = "cpu"
-
     def __init__(self, bundle: Bundle, fitter: PictureFitter, threads: int) -> None:
         """Read the prompts; `start` loads the model.
 
@@ -56,6 +54,11 @@ class LlamaGenerator:
     def ready(self) -> bool:
         """Whether the process is serving right now."""
         return self.process.ready
+
+    @property
+    def executor(self) -> str:
+        """What runs the model: cpu or gpu."""
+        return self.process.executor
 
     async def start(self) -> None:
         """Start the process and load the model; errors as `GeneratorProcess.start`."""

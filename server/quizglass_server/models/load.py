@@ -49,7 +49,7 @@ class RoleStatus:
     engine: str
     """onnx, llama or rapidocr."""
     executor: str
-    """cpu, cuda or tensorrt."""
+    """cpu, cuda, tensorrt, or gpu for a generator that llama.cpp has put on one."""
     ready: bool
 
 

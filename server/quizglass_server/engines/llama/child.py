@@ -1,8 +1,8 @@
 """The generator process: `python -m quizglass_server.engines.llama.child --socket unix:PATH --model FILE ...`.
 
-Started by `supervisor`, never by hand. Protocol with the parent: one line of JSON on standard output, `{"ready": ...}`
-or `{"failed": ...}`; the log as JSON lines on standard error; and it lives only as long as its standard input is open,
-which ends with the parent however the parent ends.
+Started by `supervisor`, never by hand. Protocol with the parent: one line of JSON on standard output, with
+`description` and `executor` once it serves, or with `failed` and the reason; the log as JSON lines on standard error;
+and it lives only as long as its standard input is open, which ends with the parent however the parent ends.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
         sequences=arguments.sequences,
         threads=arguments.threads,
     )
-    description = ""
+    description = executor = ""
 
     def load() -> Engine:
-        nonlocal description
+        nonlocal description, executor
         log = LlamaLog()
         start_backend(log)
         model = NativeModel(options, log)
-        description = model.description
+        description, executor = model.description, model.executor
         engine = Engine(model, arguments.stop)
         engine.warm_up()
         return engine
@@ -78,7 +78,7 @@ async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
     pb_grpc.add_GeneratorServiceServicer_to_server(servicer, server)  # type: ignore[no-untyped-call]
     server.add_insecure_port(arguments.socket)
     await server.start()
-    _tell(report, {"ready": {"description": description}})
+    _tell(report, {"description": description, "executor": executor})
     await server.wait_for_termination()
 
 
@@ -104,7 +104,7 @@ def _private_output() -> TextIO:
     return report
 
 
-def _tell(report: TextIO, message: dict[str, object]) -> None:
+def _tell(report: TextIO, message: dict[str, str]) -> None:
     report.write(json.dumps(message) + "\n")
     report.flush()
 

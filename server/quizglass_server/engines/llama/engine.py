@@ -21,14 +21,12 @@ from numpy.typing import NDArray
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.llama.native import DecodeFailed, LoadFailed, NativeModel
 from quizglass_server.engines.llama.prompt import Finished, Part, PicturePart, Piece, TextPart, Usage
+from quizglass_server.engines.llama.sequences import Atom, Sequences, count_pictures
 
 PREFILL_TOKENS = 128
 """Prompt tokens of one decode step: a cancelled prompt stops after at most so many more."""
 EMBEDDING_CACHE_BYTES = 64 << 20
 MAX_LABELS = 64
-
-Atom = int | bytes
-"""A token id, or a picture's content hash."""
 
 
 class RequestRefused(Exception):
@@ -37,15 +35,6 @@ class RequestRefused(Exception):
 
 class Cancelled(Exception):
     """The caller no longer wants the result."""
-
-
-@dataclass(slots=True)
-class _Kept:
-    """A sequence of the model's memory and what it holds."""
-
-    atoms: list[Atom]
-    used: int = 0
-    """When, as a count of requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +61,7 @@ class Engine:
         self.encoded_pictures = 0
         self._model = model
         self._stop = frozenset(self._stop_token(text) for text in stop)
-        self._kept = [_Kept([]) for _ in range(model.options.sequences)]
-        self._requests = 0
+        self._sequences = Sequences(model)
         self._embeddings = BoundedCache[bytes, NDArray[np.float32]](EMBEDDING_CACHE_BYTES, lambda value: value.nbytes)
 
     def warm_up(self) -> None:
@@ -105,7 +93,7 @@ class Engine:
         except Cancelled:
             return Finished("cancelled", Usage(prompt_tokens=self._cells(atoms), engine_us=_since(started)))
         finally:
-            self._trim()
+            self._sequences.trim()
         return Finished(reason, self._usage(prefilled, started, generated))
 
     def choose(
@@ -125,7 +113,7 @@ class Engine:
         try:
             prefilled = self._prefill(atoms, prompt, cancelled)
         finally:
-            self._trim()
+            self._sequences.trim()
         chosen = self._model.logits()[ids].astype(np.float64)
         weights = np.exp(chosen - chosen.max())
         return (weights / weights.sum()).tolist(), self._usage(prefilled, started, 0)
@@ -151,9 +139,8 @@ class Engine:
 
     def _prefill(self, atoms: list[Atom], prompt: Sequence[Part], cancelled: Callable[[], bool]) -> _Prefilled:
         """Bring a sequence to the end of the prompt, with the logits after it."""
-        sequence, reused = self._take_sequence(atoms)
-        kept = self._kept[sequence]
-        position = self._positions(atoms[:reused])
+        sequence, reused = self._sequences.take(atoms)
+        position = self._sequences.positions(atoms[:reused])
         encoded = False
         index = reused
         while index < len(atoms):
@@ -168,43 +155,11 @@ class Engine:
             else:
                 taken = tokens = _run(atoms, index)
                 self._step(tokens, position, sequence, logits=index + len(tokens) == len(atoms))
-            kept.atoms.extend(taken)
-            position += self._positions(taken)
+            self._sequences.extend(sequence, taken)
+            position += self._sequences.positions(taken)
             index += len(taken)
         usage = Usage(self._cells(atoms), self._cells(atoms[:reused]), encoded_picture=encoded)
         return _Prefilled(sequence, position, usage)
-
-    def _take_sequence(self, atoms: list[Atom]) -> tuple[int, int]:
-        """A sequence that holds the longest known beginning of `atoms`, and its length.
-
-        The last atom is always left to do, since its logits are needed. The sequence it came from keeps its own
-        continuation where possible: the beginning is shared with the least recently used one, which costs nothing.
-        """
-        self._requests += 1
-        shared = [_common(kept.atoms, atoms) for kept in self._kept]
-        source = max(range(len(self._kept)), key=lambda index: shared[index])
-        reused = min(shared[source], len(atoms) - 1)
-        oldest = min(range(len(self._kept)), key=lambda index: self._kept[index].used)
-        target = source if reused == len(self._kept[source].atoms) and reused else oldest
-        if target == source:
-            self._cut(target, reused)
-        else:
-            self._cut(target, 0)
-            if reused:
-                self._model.share(source, target, self._positions(atoms[:reused]))
-                self._kept[target].atoms = atoms[:reused]
-        self._kept[target].used = self._requests
-        return target, reused
-
-    def _trim(self) -> None:
-        """Drop what the last request left beyond its recorded atoms: generated tokens, or half a step."""
-        last = max(range(len(self._kept)), key=lambda index: self._kept[index].used)
-        self._cut(last, len(self._kept[last].atoms))
-
-    def _cut(self, sequence: int, length: int) -> None:
-        kept = self._kept[sequence]
-        del kept.atoms[length:]
-        self._model.forget(sequence, self._positions(kept.atoms))
 
     def _step(self, tokens: list[int], position: int, sequence: int, *, logits: bool) -> None:
         self._model.decode(tokens, position, sequence, logits=logits)
@@ -235,7 +190,7 @@ class Engine:
             if len(part.rgb) != options.width * options.height * 3:
                 raise RequestRefused(f"picture of {len(part.rgb)} bytes, not width x height x 3")
             atoms.extend((*slot.before, part.sha256, *slot.after))
-        if _pictures(atoms) > 1:
+        if count_pictures(atoms) > 1:
             raise RequestRefused("more than one picture in a prompt; this engine takes one")
         if not atoms or isinstance(atoms[-1], bytes):
             raise RequestRefused("the prompt is empty or ends with a picture; it must end with text")
@@ -249,10 +204,7 @@ class Engine:
         return context - cells
 
     def _cells(self, atoms: Sequence[Atom]) -> int:
-        return len(atoms) + _pictures(atoms) * (self._model.slot.tokens - 1)
-
-    def _positions(self, atoms: Sequence[Atom]) -> int:
-        return len(atoms) + _pictures(atoms) * (self._model.slot.positions - 1)
+        return len(atoms) + count_pictures(atoms) * (self._model.slot.tokens - 1)
 
     def _label(self, text: str) -> int:
         ids = self._model.tokenise(text, special=False)
@@ -273,19 +225,6 @@ class Engine:
 
 def _since(started: int) -> int:
     return (perf_counter_ns() - started) // 1000
-
-
-def _pictures(atoms: Sequence[Atom]) -> int:
-    return sum(atom.__class__ is bytes for atom in atoms)
-
-
-def _common(known: list[Atom], wanted: list[Atom]) -> int:
-    length = 0
-    for left, right in zip(known, wanted, strict=False):
-        if left != right:
-            break
-        length += 1
-    return length
 
 
 def _run(atoms: list[Atom], start: int) -> list[int]:

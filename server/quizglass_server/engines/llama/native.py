@@ -115,6 +115,11 @@ class NativeModel:
         llama.llama_model_desc(self._model, buffer, _PIECE_BYTES)
         return buffer.value.decode("utf-8", "replace")
 
+    @property
+    def executor(self) -> str:
+        """What the model runs on: cpu or gpu."""
+        return "gpu" if llama.llama_supports_gpu_offload() else "cpu"
+
     def tokenise(self, text: str, *, special: bool) -> list[int]:
         """Token ids of a text; special tokens are parsed only where `special` says so."""
         encoded = text.encode()

@@ -84,6 +84,7 @@ class GeneratorProcess:
         self._supervision: asyncio.Task[None] | None = None
         self._directory = Path()
         self._lives = 0
+        self._executor = "cpu"
 
     @property
     def ready(self) -> bool:
@@ -94,6 +95,11 @@ class GeneratorProcess:
     def description(self) -> str:
         """What the model calls itself; empty while no process is serving."""
         return self._life.description if self._life else ""
+
+    @property
+    def executor(self) -> str:
+        """What the model runs on: cpu or gpu."""
+        return self._executor
 
     @property
     def pid(self) -> int | None:
@@ -144,15 +150,14 @@ class GeneratorProcess:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     async def _client(self) -> GeneratorClient:
-        if self._life is None:
-            if self._supervision is None or self._supervision.done():
-                raise EngineLost("the generator process is not running")
-            try:
-                async with asyncio.timeout(self._options.restart_wait_s):
+        try:
+            async with asyncio.timeout(self._options.restart_wait_s):
+                while self._life is None:
+                    if self._supervision is None or self._supervision.done():
+                        raise EngineLost("the generator process is not running")
                     await self._available.wait()
-            except TimeoutError:
-                raise EngineLost("the generator process is being restarted; ask again in a moment") from None
-        assert self._life is not None
+        except TimeoutError:
+            raise EngineLost("the generator process is being restarted; ask again in a moment") from None
         return self._life.client
 
     async def _supervise(self, life: _Life | None) -> None:
@@ -169,7 +174,7 @@ class GeneratorProcess:
             try:
                 life = await self._launch()
                 self._open(life)
-            except QuizglassError as error:
+            except (QuizglassError, OSError) as error:
                 logger.error("the generator process cannot be restarted, next attempt in %.1f s: %s", delay, error)
                 life = None
 
@@ -233,10 +238,11 @@ class GeneratorProcess:
         if not line:
             how = _how(process.returncode)
             raise EngineFailed(f"{name}: the generator process died while loading it ({how}); see the log")
-        report = json.loads(line)
-        if "failed" in report:
-            raise BundleError(str(report["failed"]))
-        return str(report["ready"]["description"])
+        report = _parse_report(line)
+        if (reason := report.get("failed")) is not None:
+            raise BundleError(reason)
+        self._executor = report.get("executor", "cpu")
+        return report.get("description", "")
 
     async def _end(self, life: _Life) -> None:
         assert life.process.stdin is not None
@@ -262,6 +268,14 @@ async def _relay_log(process: Process) -> None:
         if not line:
             return
         relay(line, logger)
+
+
+def _parse_report(line: bytes) -> dict[str, str]:
+    """The child's line of JSON, an object of strings."""
+    try:
+        return {str(key): str(value) for key, value in json.loads(line).items()}
+    except (ValueError, AttributeError):
+        raise EngineFailed("the generator process did not speak its protocol; reinstall the server") from None
 
 
 def _private_directory() -> Path:
