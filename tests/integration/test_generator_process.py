@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -158,6 +159,30 @@ async def test_a_closed_process_is_gone_and_says_so(options: ProcessOptions) -> 
         os.kill(pid, 0)
     with pytest.raises(EngineLost):
         await complete(process)
+
+
+async def test_without_a_place_for_its_socket_nothing_else_is_touched(
+    options: ProcessOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "precious").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    process = GeneratorProcess(options)
+    with pytest.raises(EngineFailed, match="cannot be started"):
+        await process.start()
+    await process.close()
+    await GeneratorProcess(options).close()
+    assert os.listdir(tmp_path) == ["precious"]  # noqa: PTH208
+
+
+async def test_it_comes_back_where_its_socket_was_cleaned_away(process: GeneratorProcess) -> None:
+    assert process._directory is not None
+    shutil.rmtree(process._directory)
+    kill(process)
+    with pytest.raises(EngineLost):
+        await drain(process.generate(PROMPT, LONG))
+    async with asyncio.timeout(PATIENCE_S):
+        assert len(await complete(process)) == 9
 
 
 @pytest.mark.parametrize("field", ["model", "projector"])

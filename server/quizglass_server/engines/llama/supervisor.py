@@ -22,7 +22,7 @@ from time import monotonic
 
 from quizglass_server.engines.llama.client import GeneratorClient, ProcessInfo
 from quizglass_server.engines.llama.prompt import Finished, Part, Piece, Usage
-from quizglass_server.engines.llama.relay import relay
+from quizglass_server.engines.llama.relay import relay_all
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost, QuizglassError
 
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.1, 5.0
@@ -82,7 +82,7 @@ class GeneratorProcess:
         self._life: _Life | None = None
         self._available = asyncio.Event()
         self._supervision: asyncio.Task[None] | None = None
-        self._directory = Path()
+        self._directory: Path | None = None
         self._lives = 0
         self._executor = "cpu"
 
@@ -113,11 +113,13 @@ class GeneratorProcess:
             BundleError: a model file cannot be loaded.
             EngineFailed: the process died or did not answer while loading.
         """
-        self._directory = _private_directory()
         try:
             life = await self._launch()
+        except OSError as error:
+            self._remove_directory()
+            raise EngineFailed(f"the generator process cannot be started: {error.strerror}") from error
         except BaseException:
-            shutil.rmtree(self._directory, ignore_errors=True)
+            self._remove_directory()
             raise
         self._open(life)
         self._supervision = asyncio.create_task(self._supervise(life), name="generator supervision")
@@ -142,12 +144,11 @@ class GeneratorProcess:
         """End supervision and process. What still runs on it gets EngineLost."""
         if self._supervision is not None:
             self._supervision.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._supervision
+            await asyncio.wait({self._supervision})
         if self._life is not None:
             life, self._life = self._life, None
             await self._end(life)
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._remove_directory()
 
     async def _client(self) -> GeneratorClient:
         try:
@@ -174,8 +175,14 @@ class GeneratorProcess:
             try:
                 life = await self._launch()
                 self._open(life)
-            except (QuizglassError, OSError) as error:
-                logger.error("the generator process cannot be restarted, next attempt in %.1f s: %s", delay, error)
+            except Exception as error:  # whatever it is, the next attempt may work, and without one none ever does
+                known = isinstance(error, (QuizglassError, OSError))
+                logger.error(
+                    "the generator process cannot be restarted, next attempt in %.1f s: %s",
+                    delay,
+                    error,
+                    exc_info=None if known else error,
+                )
                 life = None
 
     def _open(self, life: _Life) -> None:
@@ -195,8 +202,16 @@ class GeneratorProcess:
         await life.client.close()
         await life.log
 
+    def _remove_directory(self) -> None:
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = None
+
     async def _launch(self) -> _Life:
         """Start a process and wait until it serves; leaves none behind on failure."""
+        # Cleaners of temporary files take a directory that nobody has touched for days.
+        if self._directory is None or not self._directory.is_dir():
+            self._directory = _private_directory()
         self._lives += 1
         address = f"unix:{self._directory / f'{self._lives}.sock'}"
         # -P: the working directory is no place to import from.
@@ -212,7 +227,8 @@ class GeneratorProcess:
             # OpenMP's threads would spin between steps on cores that ONNX Runtime shares.
             env={"OMP_WAIT_POLICY": "passive", **os.environ},
         )
-        log = asyncio.create_task(_relay_log(process), name="generator log")
+        assert process.stderr is not None
+        log = asyncio.create_task(relay_all(process.stderr, logger), name="generator log")
         try:
             description = await self._report(process)
         except BaseException:
@@ -254,20 +270,6 @@ class GeneratorProcess:
         await life.process.wait()
         await life.client.close()
         await life.log
-
-
-async def _relay_log(process: Process) -> None:
-    """Copy the child's log into this process's until it ends."""
-    assert process.stderr is not None
-    while True:
-        try:
-            line = await process.stderr.readline()
-        except ValueError:
-            logger.warning("the generator process wrote a line of more than %d bytes", _LINE_BYTES)
-            continue
-        if not line:
-            return
-        relay(line, logger)
 
 
 def _parse_report(line: bytes) -> dict[str, str]:
