@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -14,9 +15,12 @@ import pytest
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import RGB, Exchange, Picture, Plan, Turn
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions, OnnxSession
-from quizglass_server.errors import BundleError, EngineFailed
+from quizglass_server.errors import BundleError, EngineFailed, EngineLost
+from quizglass_server.manifest import Size
 from quizglass_server.models.encoders import OnnxImageEncoder, OnnxTextEncoder
+from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.models.fitting import PictureFitter
+from quizglass_server.models.generator import LlamaGenerator
 from quizglass_server.models.load import EngineOptions, load_models
 from quizglass_server.models.scorers import OnnxPlanner, OnnxReranker
 from quizglass_server.scheduling.clock import stage_clock
@@ -101,6 +105,22 @@ async def test_texts_are_embedded_as_data(bundle: Bundle, pool: EnginePool) -> N
     assert np.allclose((await encoder.embed_queries(["red car"]))[0], short)
     assert encoder.count_tokens("red car") == 2
     assert encoder.count_tokens("red car " * 50) == 100
+
+
+async def test_the_generators_picture_is_fitted_once_and_not_on_the_event_loop(tmp_path: Path) -> None:
+    threads: list[int] = []
+
+    class Fitter(PictureFitter):
+        def fit(self, picture: Picture, size: Size) -> RGB:
+            threads.append(threading.get_ident())
+            return super().fit(picture, size)
+
+    generator = LlamaGenerator(Bundle.load(write_bundle(tmp_path / "tiny", ("generator",))), Fitter(), threads=1)
+    for _ in range(2):
+        with pytest.raises(EngineLost):  # no process was started
+            await generator.choose(GenerationRequest("rewrite", {"question": "What?"}, picture(9)), [" A"])
+    assert len(threads) == 1
+    assert threads != [threading.get_ident()]
 
 
 async def test_every_role_says_what_runs_it(bundle: Bundle) -> None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from importlib.util import find_spec
 
 from quizglass_server.bundle import Bundle
-from quizglass_server.domain import GenerationEnd, Token
+from quizglass_server.domain import GenerationEnd, Picture, Token
+from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.llama.client import PromptRefused
 from quizglass_server.engines.llama.prompt import Part, PicturePart, Piece, TextPart
 from quizglass_server.engines.llama.supervisor import GeneratorProcess, ProcessOptions
 from quizglass_server.errors import BundleError, EngineFailed, InvalidInput
 from quizglass_server.models.faces import GenerationRequest
-from quizglass_server.models.fitting import PictureFitter, content_hash
+from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter, content_hash
 from quizglass_server.models.prompts import PromptError, PromptTemplate, SegmentKind
 from quizglass_server.scheduling.clock import record_engine
 
@@ -33,6 +35,7 @@ class LlamaGenerator:
         spec = bundle.generator
         self._spec = spec
         self._fitter = fitter
+        self._pictures = BoundedCache[bytes, PicturePart](CACHE_BYTES, lambda part: len(part.rgb))
         try:
             named = {task: name for task, name in spec.prompts if name is not None}
             self._templates = {task: PromptTemplate.load(bundle.path(name)) for task, name in named.items()}
@@ -74,7 +77,7 @@ class LlamaGenerator:
         """
         limit = self._spec.max_new_tokens
         tokens = min(request.max_tokens, limit) if request.max_tokens > 0 else limit
-        stream = self.process.generate(self._prompt(request), tokens)
+        stream = self.process.generate(await self._prompt(request), tokens)
         begun = False
         try:
             async with aclosing(stream):
@@ -93,7 +96,7 @@ class LlamaGenerator:
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
         """Probability of each label as the next token, normalised over the labels; errors as `generate`."""
         try:
-            probabilities, usage = await self.process.choose(self._prompt(request), labels)
+            probabilities, usage = await self.process.choose(await self._prompt(request), labels)
         except PromptRefused as error:
             raise _too_long(error) from None
         record_engine(usage.engine_us)
@@ -103,11 +106,11 @@ class LlamaGenerator:
         """End the process."""
         await self.process.close()
 
-    def _prompt(self, request: GenerationRequest) -> list[Part]:
+    async def _prompt(self, request: GenerationRequest) -> list[Part]:
         template = self._templates.get(request.task)
         if template is None:
             raise EngineFailed(f"the bundle's generator has no prompt {request.task!r}; use another policy or bundle")
-        picture = self._picture(request)
+        picture = None if request.picture is None else await self._picture(request.picture)
         parts: list[Part] = []
         for segment in template.render(picture=picture is not None, **request.values):
             if segment.kind is not SegmentKind.IMAGE:
@@ -116,11 +119,17 @@ class LlamaGenerator:
                 parts.append(picture)
         return parts
 
-    def _picture(self, request: GenerationRequest) -> PicturePart | None:
-        if request.picture is None:
-            return None
+    async def _picture(self, picture: Picture) -> PicturePart:
+        """The picture as the process takes it: made once, and off the event loop, which a large one would hold up."""
+        part = self._pictures.get(picture.sha256)
+        if part is None:
+            part = await asyncio.to_thread(self._fitted, picture)
+            self._pictures.put(picture.sha256, part)
+        return part
+
+    def _fitted(self, picture: Picture) -> PicturePart:
         size = self._spec.picture
-        pixels = self._fitter.fit(request.picture, size)
+        pixels = self._fitter.fit(picture, size)
         return PicturePart(content_hash(pixels), size.width, size.height, pixels.tobytes())
 
 
