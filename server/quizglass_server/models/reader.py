@@ -12,8 +12,9 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from PIL import Image, ImageDraw
 
-from quizglass_server.domain import Picture
+from quizglass_server.domain import RGB, Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.session import EnginePool, import_onnxruntime
 from quizglass_server.errors import EngineFailed
@@ -42,8 +43,8 @@ class RapidOcrReader:
         self._pool = pool
         self._lines = BoundedCache[bytes, list[str]](CACHED_PICTURES)
         self._lock = Lock()
-        self._ocr = _load()
-        self._read(np.zeros((64, 64, 3), np.uint8))
+        self._cv2, self._ocr = _load()
+        self._read(_sign())  # with a word in it, so that the recogniser is warm too
 
     async def read(self, picture: Picture) -> list[str]:
         """Lines top to bottom, left to right; what was read with a confidence below 0.6 is left out."""
@@ -52,8 +53,8 @@ class RapidOcrReader:
             self._lines.put(picture.sha256, known)
         return list(known)
 
-    def _read(self, pixels: np.ndarray[Any, np.dtype[np.uint8]]) -> list[str]:
-        bgr = np.ascontiguousarray(pixels[:, :, ::-1])
+    def _read(self, pixels: RGB) -> list[str]:
+        bgr = self._cv2.cvtColor(pixels, self._cv2.COLOR_RGB2BGR)  # numpy takes forty times as long
         # The detector's side is a setting of the object, so one picture at a time.
         with self._lock:
             small = max(pixels.shape[:2]) <= SMALL_PICTURE
@@ -92,7 +93,14 @@ def in_reading_order(found: Sequence[tuple[Corners, str]]) -> list[str]:
     return [text for row in rows for _, _, _, text in sorted(row, key=lambda box: box[2])]
 
 
-def _load() -> Any:
+def _sign() -> RGB:
+    picture = Image.new("RGB", (320, 160), "white")
+    ImageDraw.Draw(picture).text((40, 40), "OPEN", "black", font_size=64)
+    return np.asarray(picture)
+
+
+def _load() -> tuple[Any, Any]:
+    """OpenCV and the reader."""
     import_onnxruntime()
     try:
         import cv2
@@ -110,6 +118,6 @@ def _load() -> Any:
         "EngineConfig.onnxruntime.inter_op_num_threads": 1,
     }
     try:
-        return RapidOCR(params=settings)
+        return cv2, RapidOCR(params=settings)
     except Exception as error:
         raise EngineFailed(f"rapidocr cannot be started: {error}") from error
