@@ -13,12 +13,13 @@ import sys
 from pathlib import Path
 
 HELP = "train the starter models stage by stage; goes on where it stopped"
-BASE_STAGES = ("tokenizer", "pictures", "vision", "language", "joint", "annotate", "planner")
+BASE_STAGES = ("tokenizer", "pictures", "vision", "language", "grounding", "joint", "annotate", "planner")
 RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")
 STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, "thresholds")
 SHARES = {
     "vision": 16.0,
     "language": 20.0,
+    "grounding": 8.0,
     "joint": 30.0,
     "planner": 8.0,
     "text_encoder": 9.0,
