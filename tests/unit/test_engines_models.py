@@ -24,7 +24,7 @@ from quizglass_server.models.generator import LlamaGenerator
 from quizglass_server.models.load import EngineOptions, load_models
 from quizglass_server.models.scorers import OnnxPlanner, OnnxReranker
 from quizglass_server.scheduling.clock import stage_clock
-from tests.support.tiny_bundle import DIMENSION, write_bundle
+from tests.support.tiny_bundle import DIMENSION, PROMPTS, write_bundle
 
 HOW = OnnxOptions(threads=1, provider="cpu")
 SCORERS = ("planner", "reranker", "image_encoder", "text_encoder")
@@ -158,3 +158,13 @@ def test_labels_must_be_plans(tmp_path: Path, bundle: Bundle, pool: EnginePool) 
     manifest.write_text(manifest.read_text().replace('"both"', '"neither"'))
     with pytest.raises(BundleError, match="neither"):
         OnnxPlanner(Bundle.load(root), pool, PictureFitter(), HOW)
+
+
+@pytest.mark.parametrize("prompt", ["plan", "rerank", "answer", "rewrite"])
+async def test_a_prompt_that_cannot_be_filled_is_found_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prompt: str
+) -> None:
+    monkeypatch.setitem(PROMPTS, prompt, "{{ nothing }} Answer:")
+    root = write_bundle(tmp_path / "tiny")
+    with pytest.raises(BundleError, match=rf"{prompt}\.jinja: 'nothing' is undefined"):
+        await load_models(Bundle.load(root), EngineOptions(threads=1, provider="cpu"))

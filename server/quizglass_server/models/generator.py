@@ -19,6 +19,13 @@ from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter, content_
 from quizglass_server.models.prompts import PromptError, PromptTemplate, SegmentKind
 from quizglass_server.scheduling.clock import record_engine
 
+VALUES = {
+    "plan": ("question", "history", "words"),
+    "rewrite": ("question", "history", "words", "seen"),
+    "answer": ("question", "history", "words", "seen", "found", "query"),
+}
+"""What the prompt of each task may name besides `image`."""
+
 
 class LlamaGenerator:
     """Writes text about pictures and evidence, through a llama.cpp process of its own."""
@@ -27,7 +34,7 @@ class LlamaGenerator:
         """Read the prompts; `start` loads the model.
 
         Raises:
-            BundleError: a prompt cannot be read.
+            BundleError: a prompt cannot be read, or names a value that its task does not have.
             EngineFailed: llama-cpp-python is not installed.
         """
         if find_spec("llama_cpp") is None:
@@ -39,6 +46,8 @@ class LlamaGenerator:
         try:
             named = {task: name for task, name in spec.prompts if name is not None}
             self._templates = {task: PromptTemplate.load(bundle.path(name)) for task, name in named.items()}
+            for task, template in self._templates.items():
+                template.render(picture=True, **dict.fromkeys(VALUES[task], ""))
         except PromptError as error:
             raise BundleError(f"roles.generator.prompts: {error}") from error
         self.process = GeneratorProcess(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_server.bundle import Bundle
-from quizglass_server.domain import Plan, PlanDecision, Turn
+from quizglass_server.domain import Picture, Plan, PlanDecision, Turn
 from quizglass_server.engines.onnx.providers import InputRange, Ranges
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
@@ -46,6 +46,8 @@ class OnnxPlanner:
         self._session = OnnxSession(bundle.path(spec.model), _vision_ranges(spec), "logits", how)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
+        blank = Picture(b"", np.zeros((spec.picture.height, spec.picture.width, 3), np.uint8))
+        _warm_up("planner", lambda: self._plan(Turn("", "a", blank), "a"))
 
     async def plan(self, turn: Turn, words: str) -> PlanDecision:
         """Plan for a turn; a question beyond the model's length is cut, never refused."""
@@ -88,6 +90,7 @@ class OnnxReranker:
         self._session = OnnxSession(bundle.path(spec.model), _text_ranges(spec), "logits", how)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
+        _warm_up("reranker", lambda: self._score("a", ["a"]))
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """Probability of "yes" for each passage, in order; a long passage is cut at its end."""
@@ -105,6 +108,14 @@ class OnnxReranker:
     def _encode(self, query: str, passage: str) -> list[int]:
         prompt = self._template.render(query=query, passage=passage)
         return encode_within(self._tokenizer, prompt, [], self._spec.max_tokens)
+
+
+def _warm_up(role: str, work: Callable[[], object]) -> None:
+    """Run once before anybody waits for it; a prompt that cannot be filled is found here, not by a turn."""
+    try:
+        work()
+    except PromptError as error:
+        raise BundleError(f"roles.{role}: {error}") from error
 
 
 def batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS, rows: int = MAX_BATCH) -> list[list[int]]:
