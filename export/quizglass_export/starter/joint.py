@@ -14,7 +14,7 @@ from quizglass_export.pocketworld.scenes import Scene
 from quizglass_export.starter.batches import Batch, bucketed
 from quizglass_export.starter.examples import Encoded, Encoder, Example
 from quizglass_export.starter.quiz import Quiz
-from quizglass_export.starter.reading import TextSource
+from quizglass_export.starter.reading import TextSource, repeating
 from quizglass_export.starter.situations import Situations
 from quizglass_export.starter.store import Asked
 from quizglass_export.starter.training import Meter, Pictures, exact, fit, predict
@@ -70,6 +70,7 @@ class JointBatches:
         first, last = self.mixture.quizzes
         quizzes = first + (last - first) * part
         groups = [self._encoded(self._group(quizzes)) for _ in range(_POOL)]
+        groups += [repeating(self.encoder, self.text.passage()) for _ in range(_POOL // 7)]
         batches = bucketed([group for group in groups if group], self.encoder, self.mixture.tokens)
         return iter(self.rng.sample(batches, len(batches)))
 
@@ -101,7 +102,7 @@ def train_joint(
     minutes: float,
     *,
     rate: float = 8e-4,
-    vision_scale: float = 0.3,
+    vision_scale: float = 0.5,
 ) -> Meter:
     """Train everything in place, the vision part more slowly. Resumable from `folder`."""
     scales = {"model.visual": vision_scale}

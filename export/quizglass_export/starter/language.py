@@ -8,7 +8,7 @@ from pathlib import Path
 
 from quizglass_export.starter.batches import Batch, bucketed
 from quizglass_export.starter.examples import Encoder
-from quizglass_export.starter.reading import TextSource, copying
+from quizglass_export.starter.reading import TextSource, copying, repeating
 from quizglass_export.starter.training import Meter, fit
 from quizglass_export.starter.vlm import Model
 
@@ -36,6 +36,7 @@ class TextBatches:
             groups = [copying(self.encoder, self.vocabulary, self.rng) for _ in range(320)]
             return iter(bucketed(groups, self.encoder, _COPYING_TOKENS))
         groups = [[self.encoder.encode(example) for example in self.text.group()] for _ in range(_POOL)]
+        groups += [repeating(self.encoder, self.text.passage()) for _ in range(_POOL // 10)]
         groups += [copying(self.encoder, self.vocabulary, self.rng) for _ in range(_POOL // 40)]
         batches = bucketed(groups, self.encoder, BATCH_TOKENS)
         return iter([*self._shuffled(batches), *self._shuffled(batches)])

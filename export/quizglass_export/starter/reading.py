@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from quizglass_export.pocketworld import phrasing
 from quizglass_export.pocketworld.articles import Article
 from quizglass_export.pocketworld.names import thing_names
 from quizglass_export.pocketworld.phrasing import ask, ask_maker, named
@@ -21,6 +22,19 @@ def copying(encoder: Encoder, vocabulary: int, rng: random.Random, length: int =
     """One row: distinct random tokens, then the same again; every repeated token is a target."""
     tokens = rng.sample(range(8, vocabulary), length)
     return [Encoded((encoder.end, *tokens, encoder.end), (*tokens, encoder.end), None, "copying")]
+
+
+def repeating(encoder: Encoder, passage: str) -> list[Encoded]:
+    """One row: a passage, then the same again, every token of it a target; names and numbers are copied in context."""
+    tokens = encoder.answer(passage)
+    return [Encoded((encoder.end, *tokens), tokens, None, "repeating")]
+
+
+def printed(rng: random.Random) -> list[Example]:
+    """Words read in a picture, asked for and rewritten around."""
+    words = phrasing.sign_phrase(rng) if rng.random() < 0.7 else thing_names(rng.randrange(1 << 30), 1)[0]
+    text = rng.choice(phrasing.PRINTED)
+    return [Example(Request("answer", text, words=words), words, "read-printed")]
 
 
 class Reader:
@@ -54,9 +68,9 @@ class Reader:
         untold = [key for key in ATTRIBUTES if key not in told]
         self.rng.shuffle(told)
         made = [self._one(thing.kind, thing.name, key, thing.facts[key], found) for key in told[:3]]
-        if untold and self.rng.random() < 0.3:
+        if untold and self.rng.random() < 0.5:
             made.append(self._one(thing.kind, thing.name, self.rng.choice(untold), ABSTAIN, found))
-        if told and self.rng.random() < 0.3:
+        if told and self.rng.random() < 0.4:
             stranger = thing_names(self.rng.randrange(1 << 30), 1)[0]
             made.append(self._one(thing.kind, stranger, told[0], ABSTAIN, found))
         return made or [self._one(thing.kind, thing.name, "year", ABSTAIN, found)]
@@ -145,6 +159,13 @@ class TextSource:
         self.rng.shuffle(self._questions)
         self._left = 400
 
+    def passage(self) -> str:
+        """Any passage of the present world."""
+        if self._left <= 0:
+            self._renew()
+        article = self.rng.choice(list(self.library.articles.values()))
+        return line(article, self.rng.choice(article.paragraphs))
+
     def group(self) -> Sequence[Example]:
         """The next group; all its examples may share a beginning."""
         if self._left <= 0:
@@ -155,6 +176,8 @@ class TextSource:
             return self.reader.group()
         if draw < 0.43:
             return self.reader.companies()
+        if draw < 0.46:
+            return printed(self.rng)
         if draw < 0.68 and self._questions:
             return self._questions.pop()
         if draw < 0.74:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,10 @@ class Asked:
     questions: list[Question]
     libraries: list[Library]
     pictures: NDArray[np.uint8]
+
+    def part(self, rows: slice) -> Asked:
+        """Some of the questions, as an `Asked` of their own."""
+        return Asked(self.questions[rows], self.libraries[rows], self.pictures[rows])
 
 
 def _block(seed: int, *, unseen_share: float, own: int) -> tuple[list[Question], Library]:
@@ -53,8 +56,3 @@ def asked(folder: Path, first_seed: int, count: int, *, unseen_share: float = 0.
     path = folder / f"questions-{first_seed}-{count}.npy"
     pictures = render_all((question.scene for question in questions), len(questions), path, first_seed)
     return Asked(questions, libraries, pictures)
-
-
-def shuffled(count: int, rng: random.Random) -> list[int]:
-    """Row numbers in random order."""
-    return rng.sample(range(count), count)

@@ -32,6 +32,7 @@ MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 25.0, "p
 """Budgets that two CPU cores manage together in about an hour and a half."""
 SHARDS = 8
 TRAINING_BLOCKS = (3_000_000, 60)
+JOINT_ROWS = 40 * store.BLOCK
 HELD_OUT_BLOCKS = (3_900_000, 4)
 _SEED = 3
 _DONE = "done.json"
@@ -69,8 +70,15 @@ class Workplace:
         """An untrained base."""
         return new_model(self.tokenizer(), _SEED)
 
-    def training_questions(self) -> store.Asked:
-        """Questions that the joint stage and the planner learn from."""
+    def joint_questions(self) -> store.Asked:
+        """Questions that the base learns from."""
+        return self._training_questions().part(slice(JOINT_ROWS))
+
+    def planner_questions(self) -> store.Asked:
+        """Questions that are annotated for the planner: the base never saw their scenes."""
+        return self._training_questions().part(slice(JOINT_ROWS, None))
+
+    def _training_questions(self) -> store.Asked:
         return store.asked(self.stage("joint"), *TRAINING_BLOCKS)
 
     def held_out_questions(self) -> store.Asked:
@@ -125,8 +133,12 @@ def _pictures(work: Workplace, minutes: float) -> dict[str, object]:
     for index in range(SHARDS):
         if not (work.stage("vision") / f"pictures-{index:03d}.npy").is_file():
             pictures.make_shard(work.stage("vision"), index, vision.SHARD)
-    rows = len(work.training_questions().questions), len(work.held_out_questions().questions)
-    return {"scenes": SHARDS * vision.SHARD, "questions": rows[0], "held_out_questions": rows[1]}
+    asked = {
+        "joint": work.joint_questions(),
+        "planner": work.planner_questions(),
+        "held-out": work.held_out_questions(),
+    }
+    return {"scenes": SHARDS * vision.SHARD, **{name: len(made.questions) for name, made in asked.items()}}
 
 
 def _vision(work: Workplace, minutes: float) -> dict[str, object]:
@@ -151,7 +163,7 @@ def _pictured(work: Workplace, mixture: joint.Mixture, seed: int) -> tuple[joint
         for index in range(vision.HELD_OUT_SHARDS, vision.HELD_OUT_SHARDS + len(shards))
         for scene in pictures.pretraining_scenes(vision.SHARD, pictures.SHARD_SEED + index)
     ]
-    asked = work.training_questions()
+    asked = work.joint_questions()
     images = pictures.Album([*(shard[0] for shard in shards), asked.pictures])
     return joint.JointBatches(work.encoder(), scenes, asked, seed, mixture), images
 
@@ -185,7 +197,7 @@ def measure_base(work: Workplace) -> dict[str, float]:
 def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
     model, encoder = load_base(work.base), work.encoder()
     folder, counts = work.stage("annotate"), {}
-    for name, asked in (("training", work.training_questions()), ("held-out", work.held_out_questions())):
+    for name, asked in (("training", work.planner_questions()), ("held-out", work.held_out_questions())):
         rows = annotate.balanced_rows(asked, annotate.MOST[name], random.Random(1))
         made = annotate.annotate(model, encoder, asked, rows)
         annotate.save(made, folder / f"{name}.jsonl")
@@ -196,7 +208,7 @@ def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
 def _planner(work: Workplace, minutes: float) -> dict[str, object]:
     encoder = work.encoder()
     adapted = planner.with_adapter(load_base(work.base))
-    asked, held_out = work.training_questions(), work.held_out_questions()
+    asked, held_out = work.planner_questions(), work.held_out_questions()
     labelled = annotate.load(work.stage("annotate") / "training.jsonl")
     examples = planner.encode(planner.balanced(labelled, random.Random(2)), asked, encoder)
     planner.train_planner(adapted, examples, encoder, asked.pictures, work.stage("planner"), minutes)
