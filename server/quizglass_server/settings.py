@@ -87,7 +87,7 @@ class Settings(BaseSettings):
         8,
         ge=1,
         le=1024,
-        description="Turns that run at once. More keep the engines busy, and make each turn slower.",
+        description="Turns and searches that run at once. More keep the engines busy, and make each slower.",
     )
     queue: int = Field(
         16,

@@ -80,6 +80,11 @@ async def test_the_turn_has_what_was_asked(stage, assistant):
     assert stage.assistant.asked[0][0] == "both"
 
 
+async def test_a_budget_beyond_measure_is_an_hour(assistant):
+    events = await collect(assistant.Ask(request(budget_us=2**63 - 1)))
+    assert events[0].accepted.budget_us == 3600 * 10**6
+
+
 @pytest.mark.parametrize(
     ("budget_us", "deadline", "low", "high"),
     [(0, None, 10, 10), (3_000_000, None, 3, 3), (0, 60, 40, 60), (90_000_000, 60, 40, 60), (2_000_000, 60, 2, 2)],

@@ -1,6 +1,7 @@
 """KnowledgeService over a real socket, with a dictionary behind it."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import grpc
 import pytest
@@ -131,6 +132,15 @@ BAD = {
 @pytest.mark.parametrize(("method", "request_", "field"), BAD.values(), ids=BAD)
 async def test_a_bad_field_is_named(knowledge, method, request_, field):
     assert field_of(await failure(getattr(knowledge, method)(request_))) == field
+
+
+async def test_too_many_searches_are_refused_before_their_pictures_are_decoded(stage, knowledge):
+    async with AsyncExitStack() as permits:
+        for _ in range(4):
+            await permits.enter_async_context(stage.assistant.admission.admit())
+        error = await failure(knowledge.SearchEntries(knowledge_pb2.SearchEntriesRequest(picture=b"no picture")))
+        assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert (await knowledge.SearchEntries(knowledge_pb2.SearchEntriesRequest(text="a"))).results
 
 
 async def test_searching_without_the_encoder_names_the_role(stage, knowledge):

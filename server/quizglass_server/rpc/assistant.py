@@ -25,6 +25,7 @@ _MAX_SESSION_CHARS = 64
 MAX_ANSWER_TOKENS = 512
 # gRPC rounds the deadline it sends up by as much as 1 %, and the last event has to arrive before the client gives up.
 _DEADLINE_SHARE = 0.98
+_LONGEST_BUDGET_S = 3600.0
 
 
 class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
@@ -115,4 +116,4 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         wishes = [budget_us / 1e6] if budget_us else []
         if remaining_s is not None:
             wishes.append(remaining_s * _DEADLINE_SHARE)
-        return Budget(min(wishes, default=self._settings.default_budget_s))
+        return Budget(min(*wishes, _LONGEST_BUDGET_S) if wishes else self._settings.default_budget_s)

@@ -42,13 +42,14 @@ class FrameStore:
         Raises:
             InvalidPicture: the bytes are not a usable picture.
         """
-        known = self._pictures.get(await asyncio.to_thread(_digest, encoded))
-        if known is not None:
-            self._pictures.move_to_end(known.sha256)
-            return known
-        picture = await asyncio.to_thread(decode_picture, encoded, self._limits, field)
+        picture = await asyncio.to_thread(self._held_or_decoded, encoded, field)
         self._remember(picture)
         return picture
+
+    def _held_or_decoded(self, encoded: bytes, field: str) -> Picture:
+        """On a worker thread: looks at what is held, and leaves changing it to the event loop."""
+        held = self._pictures.get(hashlib.sha256(encoded).digest())
+        return decode_picture(encoded, self._limits, field) if held is None else held
 
     def _held(self, sha256: bytes, field: str) -> Picture:
         if len(sha256) != 32:
@@ -60,14 +61,13 @@ class FrameStore:
         return picture
 
     def _remember(self, picture: Picture) -> None:
-        if picture.sha256 in self._pictures or picture.pixels.nbytes > self._max_cached_bytes:
+        if picture.sha256 in self._pictures:
+            self._pictures.move_to_end(picture.sha256)
+            return
+        if picture.pixels.nbytes > self._max_cached_bytes:
             return
         self._pictures[picture.sha256] = picture
         self._cached_bytes += picture.pixels.nbytes
         while self._cached_bytes > self._max_cached_bytes:
             _, oldest = self._pictures.popitem(last=False)
             self._cached_bytes -= oldest.pixels.nbytes
-
-
-def _digest(encoded: bytes) -> bytes:
-    return hashlib.sha256(encoded).digest()

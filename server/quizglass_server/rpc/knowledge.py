@@ -77,8 +77,10 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
                 raise InvalidInput("text", "give a text, a picture, or both to search for")
             text = checks.text(request.text, "text", longest=_MAX_TEXT, required=not request.picture)
             limit = checks.within(request.limit or _DEFAULT_RESULTS, 1, _MAX_RESULTS, "limit")
-            picture = await self._frames.decode(request.picture, "picture") if request.picture else None
-            found = await self._assistant.search(text, picture, limit)
+            # As for turns: pictures in memory are bounded by the permits.
+            async with self._assistant.admission.admit():
+                picture = await self._frames.decode(request.picture, "picture") if request.picture else None
+                found = await self._assistant.search(text, picture, limit)
             return knowledge_pb2.SearchEntriesResponse(results=[evidence_message(item) for item in found])
 
 

@@ -17,8 +17,8 @@ _SHORTEST_WAIT_S, _LONGEST_WAIT_S, _FIRST_WAIT_S = 0.05, 30.0, 1.0
 class Admission:
     """Lets `limit` turns run and `queue` more wait, first come, first served.
 
-    Used as `async with admission.admit():` by every turn. A waiter that is cancelled leaves the queue at once, so
-    abandoned work never reaches an engine.
+    Used as `async with admission.admit():` by every turn and search. A waiter that is cancelled leaves the queue at
+    once, so abandoned work never reaches an engine.
 
     Raises:
         ValueError: `limit` is under 1 or `queue` under 0.
@@ -64,7 +64,7 @@ class Admission:
             return
         if len(self._waiters) >= self._queue:
             raise Overloaded(
-                f"{self._running} turns are running and {len(self._waiters)} are waiting; try again later",
+                f"{self._running} turns and searches are running and {len(self._waiters)} waiting; try again later",
                 retry_after_s=self._retry_after(),
             )
         waiter = asyncio.get_running_loop().create_future()
