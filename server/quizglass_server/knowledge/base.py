@@ -110,7 +110,7 @@ class KnowledgeBase:
         return await self._store.read(lambda reader: reader.entry(id))
 
     async def list(self, after: str, limit: int) -> builtins.list[Entry]:
-        """Up to `limit` entries whose id comes after `after`, in order of id."""
+        """Up to `limit` entries whose id comes after `after`, in order of id; fewer when they are very long."""
         return await self._store.read(lambda reader: reader.page(after, limit))
 
     async def delete(self, id: str) -> None:

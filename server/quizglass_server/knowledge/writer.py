@@ -36,7 +36,7 @@ class Writer:
 
     def __init__(self, path: Path) -> None:
         """Open, creating the tables in a new file. Raises KnowledgeFailed."""
-        self._path = path
+        self._file = Path(path.name)  # in errors, which clients see
         self._db = connect(path, write=True)
 
     def close(self) -> None:
@@ -46,7 +46,7 @@ class Writer:
     def put(self, drafts: Sequence[Draft], spaces: Mapping[Kind, str]) -> Change:
         """Add or replace entries, in one commit. Of two of the same id the later stays."""
         change = Change()
-        with explained(self._path), transaction(self._db, write=True):
+        with explained(self._file), transaction(self._db, write=True):
             for draft in drafts:
                 change.entries -= self._remove(draft.entry.id, change)
                 self._insert(draft, spaces, change)
@@ -57,7 +57,7 @@ class Writer:
     def delete(self, entry_id: str) -> Change:
         """Delete an entry with its chunks, and its pictures unless others show them. Raises NotFound."""
         change = Change()
-        with explained(self._path), transaction(self._db, write=True):
+        with explained(self._file), transaction(self._db, write=True):
             if not self._remove(entry_id, change):
                 raise NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)
             change.entries = -1
@@ -66,7 +66,7 @@ class Writer:
 
     def replace_chunks(self, rechunked: Sequence[Rechunked], space: str) -> None:
         """Give entries other chunks, with vectors of another space."""
-        with explained(self._path), transaction(self._db, write=True):
+        with explained(self._file), transaction(self._db, write=True):
             for made in rechunked:
                 self._db.execute("DELETE FROM chunks WHERE entry = ?", (made.number,))
                 for position, (text, vector) in enumerate(zip(made.chunks, made.vectors, strict=True)):
@@ -74,7 +74,7 @@ class Writer:
 
     def replace_picture_vectors(self, vectors: dict[int, Vector | None], space: str) -> None:
         """Give pictures, by label, vectors of another space under new labels; None: it could not be made."""
-        with explained(self._path), transaction(self._db, write=True):
+        with explained(self._file), transaction(self._db, write=True):
             for label, vector in vectors.items():
                 entry, position, sha256 = self._db.execute(
                     "DELETE FROM pictures WHERE label = ? RETURNING entry, position, sha256", (label,)
@@ -84,7 +84,7 @@ class Writer:
 
     def record_graph(self, kind: Kind, graph: GraphRecord) -> None:
         """Say which index snapshot belongs to this truth."""
-        with explained(self._path), transaction(self._db, write=True):
+        with explained(self._file), transaction(self._db, write=True):
             self._db.execute(
                 "INSERT OR REPLACE INTO graphs (kind, file, sha256, space, sequence) VALUES (?, ?, ?, ?, ?)",
                 (kind.value, graph.file, graph.sha256, graph.space, graph.sequence),
