@@ -8,7 +8,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
-from quizglass_server.errors import SettingsError
+from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.rpc.server import start_rpc
 from tests.support.rpc_fakes import EVENTS, Gate, Stage, serving
 
@@ -39,6 +39,18 @@ async def test_reflection_lists_the_services(channel):
     call = stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest(list_services="")]))
     listed = {service.name for service in (await call.read()).list_services_response.service}
     assert {"quizglass.v1.AssistantService", "quizglass.v1.KnowledgeService", "grpc.health.v1.Health"} <= listed
+
+
+async def test_the_log_has_the_cause_of_a_failed_engine(stage, channel, caplog):
+    async def breaks(turn, policy, budget):
+        yield EVENTS[0]
+        raise EngineFailed("the planner failed; see the server's log") from ValueError("shape [3, 7]")
+
+    stage.assistant.script = breaks
+    with pytest.raises(grpc.aio.AioRpcError, match="see the server's log"):
+        async for _ in assistant_pb2_grpc.AssistantServiceStub(channel).Ask(ASK):
+            pass
+    assert "shape [3, 7]" in caplog.text
 
 
 async def test_a_port_in_use_is_an_error_of_the_settings(stage, tmp_path):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
 
-from quizglass_server.errors import QuizglassError
+from quizglass_server.errors import InvalidInput, QuizglassError
 from quizglass_server.rpc.status import stopping, to_status, unexpected
+
+log = logging.getLogger(__name__)
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -37,6 +40,9 @@ class Guard:
         try:
             yield
         except QuizglassError as error:
+            if error.__cause__ is not None and not isinstance(error, InvalidInput):
+                # Its message sends the operator to the log.
+                log.error("request failed", extra={"rpc": method, "code": error.code}, exc_info=error)
             await context.abort_with_status(to_status(error))
         except (grpc.aio.AbortError, grpc.aio.BaseError):
             raise
