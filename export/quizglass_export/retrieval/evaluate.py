@@ -7,17 +7,18 @@ import argparse
 import json
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import CLIPVisionModelWithProjection, Qwen3ForCausalLM
 
 from quizglass_export.pocketworld.questions import make_unknowable
 from quizglass_export.pocketworld.scenes import make_scene
-from quizglass_export.pocketworld.world import make_world
+from quizglass_export.pocketworld.world import Thing, make_world
 from quizglass_export.retrieval.image_encoder import embed_images
 from quizglass_export.retrieval.image_pool import make_groups, reference_view, scene_views
 from quizglass_export.retrieval.pairs import Library, Pair
@@ -27,6 +28,7 @@ from quizglass_export.retrieval.text_encoder import embed_texts, load_text_encod
 from quizglass_export.retrieval.training import prepare
 
 Report = dict[str, Any]
+SceneBatch = tuple[NDArray[np.uint8], list[str], list[tuple[str, ...]]]
 _CANDIDATES = 8
 
 
@@ -75,10 +77,10 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int) -> Repo
     return report | {"accept": best_threshold(best_known, best_unknown)}
 
 
-def _scene_batches(things: Sequence[Any], queries: int, seed: int) -> Any:
+def _scene_batches(things: Sequence[Thing], queries: int, seed: int) -> Iterator[SceneBatch]:
     """Batches of views [N,H,W,3], thing ids, and tags (how many things, which fault)."""
     rng = random.Random(f"evaluate/{seed}")
-    views: list[Any] = []
+    views: list[NDArray[np.uint8]] = []
     ids: list[str] = []
     tags: list[tuple[str, ...]] = []
     for made, group in enumerate(make_groups(things, rng), start=1):

@@ -1,7 +1,7 @@
 """Trains the reranker: does a passage answer a query, as the probability of " yes" against " no".
 
-Four stages, each resumable: copying random tokens (which builds the circuits that compare names), judging with dense
-labels, judging candidates mined from the trained text encoder into the base, and the same into a LoRA.
+Three stages, each resumable: copying random tokens (which builds the circuits that compare names), judging with dense
+labels, and, into a LoRA, judging the candidates that the trained text encoder finds.
 """
 
 import random
