@@ -41,10 +41,12 @@ class Mailbox(Generic[T]):
 
     async def take(self) -> list[T]:
         """Everything that has arrived, at least one item; raises what the engine thread put as an error."""
-        await self._arrived.wait()
-        self._arrived.clear()
-        # Cleared before the items are taken: what is put afterwards wakes the loop again.
-        self._woken = False
+        # Woken for an item that the last call has taken already, it waits on.
+        while not self._items:
+            await self._arrived.wait()
+            self._arrived.clear()
+            # Cleared before the items are taken: what is put afterwards wakes the loop again.
+            self._woken = False
         taken: list[T] = []
         while self._items:
             item = self._items.popleft()
@@ -53,7 +55,6 @@ class Mailbox(Generic[T]):
             elif taken:
                 # What came before the error is given first.
                 self._items.appendleft(item)
-                self._arrived.set()
                 break
             else:
                 raise item
@@ -66,12 +67,13 @@ class EngineWorker:
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Callable[[Engine], None]] = SimpleQueue()
         self._engine: Engine | None = None
-        self._pending = 0
+        # Each counted by one thread alone: the event loop's and the engine's.
+        self._submitted = self._ended = 0
 
     @property
     def pending(self) -> int:
         """Requests waiting for or in the engine."""
-        return self._pending
+        return self._submitted - self._ended
 
     @property
     def engine(self) -> Engine:
@@ -134,9 +136,9 @@ class EngineWorker:
             except Exception as error:
                 mailbox.put(error)
             finally:
-                self._pending -= 1
+                self._ended += 1
 
-        self._pending += 1
+        self._submitted += 1
         self._jobs.put(guarded)
 
     def _run(self, load: Callable[[], Engine], loaded: Mailbox[Engine]) -> None:
