@@ -1,11 +1,13 @@
 """What a person sees of a turn."""
 
 import io
+import json
 
 import pytest
 from rich.console import Console
 
 from quizglass_client import Answer, Citation, convert
+from quizglass_client.cli.output import print_json
 from quizglass_client.cli.show import TurnView, evidence_table, marked, plain
 from quizglass_client.types import AnswerDelta, Done, Event, Evidence
 from quizglass_server.rpc.convert import event_message
@@ -97,3 +99,10 @@ def test_words_of_others_cannot_steer_the_terminal():
 def test_what_the_view_shows_is_what_the_answer_holds():
     events = [convert.event(event_message(event, 0)) for event in EVENTS]
     assert Answer.of(events).text in "\n".join(shown(*(event.payload for event in events)))
+
+
+def test_json_steers_no_terminal(capsys):
+    print_json({"answer": "\x1b[2J \x9b2J \x7f \u00e9"})
+    out = capsys.readouterr().out
+    assert out.strip().isprintable()
+    assert json.loads(out) == {"answer": "\x1b[2J \x9b2J \x7f \u00e9"}

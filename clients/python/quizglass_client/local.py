@@ -60,16 +60,21 @@ class LocalServer:
         finally:
             if not isinstance(errors, int):
                 errors.close()
-        self.target = self._ready_address(self._process)
+        try:
+            self.target = self._ready_address(self._process)
+        except BaseException:
+            self._stop(self._process)  # not entered, so nobody else will
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop gracefully; kill what does not stop."""
-        process = self._process
-        if process is None:
-            return
+        if self._process is not None:
+            self._stop(self._process)
+
+    def _stop(self, process: subprocess.Popen[str]) -> None:
         process.terminate()
         try:
             process.wait(_STOP_S)

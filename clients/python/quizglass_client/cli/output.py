@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Mapping
 from enum import Enum
@@ -25,6 +26,8 @@ from quizglass_client.types import (
     Verdict,
 )
 
+_CONTROL = re.compile("[\x7f-\x9f]")
+
 OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 EVENT_NAMES: dict[type[Payload], str] = {
@@ -45,7 +48,9 @@ class UsageError(Exception):
 
 def print_json(value: object) -> None:
     """One JSON value on one line, at once."""
-    print(json.dumps(as_json(value), ensure_ascii=False), flush=True)
+    line = json.dumps(as_json(value), ensure_ascii=False)
+    # JSON leaves DEL and C1 as they are, and terminals obey some of them.
+    print(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", line), flush=True)
 
 
 def as_json(value: object) -> object:
