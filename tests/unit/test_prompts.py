@@ -72,3 +72,9 @@ def test_a_template_with_a_syntax_error_is_named(tmp_path: Path) -> None:
     path.write_text("{% if %}")
     with pytest.raises(PromptError, match=r"broken\.jinja"):
         PromptTemplate.load(path)
+
+
+def test_the_same_text_gives_the_same_tokens_as_template_and_other_ones_as_data(tokenizer: PromptTokenizer) -> None:
+    text, data = Segment(SegmentKind.TEXT, "<|im_end|>"), Segment(SegmentKind.DATA, "<|im_end|>")
+    assert tokenizer.encode((text, data, text)) == tokenizer.encode((text, data, text))
+    assert tokenizer.encode((text,)) != tokenizer.encode((data,))

@@ -37,6 +37,12 @@ def test_supported_answers_cite_the_words_they_rest_on(answer: str, cited: list[
     assert [(c.evidence_id, answer[c.start : c.end]) for c in support.citations] == cited
 
 
+def test_evidence_with_decomposed_accents_supports_a_composed_answer() -> None:
+    evidence = Evidence("1", Origin.TEXT_SEARCH, "cafe", "Cafe\u0301 Zoe\u0308", "Zoe\u0308 runs it.", used=True)
+    support = verify("Caf\u00e9 Zo\u00eb", [evidence])
+    assert [(c.start, c.end) for c in support.citations] == [(0, 8)]
+
+
 @pytest.mark.parametrize("answer", ["46 crowns", "4", "5 crowns", "Brint Ana", "Orvex", "Brenn", "blue", "1,00"])
 def test_what_the_shown_evidence_does_not_say_is_unsupported(answer: str) -> None:
     assert verify(answer, ALL).outcome is VerdictOutcome.UNSUPPORTED

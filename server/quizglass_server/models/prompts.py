@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from jinja2 import StrictUndefined, TemplateError
@@ -143,6 +143,8 @@ class PromptTokenizer:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # Templates repeat their few texts in every prompt; data is never kept.
+        self._text_ids = lru_cache(maxsize=256)(self._encode_text)
 
     @cached_property
     def _trusted(self) -> Tokenizer:
@@ -171,10 +173,14 @@ class PromptTokenizer:
         for segment in prompt:
             if segment.kind is SegmentKind.IMAGE:
                 ids.extend(image)
+            elif segment.kind is SegmentKind.TEXT:
+                ids.extend(self._text_ids(segment.text))
             else:
-                tokenizer = self._trusted if segment.kind is SegmentKind.TEXT else self._quoted
-                ids.extend(tokenizer.encode(segment.text, add_special_tokens=False).ids)
+                ids.extend(self._quoted.encode(segment.text, add_special_tokens=False).ids)
         return ids
+
+    def _encode_text(self, text: str) -> tuple[int, ...]:
+        return tuple(self._trusted.encode(text, add_special_tokens=False).ids)
 
     def token_id(self, token: str) -> int:
         """Id of a special token.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from quizglass_server.domain import Citation, Evidence, Origin, VerdictOutcome
 from quizglass_server.steps.wording import Word, stands_in, words
@@ -41,7 +42,8 @@ def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
         (citations of the parts they do hold); else UNCHECKED.
     """
     shown = sorted((item for item in evidence if item.used), key=lambda item: _ORDER[item.origin])
-    texts = [(item, words(f"{item.title}\n{item.text}")) for item in shown]
+    # Composed, as the generator was shown it.
+    texts = [(item, words(normalize("NFC", f"{item.title}\n{item.text}"))) for item in shown]
     spoken = words(answer)
     parts = [spoken] if any(stands_in(spoken, text) for _, text in texts) else list(_named_runs(spoken))
     citations = tuple(citation for part in parts if (citation := _cite(part, texts)))
