@@ -147,9 +147,9 @@ def _retrieval(cases: list[Case]) -> list[Row]:
     pictured = [c for c in cases if c.question.group in ("image", "both") and c.question.target]
     new = [c for c in pictured if c.unseen]
     texts = [c for c in cases if c.question.group in ("text", "both") and c.question.gold_entries]
-    reranked = [c for c in texts if evidence_rank(c, BOTH, 4) is not None]
-    before = 100 * mean(reranked, lambda c: evidence_rank(c, BOTH, 3) == 0)
-    after = 100 * mean(reranked, lambda c: evidence_rank(c, BOTH, 4) == 0)
+    reranked = [c for c in texts if evidence_rank(c, BOTH, reranked=True) is not None]
+    before = 100 * mean(reranked, lambda c: evidence_rank(c, BOTH, reranked=False) == 0)
+    after = 100 * mean(reranked, lambda c: evidence_rank(c, BOTH, reranked=True) == 0)
     gold_in_five = mean(texts, lambda c: c.question.gold_entries[-1] in c.asked.text_entries[:5])
     return [
         at_least(

@@ -54,13 +54,15 @@ def searched(case: Case, policy: str, stage: str) -> bool:
     return stage in case.asked.turns[policy]["stages"]
 
 
-def evidence_rank(case: Case, policy: str, by: int) -> int | None:
+def evidence_rank(case: Case, policy: str, *, reranked: bool) -> int | None:
     """Position of the first passage that holds the answer, from 0, among a turn's text search results.
 
-    `by` is the column that orders them: 3 the search's score, 4 the reranker's. None when no passage holds it.
+    They come in the order of the reranking step; without it they are in the order of the search's score. None when no
+    passage holds the answer.
     """
     items: list[list[Any]] = [e for e in case.asked.turns[policy]["evidence"] if e[0] == "text_search"]
-    items.sort(key=lambda item: -item[by])
+    if not reranked:
+        items.sort(key=lambda item: -item[3])
     gold = case.question.gold_entries[-1] if case.question.gold_entries else ""
     for position, item in enumerate(items):
         if item[1] == gold and case.question.answer.lower() in item[2].lower():

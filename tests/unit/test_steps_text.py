@@ -16,8 +16,8 @@ from quizglass_server.steps.tuning import Tuning
 from tests.support.turn_fakes import Models, picture, turn
 
 
-def passage(text: str, score: float = 0.0) -> Evidence:
-    return Evidence("", Origin.TEXT_SEARCH, text, "Title", text, rerank_score=score)
+def passage(text: str, score: float = 0.0, found: float = 1.0) -> Evidence:
+    return Evidence("", Origin.TEXT_SEARCH, text, "Title", text, search_score=found, rerank_score=score)
 
 
 async def test_words_are_one_clean_line_that_leaves_the_prompt_room() -> None:
@@ -44,6 +44,14 @@ async def test_reranking_orders_by_score_and_keeps_the_search_order_of_equals() 
     ranked = await rerank(models, "query", [passage("one"), passage("two"), passage("the best")])
     assert [item.text for item in ranked] == ["the best", "one", "two"]
     assert models.calls.of("reranker") == [["Title: one", "Title: two", "Title: the best"]]
+
+
+async def test_reranking_weighs_the_reranker_by_the_search() -> None:
+    models = Models()
+    models.scores = {"same": 0.99, "told": 0.97}
+    far, near, against = passage("same", found=0.4), passage("told", found=0.8), passage("same", found=-0.5)
+    ranked = await rerank(models, "query", [far, near, against])
+    assert [item.search_score for item in ranked] == [0.8, 0.4, -0.5]
 
 
 def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:

@@ -12,10 +12,13 @@ from quizglass_server.steps.tuning import Tuning
 
 
 async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -> list[Evidence]:
-    """The passages with the reranker's scores, best first; equal scores keep the search's order."""
+    """The passages with the reranker's scores, best first by fine x coarse (QA-Dragon's coarse-to-fine reranker).
+
+    Fine is the reranker's probability, coarse the search's cosine, not below 0; equal products keep the search's order.
+    """
     scores = await reranker.score(query, [line(passage) for passage in passages])
     scored = [replace(passage, rerank_score=score) for passage, score in zip(passages, scores, strict=True)]
-    return sorted(scored, key=lambda passage: -passage.rerank_score)
+    return sorted(scored, key=lambda passage: -passage.rerank_score * max(passage.search_score, 0.0))
 
 
 def choose(passages: Sequence[Evidence], tuning: Tuning, *, reranked: bool) -> list[Evidence]:
