@@ -12,10 +12,14 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
+from time import monotonic
 from typing import Generic, TypeVar
 
 from quizglass_server.engines.llama.engine import Cancelled, Engine
 from quizglass_server.engines.llama.prompt import Finished, Part, Piece, Usage
+
+GATHER_S = 0.01
+"""Tokens of a fast model share messages, which cost more than they do; of a slow one each is sent as it comes."""
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -32,10 +36,10 @@ class Mailbox(Generic[T]):
         self.cancelled = False
         """Set by the event loop; the engine thread looks at it between decode steps."""
 
-    def put(self, item: T | BaseException) -> None:
-        """Called by the engine thread."""
+    def put(self, item: T | BaseException, *, wake: bool = True) -> None:
+        """Called by the engine thread; without `wake` the item waits for the next one that wakes."""
         self._items.append(item)
-        if not self._woken:
+        if wake and not self._woken:
             self._woken = True
             self._loop.call_soon_threadsafe(self._arrived.set)
 
@@ -101,7 +105,7 @@ class EngineWorker:
         mailbox: Mailbox[Piece | Finished] = Mailbox()
 
         def job(engine: Engine) -> None:
-            mailbox.put(engine.generate(prompt, max_tokens, mailbox.put, lambda: mailbox.cancelled))
+            mailbox.put(engine.generate(prompt, max_tokens, _gathering(mailbox), lambda: mailbox.cancelled))
 
         self._submit(mailbox, job)
         try:
@@ -150,3 +154,18 @@ class EngineWorker:
         loaded.put(engine)
         while True:
             self._jobs.get()(engine)
+
+
+def _gathering(mailbox: Mailbox[Piece | Finished]) -> Callable[[Piece], None]:
+    """Puts pieces at once, but those that come within `GATHER_S` of the last wake together with a later one."""
+    last = -GATHER_S
+
+    def put(piece: Piece) -> None:
+        nonlocal last
+        now = monotonic()
+        wake = now - last >= GATHER_S
+        if wake:
+            last = now
+        mailbox.put(piece, wake=wake)
+
+    return put
