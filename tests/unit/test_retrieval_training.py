@@ -12,7 +12,7 @@ from transformers import BertTokenizerFast, CLIPVisionModelWithProjection
 
 from quizglass_export.pocketworld.world import make_world
 from quizglass_export.retrieval import image_pool
-from quizglass_export.retrieval.evaluate import best_threshold, recalls
+from quizglass_export.retrieval.evaluate import best_threshold, keeping_threshold, recalls
 from quizglass_export.retrieval.image_encoder import ImageTrainer, embed_images, normalise_pixels
 from quizglass_export.retrieval.image_pool import look_labels, render_chunk, search_view
 from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints
@@ -123,3 +123,5 @@ def test_recalls_and_thresholds():
     split = best_threshold([0.9, 0.8, 0.7], [0.1, 0.2])
     assert split["threshold"] == 0.7
     assert split["kept"] == split["rejected"] == 1.0
+    kept = keeping_threshold([0.5, 0.6, 0.7, 0.8, 0.9], [0.1, 0.95], 1.0)
+    assert kept == {"threshold": 0.5, "kept": 1.0, "rejected": 0.5}
