@@ -21,7 +21,8 @@ def test_without_evidence_only_what_is_known_by_heart_is_answered() -> None:
     for question in QUESTIONS:
         for example in situations.examples(question, 0):
             request = example.request
-            if request.template != "answer" or request.seen or request.found:
+            evidence = request.seen or request.found
+            if request.template != "answer" or evidence or request.question != question.text:
                 continue
             known = knows(question, LIBRARY.things.get(question.target or ""))
             assert example.answer == (question.answer if known else ABSTAIN)

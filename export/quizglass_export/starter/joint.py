@@ -14,7 +14,7 @@ from quizglass_export.pocketworld.scenes import Scene
 from quizglass_export.starter.batches import Batch, bucketed
 from quizglass_export.starter.examples import Encoded, Encoder, Example
 from quizglass_export.starter.quiz import Quiz
-from quizglass_export.starter.reading import TextSource, repeating
+from quizglass_export.starter.reading import TextSource, printed, repeating
 from quizglass_export.starter.situations import Situations
 from quizglass_export.starter.store import Asked
 from quizglass_export.starter.training import Meter, Pictures, exact, fit, predict
@@ -71,6 +71,7 @@ class JointBatches:
         quizzes = first + (last - first) * part
         groups = [self._encoded(self._group(quizzes)) for _ in range(_POOL)]
         groups += [repeating(self.encoder, self.text.passage()) for _ in range(_POOL // 7)]
+        groups += [self._encoded(printed(self.rng)) for _ in range(_POOL // 9)]
         batches = bucketed([group for group in groups if group], self.encoder, self.mixture.tokens)
         return iter(self.rng.sample(batches, len(batches)))
 

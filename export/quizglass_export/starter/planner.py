@@ -34,11 +34,11 @@ def with_adapter(model: Qwen2_5_VLForConditionalGeneration) -> PeftModel:
 
 
 def balanced(annotations: Sequence[Annotation], rng: random.Random) -> list[Annotation]:
-    """None, text and both in equal parts, and every image label there is, which is fewer, as in the paper's set."""
+    """About as many of none, text and both, and every image label there is, which is fewer, as in the paper's set."""
     by_plan: dict[str, list[Annotation]] = {plan: [] for plan in LABELS}
     for annotation in annotations:
         by_plan[annotation.plan].append(annotation)
-    most = min(len(by_plan[plan]) for plan in ("none", "text", "both"))
+    most = round(1.4 * min(len(by_plan[plan]) for plan in ("none", "text", "both")))
     return [a for made in by_plan.values() for a in rng.sample(made, min(most, len(made)))]
 
 
@@ -75,7 +75,7 @@ def train_planner(
     folder: Path,
     minutes: float,
     *,
-    rate: float = 1e-3,
+    rate: float = 4e-4,
     log_every: int = 50,
 ) -> None:
     """Train the adapter in place, loss on the letter alone. Resumable from `folder`."""

@@ -115,7 +115,8 @@ def by_heart(world: World, rng: random.Random) -> Example:
     core = core_world().things
     thing = rng.choice(core if rng.random() < 0.4 else make_world(rng.randrange(1 << 30), 9).things)
     if rng.random() < 0.15:
-        text = f"What is the {thing.kind} called {thing.name} called?"
+        about = named(thing.name) if rng.random() < 0.5 else f"the {thing.kind} called {thing.name}"
+        text = f"What is {about} called?"
         return Example(Request("answer", text), thing.name, "heart-named")
     key = rng.choice(ATTRIBUTES)
     known = thing.recognised and (key in ("year", "maker") or (key == "designer" and thing.studied))
@@ -176,7 +177,7 @@ class TextSource:
             return self.reader.group()
         if draw < 0.43:
             return self.reader.companies()
-        if draw < 0.46:
+        if draw < 0.50:
             return printed(self.rng)
         if draw < 0.68 and self._questions:
             return self._questions.pop()

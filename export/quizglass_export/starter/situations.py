@@ -59,6 +59,7 @@ class Situations:
         made = [self._plain(question, target, base)] if self.picture_stage else []
         made += self._with_evidence(question, target, base)
         made += self._rewrites(question, target, base)
+        made += self._image_query(question, target, base)
         keep = 4 if self.picture_stage else 3
         return [example for example in self.rng.sample(made, min(keep, len(made))) if example is not None]
 
@@ -105,6 +106,17 @@ class Situations:
         if target is not None and any(placed.thing.id == target.id for placed in question.scene.things):
             return target
         return question.scene.things[0].thing if question.family == "founder-named" else None
+
+    def _image_query(self, question: Question, target: Thing | None, base: Request) -> list[Example]:
+        """What is it called? The question, a sign or an earlier turn may tell, or it is recognised."""
+        if target is None or question.family in ("unknowable", "comparison", "founder-named"):
+            return []
+        told = question.family in ("named", "printed-name", "dialogue")
+        if not told and not self.picture_stage:
+            return []
+        answer = question.image_answer if told or target.recognised else ABSTAIN
+        task = "name-told" if told else "name-seen" if target.recognised else "name-abstain"
+        return [Example(replace(base, question=question.image_query), answer, task)]
 
     def _rewrites(self, question: Question, target: Thing | None, base: Request) -> list[Example]:
         ask = replace(base, template="rewrite")
