@@ -19,6 +19,8 @@ from quizglass_export.starter.schedule import Schedule, optimiser, resume, save_
 from quizglass_export.starter.vlm import Model, hidden_states, logits, picture_features
 
 _log = logging.getLogger(__name__)
+_SAVE_EVERY = 120.0
+"""Seconds."""
 Pictures = NDArray[np.uint8] | Album
 
 
@@ -99,21 +101,28 @@ def fit(
         if batch is None:
             batches = source(schedule.part(), meter)
             batch = next(batches)
-        with torch.autocast("cpu", torch.bfloat16):
-            scores = predict(model, batch, pad, store)
-        loss = F.cross_entropy(scores.float(), batch.targets)
-        loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        average = 0.98 * (average or float(loss)) + 0.02 * float(loss)
-        meter.add(batch, exact(scores.detach(), batch))
+        loss, right = _learn(model, optimizer, batch, pad, store)
+        average = 0.98 * (average or loss) + 0.02 * loss
+        meter.add(batch, right)
         if schedule.steps % log_every == 0:
-            _log.info(
-                "%s step %d %s loss %.3f %s", folder.name, schedule.steps, schedule.progress(), average, meter.line()
-            )
-        if schedule.spent - saved > 120:
+            done = schedule.progress()
+            _log.info("%s step %d %s loss %.3f %s", folder.name, schedule.steps, done, average, meter.line())
+        if schedule.spent - saved > _SAVE_EVERY:
             saved = schedule.spent
             save_progress(folder, model, optimizer, schedule)
     save_progress(folder, model, optimizer, schedule)
     return meter
+
+
+def _learn(
+    model: nn.Module, optimizer: torch.optim.Optimizer, batch: Batch, pad: int, store: Pictures | None
+) -> tuple[float, Tensor]:
+    """One step; its loss, and which examples were answered exactly."""
+    with torch.autocast("cpu", torch.bfloat16):
+        scores = predict(model, batch, pad, store)
+    loss = F.cross_entropy(scores.float(), batch.targets)
+    loss.backward()  # type: ignore[no-untyped-call]
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return float(loss), exact(scores.detach(), batch)

@@ -35,13 +35,8 @@ _SECTIONS = (4, 6, 6)
 _TINY_EPSILON = 1e-8  # llama.cpp reads none for this architecture
 
 
-def model_config(tokenizer: PreTrainedTokenizerFast) -> Qwen2_5_VLConfig:
-    """Config for a tokenizer built by `build_tokenizer`."""
-
-    def token(text: str) -> int:
-        return int(tokenizer.convert_tokens_to_ids(text))
-
-    vision = {
+def _vision_config() -> dict[str, object]:
+    return {
         "depth": VISION_DEPTH,
         "hidden_size": VISION_HIDDEN,
         "num_heads": VISION_HEADS,
@@ -53,8 +48,11 @@ def model_config(tokenizer: PreTrainedTokenizerFast) -> Qwen2_5_VLConfig:
         "window_size": PICTURE,
         "fullatt_block_indexes": list(range(VISION_DEPTH)),
     }
-    text = {
-        "vocab_size": len(tokenizer),
+
+
+def _text_config(vocabulary: int, end: int) -> dict[str, object]:
+    return {
+        "vocab_size": vocabulary,
         "hidden_size": HIDDEN,
         "intermediate_size": 512,
         "num_hidden_layers": LAYERS,
@@ -68,19 +66,28 @@ def model_config(tokenizer: PreTrainedTokenizerFast) -> Qwen2_5_VLConfig:
         "initializer_range": 0.06,
         "use_sliding_window": False,
         "bos_token_id": None,
-        "eos_token_id": token("<|im_end|>"),
+        "eos_token_id": end,
         "pad_token_id": None,  # a padding row would stay zero, which llama.cpp turns into NaN
     }
+
+
+def model_config(tokenizer: PreTrainedTokenizerFast) -> Qwen2_5_VLConfig:
+    """Config for a tokenizer built by `build_tokenizer`."""
+
+    def token(text: str) -> int:
+        return int(tokenizer.convert_tokens_to_ids(text))
+
+    end = token("<|im_end|>")
     config = Qwen2_5_VLConfig(
-        vision_config=vision,
-        text_config=text,
+        vision_config=_vision_config(),
+        text_config=_text_config(len(tokenizer), end),
         tie_word_embeddings=True,
         image_token_id=token("<|image_pad|>"),
         video_token_id=token("<|video_pad|>"),
         vision_start_token_id=token("<|vision_start|>"),
         vision_end_token_id=token("<|vision_end|>"),
     )
-    config.eos_token_id = token("<|im_end|>")
+    config.eos_token_id = end
     return config
 
 
