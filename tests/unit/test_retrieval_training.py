@@ -94,6 +94,18 @@ def test_chunks_hold_every_view_and_label(monkeypatch):
     assert [tuple(row) for row in chunk.labels] == [look_labels(thing.look) for thing in things]
 
 
+@pytest.mark.parametrize(("alike", "columns"), [("kind", [0]), ("colours", [1, 2]), ("nothing", [])])
+def test_batches_hold_distinct_things_that_are_alike_as_asked(tmp_path, alike, columns):
+    labels = np.array([(i % 3, i % 2, i % 2, i % 6, i) for i in range(60)])
+    reference = np.zeros((60, 1, 1, 3), np.uint8)
+    np.savez(tmp_path / "chunk-000.npz", reference=reference, views=np.stack([reference] * 3, 1), labels=labels)
+    pool = image_pool.Pool(tmp_path)
+    assert pool.refresh() == 1
+    _, views, drawn = pool.sample(20, np.random.default_rng(0), alike)
+    assert len(views) == len(set(drawn[:, 4])) == 20
+    assert all(len(set(drawn[:, column])) == 1 for column in columns)
+
+
 def test_a_position_searches_with_its_half():
     picture = image_pool.Image.new("RGB", (200, 100), (0, 0, 0))
     picture.paste((255, 255, 255), (100, 0, 200, 100))

@@ -1,7 +1,7 @@
 """Trains the image encoder: a view of a scene must find the reference picture of the same thing.
 
-Symmetric InfoNCE over things that never repeat in evaluation, half of the batches within one kind; small heads that
-name kind, colours, pattern and shape speed the start up and are thrown away.
+First the tower learns to name kind, colours, pattern and shape, with heads that are thrown away; then symmetric InfoNCE,
+in batches that are mostly of one kind or of one pair of colours, so that neither alone gives a thing away.
 """
 
 import subprocess
@@ -30,6 +30,7 @@ _NAMING_SHARE = 0.5  # of the time: attributes only; contrast alone settles for 
 _FIRST_CHUNKS = 2
 _POOL_THINGS = 12_000
 _REFRESH_STEPS = 25
+_ALIKE = ("nothing", "kind", "colours", "colours")  # in random batches colours alone give nearly every thing away
 _CLEAN_SHARE = 0.4  # of the pictures while naming: references
 
 
@@ -132,7 +133,7 @@ def _fit(run: TimedRun, model: ImageTrainer, pool: Pool, seed: int) -> None:
         if step % _REFRESH_STEPS == 0:
             pool.refresh()
         naming = run.passed < _NAMING_SHARE
-        reference, views, labels = pool.sample(_BATCH, rng, one_kind=not naming and step % 2 == 1)
+        reference, views, labels = pool.sample(_BATCH, rng, "nothing" if naming else _ALIKE[step % len(_ALIKE)])
         classes = torch.from_numpy(labels)
         if naming:
             clean = rng.random(len(views)) < _CLEAN_SHARE

@@ -151,34 +151,39 @@ class Pool:
 
     def refresh(self) -> int:
         """Load chunks that have appeared; returns how many there are."""
+        known = len(self.chunks)
         for path in sorted(self.folder.glob("chunk-???.npz")):
             if path not in self._known:
                 self._known.add(path)
                 with np.load(path) as data:
                     self.chunks.append(Chunk(data["reference"], data["views"], data["labels"]))
+        if len(self.chunks) > known:
+            self._labels = np.concatenate([chunk.labels for chunk in self.chunks])
+            self._places = [(chunk, i) for chunk in self.chunks for i in range(len(chunk.labels))]
         return len(self.chunks)
 
     def sample(
-        self, count: int, rng: np.random.Generator, one_kind: bool
+        self, count: int, rng: np.random.Generator, alike: str = "nothing"
     ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int64]]:
         """`count` distinct things: reference [N,H,W,3], one view each [N,H,W,3], labels [N,5].
 
-        `one_kind`: all of the same kind, as far as some chunks hold enough of it.
+        `alike`: "kind" draws from one kind, "colours" from one pair of colours, and from others with the same body
+        colour once those are used up; "nothing" draws from all.
         """
-        kind = int(rng.integers(len(KINDS))) if one_kind else None
-        picks: list[tuple[int, int]] = []
-        for c in rng.permutation(len(self.chunks)):
-            labels = self.chunks[c].labels
-            fitting = np.arange(len(labels)) if kind is None else np.flatnonzero(labels[:, 0] == kind)
-            share = max(count // 4, 16)
-            picks += [(int(c), int(i)) for i in rng.permutation(fitting)[:share]]
-            if len(picks) >= count:
-                break
-        picks = picks[:count]
-        view = rng.integers(VIEWS, size=len(picks))
-        reference = np.stack([self.chunks[c].reference[i] for c, i in picks])
-        views = np.stack([self.chunks[c].views[i, v] for (c, i), v in zip(picks, view, strict=True)])
-        return reference, views, np.stack([self.chunks[c].labels[i] for c, i in picks])
+        order = rng.permutation(len(self._labels))
+        first = self._labels[order[0]]
+        rank = np.zeros(len(order), np.int64)
+        if alike == "kind":
+            rank = (self._labels[order, 0] != first[0]).astype(np.int64)
+        elif alike == "colours":
+            body, accent = (self._labels[order, column] != first[column] for column in (1, 2))
+            rank = 2 * body + accent
+        picks = order[np.argsort(rank, kind="stable")[:count]]
+        views = rng.integers(VIEWS, size=len(picks))
+        places = [self._places[i] for i in picks]
+        reference = np.stack([chunk.reference[i] for chunk, i in places])
+        seen = np.stack([chunk.views[i, view] for (chunk, i), view in zip(places, views, strict=True)])
+        return reference, seen, self._labels[picks]
 
 
 def main() -> None:
