@@ -1,7 +1,7 @@
 """Trains the image encoder: a view of a scene must find the reference picture of the same thing.
 
-First the tower learns to name kind, colours, pattern and shape, with heads that are thrown away; then symmetric InfoNCE,
-in batches that are mostly of one kind or of one pair of colours, so that neither alone gives a thing away.
+First the tower learns to name kind, colours, pattern and shape, with heads that are thrown away; then symmetric
+InfoNCE, in batches that are mostly of one kind or of one pair of colours, so that neither alone gives a thing away.
 """
 
 import subprocess
