@@ -9,6 +9,7 @@ from typing import Any
 from bench.asking import Asked
 from quizglass_export.metrics import exact_match, token_f1
 from quizglass_export.pocketworld.questions import Question
+from quizglass_export.starter.annotate import label_of
 
 Judge = Callable[["Case"], float]
 
@@ -32,16 +33,8 @@ class Case:
 
 def annotate(case: Case) -> str | None:
     """Plan by the annotation (docs/policies.md), on the served base model; None for an illogical case."""
-    q = case.right("none")
-    q_i = exact_match(case.asked.turns["q_i"]["answer"], case.question.image_answer)
-    q_g = case.right("q_g")
-    if q:
-        return "none"
-    if q_i and q_g:
-        return None
-    if q_i:
-        return "text"
-    return "image" if q_g else "both"
+    own, image, gold = (str(case.asked.turns[turn]["answer"]) for turn in ("none", "q_i", "q_g"))
+    return label_of(case.question, (own, image, gold))
 
 
 def mean(cases: Sequence[Case], judge: Judge) -> float:

@@ -78,7 +78,7 @@ def annotate(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]) 
     dropped = 0
     for index, (row, question) in enumerate(zip(chosen, questions, strict=True)):
         given = (answers[index], answers[count + index], answers[2 * count + index])
-        plan = _label(question, given)
+        plan = label_of(question, given)
         if plan is None:
             dropped += 1
             continue
@@ -108,7 +108,8 @@ def shares(made: Sequence[Annotation]) -> dict[str, int]:
     return {plan: counts[plan] for plan in LABELS}
 
 
-def _label(question: Question, given: tuple[str, str, str]) -> str | None:
+def label_of(question: Question, given: tuple[str, str, str]) -> str | None:
+    """The label of a question from the model's answers to q, q_i and q_g; None for the illogical."""
     own = exact_match(given[0], question.answer, question.aliases)
     image = not _asks_picture(question) or exact_match(given[1], question.image_answer)
     gold = exact_match(given[2], question.answer, question.aliases)
