@@ -17,14 +17,14 @@ BASE_STAGES = ("tokenizer", "pictures", "vision", "language", "grounding", "join
 RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")
 STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, "thresholds")
 SHARES = {
-    "vision": 16.0,
-    "language": 20.0,
+    "vision": 17.0,
+    "language": 14.0,
     "grounding": 8.0,
-    "joint": 30.0,
-    "planner": 8.0,
-    "text_encoder": 9.0,
-    "reranker": 35.0,
-    "image_encoder": 25.0,
+    "joint": 34.0,
+    "planner": 6.0,
+    "text_encoder": 8.0,
+    "reranker": 16.0,
+    "image_encoder": 30.0,
 }
 """How the time for training is divided; a stage without a share takes what it needs."""
 UNTIMED_MINUTES = 20.0
