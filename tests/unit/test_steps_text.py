@@ -54,6 +54,13 @@ async def test_reranking_weighs_the_reranker_by_the_search() -> None:
     assert [item.search_score for item in ranked] == [0.8, 0.4, -0.5]
 
 
+async def test_passages_that_the_reranker_rejects_keep_the_search_order() -> None:
+    models = Models()
+    models.scores = {"one": 0.001, "two": 0.019, "three": 0.004}
+    ranked = await rerank(models, "query", [passage("one", found=0.9), passage("two", found=0.8), passage("three")])
+    assert [item.text for item in ranked] == ["three", "one", "two"]
+
+
 def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:
     passages = [passage("a", 0.9), passage("b", 0.8), passage("c", 0.7)]
     assert [p.used for p in choose(passages, Tuning(found=2, rerank_accept=0.85), reranked=True)] == [

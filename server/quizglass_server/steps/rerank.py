@@ -10,6 +10,9 @@ from quizglass_server.models.faces import Reranker
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.tuning import Tuning
 
+REJECTED = 0.02
+"""Among passages less probable than this the reranker has no favourite: they keep the search's order."""
+
 
 async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -> list[Evidence]:
     """The passages with the reranker's scores, best first by fine x coarse (QA-Dragon's coarse-to-fine reranker).
@@ -18,7 +21,7 @@ async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -
     """
     scores = await reranker.score(query, [line(passage) for passage in passages])
     scored = [replace(passage, rerank_score=score) for passage, score in zip(passages, scores, strict=True)]
-    return sorted(scored, key=lambda passage: -passage.rerank_score * max(passage.search_score, 0.0))
+    return sorted(scored, key=lambda passage: -max(passage.rerank_score, REJECTED) * max(passage.search_score, 0.0))
 
 
 def choose(passages: Sequence[Evidence], tuning: Tuning, *, reranked: bool) -> list[Evidence]:
