@@ -23,6 +23,7 @@ from quizglass_client import Client
 from quizglass_client.cli.entries import GoodLine, read_entries
 from quizglass_client.local import LocalServer
 from quizglass_export.metrics import confidence_interval
+from quizglass_server.bundle import Bundle
 
 BASELINES = ("none", "image", "text")
 AGENT, BOTH = "planning-agent", "both"
@@ -64,7 +65,8 @@ def measure(seed: int, args: argparse.Namespace, console: Console) -> tuple[Tria
     """Serve one world and ask everything about it."""
     folder = args.workdir / f"world-{seed}-{args.things}"
     trial = prepare(seed, args.things, args.questions, folder)
-    log = args.workdir / f"accuracy-{seed}-{args.things}-{args.questions}.jsonl"
+    bundle = Bundle.load(args.bundle, hashes=False).digest[:12]
+    log = args.workdir / f"accuracy-{bundle}-{seed}-{args.things}-{args.questions}.jsonl"
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         Progress(*columns, console=console) as bars,
