@@ -54,7 +54,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=101)
     parser.add_argument("--things", type=int, default=2000)
     parser.add_argument("--questions", type=int, default=800)
-    parser.add_argument("--threads", type=int, default=2, help="of the planner and of its peer")
+    parser.add_argument("--threads", type=int, default=1, help="of the planner and its peer")
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     parser.add_argument("--checkpoints", type=Path, default=Path("models/starter/checkpoints"))
     parser.add_argument("--workdir", type=Path, default=Path("work/bench"))
