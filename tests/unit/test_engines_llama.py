@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quizglass_server.engines.llama.engine import Cancelled, Engine, RequestRefused
+from quizglass_server.engines.llama.engine import Cancelled, Engine
 from quizglass_server.engines.llama.logs import LlamaLog
 from quizglass_server.engines.llama.native import LoadFailed, LoadOptions, NativeModel, start_backend
-from quizglass_server.engines.llama.prompt import Finished, Part, PicturePart, Piece, TextPart
+from quizglass_server.engines.llama.prompt import Finished, Part, PicturePart, Piece, RequestRefused, TextPart
 from tests.support.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
 
 CONTEXT = 512

@@ -20,17 +20,13 @@ from numpy.typing import NDArray
 
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.llama.native import DecodeFailed, LoadFailed, NativeModel
-from quizglass_server.engines.llama.prompt import Finished, Part, PicturePart, Piece, TextPart, Usage
+from quizglass_server.engines.llama.prompt import Finished, Part, PicturePart, Piece, RequestRefused, TextPart, Usage
 from quizglass_server.engines.llama.sequences import Atom, Sequences, count_pictures
 
 PREFILL_TOKENS = 128
 """Prompt tokens of one decode step: a cancelled prompt stops after at most so many more."""
 EMBEDDING_CACHE_BYTES = 64 << 20
 MAX_LABELS = 64
-
-
-class RequestRefused(Exception):
-    """The request cannot be served as it is; the message names the limit."""
 
 
 class Cancelled(Exception):

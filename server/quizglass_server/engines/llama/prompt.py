@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,82 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """Under which a request is served."""
+
+    priority: int = 1
+    """0 urgent, 1 a turn, 2 background (warm-up); lower goes first."""
+    deadline: float | None = None
+    """`time.monotonic()` of the engine's process after which nobody waits for the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What an answer must look like."""
+
+    kind: Literal["labels", "grammar", "json_schema"]
+    value: str | tuple[str, ...]
+    """The labels, the grammar (GBNF, rule `root`), or the JSON schema's text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """How a generation ended."""
 
     reason: str
-    """stop, length or cancelled."""
+    """stop, length, cancelled or deadline."""
     usage: Usage
+    min_probability: float = 1.0
+    """Of the answer's tokens; 1 for an empty answer."""
+    mean_probability: float = 1.0
+    """Of the answer's tokens, arithmetic; 1 for an empty answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What the model thinks of a given answer."""
+
+    log_probabilities: tuple[float, ...]
+    """Natural logarithm for each token of the answer, the stop token not included."""
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """What the engine thread says of itself; readable from any thread."""
+
+    beat: float = 0.0
+    """`time.monotonic()` of its last sign of life."""
+    busy: bool = False
+    """Inside a call of llama.cpp since `beat`."""
+    active: int = 0
+    """Requests whose prompt is being read or whose answer is being written."""
+    waiting: int = 0
+    """Requests not begun yet, or parked for their picture."""
+    cells_used: int = 0
+    cells: int = 0
+    """Of the KV cache; one token of one prompt takes one."""
+    decode_steps: int = 0
+    encoded_pictures: int = 0
+    kept: int = 0
+    """Prefixes kept for later requests."""
+    reused_tokens: int = 0
+    prefilled_tokens: int = 0
+    step_us: tuple[int, ...] = ()
+    """Measured cost of a decode step of 1, 2, ... sequences."""
+    prefill_us: int = 0
+    """Measured cost of one piece of a prompt."""
+    piece: int = 0
+    """Tokens of a piece."""
+
+
+class RequestRefused(Exception):
+    """The request cannot be served as it is; the message names the limit."""
+
+
+class Overloaded(Exception):
+    """The queue is full, or the deadline cannot be met; nothing was done for the request."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s

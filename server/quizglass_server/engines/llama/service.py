@@ -12,8 +12,9 @@ import grpc.aio
 
 from quizglass.internal.v1 import generator_pb2 as pb
 from quizglass.internal.v1 import generator_pb2_grpc as pb_grpc
-from quizglass_server.engines.llama.engine import MAX_LABELS, RequestRefused
+from quizglass_server.engines.llama.engine import MAX_LABELS
 from quizglass_server.engines.llama.native import DecodeFailed
+from quizglass_server.engines.llama.prompt import RequestRefused
 from quizglass_server.engines.llama.wire import from_segments, to_response, to_usage
 from quizglass_server.engines.llama.worker import EngineWorker
 
