@@ -27,7 +27,7 @@ from quizglass_server.resources import Resources
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.settings import Settings, suggestion
-from quizglass_server.steps.tuning import Tuning
+from quizglass_server.steps.tuning import Tuning, Views
 
 log = logging.getLogger(__name__)
 
@@ -132,6 +132,8 @@ def tuning(bundle: Bundle) -> Tuning:
         seen=manifest.evidence.seen,
         text_candidates=manifest.evidence.text_candidates,
         found=manifest.evidence.found,
+        views=Views(manifest.evidence.views.placed, manifest.evidence.views.unplaced),
+        kind_bonus=manifest.evidence.kind_bonus,
     )
 
 

@@ -184,13 +184,30 @@ class Thresholds(_Part):
     rerank_accept: float = 0.0
 
 
+Share = Annotated[float, Field(gt=0, le=1)]
+Shares = Annotated[tuple[Share, ...], Field(min_length=1, max_length=3)]
+
+
+class Views(_Part):
+    """Which parts of a picture are searched for: widths as shares of the picture's.
+
+    `placed`: of a question that names a place, each cut there. `unplaced`: of any other; a width below 1 is cut left,
+    in the middle and right.
+    """
+
+    placed: Shares = (0.5,)
+    unplaced: Shares = (1.0,)
+
+
 class EvidenceLimits(_Part):
-    """How many pieces of evidence are fetched and shown to the generator."""
+    """How evidence is looked for, and how many pieces are fetched and shown to the generator."""
 
     seen: Count = 1
     found: Count = 2
     text_candidates: Count = 8
     image_candidates: Count = 5
+    views: Views = Views()
+    kind_bonus: Annotated[float, Field(ge=0, le=2)] = 0.0
 
 
 class Manifest(_Part):

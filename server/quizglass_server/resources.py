@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from quizglass_server.domain import Vector
+from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.models.faces import Generator, ImageEncoder, Planner, Reader, Reranker, TextEncoder
 from quizglass_server.scheduling.costs import StepCosts
+from quizglass_server.steps.crop import View
 from quizglass_server.steps.image_search import PictureIndex
 from quizglass_server.steps.text_search import TextIndex
 from quizglass_server.steps.tuning import Tuning
 
-_Value = TypeVar("_Value")
+_CACHED_VECTORS, _CACHED_WORDS = 4096, 1024
 
 
 class ModelSet(Protocol):
@@ -59,28 +59,6 @@ class Knowledge(PictureIndex, TextIndex, Protocol):
         ...
 
 
-class ContentCache(Generic[_Value]):
-    """Keeps the most recently used results, by content hash and whatever else decides them."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._items: OrderedDict[Hashable, _Value] = OrderedDict()
-
-    def get(self, key: Hashable) -> _Value | None:
-        """The result, if it is still held."""
-        if key in self._items:
-            self._items.move_to_end(key)
-            return self._items[key]
-        return None
-
-    def put(self, key: Hashable, value: _Value) -> None:
-        """Keep a result; the least recently used one makes room."""
-        self._items[key] = value
-        self._items.move_to_end(key)
-        if len(self._items) > self._size:
-            self._items.popitem(last=False)
-
-
 @dataclass(frozen=True, slots=True)
 class Resources:
     """What every turn shares."""
@@ -89,7 +67,7 @@ class Resources:
     knowledge: Knowledge
     tuning: Tuning = field(default_factory=Tuning)
     costs: StepCosts = field(default_factory=StepCosts)
-    vectors: ContentCache[Vector] = field(default_factory=lambda: ContentCache(1024))
-    """By (picture's SHA-256, view): 128 to 1,024 floats each."""
-    words: ContentCache[str] = field(default_factory=lambda: ContentCache(1024))
+    vectors: BoundedCache[tuple[bytes, View], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
+    """By picture's SHA-256 and view: 128 to 1,024 floats each."""
+    words: BoundedCache[bytes, str] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """By picture's SHA-256."""

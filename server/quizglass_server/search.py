@@ -9,7 +9,8 @@ from dataclasses import replace
 from quizglass_server.domain import Evidence, Picture
 from quizglass_server.errors import InvalidInput, RoleMissing
 from quizglass_server.resources import Resources
-from quizglass_server.steps.image_search import embed_view, picture_evidence
+from quizglass_server.steps.crop import WHOLE
+from quizglass_server.steps.image_search import embed_views, picture_evidence
 from quizglass_server.steps.text_search import search_texts, text_evidence
 
 _WIDER = 4
@@ -53,8 +54,9 @@ async def _by_picture(resources: Resources, picture: Picture, limit: int) -> lis
     encoder = resources.models.image_encoder
     if encoder is None:
         raise RoleMissing("image_encoder", "searching by picture")
-    vector = await embed_view(encoder, picture.pixels)
-    return picture_evidence(await resources.knowledge.search_pictures(vector, limit), shown=0)
+    vectors = await embed_views(encoder, picture.pixels, [WHOLE])
+    (hits,) = await resources.knowledge.search_views(vectors, limit)
+    return picture_evidence(hits, shown=0)
 
 
 def _added(chunks: Sequence[Evidence], entries: Sequence[Evidence]) -> list[Evidence]:

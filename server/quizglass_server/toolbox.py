@@ -30,9 +30,9 @@ from quizglass_server.models.faces import Generator
 from quizglass_server.resources import Resources
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.runner import LAST_STEP, StepRunner
-from quizglass_server.steps.crop import crop, view_of
+from quizglass_server.steps.crop import views_of
 from quizglass_server.steps.generate import Draft, answer_request, write
-from quizglass_server.steps.image_search import embed_view, picture_evidence, search_pictures
+from quizglass_server.steps.image_search import embed_views, picture_evidence, search_pictures
 from quizglass_server.steps.plan import plan_by_planner, plan_by_prompt
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.read import read_words
@@ -72,14 +72,14 @@ class Toolbox:
         self._policy = policy
         self._words: asyncio.Task[str] | None = None
         self._untold_words = ""
-        self._vector: asyncio.Task[Vector | None] | None = None
+        self._vectors: asyncio.Task[list[Vector]] | None = None
 
     async def __aenter__(self) -> Toolbox:
         self._words = asyncio.create_task(self._read())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        tasks = [task for task in (self._words, self._vector) if task is not None]
+        tasks = [task for task in (self._words, self._vectors) if task is not None]
         for task in tasks:
             task.cancel()
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
@@ -87,15 +87,15 @@ class Toolbox:
                 log.debug("a step that was not waited for failed", exc_info=outcome)
 
     def embed_ahead(self) -> None:
-        """Begin to embed the picture, if that is cheap, while the plan is being made; the index is not searched yet."""
+        """Begin to embed the picture's views, if that is cheap, while the plan is made; nothing is searched yet."""
         if (
-            self._vector is None
+            self._vectors is None
             and self.turn.picture is not None
             and self._models.image_encoder is not None
             and self._resources.knowledge.count() > 0
             and self._resources.costs.usual("embed") <= CHEAP_S
         ):
-            self._vector = asyncio.create_task(self._embed())
+            self._vectors = asyncio.create_task(self._embed())
 
     def fixed_plan(self, plan: Plan) -> Plan:
         """Take a plan that needs no decision."""
@@ -128,13 +128,13 @@ class Toolbox:
             return []
         if self._is_empty("image_search"):
             return []
-        if self._vector is None:
-            self._vector = asyncio.create_task(self._embed())
-        if (vector := await self._vector) is None:
+        if self._vectors is None:
+            self._vectors = asyncio.create_task(self._embed())
+        if not (vectors := await self._vectors):
             self._journal.skip("image_search", "BUDGET")
             return []
-        tuning, knowledge = self._resources.tuning, self._resources.knowledge
-        hits = await self._runner.run("image_search", lambda: search_pictures(knowledge, vector, tuning))
+        tuning, knowledge, question = self._resources.tuning, self._resources.knowledge, self.turn.question
+        hits = await self._runner.run("image_search", lambda: search_pictures(knowledge, vectors, question, tuning))
         return _shown(self._journal.found(picture_evidence(hits or [], tuning.seen)))
 
     async def rewrite(self, seen: Sequence[Evidence] = ()) -> str:
@@ -222,19 +222,22 @@ class Toolbox:
         self._tell_words()
         return known
 
-    async def _embed(self) -> Vector | None:
+    async def _embed(self) -> list[Vector]:
+        """Vectors of the views that the question is looked up by; none when there is no time for them."""
         picture = self.turn.picture
         if picture is None:
-            return None
-        encoder = self._need(self._models.image_encoder, "image_encoder")
-        view = view_of(self.turn.question)
-        key = (picture.sha256, view)
-        vector = self._resources.vectors.get(key)
-        if vector is None:
-            vector = await self._runner.run("embed", lambda: embed_view(encoder, crop(picture.pixels, view)))
-            if vector is not None:
-                self._resources.vectors.put(key, vector)
-        return vector
+            return []
+        encoder, kept = self._need(self._models.image_encoder, "image_encoder"), self._resources.vectors
+        views = views_of(self.turn.question, self._resources.tuning.views)
+        vectors = {view: kept.get((picture.sha256, view)) for view in views}
+        missing = [view for view, vector in vectors.items() if vector is None]
+        if missing:
+            made = await self._runner.run("embed", lambda: embed_views(encoder, picture.pixels, missing))
+            for view, vector in zip(missing, made or (), strict=False):
+                vectors[view] = vector
+                kept.put((picture.sha256, view), vector)
+        found = [vector for vector in vectors.values() if vector is not None]
+        return found if len(found) == len(views) else []
 
     def _is_empty(self, step: str) -> bool:
         if self._resources.knowledge.count() > 0:

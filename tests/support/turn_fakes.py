@@ -153,9 +153,9 @@ class Knowledge:
     def count(self) -> int:
         return len(self.entries)
 
-    async def search_pictures(self, vector: Vector, limit: int) -> list[EntryHit]:
+    async def search_views(self, vectors: Sequence[Vector], limit: int) -> list[list[EntryHit]]:
         self.searches.append("image")
-        return self.entries[:limit]
+        return [self.entries[:limit] for _ in vectors]
 
     async def search_texts(self, vector: Vector, limit: int) -> list[ChunkHit]:
         self.searches.append("text")

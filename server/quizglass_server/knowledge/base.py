@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -124,12 +124,16 @@ class KnowledgeBase:
 
     async def search_pictures(self, vector: Vector, limit: int) -> builtins.list[EntryHit]:
         """Entries by their best picture, best first. Raises RoleMissing without an image encoder."""
+        return (await self.search_views([vector], limit))[0]
+
+    async def search_views(self, vectors: Sequence[Vector], limit: int) -> builtins.list[builtins.list[EntryHit]]:
+        """For each vector, entries by their best picture, best first. Raises RoleMissing without an image encoder."""
         encoder = self._image_encoder
         if encoder is None:
             raise RoleMissing("image_encoder", "searching by picture")
-        query = unit_vector(vector, encoder.dimension, "image_encoder")
-        hits = await self._store.read(lambda reader: self._found(reader, Kind.PICTURES, query, limit))
-        return [EntryHit(entry, score) for entry, _, score in hits]
+        queries = [unit_vector(vector, encoder.dimension, "image_encoder") for vector in vectors]
+        found = await self._store.read(lambda reader: self._found(reader, Kind.PICTURES, queries, limit))
+        return [[EntryHit(entry, score) for entry, _, score in hits] for hits in found]
 
     async def search_texts(self, vector: Vector, limit: int) -> builtins.list[ChunkHit]:
         """Chunks, best first. Raises RoleMissing without a text encoder."""
@@ -137,7 +141,7 @@ class KnowledgeBase:
         if encoder is None:
             raise RoleMissing("text_encoder", "searching by text")
         query = unit_vector(vector, encoder.dimension, "text_encoder")
-        hits = await self._store.read(lambda reader: self._found(reader, Kind.CHUNKS, query, limit))
+        (hits,) = await self._store.read(lambda reader: self._found(reader, Kind.CHUNKS, [query], limit))
         return [ChunkHit(entry, text, score) for entry, text, score in hits]
 
     async def settle(self) -> None:
@@ -197,14 +201,17 @@ class KnowledgeBase:
             upkeep.index.apply(change.added[kind], change.removed[kind])
         self._count += change.entries
 
-    def _found(self, reader: Reader, kind: Kind, query: Vector, limit: int) -> builtins.list[tuple[Entry, str, float]]:
+    def _found(
+        self, reader: Reader, kind: Kind, queries: Sequence[Vector], limit: int
+    ) -> builtins.list[builtins.list[tuple[Entry, str, float]]]:
         index = self._upkeep[kind].index
         for _ in range(_ATTEMPTS):
-            hits = index.search(query, limit, per_entry=kind is Kind.PICTURES)
-            rows = reader.hits(kind, [label for label, _ in hits])
-            if len(rows) == len(hits):
+            found = [index.search(query, limit, per_entry=kind is Kind.PICTURES) for query in queries]
+            labels = {label: None for hits in found for label, _ in hits}
+            rows = reader.hits(kind, builtins.list(labels))
+            if len(rows) == len(labels):
                 break
-        return [(*rows[label], score) for label, score in hits if label in rows]
+        return [[(*rows[label], score) for label, score in hits if label in rows] for hits in found]
 
     def _look_after(self) -> None:
         """Start upkeep on its thread if any is due and none is running."""

@@ -1,15 +1,19 @@
-"""Picks the part of the picture that a question is about, by its position words.
+"""Picks the parts of a picture that a question may be about, by its position words.
 
-The image encoder learnt on the same three views, so the shares here are part of the starter models.
+How wide they are belongs to the bundle (`tuning.Views`), because an image encoder is at home with the widths it has
+seen. A thing that fills a view matches best, and how many things a picture shows is not known: so a place is cut in
+several widths, and a question that names none is looked up by the whole picture and by its parts.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from quizglass_server.domain import RGB
+from quizglass_server.steps.tuning import Views
 
-WHOLE, LEFT, MIDDLE, RIGHT = "whole", "left", "middle", "right"
+LEFT, MIDDLE, RIGHT = "left", "middle", "right"
 
 _NAMES = {LEFT: "left", RIGHT: "right", MIDDLE: "middle|cent(?:re|er)"}
 # "left" and "right" have other meanings ("who left it", "is it right that"), so only phrases of place count.
@@ -20,22 +24,46 @@ _PHRASES = (
     r"\b(?:{name}) (?:side|half|part|edge|third) of\b",
 )
 _PATTERNS = {
-    view: re.compile("|".join(phrase.format(name=name) for phrase in _PHRASES), re.IGNORECASE)
-    for view, name in _NAMES.items()
+    place: re.compile("|".join(phrase.format(name=name) for phrase in _PHRASES), re.IGNORECASE)
+    for place, name in _NAMES.items()
 }
 
 
-def view_of(question: str) -> str:
-    """The view a question asks for: left, middle, right, or whole when it names none or several."""
-    named = [view for view, pattern in _PATTERNS.items() if pattern.search(question)]
-    return named[0] if len(named) == 1 else WHOLE
+@dataclass(frozen=True, slots=True)
+class View:
+    """A part of a picture, full height."""
+
+    place: str
+    """left, middle or right."""
+    width: float = 1.0
+    """Share of the picture's; 1 is the whole picture, wherever it is."""
 
 
-def crop(pixels: RGB, view: str) -> RGB:
-    """A view of a picture, full height: its left, central or right half, or all of it. Shares memory with `pixels`."""
+WHOLE = View(MIDDLE)
+
+
+def place_of(question: str) -> str | None:
+    """The place a question names; None when it names none or several."""
+    named = [place for place, pattern in _PATTERNS.items() if pattern.search(question)]
+    return named[0] if len(named) == 1 else None
+
+
+def views_of(question: str, views: Views) -> tuple[View, ...]:
+    """The views a question is looked up by, each once."""
+    place = place_of(question)
+    wanted = [
+        View(at, width) if width < 1 else WHOLE
+        for width in (views.unplaced if place is None else views.placed)
+        for at in ((LEFT, MIDDLE, RIGHT) if place is None else (place,))
+    ]
+    return tuple(dict.fromkeys(wanted))
+
+
+def crop(pixels: RGB, view: View) -> RGB:
+    """A view of a picture. Shares memory with `pixels`; is `pixels` when the view is the whole picture."""
     width = pixels.shape[1]
-    half = width // 2
-    if view == WHOLE or half == 0:
+    size = int(width * view.width)
+    if view.width >= 1 or size == 0:
         return pixels
-    start = {LEFT: 0, MIDDLE: (width - half) // 2, RIGHT: width - half}[view]
-    return pixels[:, start : start + half]
+    start = {LEFT: 0, MIDDLE: (width - size) // 2, RIGHT: width - size}[view.place]
+    return pixels[:, start : start + size]

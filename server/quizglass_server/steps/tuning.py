@@ -6,6 +6,16 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Views:
+    """Which parts of a picture are searched for: widths as shares of the picture's, 0 to 1."""
+
+    placed: tuple[float, ...] = (0.5,)
+    """Of a question that names a place: each is cut there."""
+    unplaced: tuple[float, ...] = (1.0,)
+    """Of any other question: 1 is the whole picture, less is cut left, in the middle and right."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tuning:
     """How much is looked up, how much of it the generator is shown, and when it counts."""
 
@@ -17,6 +27,10 @@ class Tuning:
     """Passages of a smaller reranker probability are not shown to the generator."""
     image_candidates: int = 5
     """Entries an image search brings back."""
+    views: Views = Views()
+    """Parts of the picture that are searched for."""
+    kind_bonus: float = 0.0
+    """By how much cosine an entry goes before others when the question names its kind."""
     seen: int = 1
     """Of those, how many the generator is shown."""
     text_candidates: int = 8
