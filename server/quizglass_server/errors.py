@@ -84,9 +84,16 @@ class BudgetExceeded(QuizglassError):
 
 
 class EngineLost(QuizglassError):
-    """An engine died or cannot be reached; it is being restarted."""
+    """An engine died, hangs or cannot be reached; it is being restarted.
+
+    Where it is known when it will be tried again, that is in `retry_after_s` seconds.
+    """
 
     code = "ENGINE_LOST"
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class EngineFailed(QuizglassError):

@@ -18,8 +18,9 @@ import pytest
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import GenerationEnd, Picture, Token
 from quizglass_server.engines.llama.client import PromptRefused
+from quizglass_server.engines.llama.process import ProcessOptions
 from quizglass_server.engines.llama.prompt import Finished, Part, Piece, TextPart
-from quizglass_server.engines.llama.supervisor import GeneratorProcess, ProcessOptions
+from quizglass_server.engines.llama.supervisor import GeneratorProcess
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost, InvalidInput
 from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.models.load import EngineOptions, load_models
@@ -124,7 +125,7 @@ async def test_closing_the_stream_stops_the_engine(process: GeneratorProcess) ->
         await anext(stream)
     while (await process.info()).pending:
         pass
-    assert (await process.info()).decode_steps < LONG // 2
+    assert (await process.info()).vitals.decode_steps < LONG // 2
 
 
 async def test_cancelling_one_request_leaves_the_others(process: GeneratorProcess) -> None:
@@ -176,8 +177,8 @@ async def test_without_a_place_for_its_socket_nothing_else_is_touched(
 
 
 async def test_it_comes_back_where_its_socket_was_cleaned_away(process: GeneratorProcess) -> None:
-    assert process._directory is not None
-    shutil.rmtree(process._directory)
+    assert process._launcher.directory is not None
+    shutil.rmtree(process._launcher.directory)
     kill(process)
     with pytest.raises(EngineLost):
         await drain(process.generate(PROMPT, LONG))
@@ -198,12 +199,13 @@ async def test_a_damaged_file_is_named_at_the_start(options: ProcessOptions, tmp
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from quizglass_server.engines.llama.supervisor import GeneratorProcess, ProcessOptions
+from quizglass_server.engines.llama.process import ProcessOptions
+from quizglass_server.engines.llama.supervisor import GeneratorProcess
 
 async def main():
     process = GeneratorProcess(ProcessOptions(Path(sys.argv[1]), Path(sys.argv[2]), 112, 112, 256))
     await process.start()
-    print(process.pid, process._directory, flush=True)
+    print(process.pid, process._launcher.directory, flush=True)
     await asyncio.Event().wait()
 
 asyncio.run(main())

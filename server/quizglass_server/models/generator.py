@@ -11,8 +11,9 @@ from quizglass_server.bundle import Bundle
 from quizglass_server.domain import GenerationEnd, Picture, Token
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.llama.client import PromptRefused
+from quizglass_server.engines.llama.process import ProcessOptions
 from quizglass_server.engines.llama.prompt import Part, PicturePart, Piece, TextPart
-from quizglass_server.engines.llama.supervisor import GeneratorProcess, ProcessOptions
+from quizglass_server.engines.llama.supervisor import GeneratorProcess
 from quizglass_server.errors import BundleError, EngineFailed, InvalidInput
 from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter, content_hash

@@ -45,7 +45,7 @@ def to_status(error: errors.QuizglassError) -> grpc.Status:
     if isinstance(error, errors.InvalidInput):
         violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=error.description)
         details.append(_pack(error_details_pb2.BadRequest(field_violations=[violation])))
-    if isinstance(error, errors.Overloaded):
+    if isinstance(error, (errors.Overloaded, errors.EngineLost)) and error.retry_after_s is not None:
         delay = duration_pb2.Duration()
         delay.FromMicroseconds(round(error.retry_after_s * 1e6))
         details.append(_pack(error_details_pb2.RetryInfo(retry_delay=delay)))

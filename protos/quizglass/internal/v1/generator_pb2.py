@@ -24,37 +24,61 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%quizglass/internal/v1/generator.proto\x12\x15quizglass.internal.v1\"E\n\x07Picture\x12\x0e\n\x06sha256\x18\x01 \x01(\x0c\x12\r\n\x05width\x18\x02 \x01(\r\x12\x0e\n\x06height\x18\x03 \x01(\r\x12\x0b\n\x03rgb\x18\x04 \x01(\x0c\"g\n\x07Segment\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\tH\x00\x12\x31\n\x07picture\x18\x03 \x01(\x0b\x32\x1e.quizglass.internal.v1.PictureH\x00\x42\t\n\x07\x63ontent\"U\n\x0fGenerateRequest\x12.\n\x06prompt\x18\x01 \x03(\x0b\x32\x1e.quizglass.internal.v1.Segment\x12\x12\n\nmax_tokens\x18\x02 \x01(\r\"|\n\x10GenerateResponse\x12\x35\n\x06tokens\x18\x01 \x03(\x0b\x32%.quizglass.internal.v1.GeneratedToken\x12\x31\n\x03\x65nd\x18\x02 \x01(\x0b\x32$.quizglass.internal.v1.GenerationEnd\"3\n\x0eGeneratedToken\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x13\n\x0bprobability\x18\x02 \x01(\x02\"n\n\rGenerationEnd\x12\x30\n\x06reason\x18\x01 \x01(\x0e\x32 .quizglass.internal.v1.EndReason\x12+\n\x05usage\x18\x02 \x01(\x0b\x32\x1c.quizglass.internal.v1.Usage\"{\n\x05Usage\x12\x15\n\rprompt_tokens\x18\x01 \x01(\r\x12\x15\n\rreused_tokens\x18\x02 \x01(\r\x12\x18\n\x10generated_tokens\x18\x03 \x01(\r\x12\x11\n\tengine_us\x18\x04 \x01(\x04\x12\x17\n\x0f\x65ncoded_picture\x18\x05 \x01(\x08\"O\n\rChooseRequest\x12.\n\x06prompt\x18\x01 \x03(\x0b\x32\x1e.quizglass.internal.v1.Segment\x12\x0e\n\x06labels\x18\x02 \x03(\t\"T\n\x0e\x43hooseResponse\x12\x15\n\rprobabilities\x18\x01 \x03(\x02\x12+\n\x05usage\x18\x02 \x01(\x0b\x32\x1c.quizglass.internal.v1.Usage\"\x10\n\x0eGetInfoRequest\"\x89\x01\n\x0fGetInfoResponse\x12\x13\n\x0b\x64\x65scription\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontext\x18\x02 \x01(\r\x12\x0f\n\x07threads\x18\x03 \x01(\r\x12\x0f\n\x07pending\x18\x04 \x01(\r\x12\x14\n\x0c\x64\x65\x63ode_steps\x18\x05 \x01(\x04\x12\x18\n\x10\x65ncoded_pictures\x18\x06 \x01(\x04*S\n\tEndReason\x12\x1a\n\x16\x45ND_REASON_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x45ND_REASON_STOP\x10\x01\x12\x15\n\x11\x45ND_REASON_LENGTH\x10\x02\x32\xa2\x02\n\x10GeneratorService\x12]\n\x08Generate\x12&.quizglass.internal.v1.GenerateRequest\x1a\'.quizglass.internal.v1.GenerateResponse0\x01\x12U\n\x06\x43hoose\x12$.quizglass.internal.v1.ChooseRequest\x1a%.quizglass.internal.v1.ChooseResponse\x12X\n\x07GetInfo\x12%.quizglass.internal.v1.GetInfoRequest\x1a&.quizglass.internal.v1.GetInfoResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%quizglass/internal/v1/generator.proto\x12\x15quizglass.internal.v1\"E\n\x07Picture\x12\x0e\n\x06sha256\x18\x01 \x01(\x0c\x12\r\n\x05width\x18\x02 \x01(\r\x12\x0e\n\x06height\x18\x03 \x01(\r\x12\x0b\n\x03rgb\x18\x04 \x01(\x0c\"g\n\x07Segment\x12\x0e\n\x04text\x18\x01 \x01(\tH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\tH\x00\x12\x31\n\x07picture\x18\x03 \x01(\x0b\x32\x1e.quizglass.internal.v1.PictureH\x00\x42\t\n\x07\x63ontent\"E\n\x05Terms\x12\x10\n\x08priority\x18\x01 \x01(\r\x12\x19\n\x0ctime_left_us\x18\x02 \x01(\x04H\x00\x88\x01\x01\x42\x0f\n\r_time_left_us\"\x18\n\x06Labels\x12\x0e\n\x06labels\x18\x01 \x03(\t\"o\n\nConstraint\x12/\n\x06labels\x18\x01 \x01(\x0b\x32\x1d.quizglass.internal.v1.LabelsH\x00\x12\x11\n\x07grammar\x18\x02 \x01(\tH\x00\x12\x15\n\x0bjson_schema\x18\x03 \x01(\tH\x00\x42\x06\n\x04kind\"\xb9\x01\n\x0fGenerateRequest\x12.\n\x06prompt\x18\x01 \x03(\x0b\x32\x1e.quizglass.internal.v1.Segment\x12\x12\n\nmax_tokens\x18\x02 \x01(\r\x12+\n\x05terms\x18\x03 \x01(\x0b\x32\x1c.quizglass.internal.v1.Terms\x12\x35\n\nconstraint\x18\x04 \x01(\x0b\x32!.quizglass.internal.v1.Constraint\"|\n\x10GenerateResponse\x12\x35\n\x06tokens\x18\x01 \x03(\x0b\x32%.quizglass.internal.v1.GeneratedToken\x12\x31\n\x03\x65nd\x18\x02 \x01(\x0b\x32$.quizglass.internal.v1.GenerationEnd\"3\n\x0eGeneratedToken\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x13\n\x0bprobability\x18\x02 \x01(\x02\"\xa1\x01\n\rGenerationEnd\x12\x30\n\x06reason\x18\x01 \x01(\x0e\x32 .quizglass.internal.v1.EndReason\x12+\n\x05usage\x18\x02 \x01(\x0b\x32\x1c.quizglass.internal.v1.Usage\x12\x17\n\x0fmin_probability\x18\x03 \x01(\x02\x12\x18\n\x10mean_probability\x18\x04 \x01(\x02\"{\n\x05Usage\x12\x15\n\rprompt_tokens\x18\x01 \x01(\r\x12\x15\n\rreused_tokens\x18\x02 \x01(\r\x12\x18\n\x10generated_tokens\x18\x03 \x01(\r\x12\x11\n\tengine_us\x18\x04 \x01(\x04\x12\x17\n\x0f\x65ncoded_picture\x18\x05 \x01(\x08\"|\n\rChooseRequest\x12.\n\x06prompt\x18\x01 \x03(\x0b\x32\x1e.quizglass.internal.v1.Segment\x12\x0e\n\x06labels\x18\x02 \x03(\t\x12+\n\x05terms\x18\x03 \x01(\x0b\x32\x1c.quizglass.internal.v1.Terms\"T\n\x0e\x43hooseResponse\x12\x15\n\rprobabilities\x18\x01 \x03(\x02\x12+\n\x05usage\x18\x02 \x01(\x0b\x32\x1c.quizglass.internal.v1.Usage\"{\n\x0cScoreRequest\x12.\n\x06prompt\x18\x01 \x03(\x0b\x32\x1e.quizglass.internal.v1.Segment\x12\x0e\n\x06\x61nswer\x18\x02 \x01(\t\x12+\n\x05terms\x18\x03 \x01(\x0b\x32\x1c.quizglass.internal.v1.Terms\"W\n\rScoreResponse\x12\x19\n\x11log_probabilities\x18\x01 \x03(\x02\x12+\n\x05usage\x18\x02 \x01(\x0b\x32\x1c.quizglass.internal.v1.Usage\"m\n\x0ePrefillRequest\x12.\n\x06prompt\x18\x01 \x03(\x0b\x32\x1e.quizglass.internal.v1.Segment\x12+\n\x05terms\x18\x02 \x01(\x0b\x32\x1c.quizglass.internal.v1.Terms\">\n\x0fPrefillResponse\x12+\n\x05usage\x18\x01 \x01(\x0b\x32\x1c.quizglass.internal.v1.Usage\"\x10\n\x0eGetInfoRequest\"\x88\x01\n\x0fGetInfoResponse\x12\x13\n\x0b\x64\x65scription\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontext\x18\x02 \x01(\r\x12\x0f\n\x07threads\x18\x03 \x01(\r\x12\x0f\n\x07pending\x18\x04 \x01(\r\x12-\n\x06vitals\x18\x05 \x01(\x0b\x32\x1d.quizglass.internal.v1.Vitals\"\x90\x02\n\x06Vitals\x12\x11\n\tsilent_us\x18\x01 \x01(\x04\x12\x0c\n\x04\x62usy\x18\x02 \x01(\x08\x12\x0e\n\x06\x61\x63tive\x18\x03 \x01(\r\x12\x0f\n\x07waiting\x18\x04 \x01(\r\x12\x12\n\ncells_used\x18\x05 \x01(\r\x12\r\n\x05\x63\x65lls\x18\x06 \x01(\r\x12\x14\n\x0c\x64\x65\x63ode_steps\x18\x07 \x01(\x04\x12\x18\n\x10\x65ncoded_pictures\x18\x08 \x01(\x04\x12\x0c\n\x04kept\x18\t \x01(\r\x12\x15\n\rreused_tokens\x18\n \x01(\x04\x12\x18\n\x10prefilled_tokens\x18\x0b \x01(\x04\x12\x0f\n\x07step_us\x18\x0c \x03(\x04\x12\x12\n\nprefill_us\x18\r \x01(\x04\x12\r\n\x05piece\x18\x0e \x01(\r\"#\n\x0cWatchRequest\x12\x13\n\x0binterval_us\x18\x01 \x01(\x04\">\n\rWatchResponse\x12-\n\x06vitals\x18\x01 \x01(\x0b\x32\x1d.quizglass.internal.v1.Vitals\" \n\x0bSaveRequest\x12\x11\n\tdirectory\x18\x01 \x01(\t\" \n\x0cSaveResponse\x12\x10\n\x08prefixes\x18\x01 \x01(\r*\x86\x01\n\tEndReason\x12\x1a\n\x16\x45ND_REASON_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x45ND_REASON_STOP\x10\x01\x12\x15\n\x11\x45ND_REASON_LENGTH\x10\x02\x12\x18\n\x14\x45ND_REASON_CANCELLED\x10\x03\x12\x17\n\x13\x45ND_REASON_DEADLINE\x10\x04\x32\xf7\x04\n\x10GeneratorService\x12]\n\x08Generate\x12&.quizglass.internal.v1.GenerateRequest\x1a\'.quizglass.internal.v1.GenerateResponse0\x01\x12U\n\x06\x43hoose\x12$.quizglass.internal.v1.ChooseRequest\x1a%.quizglass.internal.v1.ChooseResponse\x12R\n\x05Score\x12#.quizglass.internal.v1.ScoreRequest\x1a$.quizglass.internal.v1.ScoreResponse\x12X\n\x07Prefill\x12%.quizglass.internal.v1.PrefillRequest\x1a&.quizglass.internal.v1.PrefillResponse\x12X\n\x07GetInfo\x12%.quizglass.internal.v1.GetInfoRequest\x1a&.quizglass.internal.v1.GetInfoResponse\x12T\n\x05Watch\x12#.quizglass.internal.v1.WatchRequest\x1a$.quizglass.internal.v1.WatchResponse0\x01\x12O\n\x04Save\x12\".quizglass.internal.v1.SaveRequest\x1a#.quizglass.internal.v1.SaveResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quizglass.internal.v1.generator_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ENDREASON']._serialized_start=1068
-  _globals['_ENDREASON']._serialized_end=1151
+  _globals['_ENDREASON']._serialized_start=2309
+  _globals['_ENDREASON']._serialized_end=2443
   _globals['_PICTURE']._serialized_start=64
   _globals['_PICTURE']._serialized_end=133
   _globals['_SEGMENT']._serialized_start=135
   _globals['_SEGMENT']._serialized_end=238
-  _globals['_GENERATEREQUEST']._serialized_start=240
-  _globals['_GENERATEREQUEST']._serialized_end=325
-  _globals['_GENERATERESPONSE']._serialized_start=327
-  _globals['_GENERATERESPONSE']._serialized_end=451
-  _globals['_GENERATEDTOKEN']._serialized_start=453
-  _globals['_GENERATEDTOKEN']._serialized_end=504
-  _globals['_GENERATIONEND']._serialized_start=506
-  _globals['_GENERATIONEND']._serialized_end=616
-  _globals['_USAGE']._serialized_start=618
-  _globals['_USAGE']._serialized_end=741
-  _globals['_CHOOSEREQUEST']._serialized_start=743
-  _globals['_CHOOSEREQUEST']._serialized_end=822
-  _globals['_CHOOSERESPONSE']._serialized_start=824
-  _globals['_CHOOSERESPONSE']._serialized_end=908
-  _globals['_GETINFOREQUEST']._serialized_start=910
-  _globals['_GETINFOREQUEST']._serialized_end=926
-  _globals['_GETINFORESPONSE']._serialized_start=929
-  _globals['_GETINFORESPONSE']._serialized_end=1066
-  _globals['_GENERATORSERVICE']._serialized_start=1154
-  _globals['_GENERATORSERVICE']._serialized_end=1444
+  _globals['_TERMS']._serialized_start=240
+  _globals['_TERMS']._serialized_end=309
+  _globals['_LABELS']._serialized_start=311
+  _globals['_LABELS']._serialized_end=335
+  _globals['_CONSTRAINT']._serialized_start=337
+  _globals['_CONSTRAINT']._serialized_end=448
+  _globals['_GENERATEREQUEST']._serialized_start=451
+  _globals['_GENERATEREQUEST']._serialized_end=636
+  _globals['_GENERATERESPONSE']._serialized_start=638
+  _globals['_GENERATERESPONSE']._serialized_end=762
+  _globals['_GENERATEDTOKEN']._serialized_start=764
+  _globals['_GENERATEDTOKEN']._serialized_end=815
+  _globals['_GENERATIONEND']._serialized_start=818
+  _globals['_GENERATIONEND']._serialized_end=979
+  _globals['_USAGE']._serialized_start=981
+  _globals['_USAGE']._serialized_end=1104
+  _globals['_CHOOSEREQUEST']._serialized_start=1106
+  _globals['_CHOOSEREQUEST']._serialized_end=1230
+  _globals['_CHOOSERESPONSE']._serialized_start=1232
+  _globals['_CHOOSERESPONSE']._serialized_end=1316
+  _globals['_SCOREREQUEST']._serialized_start=1318
+  _globals['_SCOREREQUEST']._serialized_end=1441
+  _globals['_SCORERESPONSE']._serialized_start=1443
+  _globals['_SCORERESPONSE']._serialized_end=1530
+  _globals['_PREFILLREQUEST']._serialized_start=1532
+  _globals['_PREFILLREQUEST']._serialized_end=1641
+  _globals['_PREFILLRESPONSE']._serialized_start=1643
+  _globals['_PREFILLRESPONSE']._serialized_end=1705
+  _globals['_GETINFOREQUEST']._serialized_start=1707
+  _globals['_GETINFOREQUEST']._serialized_end=1723
+  _globals['_GETINFORESPONSE']._serialized_start=1726
+  _globals['_GETINFORESPONSE']._serialized_end=1862
+  _globals['_VITALS']._serialized_start=1865
+  _globals['_VITALS']._serialized_end=2137
+  _globals['_WATCHREQUEST']._serialized_start=2139
+  _globals['_WATCHREQUEST']._serialized_end=2174
+  _globals['_WATCHRESPONSE']._serialized_start=2176
+  _globals['_WATCHRESPONSE']._serialized_end=2238
+  _globals['_SAVEREQUEST']._serialized_start=2240
+  _globals['_SAVEREQUEST']._serialized_end=2272
+  _globals['_SAVERESPONSE']._serialized_start=2274
+  _globals['_SAVERESPONSE']._serialized_end=2306
+  _globals['_GENERATORSERVICE']._serialized_start=2446
+  _globals['_GENERATORSERVICE']._serialized_end=3077
 # @@protoc_insertion_point(module_scope)

@@ -27,7 +27,9 @@ if _version_not_supported:
 
 class GeneratorServiceStub:
     """One language model with its vision projector, driven by one engine thread.
-    Status codes: INVALID_ARGUMENT for a request that cannot be served (the message names the limit), INTERNAL for a
+    Status codes: INVALID_ARGUMENT for a request that cannot be served (the message names the limit), NOT_FOUND for a
+    picture without pixels that this process does not hold (send it again with them), RESOURCE_EXHAUSTED when there is
+    no room or the time does not suffice (trailing metadata `retry-after-us` says when to come back), INTERNAL for a
     failure of the engine, UNAVAILABLE when the process is gone.
     """
 
@@ -47,16 +49,38 @@ class GeneratorServiceStub:
                 request_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.ChooseRequest.SerializeToString,
                 response_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.ChooseResponse.FromString,
                 _registered_method=True)
+        self.Score = channel.unary_unary(
+                '/quizglass.internal.v1.GeneratorService/Score',
+                request_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.ScoreRequest.SerializeToString,
+                response_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.ScoreResponse.FromString,
+                _registered_method=True)
+        self.Prefill = channel.unary_unary(
+                '/quizglass.internal.v1.GeneratorService/Prefill',
+                request_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.PrefillRequest.SerializeToString,
+                response_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.PrefillResponse.FromString,
+                _registered_method=True)
         self.GetInfo = channel.unary_unary(
                 '/quizglass.internal.v1.GeneratorService/GetInfo',
                 request_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.GetInfoRequest.SerializeToString,
                 response_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.GetInfoResponse.FromString,
                 _registered_method=True)
+        self.Watch = channel.unary_stream(
+                '/quizglass.internal.v1.GeneratorService/Watch',
+                request_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.WatchRequest.SerializeToString,
+                response_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.WatchResponse.FromString,
+                _registered_method=True)
+        self.Save = channel.unary_unary(
+                '/quizglass.internal.v1.GeneratorService/Save',
+                request_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.SaveRequest.SerializeToString,
+                response_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.SaveResponse.FromString,
+                _registered_method=True)
 
 
 class GeneratorServiceServicer:
     """One language model with its vision projector, driven by one engine thread.
-    Status codes: INVALID_ARGUMENT for a request that cannot be served (the message names the limit), INTERNAL for a
+    Status codes: INVALID_ARGUMENT for a request that cannot be served (the message names the limit), NOT_FOUND for a
+    picture without pixels that this process does not hold (send it again with them), RESOURCE_EXHAUSTED when there is
+    no room or the time does not suffice (trailing metadata `retry-after-us` says when to come back), INTERNAL for a
     failure of the engine, UNAVAILABLE when the process is gone.
     """
 
@@ -68,7 +92,21 @@ class GeneratorServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Choose(self, request, context):
-        """Probabilities of a closed set of next tokens.
+        """Probabilities of a closed set of continuations.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Score(self, request, context):
+        """Probabilities of the tokens of a given answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Prefill(self, request, context):
+        """Prepares a prompt that later ones begin with; answered when it is done. Cancelling the call drops it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -76,6 +114,20 @@ class GeneratorServiceServicer:
 
     def GetInfo(self, request, context):
         """What is loaded and how busy it is. Answered without waiting for the engine thread.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Watch(self, request, context):
+        """Heartbeats until the call is cancelled. Sent by the event loop, about the engine thread.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Save(self, request, context):
+        """Writes the kept prefixes to files, for a process that starts with `--restore`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -94,10 +146,30 @@ def add_GeneratorServiceServicer_to_server(servicer, server):
                     request_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.ChooseRequest.FromString,
                     response_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.ChooseResponse.SerializeToString,
             ),
+            'Score': grpc.unary_unary_rpc_method_handler(
+                    servicer.Score,
+                    request_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.ScoreRequest.FromString,
+                    response_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.ScoreResponse.SerializeToString,
+            ),
+            'Prefill': grpc.unary_unary_rpc_method_handler(
+                    servicer.Prefill,
+                    request_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.PrefillRequest.FromString,
+                    response_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.PrefillResponse.SerializeToString,
+            ),
             'GetInfo': grpc.unary_unary_rpc_method_handler(
                     servicer.GetInfo,
                     request_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.GetInfoRequest.FromString,
                     response_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.GetInfoResponse.SerializeToString,
+            ),
+            'Watch': grpc.unary_stream_rpc_method_handler(
+                    servicer.Watch,
+                    request_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.WatchRequest.FromString,
+                    response_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.WatchResponse.SerializeToString,
+            ),
+            'Save': grpc.unary_unary_rpc_method_handler(
+                    servicer.Save,
+                    request_deserializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.SaveRequest.FromString,
+                    response_serializer=quizglass_dot_internal_dot_v1_dot_generator__pb2.SaveResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -109,7 +181,9 @@ def add_GeneratorServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class GeneratorService:
     """One language model with its vision projector, driven by one engine thread.
-    Status codes: INVALID_ARGUMENT for a request that cannot be served (the message names the limit), INTERNAL for a
+    Status codes: INVALID_ARGUMENT for a request that cannot be served (the message names the limit), NOT_FOUND for a
+    picture without pixels that this process does not hold (send it again with them), RESOURCE_EXHAUSTED when there is
+    no room or the time does not suffice (trailing metadata `retry-after-us` says when to come back), INTERNAL for a
     failure of the engine, UNAVAILABLE when the process is gone.
     """
 
@@ -168,6 +242,60 @@ class GeneratorService:
             _registered_method=True)
 
     @staticmethod
+    def Score(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quizglass.internal.v1.GeneratorService/Score',
+            quizglass_dot_internal_dot_v1_dot_generator__pb2.ScoreRequest.SerializeToString,
+            quizglass_dot_internal_dot_v1_dot_generator__pb2.ScoreResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Prefill(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quizglass.internal.v1.GeneratorService/Prefill',
+            quizglass_dot_internal_dot_v1_dot_generator__pb2.PrefillRequest.SerializeToString,
+            quizglass_dot_internal_dot_v1_dot_generator__pb2.PrefillResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def GetInfo(request,
             target,
             options=(),
@@ -184,6 +312,60 @@ class GeneratorService:
             '/quizglass.internal.v1.GeneratorService/GetInfo',
             quizglass_dot_internal_dot_v1_dot_generator__pb2.GetInfoRequest.SerializeToString,
             quizglass_dot_internal_dot_v1_dot_generator__pb2.GetInfoResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Watch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/quizglass.internal.v1.GeneratorService/Watch',
+            quizglass_dot_internal_dot_v1_dot_generator__pb2.WatchRequest.SerializeToString,
+            quizglass_dot_internal_dot_v1_dot_generator__pb2.WatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Save(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quizglass.internal.v1.GeneratorService/Save',
+            quizglass_dot_internal_dot_v1_dot_generator__pb2.SaveRequest.SerializeToString,
+            quizglass_dot_internal_dot_v1_dot_generator__pb2.SaveResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -23,14 +23,15 @@ import grpc.aio
 
 from quizglass.internal.v1 import generator_pb2_grpc as pb_grpc
 from quizglass_server.engines.llama.engine import Engine
+from quizglass_server.engines.llama.interim import InterimWorker as EngineWorker
 from quizglass_server.engines.llama.logs import LlamaLog
 from quizglass_server.engines.llama.native import LoadFailed, LoadOptions, NativeModel, start_backend
 from quizglass_server.engines.llama.relay import JsonLines
 from quizglass_server.engines.llama.service import GeneratorServicer
 from quizglass_server.engines.llama.wire import MESSAGE_OPTIONS
-from quizglass_server.engines.llama.worker import EngineWorker
 
 LOAD_FAILED_STATUS = 3
+logger = logging.getLogger(__name__)
 
 
 def main() -> None:
@@ -73,6 +74,8 @@ async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
         return engine
 
     await worker.load(load)
+    if arguments.restore is not None:
+        logger.info("%d kept prefixes are restored", await worker.restore(arguments.restore))
     server = grpc.aio.server(options=MESSAGE_OPTIONS)
     servicer = GeneratorServicer(worker, description, options.context, options.threads)
     pb_grpc.add_GeneratorServiceServicer_to_server(servicer, server)  # type: ignore[no-untyped-call]
@@ -92,6 +95,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--context", type=int, required=True, help="tokens of a prompt with its answer")
     parser.add_argument("--sequences", type=int, default=4, help="prompts kept for reuse")
     parser.add_argument("--threads", type=int, default=1, help="engine threads")
+    parser.add_argument("--restore", type=Path, help="directory of kept prefixes")
     parser.add_argument("--stop", action="append", default=[], help="text that ends an answer; repeatable")
     parser.add_argument("--log-level", type=int, default=logging.INFO, help="Python's number of a log level")
     return parser.parse_args()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, NoReturn
 
 import grpc
@@ -13,12 +15,22 @@ import grpc.aio
 from quizglass.internal.v1 import generator_pb2 as pb
 from quizglass.internal.v1 import generator_pb2_grpc as pb_grpc
 from quizglass_server.engines.llama.engine import MAX_LABELS
+from quizglass_server.engines.llama.interim import InterimWorker as EngineWorker
 from quizglass_server.engines.llama.native import DecodeFailed
-from quizglass_server.engines.llama.prompt import RequestRefused
-from quizglass_server.engines.llama.wire import from_segments, to_response, to_usage
-from quizglass_server.engines.llama.worker import EngineWorker
+from quizglass_server.engines.llama.pixels import PictureUnknown, PixelStore
+from quizglass_server.engines.llama.prompt import Overloaded, Part, RequestRefused
+from quizglass_server.engines.llama.wire import (
+    RETRY_AFTER,
+    from_constraint,
+    from_segments,
+    from_terms,
+    to_response,
+    to_usage,
+    to_vitals,
+)
 
 Context = grpc.aio.ServicerContext[Any, Any]
+SHORTEST_INTERVAL_US = 1_000
 logger = logging.getLogger(__name__)
 
 
@@ -30,13 +42,16 @@ class GeneratorServicer(pb_grpc.GeneratorServiceServicer):
         self._description = description
         self._context = context
         self._threads = threads
+        self._pixels = PixelStore()
 
     async def Generate(self, request: pb.GenerateRequest, context: Context) -> AsyncIterator[pb.GenerateResponse]:
         """Complete a prompt; a cancelled call closes the worker's stream, which stops the engine."""
         try:
             if request.max_tokens == 0:
                 raise RequestRefused("max_tokens is 0; at least 1 token must be asked for")
-            stream = self._worker.generate(from_segments(request.prompt), request.max_tokens)
+            stream = self._worker.generate(
+                self._prompt(request.prompt), request.max_tokens, from_terms(request.terms), from_constraint(request)
+            )
             async with aclosing(stream):
                 async for items in stream:
                     yield to_response(items)
@@ -48,30 +63,72 @@ class GeneratorServicer(pb_grpc.GeneratorServiceServicer):
         try:
             if not 0 < len(request.labels) <= MAX_LABELS:
                 raise RequestRefused(f"{len(request.labels)} labels; 1 to {MAX_LABELS} can be chosen from")
-            probabilities, usage = await self._worker.choose(from_segments(request.prompt), list(request.labels))
+            prompt, terms = self._prompt(request.prompt), from_terms(request.terms)
+            probabilities, usage = await self._worker.choose(prompt, list(request.labels), terms)
             return pb.ChooseResponse(probabilities=probabilities, usage=to_usage(usage))
+        except Exception as error:
+            await _abort(context, error)
+
+    async def Score(self, request: pb.ScoreRequest, context: Context) -> pb.ScoreResponse:
+        """Probabilities of a given answer's tokens."""
+        try:
+            if not request.answer:
+                raise RequestRefused("the answer to score is empty")
+            prompt, terms = self._prompt(request.prompt), from_terms(request.terms)
+            scored = await self._worker.score(prompt, request.answer, terms)
+            return pb.ScoreResponse(log_probabilities=scored.log_probabilities, usage=to_usage(scored.usage))
+        except Exception as error:
+            await _abort(context, error)
+
+    async def Prefill(self, request: pb.PrefillRequest, context: Context) -> pb.PrefillResponse:
+        """Prepare the beginning of later prompts; a cancelled call drops the work."""
+        try:
+            usage = await self._worker.prefill(self._prompt(request.prompt), from_terms(request.terms))
+            return pb.PrefillResponse(usage=to_usage(usage))
         except Exception as error:
             await _abort(context, error)
 
     async def GetInfo(self, request: pb.GetInfoRequest, context: Context) -> pb.GetInfoResponse:
         """What is loaded, without asking the engine thread."""
-        engine = self._worker.engine
         return pb.GetInfoResponse(
             description=self._description,
             context=self._context,
             threads=self._threads,
             pending=self._worker.pending,
-            decode_steps=engine.decode_steps,
-            encoded_pictures=engine.encoded_pictures,
+            vitals=to_vitals(self._worker.vitals()),
         )
+
+    async def Watch(self, request: pb.WatchRequest, context: Context) -> AsyncIterator[pb.WatchResponse]:
+        """Heartbeats until the caller leaves."""
+        interval = max(request.interval_us, SHORTEST_INTERVAL_US) / 1e6
+        while True:
+            yield pb.WatchResponse(vitals=to_vitals(self._worker.vitals()))
+            await asyncio.sleep(interval)
+
+    async def Save(self, request: pb.SaveRequest, context: Context) -> pb.SaveResponse:
+        """Kept prefixes to files."""
+        try:
+            return pb.SaveResponse(prefixes=await self._worker.save(Path(request.directory)))
+        except Exception as error:
+            await _abort(context, error)
+
+    def _prompt(self, segments: Iterable[pb.Segment]) -> list[Part]:
+        return self._pixels.complete(from_segments(segments))
 
 
 async def _abort(context: Context, error: Exception) -> NoReturn:
     """End the call with the status of an error."""
-    if isinstance(error, RequestRefused):
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-    if isinstance(error, DecodeFailed):
-        logger.error("llama.cpp failed: %s", error)
-        await context.abort(grpc.StatusCode.INTERNAL, "llama.cpp failed on this request; see the server's log")
+    code = grpc.StatusCode
+    match error:
+        case RequestRefused():
+            await context.abort(code.INVALID_ARGUMENT, str(error))
+        case PictureUnknown():
+            await context.abort(code.NOT_FOUND, str(error))
+        case Overloaded():
+            delay = str(max(0, round(error.retry_after_s * 1e6)))
+            await context.abort(code.RESOURCE_EXHAUSTED, str(error), ((RETRY_AFTER, delay),))
+        case DecodeFailed():
+            logger.error("llama.cpp failed: %s", error)
+            await context.abort(code.INTERNAL, "llama.cpp failed on this request; see the server's log")
     logger.error("unexpected failure", exc_info=error)
-    await context.abort(grpc.StatusCode.INTERNAL, "unexpected failure in the generator process; see the server's log")
+    await context.abort(code.INTERNAL, "unexpected failure in the generator process; see the server's log")

@@ -1,95 +1,59 @@
-"""Starts the generator process, notices its death at once, and starts it again.
+"""Keeps a generator process serving: notices its death or hang at once, and starts the next one.
 
 A request that finds no process waits a moment for the next one; a request that was running when the process died is
-told so immediately. Knows nothing of prompts or turns.
+told so immediately; while the breaker is open, requests are refused at once. Knows nothing of prompts or turns.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import os
-import shutil
-import sys
-import tempfile
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from quizglass_server.engines.llama.client import GeneratorClient, ProcessInfo
-from quizglass_server.engines.llama.prompt import Finished, Part, Piece, Usage
-from quizglass_server.engines.llama.relay import relay_all
-from quizglass_server.errors import BundleError, EngineFailed, EngineLost, QuizglassError
+from quizglass_server.engines.llama.breaker import Breaker, BreakerState
+from quizglass_server.engines.llama.client import TURN, GeneratorClient, ProcessInfo
+from quizglass_server.engines.llama.heartbeat import hang
+from quizglass_server.engines.llama.process import Launcher, Life, ProcessOptions
+from quizglass_server.engines.llama.prompt import Constraint, Finished, Part, Piece, Scored, Terms, Usage
+from quizglass_server.engines.llama.state import StateDirectory
+from quizglass_server.errors import EngineFailed, EngineLost, QuizglassError
 
-FIRST_DELAY_S, LONGEST_DELAY_S = 0.1, 5.0
-STEADY_AFTER_S = 10.0
-"""A process that lived so long is restarted without delay."""
-_MAX_SOCKET_PATH = 100
-_LINE_BYTES = 1 << 20
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessOptions:
-    """What the generator process loads and how long its users wait."""
-
-    model: Path
-    projector: Path
-    width: int
-    height: int
-    context: int
-    stop: tuple[str, ...] = ()
-    sequences: int = 4
-    threads: int = 1
-    load_timeout_s: float = 300.0
-    restart_wait_s: float = 10.0
-    """How long a request waits for a process that is being restarted."""
-    close_wait_s: float = 2.0
-
-    def arguments(self, address: str) -> list[str]:
-        """Command line of the child, without the interpreter."""
-        numbers = {"width": self.width, "height": self.height, "context": self.context}
-        numbers |= {"sequences": self.sequences, "threads": self.threads}
-        return [
-            f"--socket={address}",
-            f"--model={self.model}",
-            f"--projector={self.projector}",
-            *(f"--{name}={value}" for name, value in numbers.items()),
-            *(f"--stop={text}" for text in self.stop),
-            f"--log-level={logging.getLogger('quizglass_server').getEffectiveLevel()}",
-        ]
-
-
-@dataclass(slots=True)
-class _Life:
-    """One process with the connection to it."""
-
-    process: Process
-    client: GeneratorClient
-    log: asyncio.Task[None]
-    description: str
-
-
 class GeneratorProcess:
-    """A generator process that is restarted whenever it dies."""
+    """A generator process that is replaced whenever it dies or hangs."""
 
-    def __init__(self, options: ProcessOptions) -> None:
+    def __init__(self, options: ProcessOptions, state: StateDirectory | None = None) -> None:
+        """Make it; `start` starts it.
+
+        Args:
+            options: what to load and how patient to be.
+            state: where kept prefixes outlive an orderly end; None: nowhere.
+        """
         self._options = options
-        self._life: _Life | None = None
-        self._available = asyncio.Event()
+        self._state = state
+        self._launcher = Launcher(options)
+        self._breaker = Breaker(options.breaker)
+        self._life: Life | None = None
+        self._changed = asyncio.Event()
         self._supervision: asyncio.Task[None] | None = None
-        self._directory: Path | None = None
-        self._lives = 0
         self._executor = "cpu"
+        self.on_change: Callable[[], None] = lambda: None
+        """Called whenever `ready` may have changed."""
 
     @property
     def ready(self) -> bool:
         """Whether a process is serving right now."""
         return self._life is not None
+
+    @property
+    def breaker(self) -> BreakerState:
+        """Whether deaths are few enough to go on."""
+        return self._breaker.state
 
     @property
     def description(self) -> str:
@@ -114,31 +78,42 @@ class GeneratorProcess:
             EngineFailed: the process died or did not answer while loading.
         """
         try:
-            life = await self._launch()
+            life = await self._first()
         except OSError as error:
-            self._remove_directory()
+            self._launcher.clean()
             raise EngineFailed(f"the generator process cannot be started: {error.strerror}") from error
         except BaseException:
-            self._remove_directory()
+            self._launcher.clean()
             raise
-        self._open(life)
+        self._serve(life)
         self._supervision = asyncio.create_task(self._supervise(life), name="generator supervision")
 
-    async def generate(self, prompt: Sequence[Part], max_tokens: int) -> AsyncGenerator[Piece | Finished, None]:
+    async def generate(
+        self, prompt: Sequence[Part], max_tokens: int, terms: Terms = TURN, constraint: Constraint | None = None
+    ) -> AsyncGenerator[Piece | Finished, None]:
         """As `GeneratorClient.generate`, on whichever process is serving."""
-        client = await self._client()
-        stream = client.generate(prompt, max_tokens)
-        async with aclosing(stream):
+        client = await self._client(terms)
+        async with aclosing(client.generate(prompt, max_tokens, terms, constraint)) as stream:
             async for item in stream:
                 yield item
 
-    async def choose(self, prompt: Sequence[Part], labels: Sequence[str]) -> tuple[list[float], Usage]:
+    async def choose(
+        self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = TURN
+    ) -> tuple[list[float], Usage]:
         """As `GeneratorClient.choose`, on whichever process is serving."""
-        return await (await self._client()).choose(prompt, labels)
+        return await (await self._client(terms)).choose(prompt, labels, terms)
+
+    async def score(self, prompt: Sequence[Part], answer: str, terms: Terms = TURN) -> Scored:
+        """As `GeneratorClient.score`, on whichever process is serving."""
+        return await (await self._client(terms)).score(prompt, answer, terms)
+
+    async def prefill(self, prompt: Sequence[Part], terms: Terms) -> Usage:
+        """As `GeneratorClient.prefill`, on whichever process is serving."""
+        return await (await self._client(terms)).prefill(prompt, terms)
 
     async def info(self) -> ProcessInfo:
         """As `GeneratorClient.info`, of whichever process is serving."""
-        return await (await self._client()).info()
+        return await (await self._client(TURN)).info()
 
     async def close(self) -> None:
         """End supervision and process. What still runs on it gets EngineLost."""
@@ -147,147 +122,131 @@ class GeneratorProcess:
             await asyncio.wait({self._supervision})
         if self._life is not None:
             life, self._life = self._life, None
-            await self._end(life)
-        self._remove_directory()
+            self._announce()
+            await self._save(life.client)
+            await life.end(self._options.close_wait_s)
+        self._launcher.clean()
 
-    async def _client(self) -> GeneratorClient:
+    async def _client(self, terms: Terms) -> GeneratorClient:
+        """The connection to the process that serves, after waiting for it within the terms."""
+        wait_s = self._options.restart_wait_s
+        if terms.deadline is not None:
+            wait_s = min(wait_s, terms.deadline - monotonic())
         try:
-            async with asyncio.timeout(self._options.restart_wait_s):
+            async with asyncio.timeout(wait_s):
                 while self._life is None:
                     if self._supervision is None or self._supervision.done():
                         raise EngineLost("the generator process is not running")
-                    await self._available.wait()
+                    if self._breaker.state is not BreakerState.CLOSED:
+                        raise self._refusal()
+                    await self._changed.wait()
         except TimeoutError:
             raise EngineLost("the generator process is being restarted; ask again in a moment") from None
         return self._life.client
 
-    async def _supervise(self, life: _Life | None) -> None:
+    def _refusal(self) -> EngineLost:
+        left = self._breaker.retry_after_s
+        return EngineLost(
+            f"the generator process died {self._breaker.recent_deaths} times in short order and is paused; "
+            f"next attempt in {left:.0f} s, see the server's log for the reason",
+            retry_after_s=left,
+        )
+
+    async def _first(self) -> Life:
+        """The first process, with the state of the last run where it can be restored."""
+        saved = None if self._state is None else await asyncio.to_thread(self._state.take)
+        if self._state is None or saved is None:
+            return await self._launch()
+        try:
+            return await self._launch(saved)
+        except EngineFailed as error:
+            logger.warning("the generator's saved state is left out: %s", error.message)
+            return await self._launch()
+        finally:
+            await asyncio.to_thread(self._state.taken)
+
+    async def _launch(self, restore: Path | None = None) -> Life:
+        def give_up() -> None:
+            """No request may use this process any more; one that lives but cannot be reached is ended."""
+            if life is not None:
+                life.kill()
+                self._retire(life)
+
+        life: Life | None = None
+        life = await self._launcher.launch(give_up, restore)
+        self._executor = life.executor
+        return life
+
+    async def _supervise(self, life: Life | None) -> None:
         """Serve one life after the other, for ever."""
-        delay = 0.0
         while True:
             if life is not None:
-                began = monotonic()
-                await life.process.wait()
-                delay = 0.0 if monotonic() - began > STEADY_AFTER_S else delay
-                await self._mourn(life)
-            await asyncio.sleep(delay)
-            delay = min(max(delay * 2, FIRST_DELAY_S), LONGEST_DELAY_S)
+                await self._outlive(life)
+            wait = self._breaker.died()
+            if self._breaker.state is BreakerState.OPEN:
+                logger.error(
+                    "the generator process died %d times within %.0f s; requests are refused, next attempt in %.0f s",
+                    self._breaker.recent_deaths,
+                    self._options.breaker.window_s,
+                    wait,
+                )
+            self._announce()
+            await asyncio.sleep(wait)
+            self._breaker.probe()
             try:
                 life = await self._launch()
-                self._open(life)
+                self._serve(life)
             except Exception as error:  # whatever it is, the next attempt may work, and without one none ever does
                 known = isinstance(error, (QuizglassError, OSError))
-                logger.error(
-                    "the generator process cannot be restarted, next attempt in %.1f s: %s",
-                    delay,
-                    error,
-                    exc_info=None if known else error,
-                )
+                logger.error("the generator process cannot be restarted: %s", error, exc_info=None if known else error)
                 life = None
 
-    def _open(self, life: _Life) -> None:
+    async def _outlive(self, life: Life) -> None:
+        """Watch a process until it has ended, killing it when it hangs."""
+        watching = asyncio.create_task(self._watch(life), name="generator heartbeat")
+        ended = asyncio.ensure_future(life.process.wait())
+        try:
+            if not (await asyncio.wait({ended}, timeout=self._options.breaker.steady_s))[0]:
+                self._breaker.steady()
+                await asyncio.wait({ended})
+        finally:
+            watching.cancel()
+            ended.cancel()
+        life.client.lose()
+        logger.error("the generator process died (%s); restarting it", life.how())
+        await life.bury()
+
+    async def _watch(self, life: Life) -> None:
+        # A broken stream means that the process is gone or closed, which is noticed elsewhere.
+        with suppress(QuizglassError, StopAsyncIteration):
+            async with aclosing(life.client.watch(self._options.heartbeat.interval_s)) as heartbeats:
+                life.fate = f"hang: {await hang(heartbeats, self._options.heartbeat)}"
+            life.client.lose()
+
+    async def _save(self, client: GeneratorClient) -> None:
+        """Keep the prefixes for the next run; a server that stops says what went wrong and stops."""
+        if self._state is None:
+            return
+        try:
+            directory = await asyncio.to_thread(self._state.begin)
+            async with asyncio.timeout(self._options.save_wait_s):
+                count = await client.save(directory)
+            await asyncio.to_thread(self._state.commit)
+            logger.info("the generator's %d kept prefixes are saved", count)
+        except (QuizglassError, OSError, TimeoutError) as error:
+            logger.warning("the generator's state is not saved: %s", error or "it took too long")
+
+    def _serve(self, life: Life) -> None:
         self._life = life
-        self._available.set()
+        self._announce()
 
-    def _give_up(self, process: Process) -> None:
-        """No request may use this process any more; one that lives but cannot be reached is ended."""
-        self._available.clear()
-        self._life = None
-        with suppress(ProcessLookupError):
-            process.kill()
+    def _retire(self, life: Life) -> None:
+        if self._life is life:
+            self._life = None
+            self._announce()
 
-    async def _mourn(self, life: _Life) -> None:
-        life.client.lose()
-        logger.error("the generator process died (%s); restarting it", _how(life.process.returncode))
-        await life.client.close()
-        await life.log
-
-    def _remove_directory(self) -> None:
-        if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
-            self._directory = None
-
-    async def _launch(self) -> _Life:
-        """Start a process and wait until it serves; leaves none behind on failure."""
-        # Cleaners of temporary files take a directory that nobody has touched for days.
-        if self._directory is None or not self._directory.is_dir():
-            self._directory = _private_directory()
-        self._lives += 1
-        address = f"unix:{self._directory / f'{self._lives}.sock'}"
-        # -P: the working directory is no place to import from.
-        command = [sys.executable, "-P", "-m", "quizglass_server.engines.llama.child"]
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            *self._options.arguments(address),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            limit=_LINE_BYTES,
-            start_new_session=True,
-            # OpenMP's threads would spin between steps on cores that ONNX Runtime shares.
-            env={"OMP_WAIT_POLICY": "passive", **os.environ},
-        )
-        assert process.stderr is not None
-        log = asyncio.create_task(relay_all(process.stderr, logger), name="generator log")
-        try:
-            description = await self._report(process)
-        except BaseException:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-            await log
-            raise
-        logger.info("generator process %d serves %s", process.pid, description)
-        return _Life(process, GeneratorClient(address, lambda: self._give_up(process)), log, description)
-
-    async def _report(self, process: Process) -> str:
-        """The child's own line: the model's description, or why it cannot be loaded."""
-        assert process.stdout is not None
-        name = self._options.model.name
-        try:
-            async with asyncio.timeout(self._options.load_timeout_s):
-                line = await process.stdout.readline()
-                if not line:
-                    await process.wait()
-        except TimeoutError:
-            raise EngineFailed(f"{name}: not loaded after {self._options.load_timeout_s:.0f} s") from None
-        if not line:
-            how = _how(process.returncode)
-            raise EngineFailed(f"{name}: the generator process died while loading it ({how}); see the log")
-        report = _parse_report(line)
-        if (reason := report.get("failed")) is not None:
-            raise BundleError(reason)
-        self._executor = report.get("executor", "cpu")
-        return report.get("description", "")
-
-    async def _end(self, life: _Life) -> None:
-        assert life.process.stdin is not None
-        life.process.stdin.close()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._options.close_wait_s):
-                await life.process.wait()
-        life.client.lose()
-        await life.process.wait()
-        await life.client.close()
-        await life.log
-
-
-def _parse_report(line: bytes) -> dict[str, str]:
-    """The child's line of JSON, an object of strings."""
-    try:
-        return {str(key): str(value) for key, value in json.loads(line).items()}
-    except (ValueError, AttributeError):
-        raise EngineFailed("the generator process did not speak its protocol; reinstall the server") from None
-
-
-def _private_directory() -> Path:
-    """A new directory that only this user can enter, with a path short enough for a socket."""
-    directory = Path(tempfile.mkdtemp(prefix="quizglass-"))
-    if len(str(directory)) > _MAX_SOCKET_PATH:
-        directory.rmdir()
-        directory = Path(tempfile.mkdtemp(prefix="quizglass-", dir="/tmp"))
-    return directory
-
-
-def _how(status: int | None) -> str:
-    return f"signal {-status}" if status is not None and status < 0 else f"exit status {status}"
+    def _announce(self) -> None:
+        """Wake whoever waits for a change."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+        self.on_change()

@@ -2,35 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from time import monotonic
 
 from quizglass.internal.v1 import generator_pb2 as pb
-from quizglass_server.engines.llama.prompt import Finished, Part, PicturePart, Piece, TextPart, Usage
+from quizglass_server.engines.llama.prompt import (
+    Constraint,
+    Finished,
+    Part,
+    PicturePart,
+    Piece,
+    Terms,
+    TextPart,
+    Usage,
+    Vitals,
+)
 
 _MAX_MESSAGE_BYTES = 64 << 20
-"""A prompt carries its picture as raw pixels: 3 MiB for 1024 x 1024."""
+"""A prompt may carry its picture as raw pixels: 3 MiB for 1024 x 1024."""
 MESSAGE_OPTIONS = (
     ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
     ("grpc.enable_http_proxy", 0),
 )
+RETRY_AFTER = "retry-after-us"
+"""Trailing metadata of a refusal: microseconds until there may be room."""
 
-_TO_REASON = {"stop": pb.END_REASON_STOP, "length": pb.END_REASON_LENGTH}
+_TO_REASON = {
+    "stop": pb.END_REASON_STOP,
+    "length": pb.END_REASON_LENGTH,
+    "cancelled": pb.END_REASON_CANCELLED,
+    "deadline": pb.END_REASON_DEADLINE,
+}
 _FROM_REASON = {number: name for name, number in _TO_REASON.items()}
 
 
-def to_segments(prompt: Iterable[Part]) -> list[pb.Segment]:
-    """A prompt as messages."""
-    return [_to_segment(part) for part in prompt]
+def to_segments(prompt: Iterable[Part], known: Callable[[bytes], bool] = lambda _: False) -> list[pb.Segment]:
+    """A prompt as messages; pictures whose hash is `known` to the other end go without their pixels."""
+    return [_to_segment(part, known) for part in prompt]
 
 
 def from_segments(segments: Iterable[pb.Segment]) -> list[Part]:
-    """A prompt from messages.
+    """A prompt from messages; a picture may be without its pixels.
 
     Raises:
         ValueError: a segment has no content.
     """
     return [_from_segment(segment) for segment in segments]
+
+
+def to_terms(terms: Terms) -> pb.Terms:
+    """Terms as a message: the deadline becomes the time left from now."""
+    if terms.deadline is None:
+        return pb.Terms(priority=terms.priority)
+    return pb.Terms(priority=terms.priority, time_left_us=max(0, round((terms.deadline - monotonic()) * 1e6)))
+
+
+def from_terms(message: pb.Terms) -> Terms:
+    """Terms from a message: the time left counts from now."""
+    if not message.HasField("time_left_us"):
+        return Terms(message.priority)
+    return Terms(message.priority, monotonic() + message.time_left_us / 1e6)
+
+
+def to_constraint(constraint: Constraint | None) -> pb.Constraint | None:
+    """A constraint as a message."""
+    match constraint:
+        case None:
+            return None
+        case Constraint("labels", tuple(labels)):
+            return pb.Constraint(labels=pb.Labels(labels=labels))
+        case Constraint("grammar", str(grammar)):
+            return pb.Constraint(grammar=grammar)
+        case Constraint("json_schema", str(schema)):
+            return pb.Constraint(json_schema=schema)
+    raise ValueError(f"a constraint of kind {constraint.kind} cannot have this value")
+
+
+def from_constraint(request: pb.GenerateRequest) -> Constraint | None:
+    """The constraint of a request; None for free text."""
+    match request.constraint.WhichOneof("kind"):
+        case "labels":
+            return Constraint("labels", tuple(request.constraint.labels.labels))
+        case "grammar":
+            return Constraint("grammar", request.constraint.grammar)
+        case "json_schema":
+            return Constraint("json_schema", request.constraint.json_schema)
+    return None
 
 
 def to_response(items: Sequence[Piece | Finished]) -> pb.GenerateResponse:
@@ -40,8 +98,10 @@ def to_response(items: Sequence[Piece | Finished]) -> pb.GenerateResponse:
         if isinstance(item, Piece):
             response.tokens.add(text=item.text, probability=item.probability)
         else:
-            reason = _TO_REASON.get(item.reason, pb.END_REASON_UNSPECIFIED)
-            response.end.CopyFrom(pb.GenerationEnd(reason=reason, usage=to_usage(item.usage)))
+            end = response.end
+            end.reason = _TO_REASON.get(item.reason, pb.END_REASON_UNSPECIFIED)
+            end.usage.CopyFrom(to_usage(item.usage))
+            end.min_probability, end.mean_probability = item.min_probability, item.mean_probability
     return response
 
 
@@ -49,8 +109,9 @@ def from_response(response: pb.GenerateResponse) -> list[Piece | Finished]:
     """Tokens of a message, then the end when it holds it."""
     items: list[Piece | Finished] = [Piece(token.text, token.probability) for token in response.tokens]
     if response.HasField("end"):
-        reason = _FROM_REASON.get(response.end.reason, "cancelled")
-        items.append(Finished(reason, from_usage(response.end.usage)))
+        end = response.end
+        reason = _FROM_REASON.get(end.reason, "cancelled")
+        items.append(Finished(reason, from_usage(end.usage), end.min_probability, end.mean_probability))
     return items
 
 
@@ -76,10 +137,31 @@ def from_usage(usage: pb.Usage) -> Usage:
     )
 
 
-def _to_segment(part: Part) -> pb.Segment:
+_SAME = (
+    *("busy", "active", "waiting", "cells_used", "cells", "decode_steps", "encoded_pictures", "kept"),
+    *("reused_tokens", "prefilled_tokens", "prefill_us", "piece"),
+)
+"""Fields of vitals that travel as they are."""
+
+
+def to_vitals(vitals: Vitals) -> pb.Vitals:
+    """Vitals as a message: the last sign of life becomes the silence since."""
+    silent = max(0, round((monotonic() - vitals.beat) * 1e6))
+    same = {name: getattr(vitals, name) for name in _SAME}
+    return pb.Vitals(silent_us=silent, step_us=vitals.step_us, **same)
+
+
+def from_vitals(message: pb.Vitals) -> Vitals:
+    """Vitals from a message; the last sign of life is given in this process's clock."""
+    same = {name: getattr(message, name) for name in _SAME}
+    return Vitals(beat=monotonic() - message.silent_us / 1e6, step_us=tuple(message.step_us), **same)
+
+
+def _to_segment(part: Part, known: Callable[[bytes], bool]) -> pb.Segment:
     if isinstance(part, TextPart):
         return pb.Segment(text=part.text) if part.trusted else pb.Segment(data=part.text)
-    return pb.Segment(picture=pb.Picture(sha256=part.sha256, width=part.width, height=part.height, rgb=part.rgb))
+    rgb = b"" if known(part.sha256) else part.rgb
+    return pb.Segment(picture=pb.Picture(sha256=part.sha256, width=part.width, height=part.height, rgb=rgb))
 
 
 def _from_segment(segment: pb.Segment) -> Part:
