@@ -25,6 +25,8 @@ RANK = 32
 ALPHA = 128
 _TARGETS = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
 _BATCH_TOKENS = 4096
+_SAVE_EVERY = 120.0
+"""Seconds."""
 
 
 def with_adapter(model: Qwen2_5_VLForConditionalGeneration) -> PeftModel:
@@ -85,7 +87,7 @@ def train_planner(
     schedule = Schedule(minutes, rate)
     resume(folder, trained, optimizer, schedule)
     batches = _batches(examples, encoder, random.Random(schedule.steps))
-    average, right = 1.4, 0.25
+    average, right, saved = 1.4, 0.25, schedule.spent
     while schedule.step(optimizer, f"loss {average:.3f}"):
         batch = next(batches)
         with torch.autocast("cpu", torch.bfloat16):
@@ -99,6 +101,9 @@ def train_planner(
         right = 0.97 * right + 0.03 * float((scores.argmax(-1) == batch.targets).float().mean())
         if schedule.steps % log_every == 0:
             _log.info("planner step %d %s loss %.3f right %.3f", schedule.steps, schedule.progress(), average, right)
+        if schedule.spent - saved > _SAVE_EVERY:
+            saved = schedule.spent
+            save_progress(folder, trained, optimizer, schedule)
     save_progress(folder, trained, optimizer, schedule)
 
 

@@ -63,7 +63,8 @@ class Quiz:
         if len(scene.things) == 1:
             asks.append(("kind", lambda: rng.choice(phrasing.KIND), thing.kind))
         elif alone:
-            asks.append(("where", lambda: phrasing.ask_where(thing.kind, rng), slot))
+            # The hardest of them, and possible in few scenes: asked as often as it can be.
+            asks.extend([("where", lambda: phrasing.ask_where(thing.kind, rng), slot)] * 3)
         name, text, answer = rng.choice(asks)
         return self._example(scene, picture, text(), answer, f"quiz-{name}")
 

@@ -26,10 +26,6 @@ class Asked:
     libraries: list[Library]
     pictures: NDArray[np.uint8]
 
-    def part(self, rows: slice) -> Asked:
-        """Some of the questions, as an `Asked` of their own."""
-        return Asked(self.questions[rows], self.libraries[rows], self.pictures[rows])
-
 
 def _block(seed: int, *, unseen_share: float, own: int) -> tuple[list[Question], Library]:
     world = with_core(make_world(seed, 90), core_world())
