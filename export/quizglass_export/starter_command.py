@@ -92,18 +92,23 @@ def _train(workdir: Path, stages: list[str], minutes: dict[str, float], threads:
 
 
 def write_thresholds(workdir: Path) -> None:
-    """Set the scores that evidence must reach where they best tell known things from unknown ones.
+    """Set how pictures are searched for, and the scores that evidence must reach when it is looked up so.
 
-    They go to `settings.json`, whose other keys stay; the measurements go to `thresholds/done.json`.
+    Both go to `settings.json`, whose other keys stay, and so does a way to search that it already gives; the
+    measurements go to `thresholds/done.json`.
     """
     from quizglass_export.retrieval.evaluate import evaluate_images, evaluate_reranking
+    from quizglass_export.retrieval.picture_search import EVIDENCE
 
-    reports = {
-        "image_accept": evaluate_images(workdir, *CALIBRATION)["accept"],
-        "rerank_accept": evaluate_reranking(workdir, *CALIBRATION)["accept"],
-    }
     path = workdir / "settings.json"
     settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    settings["evidence"] = EVIDENCE | settings.get("evidence", {})
+    path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    images, passages = evaluate_images(workdir, *CALIBRATION), evaluate_reranking(workdir, *CALIBRATION)
+    reports = {
+        "image_accept": images["accept"] | {name: images[name] for name in ("all", "accepted")},
+        "rerank_accept": passages["accept"],
+    }
     settings["thresholds"] = {name: report["threshold"] for name, report in reports.items()}
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     folder = workdir / "thresholds"

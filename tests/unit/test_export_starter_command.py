@@ -24,19 +24,23 @@ def test_too_little_time_is_refused_before_anything_is_trained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["starter", "--minutes", "5", "--workdir", str(tmp_path / "work")]) == 2
-    assert "--minutes must be above 20" in capsys.readouterr().err
+    assert f"--minutes must be above {starter_command.UNTIMED_MINUTES:g}" in capsys.readouterr().err
     assert not (tmp_path / "work").exists()
 
 
 def test_thresholds_join_the_settings_that_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from quizglass_export.retrieval import evaluate
+    from quizglass_export.retrieval import evaluate, picture_search
 
-    monkeypatch.setattr(evaluate, "evaluate_images", lambda *place: {"accept": {"threshold": 0.5, "kept": 1.0}})
+    images = {"accept": {"threshold": 0.5, "kept": 1.0}, "all": {"recall@5": 0.9}, "accepted": {"recall@5": 0.8}}
+    monkeypatch.setattr(evaluate, "evaluate_images", lambda *place: images)
     monkeypatch.setattr(evaluate, "evaluate_reranking", lambda *place: {"accept": {"threshold": 0.7}})
-    (tmp_path / "settings.json").write_text('{"version": "3", "thresholds": {"image_accept": 0.1}}')
+    given = {"version": "3", "thresholds": {"image_accept": 0.1}, "evidence": {"seen": 2, "kind_bonus": 0.0}}
+    (tmp_path / "settings.json").write_text(json.dumps(given))
     starter_command.write_thresholds(tmp_path)
     assert json.loads((tmp_path / "settings.json").read_text()) == {
         "version": "3",
         "thresholds": {"image_accept": 0.5, "rerank_accept": 0.7},
+        "evidence": {"seen": 2, "kind_bonus": 0.0, "views": picture_search.EVIDENCE["views"]},
     }
-    assert json.loads((tmp_path / "thresholds" / "done.json").read_text())["image_accept"]["kept"] == 1.0
+    done = json.loads((tmp_path / "thresholds" / "done.json").read_text())
+    assert (done["image_accept"]["kept"], done["image_accept"]["accepted"]["recall@5"]) == (1.0, 0.8)

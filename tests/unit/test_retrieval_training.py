@@ -12,12 +12,13 @@ from transformers import BertTokenizerFast, CLIPVisionModelWithProjection
 
 from quizglass_export.pocketworld.world import make_world
 from quizglass_export.retrieval import image_pool
-from quizglass_export.retrieval.evaluate import best_threshold, keeping_threshold, recalls
 from quizglass_export.retrieval.image_encoder import ImageTrainer, embed_images, normalise_pixels
 from quizglass_export.retrieval.image_pool import look_labels, render_chunk, search_view
 from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints
 from quizglass_export.retrieval.shapes import mean_pool
+from quizglass_export.retrieval.picture_search import EVIDENCE, evaluate_images
 from quizglass_export.retrieval.text_encoder import contrastive_loss, embed_texts, load_text_encoder
+from quizglass_export.retrieval.thresholds import best_threshold, keeping_threshold, recalls
 from quizglass_export.retrieval.training import Budget, TimedRun, learning_rate
 
 
@@ -137,3 +138,11 @@ def test_recalls_and_thresholds():
     assert split["kept"] == split["rejected"] == 1.0
     kept = keeping_threshold([0.5, 0.6, 0.7, 0.8, 0.9], [0.1, 0.95], 1.0)
     assert kept == {"threshold": 0.5, "kept": 1.0, "rejected": 0.5}
+
+
+def test_the_image_search_is_measured_as_it_is_served(checkpoints):
+    (checkpoints / "settings.json").write_text(json.dumps({"evidence": EVIDENCE}))
+    report = evaluate_images(checkpoints, 7001, 20, 12)
+    assert report["all"]["count"] == sum(v["count"] for k, v in report.items() if k.startswith("things")) == 12
+    assert report["all"]["recall@5"] >= report["accepted"]["recall@5"]
+    assert -1 <= report["accept"]["threshold"] <= 1

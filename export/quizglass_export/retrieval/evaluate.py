@@ -5,105 +5,24 @@ Usage: python -m quizglass_export.retrieval.evaluate image|text|rerank --workdir
 
 import argparse
 import json
-import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from transformers import CLIPVisionModelWithProjection, Qwen3ForCausalLM
+from transformers import Qwen3ForCausalLM
 
 from quizglass_export.pocketworld.questions import make_unknowable
-from quizglass_export.pocketworld.scenes import make_scene
-from quizglass_export.pocketworld.world import Thing, make_world
-from quizglass_export.retrieval.image_encoder import embed_images
-from quizglass_export.retrieval.image_pool import make_groups, reference_view, scene_views
+from quizglass_export.pocketworld.world import make_world
 from quizglass_export.retrieval.pairs import Library, Pair
+from quizglass_export.retrieval.picture_search import evaluate_images
 from quizglass_export.retrieval.rerank_data import PromptReader
 from quizglass_export.retrieval.reranker import ensure_tokenizer, load_reranker
 from quizglass_export.retrieval.text_encoder import embed_texts, load_text_encoder
+from quizglass_export.retrieval.thresholds import Report, best_threshold, recalls
 from quizglass_export.retrieval.training import prepare
 
-Report = dict[str, Any]
-SceneBatch = tuple[NDArray[np.uint8], list[str], list[tuple[str, ...]]]
 _CANDIDATES = 8
-_KEEP_IMAGES = 0.98  # of right hits: a rejected one always costs the answer, an accepted stranger only sometimes
-
-
-def recalls(ranks: Sequence[int]) -> Report:
-    """Recall at 1 and 5 of the ranks (from 0) of the right answers."""
-    values = np.asarray(ranks)
-    at = {f"recall@{k}": round(float((values < k).mean()), 4) for k in (1, 5)}
-    return {"count": len(values), **at}
-
-
-def keeping_threshold(known: Sequence[float], unknown: Sequence[float], share: float) -> Report:
-    """The score that `share` of the known reach, and how many of the unknown stay below it."""
-    threshold = float(np.quantile(np.asarray(known), 1 - share))
-    rejected = float((np.asarray(unknown) < threshold).mean())
-    return {"threshold": round(threshold, 5), "kept": share, "rejected": round(rejected, 4)}
-
-
-def best_threshold(known: Sequence[float], unknown: Sequence[float]) -> Report:
-    """The score that splits the two best, each counted equally, and what it keeps and rejects."""
-    wanted, unwanted = np.asarray(known), np.asarray(unknown)
-    options = np.unique(np.concatenate((wanted, unwanted)))
-    shares = [((wanted >= t).mean() + (unwanted < t).mean()) / 2 for t in options]
-    best = float(options[int(np.argmax(shares))])
-    return {
-        "threshold": round(best, 5),
-        "kept": round(float((wanted >= best).mean()), 4),
-        "rejected": round(float((unwanted < best).mean()), 4),
-        "known_5%": round(float(np.quantile(wanted, 0.05)), 5),
-        "unknown_95%": round(float(np.quantile(unwanted, 0.95)), 5),
-    }
-
-
-def evaluate_images(workdir: Path, seed: int, things: int, queries: int) -> Report:
-    """Scenes of things, searched among the reference pictures of a world; and scenes of things outside it."""
-    encoder = CLIPVisionModelWithProjection.from_pretrained(workdir / "image_encoder")
-    world = make_world(seed, things)
-    gallery = embed_images(encoder, np.stack([np.asarray(reference_view(thing)) for thing in world.things]))
-    index = {thing.id: i for i, thing in enumerate(world.things)}
-    ranks: dict[str, list[int]] = defaultdict(list)
-    best_known: list[float] = []
-    for views, ids, tags in _scene_batches(world.things, queries, seed):
-        scores = embed_images(encoder, views) @ gallery.T
-        right = scores[torch.arange(len(ids)), [index[i] for i in ids]]
-        found = (scores > right.unsqueeze(1)).sum(1)
-        best_known += right[found == 0].tolist()
-        for rank, names in zip(found.tolist(), tags, strict=True):
-            for name in ("all", *names):
-                ranks[name].append(rank)
-    strangers = make_world(seed + 1, max(queries // 2, 1))
-    best_unknown: list[float] = []
-    for views, _, _ in _scene_batches(strangers.things, queries // 2, seed + 1):
-        best_unknown += (embed_images(encoder, views) @ gallery.T).max(1).values.tolist()
-    report = {name: recalls(values) for name, values in sorted(ranks.items())}
-    report["accept"] = keeping_threshold(best_known, best_unknown, _KEEP_IMAGES)
-    return report | {"accept balanced": best_threshold(best_known, best_unknown)}
-
-
-def _scene_batches(things: Sequence[Thing], queries: int, seed: int) -> Iterator[SceneBatch]:
-    """Batches of views [N,H,W,3], thing ids, and tags (how many things, which fault)."""
-    rng = random.Random(f"evaluate/{seed}")
-    views: list[NDArray[np.uint8]] = []
-    ids: list[str] = []
-    tags: list[tuple[str, ...]] = []
-    for made, group in enumerate(make_groups(things, rng), start=1):
-        scene = make_scene(group, rng)
-        placed, view = rng.choice(list(scene_views(scene)))
-        views.append(np.asarray(view))
-        ids.append(placed.thing.id)
-        tags.append((f"things {len(group)}", f"fault {scene.fault.name if scene.fault else 'none'}"))
-        if len(views) == 200 or made == queries:
-            yield np.stack(views), ids, tags
-            views, ids, tags = [], [], []
-        if made == queries:
-            return
 
 
 class TextSearch:

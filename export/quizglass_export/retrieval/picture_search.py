@@ -1,0 +1,137 @@
+"""The server's image search, run on a world that no model has seen: the same views, the same fusion, real questions.
+
+What it measures sets the threshold that goes with the served procedure (`quizglass_server.steps.image_search`).
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import CLIPVisionModelWithProjection
+
+from quizglass_export.bundling.settings import read_settings
+from quizglass_export.pocketworld.dataset import PICTURE_SIZE, SCENE_SIZE
+from quizglass_export.pocketworld.draw import draw_scene, draw_thing
+from quizglass_export.pocketworld.questions import Question, make_questions
+from quizglass_export.pocketworld.world import World, make_world
+from quizglass_export.retrieval.image_encoder import embed_images
+from quizglass_export.retrieval.shapes import IMAGE_SIZE
+from quizglass_export.retrieval.thresholds import Report, keeping_threshold, recalls
+from quizglass_server.domain import RGB, Entry, EntryHit, Vector
+from quizglass_server.manifest import EvidenceLimits, Size
+from quizglass_server.models.vision_inputs import fit
+from quizglass_server.steps.crop import place_of, views_of
+from quizglass_server.steps.image_search import embed_views, search_pictures
+from quizglass_server.steps.tuning import Tuning, Views
+
+EVIDENCE: dict[str, Any] = {"views": {"placed": [0.5, 0.4], "unplaced": [1.0, 0.5]}, "kind_bonus": 0.2}
+"""How the starter bundle searches by picture; chosen on the world of the thresholds."""
+_KEEP = 0.99  # of right hits: a rejected one always costs the answer, an accepted stranger only sometimes
+_MISSING = 1_000_000
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one question's picture brought back."""
+
+    question: Question
+    hits: Sequence[EntryHit]
+    stranger: float
+    """Best cosine of the same search in a world without the thing."""
+
+    @property
+    def rank(self) -> int:
+        """Position of the thing, from 0; beyond every limit if it was not brought back."""
+        ids = [hit.entry.id for hit in self.hits]
+        return ids.index(self.question.target) if self.question.target in ids else _MISSING
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Groups that the question is counted in."""
+        scene, fault = self.question.scene, self.question.scene.fault
+        place = "placed" if place_of(self.question.text) else "unplaced"
+        return "all", f"things {len(scene.things)}, {place}", f"fault {fault.name if fault else 'none'}"
+
+
+class Encoder:
+    """The trained encoder behind the server's face of one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._model = CLIPVisionModelWithProjection.from_pretrained(folder)
+        self.dimension = int(self._model.config.projection_dim)
+        self.fingerprint = ""
+
+    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
+        """One vector a picture."""
+        size = Size(width=IMAGE_SIZE, height=IMAGE_SIZE)
+        pixels = np.stack([fit(np.ascontiguousarray(picture), size) for picture in pictures])
+        return list(embed_images(self._model, pixels).numpy())
+
+
+class Gallery:
+    """The pictures of a world's entries; one entry can be hidden, so that its thing is a stranger."""
+
+    def __init__(self, world: World, vectors: Sequence[Vector]) -> None:
+        self._entries = [Entry(thing.id, thing.name, kind=thing.kind) for thing in world.things]
+        self._vectors = np.stack(list(vectors))
+        self.hidden: str | None = None
+
+    async def search_views(self, vectors: Sequence[Vector], limit: int) -> list[list[EntryHit]]:
+        """For each vector, the entries with the nearest pictures, best first."""
+        return [self._nearest(vector, limit) for vector in vectors]
+
+    def _nearest(self, vector: Vector, limit: int) -> list[EntryHit]:
+        scores = self._vectors @ vector
+        order = (int(i) for i in np.argsort(-scores)[: limit + 1])
+        hits = [EntryHit(self._entries[i], float(scores[i])) for i in order if self._entries[i].id != self.hidden]
+        return hits[:limit]
+
+
+def tuning(evidence: EvidenceLimits) -> Tuning:
+    """The procedure of a bundle, without a threshold."""
+    views = Views(evidence.views.placed, evidence.views.unplaced)
+    return Tuning(image_candidates=evidence.image_candidates, views=views, kind_bonus=evidence.kind_bonus)
+
+
+def evaluate_images(workdir: Path, seed: int, things: int, queries: int) -> Report:
+    """Recall of the thing that a question is about, as `settings.json` says it is searched for, and the threshold.
+
+    Raises:
+        ExportError: `settings.json` is not as documented.
+    """
+    how = tuning(read_settings(workdir).evidence)
+    found = asyncio.run(_search(Encoder(workdir / "image_encoder"), make_world(seed, things), queries, seed, how))
+    ranks: dict[str, list[int]] = defaultdict(list)
+    for one in found:
+        for tag in one.tags:
+            ranks[tag].append(one.rank)
+    report: Report = {name: recalls(values) for name, values in sorted(ranks.items())}
+    firsts = [one.hits[0].score for one in found if one.rank == 0]
+    accept = keeping_threshold(firsts, [one.stranger for one in found], _KEEP)
+    kept = [replace(one, hits=[hit for hit in one.hits if hit.score >= accept["threshold"]]) for one in found]
+    return report | {"accept": accept, "accepted": recalls([one.rank for one in kept])}
+
+
+async def _search(encoder: Encoder, world: World, queries: int, seed: int, how: Tuning) -> list[Found]:
+    pictures = [np.asarray(draw_thing(thing.look, PICTURE_SIZE)) for thing in world.things]
+    gallery = Gallery(world, await encoder.embed(pictures))
+    return [await _found(encoder, gallery, question, how) for question in _questions(world, queries, seed)]
+
+
+async def _found(encoder: Encoder, gallery: Gallery, question: Question, how: Tuning) -> Found:
+    picture = np.asarray(draw_scene(question.scene, SCENE_SIZE))
+    vectors = await embed_views(encoder, picture, views_of(question.text, how.views))
+    gallery.hidden = None
+    hits = await search_pictures(gallery, vectors, question.text, how)
+    gallery.hidden = question.target
+    others = await search_pictures(gallery, vectors, question.text, how)
+    return Found(question, hits, max((hit.score for hit in others[:1]), default=-1.0))
+
+
+def _questions(world: World, queries: int, seed: int) -> Iterator[Question]:
+    """Questions that need the picture looked up."""
+    yield from (q for q in make_questions(world, queries, seed, groups=("image", "both")) if q.target)
