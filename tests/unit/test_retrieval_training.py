@@ -14,9 +14,9 @@ from quizglass_export.pocketworld.world import make_world
 from quizglass_export.retrieval import image_pool
 from quizglass_export.retrieval.image_encoder import ImageTrainer, embed_images, normalise_pixels
 from quizglass_export.retrieval.image_pool import look_labels, render_chunk, search_view
+from quizglass_export.retrieval.picture_search import EVIDENCE, evaluate_images
 from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints
 from quizglass_export.retrieval.shapes import mean_pool
-from quizglass_export.retrieval.picture_search import EVIDENCE, evaluate_images
 from quizglass_export.retrieval.text_encoder import contrastive_loss, embed_texts, load_text_encoder
 from quizglass_export.retrieval.thresholds import best_threshold, keeping_threshold, recalls
 from quizglass_export.retrieval.training import Budget, TimedRun, learning_rate
