@@ -20,6 +20,7 @@ from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.models.generator import GeneratorOptions
 from quizglass_server.models.load import EngineOptions, load_models
 from quizglass_server.pictures import decode_picture
 from quizglass_server.policies import POLICIES
@@ -59,7 +60,9 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
     async with AsyncExitStack() as stack:
         bundle = await asyncio.to_thread(Bundle.load, settings.bundle)
         log.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
-        options = EngineOptions(settings.threads, settings.provider, engine_cache=settings.engine_cache)
+        options = EngineOptions(
+            settings.threads, settings.provider, engine_cache=settings.engine_cache, generator=_generator(settings)
+        )
         models = await load_models(bundle, options)
         stack.push_async_callback(models.close)
         knowledge = await KnowledgeBase.open(
@@ -119,6 +122,19 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
         return None
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory
+
+
+def _generator(settings: Settings) -> GeneratorOptions:
+    return GeneratorOptions(
+        batch=settings.generator_batch,
+        cells=settings.generator_cells,
+        queue=settings.generator_queue,
+        vision_threads=settings.vision_threads,
+        hang_s=settings.generator_hang_s,
+        crashes=settings.generator_crashes,
+        pause_s=settings.generator_pause_s,
+        state_directory=settings.state_directory,
+    )
 
 
 def tuning(bundle: Bundle) -> Tuning:

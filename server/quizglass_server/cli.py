@@ -22,6 +22,16 @@ log = logging.getLogger(__name__)
 
 _GROUPS = {
     "models and knowledge": ("bundle", "knowledge", "threads", "provider", "engine_cache"),
+    "generator": (
+        "generator_batch",
+        "generator_cells",
+        "generator_queue",
+        "vision_threads",
+        "generator_hang_s",
+        "generator_crashes",
+        "generator_pause_s",
+        "state_directory",
+    ),
     "address": ("host", "port"),
     "limits on requests": (
         "max_frame_bytes",

@@ -113,6 +113,58 @@ class Settings(BaseSettings):
         description="Directory where TensorRT keeps the engines it builds. Without one it builds them at every start, "
         "which takes minutes.",
     )
+    generator_batch: int = Field(
+        4,
+        ge=1,
+        le=64,
+        description="Most answers that the generator writes together. More serve more clients at once and give each "
+        "fewer tokens a second; the engine batches only as many as it measured to be worth it on this machine.",
+    )
+    generator_cells: int = Field(
+        0,
+        ge=0,
+        le=1 << 24,
+        description="Tokens that the generator's memory (KV cache) holds, kept prefixes and running answers together. "
+        "More remember more pictures and dialogues, at the price of memory; 0 lets the engine choose from the "
+        "bundle's context.",
+    )
+    generator_queue: int = Field(
+        32,
+        ge=1,
+        le=65536,
+        description="Requests that wait for the generator beyond that; a turn makes up to three of them. Fewer refuse "
+        "sooner.",
+    )
+    vision_threads: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        description="Threads of the generator's picture encoder, which runs beside the answers; 0 is as many as "
+        "`threads`. More see sooner and slow the answers down meanwhile.",
+    )
+    generator_hang_s: Seconds = Field(
+        10.0,
+        description="Silence after which the generator process counts as hanging and is replaced. Shorter frees its "
+        "turns sooner; too short ends one that is merely slow. A model whose calls were measured to be slow gets more.",
+    )
+    generator_crashes: int = Field(
+        5,
+        ge=1,
+        le=1_000_000,
+        description="Deaths of the generator process within a minute after which it is paused and turns that need it "
+        "are refused at once. More try for longer; fewer spare the machine.",
+    )
+    generator_pause_s: Seconds = Field(
+        30.0,
+        description="Seconds of the first such pause; it doubles, up to sixteen times, while the process that is "
+        "started after it dies too.",
+    )
+    state_directory: Path | None = Field(
+        None,
+        description="Directory where the generator keeps what it has read of pictures and dialogues when the server "
+        "stops, so that the next start answers as fast. It holds content of users' requests; only this user may read "
+        "it. Without one, nothing is kept.",
+    )
     grace_s: Seconds = Field(
         10.0,
         description="Seconds that running turns get to finish once the server is told to stop. Longer loses fewer "

@@ -45,6 +45,7 @@ class Parts:
         self.models.answer = [" 45", " crowns"]
         self.models.close = lambda: self._close("models")  # type: ignore[attr-defined]
         self.models.statuses = lambda: ()  # type: ignore[attr-defined]
+        self.models.on_change = lambda _: None  # type: ignore[attr-defined]
         self.knowledge.close = lambda: self._close("knowledge")  # type: ignore[attr-defined]
         manifest = SimpleNamespace(
             name="dummy", version="1", abstain="I don't know", thresholds=Thresholds(), evidence=EvidenceLimits()

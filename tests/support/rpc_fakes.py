@@ -151,7 +151,7 @@ class Stage:
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.assistant, self.knowledge = Assistant(), Knowledge()
         roles = (SimpleNamespace(role="planner", engine="onnx", executor="cpu", ready=True),)
-        self.models = SimpleNamespace(statuses=lambda: roles)
+        self.models = SimpleNamespace(statuses=lambda: roles, on_change=lambda _: None)
         bundle = SimpleNamespace(manifest=SimpleNamespace(name="starter", version="0.1.0"))
         made = Settings(bundle=folder, knowledge=folder, port=0, **settings)
         self.services = Services(self.assistant, self.knowledge, self.models, bundle, made)  # type: ignore[arg-type]

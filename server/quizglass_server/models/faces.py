@@ -99,5 +99,13 @@ class Generator(Protocol):
         ...
 
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
-        """Probability of each label (one token each) as the next token, normalised over the labels."""
+        """Probability of each label as the continuation, normalised over the labels."""
+        ...
+
+    async def score(self, request: GenerationRequest, answer: str) -> list[float]:
+        """Log-probability (natural) of each token of a given answer to the prompt, in order."""
+        ...
+
+    async def prepare(self, picture: Picture) -> None:
+        """Read a picture before the question's prompt is known, behind all other work; cancelling drops it."""
         ...

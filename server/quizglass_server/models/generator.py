@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
 from importlib.util import find_spec
+from pathlib import Path
 
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import GenerationEnd, Picture, Token
 from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.engines.llama.breaker import BreakerOptions
 from quizglass_server.engines.llama.client import PromptRefused
+from quizglass_server.engines.llama.heartbeat import HeartbeatOptions
 from quizglass_server.engines.llama.process import ProcessOptions
-from quizglass_server.engines.llama.prompt import Part, PicturePart, Piece, TextPart
+from quizglass_server.engines.llama.prompt import Part, PicturePart, Piece, Terms, TextPart
+from quizglass_server.engines.llama.state import StateDirectory
 from quizglass_server.engines.llama.supervisor import GeneratorProcess
-from quizglass_server.errors import BundleError, EngineFailed, InvalidInput
+from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
 from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter, content_hash
 from quizglass_server.models.prompts import PromptError, PromptTemplate, SegmentKind
 from quizglass_server.scheduling.clock import record_engine
+from quizglass_server.scheduling.deadline import deadline
 
 VALUES = {
     "plan": ("question", "history", "words"),
@@ -26,95 +34,135 @@ VALUES = {
     "answer": ("question", "history", "words", "seen", "found", "query"),
 }
 """What the prompt of each task may name besides `image`."""
+_BACKGROUND = Terms(priority=2)
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorOptions:
+    """How the generator process is run; the server's settings say what each trades."""
+
+    batch: int = 4
+    cells: int = 0
+    queue: int = 32
+    vision_threads: int = 0
+    hang_s: float = 10.0
+    crashes: int = 5
+    pause_s: float = 30.0
+    state_directory: Path | None = None
 
 
 class LlamaGenerator:
     """Writes text about pictures and evidence, through a llama.cpp process of its own."""
 
-    def __init__(self, bundle: Bundle, fitter: PictureFitter, threads: int) -> None:
+    def __init__(
+        self, bundle: Bundle, fitter: PictureFitter, threads: int, options: GeneratorOptions | None = None
+    ) -> None:
         """Read the prompts; `start` loads the model.
 
         Raises:
             BundleError: a prompt cannot be read, or names a value that its task does not have.
             EngineFailed: llama-cpp-python is not installed.
+            SettingsError: the state directory cannot be used.
         """
         if find_spec("llama_cpp") is None:
             raise EngineFailed("llama-cpp-python is not installed: pip install 'quizglass[server]'")
-        spec = bundle.generator
-        self._spec = spec
+        options = options or GeneratorOptions()
+        self._spec = bundle.generator
         self._fitter = fitter
         self._pictures = BoundedCache[bytes, PicturePart](CACHE_BYTES, lambda part: len(part.rgb))
-        try:
-            named = {task: name for task, name in spec.prompts if name is not None}
-            self._templates = {task: PromptTemplate.load(bundle.path(name)) for task, name in named.items()}
-            for task, template in self._templates.items():
-                template.render(picture=True, **dict.fromkeys(VALUES[task], ""))
-        except PromptError as error:
-            raise BundleError(f"roles.generator.prompts: {error}") from error
-        self.process = GeneratorProcess(
-            ProcessOptions(
-                model=bundle.path(spec.model),
-                projector=bundle.path(spec.projector),
-                width=spec.picture.width,
-                height=spec.picture.height,
-                context=spec.context,
-                stop=spec.stop,
-                threads=threads,
-            )
-        )
+        self._templates = _templates(bundle)
+        root = options.state_directory
+        state = None if root is None else StateDirectory(root, _state_key(bundle))
+        self._process = GeneratorProcess(_process_options(bundle, threads, options), state)
 
     @property
     def ready(self) -> bool:
         """Whether the process is serving right now."""
-        return self.process.ready
+        return self._process.ready
 
     @property
     def executor(self) -> str:
         """What runs the model: cpu or gpu."""
-        return self.process.executor
+        return self._process.executor
+
+    @property
+    def process(self) -> GeneratorProcess:
+        """The process behind it."""
+        return self._process
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Have `told` called whenever `ready` may have changed."""
+        self._process.on_change = told
 
     async def start(self) -> None:
         """Start the process and load the model; errors as `GeneratorProcess.start`."""
-        await self.process.start()
+        await self._process.start()
 
     async def generate(self, request: GenerationRequest) -> AsyncGenerator[Token | GenerationEnd, None]:
         """Stream tokens, then one end. White space before the first word is left out.
 
         Raises:
             InvalidInput: the prompt does not fit the model's context.
-            EngineLost: the process died.
+            Overloaded: the engine's queue is full, or the work cannot be done before it is due.
+            EngineLost: the process died or hangs, or is being restarted for too long.
             EngineFailed: llama.cpp failed, or the bundle has no prompt for the task.
         """
         limit = self._spec.max_new_tokens
         tokens = min(request.max_tokens, limit) if request.max_tokens > 0 else limit
-        stream = self.process.generate(await self._prompt(request), tokens)
+        stream = self._process.generate(await self._prompt(request), tokens, _terms())
         begun = False
-        try:
+        with _refusals():
             async with aclosing(stream):
                 async for item in stream:
                     if not isinstance(item, Piece):
                         usage = item.usage
                         record_engine(usage.engine_us)
-                        yield GenerationEnd(item.reason, usage.prompt_tokens, usage.generated_tokens, usage.engine_us)
+                        yield GenerationEnd(
+                            item.reason,
+                            usage.prompt_tokens,
+                            usage.generated_tokens,
+                            usage.engine_us,
+                            item.min_probability,
+                            item.mean_probability,
+                        )
                         continue
                     text = item.text if begun else item.text.lstrip()
                     begun = begun or bool(text)
                     yield Token(text, item.probability)
-        except PromptRefused as error:
-            raise _too_long(error) from None
 
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
-        """Probability of each label as the next token, normalised over the labels; errors as `generate`."""
-        try:
-            probabilities, usage = await self.process.choose(await self._prompt(request), labels)
-        except PromptRefused as error:
-            raise _too_long(error) from None
+        """Probability of each label as the continuation, normalised over the labels; errors as `generate`."""
+        prompt = await self._prompt(request)
+        with _refusals():
+            probabilities, usage = await self._process.choose(prompt, labels, _terms())
         record_engine(usage.engine_us)
         return probabilities
 
+    async def score(self, request: GenerationRequest, answer: str) -> list[float]:
+        """Log-probability of each token of an answer, given the prompt; errors as `generate`."""
+        prompt = await self._prompt(request)
+        with _refusals():
+            scored = await self._process.score(prompt, answer, _terms())
+        record_engine(scored.usage.engine_us)
+        return list(scored.log_probabilities)
+
+    async def prepare(self, picture: Picture) -> None:
+        """Bring the beginning of the answer's prompt, up to its picture, into the engine; cancelling drops it.
+
+        Work for a guess: it never fails, and whatever else there is to do goes first.
+        """
+        try:
+            prompt = await self._prompt(GenerationRequest("answer", dict.fromkeys(VALUES["answer"], ""), picture))
+            places = [place for place, part in enumerate(prompt) if isinstance(part, PicturePart)]
+            if places:
+                await self._process.prefill(prompt[: places[-1] + 1], _BACKGROUND)
+        except QuizglassError as error:
+            logger.debug("a picture could not be prepared: %s", error.message)
+
     async def close(self) -> None:
         """End the process."""
-        await self.process.close()
+        await self._process.close()
 
     async def _prompt(self, request: GenerationRequest) -> list[Part]:
         template = self._templates.get(request.task)
@@ -143,5 +191,54 @@ class LlamaGenerator:
         return PicturePart(content_hash(pixels), size.width, size.height, pixels.tobytes())
 
 
-def _too_long(error: PromptRefused) -> InvalidInput:
-    return InvalidInput("question", f"cannot be put to the generator with its history and evidence: {error.message}")
+def _templates(bundle: Bundle) -> dict[str, PromptTemplate]:
+    """The prompts by task, each tried once."""
+    try:
+        named = {task: name for task, name in bundle.generator.prompts if name is not None}
+        templates = {task: PromptTemplate.load(bundle.path(name)) for task, name in named.items()}
+        for task, template in templates.items():
+            template.render(picture=True, **dict.fromkeys(VALUES[task], ""))
+    except PromptError as error:
+        raise BundleError(f"roles.generator.prompts: {error}") from error
+    return templates
+
+
+def _process_options(bundle: Bundle, threads: int, options: GeneratorOptions) -> ProcessOptions:
+    spec = bundle.generator
+    return ProcessOptions(
+        model=bundle.path(spec.model),
+        projector=bundle.path(spec.projector),
+        width=spec.picture.width,
+        height=spec.picture.height,
+        context=spec.context,
+        stop=spec.stop,
+        threads=threads,
+        batch=options.batch,
+        cells=options.cells,
+        queue=options.queue,
+        vision_threads=options.vision_threads or threads,
+        heartbeat=HeartbeatOptions(silent_s=options.hang_s),
+        breaker=BreakerOptions(deaths=options.crashes, pause_s=options.pause_s),
+    )
+
+
+def _state_key(bundle: Bundle) -> str:
+    """What decides whether a saved state fits: the models' content and the picture's size."""
+    spec, files = bundle.generator, bundle.manifest.files
+    digests = (files[spec.model].sha256, files[spec.projector].sha256, f"{spec.picture.width}x{spec.picture.height}")
+    return sha256(" ".join(digests).encode()).hexdigest()[:16]
+
+
+def _terms() -> Terms:
+    return Terms(deadline=deadline())
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """A prompt that the engine refuses is too long, as far as the question is concerned."""
+    try:
+        yield
+    except PromptRefused as error:
+        raise InvalidInput(
+            "question", f"cannot be put to the generator with its history and evidence: {error.message}"
+        ) from None

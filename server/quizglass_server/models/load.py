@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from quizglass_server.engines.onnx.providers import AUTO
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
 from quizglass_server.models.encoders import OnnxImageEncoder, OnnxTextEncoder
 from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.generator import LlamaGenerator
+from quizglass_server.models.generator import GeneratorOptions, LlamaGenerator
 from quizglass_server.models.reader import RapidOcrReader
 from quizglass_server.models.scorers import OnnxPlanner, OnnxReranker
 
@@ -34,6 +35,8 @@ class EngineOptions:
     """ONNX models that may run at the same time."""
     engine_cache: Path | None = None
     """Where TensorRT keeps the engines it builds."""
+    generator: GeneratorOptions = field(default_factory=GeneratorOptions)
+    """How the generator process is run."""
 
     @property
     def engine_threads(self) -> int:
@@ -71,6 +74,11 @@ class Models:
         """What every filled role runs on, and whether it does right now."""
         return tuple(self._status(role, engine) for role, engine in self.engines.items())
 
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Have `told` called whenever a role may have become ready or not."""
+        if self.generator is not None:
+            self.generator.on_change(told)
+
     async def close(self) -> None:
         """End the generator process and the engines' threads; running work ends first."""
         if self.generator is not None:
@@ -88,7 +96,7 @@ async def load_models(bundle: Bundle, options: EngineOptions) -> Models:
     Raises:
         BundleError: a file cannot be used; names it.
         EngineFailed: an engine is not installed (names the extra) or does not start.
-        SettingsError: the provider is unknown or not available.
+        SettingsError: the provider is unknown or not available, or the state directory cannot be used.
     """
     pool = EnginePool(options.workers)
     models = Models(pool)
@@ -97,7 +105,7 @@ async def load_models(bundle: Bundle, options: EngineOptions) -> Models:
     try:
         async with asyncio.TaskGroup() as group:
             if bundle.has("generator"):
-                models.generator = LlamaGenerator(bundle, fitter, options.engine_threads)
+                models.generator = LlamaGenerator(bundle, fitter, options.engine_threads, options.generator)
                 group.create_task(models.generator.start())
             group.create_task(_load_onnx(models, bundle, fitter, how))
     except BaseExceptionGroup as group_error:

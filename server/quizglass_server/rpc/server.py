@@ -18,6 +18,7 @@ from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.guard import Guard
+from quizglass_server.rpc.health import RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.settings import Settings
 
@@ -53,9 +54,12 @@ class Services:
 class RpcServer:
     """A started server."""
 
-    def __init__(self, server: grpc.aio.Server, status: health.aio.HealthServicer, guard: Guard, port: int) -> None:
+    def __init__(
+        self, server: grpc.aio.Server, status: health.aio.HealthServicer, roles: RoleHealth, guard: Guard, port: int
+    ) -> None:
         self._server = server
         self._status = status
+        self._roles = roles
         self._guard = guard
         self.port = port
 
@@ -70,6 +74,7 @@ class RpcServer:
 
         Health checks are answered until the last of them has finished.
         """
+        await self._roles.stop()
         await self._status.enter_graceful_shutdown()
         drained = await self._guard.drain(grace_s)
         await self._server.stop(_FLUSH_S if drained else None)
@@ -95,8 +100,10 @@ async def start_rpc(services: Services) -> RpcServer:
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
     reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
-    rpc = RpcServer(server, status, guard, _bind(server, settings.host, settings.port))
+    roles = RoleHealth(status, services.models)
+    rpc = RpcServer(server, status, roles, guard, _bind(server, settings.host, settings.port))
     await server.start()
+    await roles.start()
     await rpc.set_serving(True)
     return rpc
 

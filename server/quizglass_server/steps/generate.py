@@ -14,6 +14,7 @@ _FINISH = {
     "stop": FinishReason.COMPLETE,
     "length": FinishReason.LENGTH,
     "cancelled": FinishReason.CANCELLED,
+    "deadline": FinishReason.BUDGET,
 }
 
 

@@ -31,7 +31,9 @@ class BreakerOptions:
     """Within the window: so many open the breaker."""
     window_s: float = 60.0
     pause_s: float = 30.0
-    longest_pause_s: float = 480.0
+    """The first; it doubles while probes die."""
+    longest_pause: float = 16.0
+    """In first pauses."""
     first_delay_s: float = 0.1
     """Before a restart after a second death in a row; the first is followed by none."""
     longest_delay_s: float = 5.0
@@ -78,7 +80,7 @@ class Breaker:
         now, options = self._now(), self._options
         self._deaths.append(now)
         if self._state is BreakerState.HALF_OPEN:
-            self._pause_s = min(self._pause_s * 2, options.longest_pause_s)
+            self._pause_s = min(self._pause_s * 2, options.pause_s * options.longest_pause)
             wait = self._open()
         elif self.recent_deaths >= options.deaths:
             wait = self._open()

@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from threading import Thread
 from typing import TextIO
@@ -52,15 +53,7 @@ def main() -> None:
 
 async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
     worker = EngineWorker()
-    options = LoadOptions(
-        model=arguments.model,
-        projector=arguments.projector,
-        width=arguments.width,
-        height=arguments.height,
-        context=arguments.context,
-        sequences=arguments.sequences,
-        threads=arguments.threads,
-    )
+    options = LoadOptions(**{each.name: getattr(arguments, each.name) for each in fields(LoadOptions)})
     description = executor = ""
 
     def load() -> Engine:
@@ -95,6 +88,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--context", type=int, required=True, help="tokens of a prompt with its answer")
     parser.add_argument("--sequences", type=int, default=4, help="prompts kept for reuse")
     parser.add_argument("--threads", type=int, default=1, help="engine threads")
+    parser.add_argument("--vision-threads", type=int, default=1, help="threads of the picture encoder")
+    parser.add_argument("--batch", type=int, default=4, help="most answers written together")
+    parser.add_argument("--cells", type=int, default=0, help="of the KV cache; 0: as the engine chooses")
+    parser.add_argument("--queue", type=int, default=32, help="most requests that wait")
     parser.add_argument("--restore", type=Path, help="directory of kept prefixes")
     parser.add_argument("--stop", action="append", default=[], help="text that ends an answer; repeatable")
     parser.add_argument("--log-level", type=int, default=logging.INFO, help="Python's number of a log level")

@@ -38,8 +38,13 @@ class ProcessOptions:
     stop: tuple[str, ...] = ()
     sequences: int = 4
     threads: int = 1
-    state_directory: Path | None = None
-    """Where kept prefixes outlive an orderly end; None: nowhere."""
+    batch: int = 4
+    """Most answers written together."""
+    cells: int = 0
+    """Of the KV cache; 0 lets the engine choose."""
+    queue: int = 32
+    """Most requests that wait."""
+    vision_threads: int = 1
     load_timeout_s: float = 300.0
     restart_wait_s: float = 10.0
     """How long a request waits for a process that is being restarted."""
@@ -51,7 +56,8 @@ class ProcessOptions:
     def arguments(self, address: str, restore: Path | None) -> list[str]:
         """Command line of the child, without the interpreter."""
         numbers = {"width": self.width, "height": self.height, "context": self.context}
-        numbers |= {"sequences": self.sequences, "threads": self.threads}
+        numbers |= {"sequences": self.sequences, "threads": self.threads, "vision-threads": self.vision_threads}
+        numbers |= {"batch": self.batch, "cells": self.cells, "queue": self.queue}
         return [
             f"--socket={address}",
             f"--model={self.model}",
