@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from quizglass_export.bundling.build import BuildOptions, build  # noqa: E402
 from quizglass_export.bundling.errors import ExportError  # noqa: E402
 from quizglass_export.bundling.pack import pack  # noqa: E402
-from quizglass_export.bundling.parity import Demands  # noqa: E402
+from quizglass_export.recipe.schema import Demands  # noqa: E402
 from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints  # noqa: E402
 from quizglass_export.starter.random_checkpoint import write  # noqa: E402
 from quizglass_server.bundle import Bundle  # noqa: E402
@@ -255,6 +255,62 @@ def test_a_wrong_checkpoint_names_file_and_key_and_leaves_nothing(
     with pytest.raises(ExportError, match=message):
         build(options(copy, tmp_path / "out" / "bundle"))
     assert not list((tmp_path / "out").glob("**/*"))
+
+
+RECIPE = """
+format = 1
+name = "small"
+version = "1"
+[samples]
+source = "random"
+count = 4
+[roles.image_encoder]
+checkpoint = "image_encoder"
+[roles.text_encoder]
+checkpoint = "text_encoder"
+[roles.reader]
+"""
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*CLI, *arguments], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+
+
+def test_a_recipe_builds_the_roles_it_names_and_goes_on_where_it_was_stopped(copy: Path, tmp_path: Path) -> None:
+    recipe, out = copy / "bundle.toml", tmp_path / "out" / "bundle"
+    recipe.write_text(RECIPE)
+    arguments = ("build", "--recipe", str(recipe), "--out", str(out))
+    dry = run(*arguments, "--dry-run")
+    assert dry.returncode == 0, dry.stderr
+    assert "image_encoder" in dry.stdout
+    assert not out.parent.exists()
+
+    weights = copy / "text_encoder" / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:-100])
+    assert run(*arguments).returncode == 2
+    assert not out.exists()
+    kept = out.parent / "bundle.work" / "image_encoder" / "image_encoder" / "model.onnx"
+    made = kept.stat().st_ino
+    weights.write_bytes(whole)
+    done = run(*arguments)
+    assert done.returncode == 0, done.stderr
+    bundle = Bundle.load(out)
+    assert bundle.roles() == ("image_encoder", "text_encoder", "reader")
+    assert bundle.path(bundle.image_encoder.model).stat().st_ino == made
+    assert sorted(path.name for path in out.parent.iterdir()) == ["bundle", "bundle.report.json", "bundle.report.md"]
+    report = json.loads((out.parent / "bundle.report.json").read_text())
+    assert report["bundle"]["digest"] == bundle.digest
+    assert report["roles"]["text_encoder"]["bytes"] > 0
+    assert "| image_encoder | fp32 |" in (out.parent / "bundle.report.md").read_text()
+
+
+def test_a_recipe_for_a_checkpoint_of_another_architecture_is_refused(copy: Path, tmp_path: Path) -> None:
+    (copy / "bundle.toml").write_text(RECIPE.replace('checkpoint = "image_encoder"', 'checkpoint = "text_encoder"'))
+    done = run("build", "--recipe", str(copy / "bundle.toml"), "--out", str(tmp_path / "b"))
+    assert done.returncode == 2
+    assert "text_encoder/config.json: model_type is 'bert'; image_encoder can be clip_vision_model" in done.stderr
+    assert not (tmp_path / "b").exists()
 
 
 def test_values_beyond_half_precision_are_not_packed(copy: Path, tmp_path: Path) -> None:

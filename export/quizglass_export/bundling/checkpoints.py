@@ -79,17 +79,7 @@ class Checkpoints:
             ExportError: none, or a shard that the index names is missing.
         """
         folder = self.part(name)
-        if name in ADAPTERS:
-            return [folder / ADAPTER_WEIGHTS]
-        if (folder / WEIGHTS).is_file():
-            return [folder / WEIGHTS]
-        if not (folder / INDEX).is_file():
-            raise ExportError(f"{folder / WEIGHTS}: missing; save the checkpoint as safetensors")
-        shards = sorted(set(read_json(folder / INDEX)["weight_map"].values()))
-        for shard in shards:
-            if Path(shard).name != shard or not (folder / shard).is_file():
-                raise ExportError(f"{folder / INDEX}: names {shard!r}, which is not in {folder}")
-        return [folder / shard for shard in shards]
+        return [folder / ADAPTER_WEIGHTS] if name in ADAPTERS else weight_files(folder)
 
     def check_weights(self, name: str) -> None:
         """Read every tensor of one part once.
@@ -100,16 +90,6 @@ class Checkpoints:
         for path in self.weights(name):
             check_finite(path)
 
-    def check_vocabulary(self, name: str, tokenizer: Path) -> None:
-        """Raise ExportError where a tokenizer has ids beyond the model's vocabulary."""
-        config = read_json(self.part(name) / CONFIG)
-        size = int(config.get("text_config", config)["vocab_size"])
-        largest = max(Tokenizer.from_file(str(tokenizer)).get_vocab(with_added_tokens=True).values())
-        if largest >= size:
-            raise ExportError(
-                f"{tokenizer}: token id {largest} is beyond vocab_size {size} in {self.part(name) / CONFIG}"
-            )
-
     def load(self, name: str, **options: Any) -> Any:
         """One model in float32 with eager attention, in evaluation mode.
 
@@ -117,28 +97,67 @@ class Checkpoints:
             ExportError: unreadable or non-finite weights, or keys that do not fit the architecture.
         """
         self.check_weights(name)
-        folder = self.part(name)
         kind = {
             "base": transformers.Qwen2_5_VLForConditionalGeneration,
             "reranker_base": transformers.Qwen3ForCausalLM,
             "image_encoder": transformers.CLIPVisionModelWithProjection,
             "text_encoder": transformers.BertModel,
         }[name]
-        try:
-            model, info = kind.from_pretrained(
-                folder,
-                dtype=torch.float32,
-                attn_implementation="eager",
-                local_files_only=True,
-                output_loading_info=True,
-                **options,
-            )
-        except RuntimeError as error:
-            raise ExportError(f"{folder}: weights do not fit {CONFIG}: {error}") from error
-        for problem in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-            if found := sorted(str(key) for key in info[problem]):
-                raise ExportError(f"{folder / WEIGHTS}: {problem.replace('_', ' ')}: {found[0]} ({len(found)})")
-        return model.eval()
+        return load_float32(self.part(name), kind, **options)
+
+
+def load_float32(folder: Path, kind: Any, **options: Any) -> Any:
+    """`from_pretrained` that refuses missing, unexpected and misshapen weights."""
+    try:
+        model, info = kind.from_pretrained(
+            folder,
+            dtype=torch.float32,
+            attn_implementation="eager",
+            local_files_only=True,
+            output_loading_info=True,
+            **options,
+        )
+    except RuntimeError as error:
+        raise ExportError(f"{folder}: weights do not fit {CONFIG}: {error}") from error
+    for problem in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if found := sorted(str(key) for key in info[problem]):
+            raise ExportError(f"{weight_files(folder)[0]}: {problem.replace('_', ' ')}: {found[0]} ({len(found)})")
+    return model.eval()
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Weight files of a checkpoint, in order.
+
+    Raises:
+        ExportError: none, or a shard that the index names is missing.
+    """
+    if (folder / WEIGHTS).is_file():
+        return [folder / WEIGHTS]
+    if not (folder / INDEX).is_file():
+        raise ExportError(f"{folder / WEIGHTS}: missing; save the checkpoint as safetensors")
+    index = read_json(folder / INDEX).get("weight_map")
+    if not isinstance(index, dict) or not all(isinstance(shard, str) for shard in index.values()):
+        raise ExportError(f"{folder / INDEX}: weight_map must name a shard for each key")
+    shards = sorted(set(index.values()))
+    for shard in shards:
+        if Path(shard).name != shard or not (folder / shard).is_file():
+            raise ExportError(f"{folder / INDEX}: names {shard!r}, which is not in {folder}")
+    return [folder / shard for shard in shards]
+
+
+def check_vocabulary(config_file: Path, tokenizer: Path) -> None:
+    """Raise ExportError where a tokenizer has ids beyond the model's vocabulary, or is none."""
+    config = read_json(config_file)
+    size = int(config.get("text_config", config)["vocab_size"])
+    try:
+        vocabulary = Tokenizer.from_file(str(tokenizer)).get_vocab(with_added_tokens=True)
+    except Exception as error:
+        raise ExportError(f"{tokenizer}: not a tokenizer: {error}") from error
+    largest = max(vocabulary.values(), default=-1)
+    if largest < 0:
+        raise ExportError(f"{tokenizer}: has no tokens")
+    if largest >= size:
+        raise ExportError(f"{tokenizer}: token id {largest} is beyond vocab_size {size} in {config_file}")
 
 
 def check_finite(path: Path) -> None:

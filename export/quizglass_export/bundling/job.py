@@ -1,102 +1,124 @@
-"""What every step of a build shares."""
+"""What the export of one role works with."""
 
 from __future__ import annotations
 
-import hashlib
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from quizglass_export.bundling.checkpoints import Checkpoints, read_json
+from quizglass_export.bundling.checkpoints import read_json
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.parity import Demands
+from quizglass_export.bundling.parity import Check
 from quizglass_export.bundling.samples import Sample
-from quizglass_export.bundling.settings import Settings
-from quizglass_server.manifest import Channels, Patched
+from quizglass_export.recipe.schema import Demands
+from quizglass_export.recipe.source import Source
+from quizglass_server import manifest
+from quizglass_server.manifest import Channels, Patched, Size
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer
 
 CLIP_MEAN: Channels = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD: Channels = (0.26862954, 0.26130258, 0.27577711)
+_HALF: Channels = (0.5, 0.5, 0.5)
+RolePart = (
+    manifest.VisionScorer | manifest.TextScorer | manifest.ImageEncoder | manifest.TextEncoder | manifest.Generator
+)
 PREPROCESSOR = "preprocessor_config.json"
-PROMPTS = ("plan", "rewrite", "answer", "rerank")
-TOKENIZER_FILE = "tokenizer/tokenizer.json"
-_DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
 
 
 @dataclass(frozen=True, slots=True)
-class BuildJob:
-    """One build: where it reads, where it writes, and what its models are compared on."""
+class RoleJob:
+    """One role of a build: where it reads, where it writes, and what its model is compared on.
 
-    checkpoints: Checkpoints
-    settings: Settings
+    Attributes:
+        role: its name in the manifest.
+        title: the bundle's name.
+        source: the checkpoint.
+        folder: where its files go, by their names in the bundle.
+        tokenizer: the tokenizer's file name in the bundle.
+        prompts: template name to source file.
+        samples: what the model is compared and calibrated on.
+        generated: how many samples a generator answers.
+        demands: bounds of the comparison with PyTorch.
+    """
+
+    role: str
+    title: str
+    source: Source
     folder: Path
+    tokenizer: str
+    prompts: Mapping[str, Path]
     samples: Sequence[Sample]
     generated: int
-    """How many samples the generator answers."""
     demands: Demands
-    file_type: str
-    """Quantisation of the generator's text model: q8_0 or f16."""
-    advance: Callable[[str], None]
-    """Told what starts next."""
 
     def path(self, name: str) -> Path:
-        """A file of the bundle under construction; its directory is made."""
+        """A file to write; its directory is made."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def picture(self) -> Patched:
-        """Size, normalisation and patches of the vision-language model's pictures."""
-        folder = self.checkpoints.part("base")
-        vision = read_json(folder / "config.json")["vision_config"]
-        mean, std = CLIP_MEAN, CLIP_STD
-        if (folder / PREPROCESSOR).is_file():
-            mean, std = normalisation(folder / PREPROCESSOR)
-        return Patched(
-            width=self.settings.picture.width,
-            height=self.settings.picture.height,
-            mean=mean,
-            std=std,
-            patch=vision["patch_size"],
-            merge=vision["spatial_merge_size"],
-            temporal=vision["temporal_patch_size"],
-        )
+    def picture(self, size: Size | None) -> Patched:
+        """Size, normalisation and patches of a Qwen2-VL style model's pictures.
 
-    def copy_texts(self) -> None:
-        """Copy prompts and the tokenizer into the bundle; prompts beside the checkpoints come first."""
-        own = self.checkpoints.root / "prompts"
-        for name in PROMPTS:
-            source = (own if own.is_dir() else _DEFAULT_PROMPTS) / f"{name}.jinja"
-            if not source.is_file():
-                raise ExportError(f"{source}: missing; a bundle needs the prompts {', '.join(PROMPTS)}")
-            shutil.copyfile(source, self.path(f"prompts/{name}.jinja"))
-        tokenizer = self.checkpoints.part("base") / "tokenizer.json"
-        self.checkpoints.check_vocabulary("base", tokenizer)
-        shutil.copyfile(tokenizer, self.path(TOKENIZER_FILE))
-
-    def reranker_tokenizer(self) -> str:
-        """The bundle's file name of the reranker's tokenizer: its own one where it differs from the base's."""
-        own = self.checkpoints.part("reranker_base") / "tokenizer.json"
-        shared = self.path(TOKENIZER_FILE)
-        if not own.is_file() or _digest(own) == _digest(shared):
-            self.checkpoints.check_vocabulary("reranker_base", shared)
-            return TOKENIZER_FILE
-        self.checkpoints.check_vocabulary("reranker_base", own)
-        shutil.copyfile(own, self.path("reranker/tokenizer.json"))
-        return "reranker/tokenizer.json"
+        Raises:
+            ExportError: no size, or one that is no multiple of a merged patch.
+        """
+        if size is None:
+            raise ExportError(f"roles.{self.role}.picture: missing; give the width and height of its pictures")
+        config = self.source.config()
+        vision = config["vision_config"]
+        mean, std = (_HALF, _HALF) if config["model_type"] == "qwen3_vl" else (CLIP_MEAN, CLIP_STD)
+        if (self.source.folder / PREPROCESSOR).is_file():
+            mean, std = normalisation(self.source.folder / PREPROCESSOR)
+        try:
+            return Patched(
+                width=size.width,
+                height=size.height,
+                mean=mean,
+                std=std,
+                patch=vision.get("patch_size", 14),
+                merge=vision.get("spatial_merge_size", 2),
+                temporal=vision.get("temporal_patch_size", 2),
+            )
+        except ValueError as error:
+            raise ExportError(f"roles.{self.role}.picture: {error}") from error
 
     def prompt(self, name: str) -> PromptTemplate:
-        """A prompt of the bundle."""
-        return PromptTemplate.load(self.path(f"prompts/{name}.jinja"))
+        """A prompt template by name."""
+        return PromptTemplate.load(self.prompts[name])
 
-    def labels(self, tokenizer: str, labels: Sequence[tuple[str, str]]) -> list[int]:
+    def prompt_tokenizer(self) -> PromptTokenizer:
+        """The tokenizer as the server uses it."""
+        return PromptTokenizer(self.source.tokenizer_file())
+
+    def labels(self, labels: Sequence[tuple[str, str]]) -> list[int]:
         """Token ids of labels; ExportError where a label is not one token."""
-        parsed = PromptTokenizer(self.path(tokenizer))
+        parsed = self.prompt_tokenizer()
         try:
             return [parsed.label(text) for _, text in labels]
         except PromptError as error:
             raise ExportError(f"{error}; add the label to the tokenizer's vocabulary") from error
+
+
+@dataclass(frozen=True, slots=True)
+class RoleResult:
+    """A finished role.
+
+    Attributes:
+        part: its entry in the manifest.
+        checks: what was compared.
+        notes: how it is stored and what it runs at, for the report.
+    """
+
+    part: RolePart
+    checks: list[Check]
+    notes: dict[str, Any]
+
+
+def prompt_name(name: str) -> str:
+    """A template's file name in the bundle."""
+    return f"prompts/{name}.jinja"
 
 
 def normalisation(path: Path) -> tuple[Channels, Channels]:
@@ -109,7 +131,3 @@ def normalisation(path: Path) -> tuple[Channels, Channels]:
     if len(mean) != 3 or len(std) != 3:
         raise ExportError(f"{path}: image_mean and image_std must be three numbers each")
     return mean, std
-
-
-def _digest(path: Path) -> bytes:
-    return hashlib.sha256(path.read_bytes()).digest()

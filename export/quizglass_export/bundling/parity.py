@@ -23,18 +23,6 @@ _BATCH = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
-    """What an export must reach to become a bundle."""
-
-    logits: float = 1e-3
-    """Largest absolute difference of a scorer's logits."""
-    cosine: float = 0.9999
-    """Smallest cosine between an encoder's vectors."""
-    answers: float = 0.97
-    """Smallest share of equal greedy answers."""
-
-
-@dataclass(frozen=True, slots=True)
 class Check:
     """One measured comparison.
 

@@ -21,7 +21,7 @@ def parity_document(checks: Sequence[Check], source: str, samples: int) -> dict[
 def markdown(name: str, checks: Sequence[Check], sizes: Mapping[str, int], source: str) -> str:
     """Content of `report.md`."""
     lines = [f"# Export of {name}", "", f"Compared with PyTorch on samples from {source}.", ""]
-    lines += _table(
+    lines += table(
         ("role", "measure", "value", "demanded", "samples", "holds"),
         (
             (c.role, c.measure, f"{c.value:.6g}", c.demand, str(c.samples), "yes" if c.passed else "**no**")
@@ -30,7 +30,7 @@ def markdown(name: str, checks: Sequence[Check], sizes: Mapping[str, int], sourc
     )
     notes = [f"- {check.role}, {check.measure}: {check.detail}" for check in checks if check.detail]
     lines += ["", *notes, "", "## Files", ""]
-    lines += _table(("file", "bytes"), ((file, f"{size:,}") for file, size in sorted(sizes.items())))
+    lines += table(("file", "bytes"), ((file, f"{size:,}") for file, size in sorted(sizes.items())))
     return "\n".join([*lines, "", f"Together {sum(sizes.values()):,} bytes.", ""])
 
 
@@ -44,6 +44,7 @@ def failures(checks: Sequence[Check]) -> str:
     )
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Lines of a Markdown table."""
     marks = "| " + " | ".join("---" for _ in head) + " |"
     return ["| " + " | ".join(head) + " |", marks, *("| " + " | ".join(row) + " |" for row in rows)]

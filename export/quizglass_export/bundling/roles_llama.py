@@ -9,13 +9,12 @@ import numpy as np
 import torch
 import transformers
 
-from quizglass_export.bundling.checkpoints import TOKENIZER
 from quizglass_export.bundling.gguf_text import write_text_gguf
 from quizglass_export.bundling.gguf_vision import write_vision_gguf
-from quizglass_export.bundling.job import TOKENIZER_FILE, BuildJob
+from quizglass_export.bundling.job import RoleJob, RoleResult, prompt_name
 from quizglass_export.bundling.llama_jobs import GenerationJob, Generations, generate, quantise
 from quizglass_export.bundling.parity import Check, share
-from quizglass_export.bundling.settings import IMAGE_TOKEN, STOP
+from quizglass_export.recipe import schema
 from quizglass_server import manifest
 from quizglass_server.domain import RGB
 from quizglass_server.models import vision_inputs
@@ -24,34 +23,40 @@ from quizglass_server.models.prompts import Prompt, PromptTokenizer
 Prompts = Sequence[tuple[Prompt, RGB]]
 
 
-def build_generator(job: BuildJob) -> tuple[manifest.Generator, list[Check]]:
+def build_generator(job: RoleJob, spec: schema.Generator) -> RoleResult:
     """Write and check the generator's two files."""
-    model = job.checkpoints.load("base")
-    picture = job.picture()
+    tokenizer = job.source.tokenizer_file()
+    model = job.source.load("Qwen2_5_VLForConditionalGeneration")
+    picture = job.picture(spec.picture)
+    names = spec.prompts
     part = manifest.Generator(
         engine="llama",
         kind="generator",
-        model=f"generator/model-{job.file_type}.gguf",
-        projector="generator/mmproj-f16.gguf",
+        model=f"{job.role}/model-{spec.quantisation}.gguf",
+        projector=f"{job.role}/mmproj-f16.gguf",
         prompts=manifest.GeneratorPrompts(
-            answer="prompts/answer.jinja", rewrite="prompts/rewrite.jinja", plan="prompts/plan.jinja"
+            answer=prompt_name(names.answer),
+            rewrite=prompt_name(names.rewrite),
+            plan=prompt_name(names.plan) if names.plan else None,
         ),
-        picture=manifest.Size(width=picture.width, height=picture.height),
-        stop=(STOP,),
-        context=job.settings.context,
-        max_new_tokens=job.settings.answer_tokens,
+        picture=spec.picture,
+        stop=spec.stop,
+        context=spec.context,
+        max_new_tokens=spec.max_new_tokens,
     )
-    full = job.path("generator/full.gguf")
-    write_text_gguf(model, job.checkpoints.part("base") / TOKENIZER, full, job.settings.name)
-    quantise(full, job.path(part.model), job.file_type)
+    full = job.path(f"{job.role}/full.gguf")
+    write_text_gguf(model, tokenizer, full, job.title)
+    quantise(full, job.path(part.model), spec.quantisation)
     full.unlink()
     write_vision_gguf(model, picture, job.path(part.projector))
-    return part, _check(job, part, model, picture)
+    return RoleResult(part, _check(job, spec, part, model, picture), {"precision": spec.quantisation})
 
 
-def _check(job: BuildJob, part: manifest.Generator, model: Any, picture: manifest.Patched) -> list[Check]:
-    tokenizer = PromptTokenizer(job.path(TOKENIZER_FILE))
-    prompts = _prompts(job, picture)
+def _check(
+    job: RoleJob, spec: schema.Generator, part: manifest.Generator, model: Any, picture: manifest.Patched
+) -> list[Check]:
+    tokenizer = job.prompt_tokenizer()
+    prompts = _prompts(job, spec, picture)
     stop = [tokenizer.token_id(text) for text in part.stop]
     served = generate(
         GenerationJob(
@@ -59,12 +64,12 @@ def _check(job: BuildJob, part: manifest.Generator, model: Any, picture: manifes
             projector=job.path(part.projector),
             prompts=prompts,
             stop=stop,
-            image_token=tokenizer.token_id(IMAGE_TOKEN),
+            image_token=tokenizer.token_id(spec.image_token),
             context=part.context,
             max_new_tokens=part.max_new_tokens,
         )
     )
-    span = vision_inputs.image_span(tokenizer, IMAGE_TOKEN, picture)
+    span = vision_inputs.image_span(tokenizer, spec.image_token, picture)
     rows = [tokenizer.encode(prompt, span) for prompt, _ in prompts]
     expected = [
         _answer(model, row, pixels, picture, stop, part.max_new_tokens)
@@ -74,7 +79,7 @@ def _check(job: BuildJob, part: manifest.Generator, model: Any, picture: manifes
 
 
 def _compare(
-    job: BuildJob,
+    job: RoleJob,
     tokenizer: PromptTokenizer,
     served: Generations,
     rows: Sequence[list[int]],
@@ -96,9 +101,9 @@ def _compare(
     ]
 
 
-def _prompts(job: BuildJob, spec: manifest.Patched) -> list[tuple[Prompt, RGB]]:
+def _prompts(job: RoleJob, generator: schema.Generator, spec: manifest.Patched) -> list[tuple[Prompt, RGB]]:
     """An answer prompt for every sample, and a rewrite prompt for every fourth."""
-    answer, rewrite = job.prompt("answer"), job.prompt("rewrite")
+    answer, rewrite = job.prompt(generator.prompts.answer), job.prompt(generator.prompts.rewrite)
     prompts: list[tuple[Prompt, RGB]] = []
     for index, sample in enumerate(job.samples[: job.generated]):
         picture = vision_inputs.fit(sample.picture, spec)

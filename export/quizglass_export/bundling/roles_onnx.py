@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,12 @@ import torch
 import transformers
 from tokenizers import Tokenizer
 
-from quizglass_export.bundling.checkpoints import TOKENIZER, read_json
+from quizglass_export.bundling.checkpoints import read_json
 from quizglass_export.bundling.encoders import write_image_encoder, write_text_encoder
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.job import PREPROCESSOR, TOKENIZER_FILE, BuildJob, normalisation
-from quizglass_export.bundling.merge import merge_adapter
+from quizglass_export.bundling.job import PREPROCESSOR, RoleJob, RoleResult, normalisation, prompt_name
 from quizglass_export.bundling.onnx_file import halve_weights, write_onnx
 from quizglass_export.bundling.parity import (
-    Check,
     Floats,
     Inputs,
     as_array,
@@ -32,38 +29,38 @@ from quizglass_export.bundling.parity import (
 )
 from quizglass_export.bundling.scorer_text import TextScorer
 from quizglass_export.bundling.scorer_vl import VisionScorer
-from quizglass_export.bundling.settings import IMAGE_TOKEN, PLAN_LABELS, RELEVANCE_LABELS
+from quizglass_export.recipe import schema
 from quizglass_server import manifest
 from quizglass_server.domain import RGB
 from quizglass_server.models import vision_inputs
-from quizglass_server.models.prompts import PromptTokenizer
 
+POOLING = "pooling.json"
 _ROWS = {0: "batch", 1: "sequence"}
 _TEXT_AXES = {"input_ids": _ROWS, "attention_mask": _ROWS, "logits": {0: "batch"}}
 _VISION_AXES = _TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
 
 
-def build_planner(job: BuildJob) -> tuple[manifest.VisionScorer, list[Check]]:
-    """Merge, export and check the planner."""
-    labels = job.labels(TOKENIZER_FILE, PLAN_LABELS)
-    model = merge_adapter(job.checkpoints.load("base"), job.checkpoints.part("planner"))
+def build_vision_scorer(job: RoleJob, spec: schema.Scorer) -> RoleResult:
+    """Merge, export and check a vision-language scorer."""
+    labels = job.labels(spec.labels)
+    model = job.source.load("Qwen2_5_VLForConditionalGeneration")
     part = manifest.VisionScorer(
         engine="onnx",
         kind="vl-scorer",
-        model="planner/model.onnx",
-        tokenizer=TOKENIZER_FILE,
-        prompt="prompts/plan.jinja",
-        labels=PLAN_LABELS,
-        picture=job.picture(),
-        image_token=IMAGE_TOKEN,
-        max_tokens=job.settings.planner_tokens,
+        model=f"{job.role}/model.onnx",
+        tokenizer=job.tokenizer,
+        prompt=prompt_name(spec.prompt),
+        labels=spec.labels,
+        picture=job.picture(spec.picture),
+        image_token=spec.image_token,
+        max_tokens=spec.max_tokens,
     )
-    tokenizer = PromptTokenizer(job.path(TOKENIZER_FILE))
-    image_id = tokenizer.token_id(IMAGE_TOKEN)
+    tokenizer = job.prompt_tokenizer()
+    image_id = tokenizer.token_id(spec.image_token)
     if image_id != model.config.image_token_id:
         raise ExportError(f"config.json: image_token_id is {model.config.image_token_id}, tokenizer has {image_id}")
-    span = vision_inputs.image_span(tokenizer, IMAGE_TOKEN, part.picture)
-    template = job.prompt("plan")
+    span = vision_inputs.image_span(tokenizer, spec.image_token, part.picture)
+    template = job.prompt(spec.prompt)
     rows, pictures = [], []
     for sample in job.samples:
         prompt = template.render(
@@ -82,24 +79,24 @@ def build_planner(job: BuildJob) -> tuple[manifest.VisionScorer, list[Check]]:
     references = [
         _vision_logits(model, row, picture, part.picture)[labels] for row, picture in zip(rows, pictures, strict=True)
     ]
-    return part, check_scorer("planner", job.path(part.model), references, inputs, job.demands.logits)
+    checks = check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits)
+    return RoleResult(part, checks, {"precision": "fp32"})
 
 
-def build_reranker(job: BuildJob) -> tuple[manifest.TextScorer, list[Check]]:
-    """Merge, export and check the reranker."""
-    file = job.reranker_tokenizer()
-    labels = job.labels(file, RELEVANCE_LABELS)
-    model = merge_adapter(job.checkpoints.load("reranker_base"), job.checkpoints.part("reranker"))
+def build_text_scorer(job: RoleJob, spec: schema.Scorer) -> RoleResult:
+    """Merge, export and check a scorer of texts."""
+    labels = job.labels(spec.labels)
+    model = job.source.load("Qwen3ForCausalLM")
     part = manifest.TextScorer(
         engine="onnx",
         kind="text-scorer",
-        model="reranker/model.onnx",
-        tokenizer=file,
-        prompt="prompts/rerank.jinja",
-        labels=RELEVANCE_LABELS,
-        max_tokens=min(job.settings.reranker_tokens, model.config.max_position_embeddings),
+        model=f"{job.role}/model.onnx",
+        tokenizer=job.tokenizer,
+        prompt=prompt_name(spec.prompt),
+        labels=spec.labels,
+        max_tokens=min(spec.max_tokens, model.config.max_position_embeddings),
     )
-    tokenizer, template = PromptTokenizer(job.path(file)), job.prompt("rerank")
+    tokenizer, template = job.prompt_tokenizer(), job.prompt(spec.prompt)
     rows = [
         tokenizer.encode(template.render(query=sample.query, passage=passage))
         for sample in job.samples
@@ -112,19 +109,20 @@ def build_reranker(job: BuildJob) -> tuple[manifest.TextScorer, list[Check]]:
     _write_scorer(TextScorer(model, labels).eval(), inputs([0, len(rows) - 1]), _TEXT_AXES, job.path(part.model))
     with torch.no_grad():
         references = [as_array(model(input_ids=torch.tensor([row])).logits[0, -1, labels]) for row in rows]
-    return part, check_scorer("reranker", job.path(part.model), references, inputs, job.demands.logits)
+    checks = check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits)
+    return RoleResult(part, checks, {"precision": "fp32"})
 
 
-def build_image_encoder(job: BuildJob) -> tuple[manifest.ImageEncoder, list[Check]]:
+def build_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> RoleResult:
     """Export and check the image encoder."""
-    folder = job.checkpoints.part("image_encoder")
-    model = job.checkpoints.load("image_encoder")
+    folder = job.source.folder
+    model = job.source.load("CLIPVisionModelWithProjection")
     mean, std = normalisation(folder / PREPROCESSOR)
     side = int(model.config.image_size)
     part = manifest.ImageEncoder(
         engine="onnx",
         kind="image-encoder",
-        model="image_encoder/model.onnx",
+        model=f"{job.role}/model.onnx",
         picture=manifest.Normalised(width=side, height=side, mean=mean, std=std),
         dimension=int(model.config.projection_dim),
     )
@@ -141,38 +139,41 @@ def build_image_encoder(job: BuildJob) -> tuple[manifest.ImageEncoder, list[Chec
         exported += list(run.run(["image_embeds"], {"pixel_values": stacked})[0])
         with torch.no_grad():
             references += list(as_array(model(**processor(pictures, return_tensors="pt")).image_embeds))
-    return part, [check_vectors("image_encoder", exported, references, job.demands.cosine)]
+    checks = [check_vectors(job.role, exported, references, job.demands.cosine)]
+    return RoleResult(part, checks, {"precision": "fp32"})
 
 
-def build_text_encoder(job: BuildJob) -> tuple[manifest.TextEncoder, list[Check]]:
+def build_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> RoleResult:
     """Export and check the text encoder."""
-    folder = job.checkpoints.part("text_encoder")
-    job.checkpoints.check_vocabulary("text_encoder", folder / TOKENIZER)
-    model = job.checkpoints.load("text_encoder", add_pooling_layer=False)
-    pooling = read_json(folder / "pooling.json") if (folder / "pooling.json").is_file() else {}
+    folder = job.source.folder
+    tokenizer = job.source.tokenizer_file()
+    model = job.source.load("BertModel", add_pooling_layer=False)
+    known = read_json(folder / POOLING) if (folder / POOLING).is_file() else {}
+    given = spec.model_dump(include={"pooling", "query_prefix", "passage_prefix", "max_tokens"}, exclude_none=True)
+    pooling = {"pooling": "mean", "query_prefix": "", "passage_prefix": "", "max_tokens": 256, **known, **given}
     part = manifest.TextEncoder(
         engine="onnx",
         kind="text-encoder",
-        model="text_encoder/model.onnx",
-        tokenizer="text_encoder/tokenizer.json",
+        model=f"{job.role}/model.onnx",
+        tokenizer=job.tokenizer,
         dimension=int(model.config.hidden_size),
-        pooling=pooling.get("pooling", "mean"),
-        query_prefix=pooling.get("query_prefix", ""),
-        passage_prefix=pooling.get("passage_prefix", ""),
-        max_tokens=min(pooling.get("max_tokens", 256), int(model.config.max_position_embeddings)),
+        pooling=pooling["pooling"],
+        query_prefix=pooling["query_prefix"],
+        passage_prefix=pooling["passage_prefix"],
+        max_tokens=min(pooling["max_tokens"], int(model.config.max_position_embeddings)),
     )
-    shutil.copyfile(folder / TOKENIZER, job.path(part.tokenizer))
     write_text_encoder(model, job.path(part.model))
     halve_weights(job.path(part.model))
     texts = [part.query_prefix + sample.query for sample in job.samples]
     texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
-    exported = _exported_texts(job, part, texts)
+    exported = _exported_texts(job.path(part.model), tokenizer, part, texts)
     references = _reference_texts(model, folder, part, texts)
-    return part, [check_vectors("text_encoder", exported, references, job.demands.cosine)]
+    checks = [check_vectors(job.role, exported, references, job.demands.cosine)]
+    return RoleResult(part, checks, {"precision": "fp32"})
 
 
-def _exported_texts(job: BuildJob, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:
-    run, tokenizer = session(job.path(part.model)), Tokenizer.from_file(str(job.path(part.tokenizer)))
+def _exported_texts(model: Path, file: Path, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:
+    run, tokenizer = session(model), Tokenizer.from_file(str(file))
     names = {tensor.name for tensor in run.get_inputs()}
     vectors: list[Floats] = []
     for indices in batches(len(texts)):

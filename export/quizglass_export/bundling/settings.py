@@ -12,10 +12,6 @@ from quizglass_export.bundling.errors import ExportError
 from quizglass_server.manifest import EvidenceLimits, Size, Thresholds
 
 SETTINGS = "settings.json"
-PLAN_LABELS = (("none", " A"), ("image", " B"), ("text", " C"), ("both", " D"))
-RELEVANCE_LABELS = (("yes", " yes"), ("no", " no"))
-IMAGE_TOKEN = "<|image_pad|>"  # noqa: S105 - a word of the vocabulary
-STOP = "<|im_end|>"
 
 Count = Annotated[int, Field(ge=1)]
 

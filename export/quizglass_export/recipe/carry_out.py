@@ -1,0 +1,190 @@
+"""Carrying out a plan: each role a step that is kept when finished, then the bundle, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from quizglass_export.bundling.assemble import write_manifest
+from quizglass_export.bundling.directory import fresh_directory
+from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.job import RoleJob, prompt_name
+from quizglass_export.bundling.parity import Check
+from quizglass_export.bundling.report import failures
+from quizglass_export.bundling.samples import Sample, draw_samples
+from quizglass_export.recipe.plan import Plan, step_key
+from quizglass_export.recipe.work import Step, Work, open_work
+from quizglass_server import manifest
+from quizglass_server.bundle import Bundle
+
+_PACKAGE = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A finished build: the bundle, and what each role's step took and noted."""
+
+    bundle: Bundle
+    checks: list[Check]
+    notes: dict[str, dict[str, Any]]
+
+
+def step_names(plan: Plan) -> tuple[str, ...]:
+    """What `advance` will be told, in order."""
+    return (*(role.replace("_", " ") for role in plan.sources), "manifest")
+
+
+def carry_out(
+    plan: Plan,
+    out: Path,
+    *,
+    replace: bool = False,
+    work: Path | None = None,
+    advance: Callable[[str], None] = lambda step: None,
+) -> Built:
+    """Build a bundle.
+
+    Args:
+        plan: what to build.
+        out: the bundle's directory; it must not exist unless `replace`.
+        replace: whether what is there may be replaced, once the new bundle is complete.
+        work: directory that keeps finished steps for the next try; None: one that is removed in any case.
+        advance: called with each of `step_names` as it starts.
+
+    Raises:
+        ExportError: an input is wrong, or an exported model differs from its source. Nothing is left at `out`.
+    """
+    if out.exists() and not replace:
+        raise ExportError(f"{out}: already exists; choose another directory, or pass --replace")
+    torch.set_num_threads(plan.file.recipe.threads)
+    transformers.logging.set_verbosity_error()
+    with _work_directory(work, out) as opened:
+        steps = _run_steps(plan, opened, advance)
+        checks = [Check(**check) for step in steps.values() for check in step.result["checks"]]
+        if not all(check.passed for check in checks):
+            raise ExportError(f"exported models differ from their sources, no bundle written:\n{failures(checks)}")
+        advance("manifest")
+        with fresh_directory(out) as folder:
+            _collect(plan, opened, steps, folder)
+            write_manifest(plan.file, _roles(plan, steps), checks, folder, _sources(plan, opened))
+            Bundle.load(folder)
+    notes = {role: {**step.result["notes"], "seconds": step.result["seconds"]} for role, step in steps.items()}
+    return Built(Bundle.load(out), checks, notes)
+
+
+@contextmanager
+def _work_directory(work: Path | None, out: Path) -> Iterator[Work]:
+    if work is not None:
+        with open_work(work) as opened:
+            yield opened
+        return
+    out.absolute().parent.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=f".{out.name}.work-", dir=out.absolute().parent) as folder,
+        open_work(Path(folder)) as opened,
+    ):
+        yield opened
+
+
+def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[str, Step]:
+    tokenizers = plan.tokenizers(work)
+    samples: list[Sample] = []
+    code = _code_digest()
+    steps: dict[str, Step] = {}
+    for role in plan.sources:
+        advance(role.replace("_", " "))
+
+        def make(folder: Path, role: str = role) -> dict[str, Any]:
+            if not samples:
+                samples.extend(draw_samples(plan.file.recipe.samples.source, plan.file.recipe.samples.count))
+            return _export_role(plan, role, folder, tokenizers.get(role, (None, ""))[1], samples)
+
+        steps[role] = work.step(role, step_key(plan, role, work, tokenizers) | {"code": code}, make)
+    return steps
+
+
+def _export_role(plan: Plan, role: str, folder: Path, tokenizer: str, samples: Sequence[Sample]) -> dict[str, Any]:
+    recipe = plan.file.recipe
+    job = RoleJob(
+        role=role,
+        title=recipe.name,
+        source=plan.sources[role],
+        folder=folder,
+        tokenizer=tokenizer,
+        prompts=plan.prompts,
+        samples=samples,
+        generated=recipe.samples.generated,
+        demands=recipe.demands,
+    )
+    started = time.monotonic()
+    result = plan.builder(role)(job, plan.spec(role))
+    return {
+        "part": result.part.model_dump(mode="json", exclude_none=True),
+        "checks": [asdict(check) for check in result.checks],
+        "notes": result.notes,
+        "seconds": round(time.monotonic() - started, 3),
+    }
+
+
+def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> None:
+    """Put models, tokenizers and prompts where the bundle has them."""
+    for step in steps.values():
+        for file in step.files():
+            _place(file, folder / file.relative_to(step.folder))
+    for source, name in plan.tokenizers(work).values():
+        _copy(source, folder / name)
+    for name, source in plan.prompts.items():
+        _copy(source, folder / prompt_name(name))
+
+
+def _roles(plan: Plan, steps: dict[str, Step]) -> manifest.Roles:
+    parts = {role: step.result["part"] for role, step in steps.items()}
+    if plan.file.recipe.roles.reader is not None:
+        parts["reader"] = {"engine": plan.file.recipe.roles.reader.engine, "kind": "reader"}
+    return manifest.Roles.model_validate(parts)
+
+
+def _sources(plan: Plan, work: Work) -> dict[str, str]:
+    """Name to SHA-256 of every file that was exported; names are relative to the recipe where they can be."""
+    files = {file for source in plan.sources.values() for file in source.files() if file.suffix in _PROVEN}
+    return {_relative(file, plan.file.root): work.digest(file) for file in sorted(files)}
+
+
+_PROVEN = (".json", ".safetensors")
+
+
+def _relative(file: Path, root: Path) -> str:
+    return file.relative_to(root).as_posix() if file.is_relative_to(root) else f"{file.parent.name}/{file.name}"
+
+
+def _place(source: Path, target: Path) -> None:
+    """Link where both are on one file system, so that large files exist once; else copy."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def _code_digest() -> str:
+    """SHA-256 of this package's code: a changed exporter repeats every step."""
+    digest = hashlib.sha256(f"{torch.__version__} {transformers.__version__}".encode())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,115 @@
+"""What a build will need, before it starts: disk in the work directory, and memory at its peak.
+
+From the headers of the weight files alone. The figures are upper estimates; docs/bundles.md has what was measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from quizglass_export.bundling.errors import ExportError
+from quizglass_export.recipe.plan import Plan
+from quizglass_export.recipe.source import Source
+
+_MOST_HEADER = 100 << 20
+_RUNTIME = 700 << 20
+"""Interpreter with torch, transformers and ONNX Runtime."""
+_BYTES = {"fp32": 4.0, "fp16": 2.0, "int8": 1.2, "int8-weights": 1.3, "int4-weights": 0.8}
+_GGUF_BYTES = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 1.1, "q6_k": 0.9, "q5_k_m": 0.8, "q4_k_m": 0.7, "q4_0": 0.7}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One role's needs, in bytes.
+
+    Attributes:
+        role: its name.
+        checkpoint: size of its weight files.
+        parameters: how many numbers they hold.
+        result: what the role takes in the bundle.
+        scratch: most that the work directory holds besides, while the role is made.
+        memory: peak of the process.
+    """
+
+    role: str
+    checkpoint: int
+    parameters: int
+    result: int
+    scratch: int
+    memory: int
+
+
+def estimate(plan: Plan) -> list[Estimate]:
+    """Estimates of every role, in the order of the build.
+
+    Raises:
+        ExportError: a weight file's header cannot be read.
+    """
+    return [_estimate(role, source, plan.spec(role)) for role, source in plan.sources.items()]
+
+
+def check_room(estimates: Sequence[Estimate], folder: Path) -> None:
+    """Raise ExportError where the file system of `folder` has not enough room for the build."""
+    needed = sum(each.result for each in estimates) + max((each.scratch for each in estimates), default=0)
+    place = folder.absolute()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if needed > free:
+        raise ExportError(
+            f"{place}: {free / 1e9:.1f} GB free, the build needs about {needed / 1e9:.1f} GB; free some, or choose "
+            "another directory"
+        )
+
+
+def available_memory() -> int:
+    """Bytes that a process may still take, as the kernel estimates it."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        fields = dict(line.split(":", 1) for line in lines)
+        return int(fields["MemAvailable"].split()[0]) << 10
+    except (OSError, KeyError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _estimate(role: str, source: Source, spec: Any) -> Estimate:
+    files = source.weights()
+    tensors = [size for path in files for size in tensor_sizes(path)]
+    parameters, largest = sum(tensors), max(tensors, default=0)
+    per = _GGUF_BYTES[spec.quantisation] if role == "generator" else _BYTES[spec.precision]
+    float32 = 4 * parameters
+    intermediate = 0 if per == 4.0 else float32
+    return Estimate(
+        role=role,
+        checkpoint=sum(path.stat().st_size for path in files),
+        parameters=parameters,
+        result=int(per * parameters),
+        scratch=intermediate,
+        memory=_RUNTIME + 2 * float32 + 8 * largest,
+    )
+
+
+def tensor_sizes(path: Path) -> list[int]:
+    """Number of elements of each tensor of a safetensors file, from its header.
+
+    Raises:
+        ExportError: the header is no header, or claims more bytes than the file has.
+    """
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if not 2 <= length <= min(_MOST_HEADER, path.stat().st_size):
+                raise ExportError(f"{path}: not a readable safetensors file: header of {length:,} bytes")
+            header = json.loads(file.read(length))
+        return [prod(entry["shape"]) for key, entry in header.items() if key != "__metadata__"]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        if isinstance(error, ExportError):
+            raise
+        raise ExportError(f"{path}: not a readable safetensors file: {error}") from error

@@ -1,0 +1,129 @@
+"""What a build will do: every source found and checked before the first step starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.job import RoleJob, RoleResult
+from quizglass_export.bundling.roles_llama import build_generator
+from quizglass_export.bundling.roles_onnx import (
+    build_image_encoder,
+    build_text_encoder,
+    build_text_scorer,
+    build_vision_scorer,
+)
+from quizglass_export.recipe import schema
+from quizglass_export.recipe.read import RecipeFile
+from quizglass_export.recipe.source import Source
+from quizglass_export.recipe.work import Work
+
+Builder = Callable[[RoleJob, Any], RoleResult]
+SHARED_TOKENIZER = "tokenizer/tokenizer.json"
+DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
+
+_BUILDERS: dict[str, dict[str, Builder]] = {
+    "planner": {"qwen2_5_vl": build_vision_scorer},
+    "reranker": {"qwen3": build_text_scorer},
+    "image_encoder": {"clip_vision_model": build_image_encoder},
+    "text_encoder": {"bert": build_text_encoder},
+    "generator": {"qwen2_5_vl": build_generator},
+}
+"""Role to transformers' model type to what exports it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A checked recipe.
+
+    Attributes:
+        file: the recipe.
+        sources: the checkpoint of each role that has one.
+        prompts: template name to file.
+    """
+
+    file: RecipeFile
+    sources: Mapping[str, Source]
+    prompts: Mapping[str, Path]
+
+    def spec(self, role: str) -> Any:
+        """The recipe's entry of a role."""
+        return getattr(self.file.recipe.roles, role)
+
+    def builder(self, role: str) -> Builder:
+        """What exports a role."""
+        return _BUILDERS[role][self.sources[role].model_type]
+
+    def tokenizers(self, work: Work) -> dict[str, tuple[Path, str]]:
+        """Role to tokenizer file and its name in the bundle; equal files are stored once."""
+        names: dict[str, tuple[Path, str]] = {}
+        by_digest: dict[str, str] = {}
+        for role, source in self.sources.items():
+            if role == "image_encoder":
+                continue
+            file = source.tokenizer_file()
+            name = by_digest.setdefault(work.digest(file), f"{role}/tokenizer.json" if names else SHARED_TOKENIZER)
+            names[role] = (file, name)
+        return names
+
+
+def make_plan(file: RecipeFile) -> Plan:
+    """Find and check everything that a recipe names, without reading weights.
+
+    Raises:
+        ExportError: a file is missing or of another architecture, or a prompt is missing.
+    """
+    sources: dict[str, Source] = {}
+    prompts: dict[str, Path] = {}
+    folder = file.path(file.recipe.prompts) if file.recipe.prompts else DEFAULT_PROMPTS
+    for role in _BUILDERS:
+        spec = getattr(file.recipe.roles, role)
+        if spec is None:
+            continue
+        source = _source(file, spec)
+        source.check(role, tuple(_BUILDERS[role]))
+        sources[role] = source
+        for name in _prompt_names(spec):
+            prompts[name] = folder / f"{name}.jinja"
+            if not prompts[name].is_file():
+                raise ExportError(f"{prompts[name]}: missing; roles.{role} needs the prompt {name!r}")
+    if file.recipe.training and not file.path(file.recipe.training).is_file():
+        raise ExportError(f"{file.path(file.recipe.training)}: missing; correct the recipe's key training")
+    return Plan(file, sources, prompts)
+
+
+def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[Path, str]]) -> dict[str, Any]:
+    """All that a role's files depend on, as JSON values."""
+    recipe, spec = plan.file.recipe, plan.spec(role)
+    tokenizer = tokenizers.get(role)
+    return {
+        "role": role,
+        "title": recipe.name,
+        "spec": json.loads(spec.model_dump_json(exclude={"checkpoint", "tokenizer", "adapters"})),
+        "weights": [weight for _, weight in plan.sources[role].adapters],
+        "sources": [[path.name, work.digest(path)] for path in plan.sources[role].files()],
+        "tokenizer": [work.digest(tokenizer[0]), tokenizer[1]] if tokenizer else None,
+        "prompts": {name: work.digest(plan.prompts[name]) for name in _prompt_names(spec)},
+        "samples": recipe.samples.model_dump(),
+        "demands": recipe.demands.model_dump(),
+    }
+
+
+def _source(file: RecipeFile, spec: Any) -> Source:
+    tokenizer = getattr(spec, "tokenizer", None)
+    return Source(
+        folder=file.path(spec.checkpoint),
+        adapters=tuple((file.path(adapter.path), adapter.weight) for adapter in spec.adapters),
+        tokenizer=file.path(tokenizer) if tokenizer else None,
+    )
+
+
+def _prompt_names(spec: Any) -> list[str]:
+    if isinstance(spec, schema.Generator):
+        names = spec.prompts
+        return [name for name in (names.answer, names.rewrite, names.plan) if name]
+    return [spec.prompt] if isinstance(spec, schema.Scorer) else []

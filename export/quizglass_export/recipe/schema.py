@@ -1,0 +1,224 @@
+"""The schema of a recipe, format 1: which checkpoint fills which role, how precisely, compared on what.
+
+Unknown keys are refused. Paths are relative to the recipe's own directory. Reading the file is `read`'s.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from quizglass_server.manifest import EvidenceLimits, Size, Thresholds
+
+FORMAT = 1
+PLAN_LABELS = (("none", " A"), ("image", " B"), ("text", " C"), ("both", " D"))
+RELEVANCE_LABELS = (("yes", " yes"), ("no", " no"))
+IMAGE_TOKEN = "<|image_pad|>"  # noqa: S105 - a word of the vocabulary
+STOP = "<|im_end|>"
+
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Labels = Annotated[tuple[tuple[str, str], ...], Field(min_length=2)]
+Precision = Literal["fp32", "fp16", "int8", "int8-weights", "int4-weights"]
+"""Of an ONNX model: computing in float32 or float16; static INT8 (QDQ) calibrated on the samples; or float32
+activations with 8- or 4-bit weights."""
+GgufType = Literal["f32", "f16", "bf16", "q8_0", "q4_0", "q4_k_m", "q5_k_m", "q6_k"]
+TensorType = Literal["f32", "f16", "bf16", "q8_0", "q4_0", "q4_k", "q5_k", "q6_k"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+def _weight(value: float) -> float:
+    if not math.isfinite(value) or value == 0:
+        raise ValueError("must be a number other than 0")
+    return value
+
+
+class Adapter(_Part):
+    """A PEFT adapter's directory, and by how much its change counts."""
+
+    path: Path
+    weight: Annotated[float, AfterValidator(_weight)] = 1.0
+
+
+def _adapters(value: Any) -> Any:
+    """A bare path stands for an adapter of weight 1."""
+    if isinstance(value, str):
+        value = [value]
+    if isinstance(value, list | tuple):
+        return [{"path": each} if isinstance(each, str) else each for each in value]
+    return value
+
+
+Adapters = Annotated[tuple[Adapter, ...], BeforeValidator(_adapters)]
+
+
+class Acceptance(_Part):
+    """What a model of less than float32 must reach against the float32 one, on the samples."""
+
+    labels: Share = 0.99
+    """Share of equal labels (scorers)."""
+    drift: Annotated[float, Field(gt=0)] = 0.02
+    """Largest mean change of a label's probability (scorers)."""
+    cosine: Share = 0.99
+    """Smallest cosine (encoders)."""
+
+
+class _Exported(_Part):
+    checkpoint: Path
+    adapters: Adapters = ()
+    precision: Precision = "fp32"
+    accept: Acceptance = Acceptance()
+
+
+class Scorer(_Exported):
+    """A model that returns logits for labels: planner, reranker, tool router, verifier."""
+
+    labels: Labels
+    prompt: Annotated[str, Field(min_length=1)]
+    """Name of a template in the recipe's `prompts`."""
+    tokenizer: Path | None = None
+    """Default: `tokenizer.json` of the checkpoint."""
+    max_tokens: Count = 512
+    picture: Size | None = None
+    """Needed by vision-language models."""
+    image_token: str = IMAGE_TOKEN
+
+
+class Planner(Scorer):
+    """The planner's defaults: the four lookups as letters."""
+
+    labels: Labels = PLAN_LABELS
+    prompt: Annotated[str, Field(min_length=1)] = "plan"
+
+
+class Reranker(Scorer):
+    """The fine reranker's defaults: yes and no."""
+
+    labels: Labels = RELEVANCE_LABELS
+    prompt: Annotated[str, Field(min_length=1)] = "rerank"
+    max_tokens: Count = 256
+
+
+class ImageEncoder(_Exported):
+    """A picture to a vector."""
+
+
+class TextEncoder(_Exported):
+    """A text to a vector; what is left out is read from the checkpoint."""
+
+    tokenizer: Path | None = None
+    pooling: Literal["mean", "cls", "last"] | None = None
+    query_prefix: str | None = None
+    passage_prefix: str | None = None
+    max_tokens: Count | None = None
+
+
+class GeneratorTemplates(_Part):
+    """Names of templates in the recipe's `prompts`."""
+
+    answer: str = "answer"
+    rewrite: str = "rewrite"
+    plan: str | None = "plan"
+
+
+class Generator(_Part):
+    """A vision-language model for llama.cpp: a checkpoint to convert, or two GGUF files as they are."""
+
+    checkpoint: Path | None = None
+    adapters: Adapters = ()
+    model: Path | None = None
+    projector: Path | None = None
+    tokenizer: Path | None = None
+    quantisation: GgufType = "q8_0"
+    token_embedding: TensorType | None = None
+    """Type of the input embedding; default: as the quantisation has it."""
+    output: TensorType | None = None
+    """Type of the output matrix; default: as the quantisation has it."""
+    prompts: GeneratorTemplates = GeneratorTemplates()
+    picture: Size = Size(width=448, height=448)
+    image_token: str = IMAGE_TOKEN
+    stop: Annotated[tuple[str, ...], Field(min_length=1)] = (STOP,)
+    context: Count = 4096
+    max_new_tokens: Count = 64
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Generator:
+        ready = self.model is not None or self.projector is not None
+        if ready and (self.model is None or self.projector is None):
+            raise ValueError("model and projector belong together: give both GGUF files")
+        if ready == (self.checkpoint is not None):
+            raise ValueError("give either checkpoint, or model and projector")
+        if ready and (self.adapters or self.token_embedding or self.output):
+            raise ValueError("adapters, token_embedding and output need a checkpoint, not ready-made GGUF files")
+        if ready and self.tokenizer is None:
+            raise ValueError("tokenizer: needed with ready-made GGUF files, to compare it with theirs")
+        return self
+
+
+class Reader(_Part):
+    """Reads printed words; its models come with a package."""
+
+    engine: Literal["rapidocr"] = "rapidocr"
+
+
+class Roles(_Part):
+    """At least one role."""
+
+    planner: Planner | None = None
+    reranker: Reranker | None = None
+    image_encoder: ImageEncoder | None = None
+    text_encoder: TextEncoder | None = None
+    generator: Generator | None = None
+    reader: Reader | None = None
+
+    @model_validator(mode="after")
+    def _any(self) -> Roles:
+        if not any(getattr(self, name) is not None for name in type(self).model_fields):
+            raise ValueError(f"name at least one of {', '.join(type(self).model_fields)}")
+        return self
+
+
+class Samples(_Part):
+    """What exported models are compared and calibrated on."""
+
+    source: Literal["pocketworld", "random"] = "pocketworld"
+    count: Annotated[int, Field(ge=2)] = 160
+    generated: Count = 80
+    """How many of them the generator answers."""
+
+
+class Demands(_Part):
+    """What an export must reach to become a bundle, against PyTorch."""
+
+    logits: Annotated[float, Field(ge=0)] = 1e-3
+    """Largest difference of a float32 scorer's logits."""
+    cosine: Share = 0.9999
+    """Smallest cosine of a float32 encoder."""
+    answers: Share = 0.97
+    """Smallest share of equal greedy answers."""
+
+
+class Recipe(_Part):
+    """The whole of a recipe."""
+
+    format: Literal[1]
+    name: Annotated[str, Field(min_length=1)]
+    version: Annotated[str, Field(min_length=1)]
+    abstain: Annotated[str, Field(min_length=1)] = "I don't know"
+    prompts: Path | None = None
+    """Directory of templates; default: those of the starter bundle."""
+    training: Path | None = None
+    """A JSON file of facts about the training, copied into the provenance."""
+    thresholds: Thresholds = Thresholds()
+    evidence: EvidenceLimits = EvidenceLimits()
+    samples: Samples = Samples()
+    demands: Demands = Demands()
+    threads: Count = 1
+    """CPU threads for PyTorch and quantising."""
+    roles: Roles

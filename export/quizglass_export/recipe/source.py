@@ -1,0 +1,105 @@
+"""One checkpoint with its adapters: whether its files are there, and the float32 model they make together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import transformers
+
+from quizglass_export.bundling.checkpoints import (
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
+    CONFIG,
+    TOKENIZER,
+    check_finite,
+    check_vocabulary,
+    load_float32,
+    read_json,
+    weight_files,
+)
+from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.merge import merge_adapter
+
+_KEPT = (".json", ".safetensors", ".txt", ".model", ".jinja")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Directories in the form that transformers and PEFT write.
+
+    Attributes:
+        folder: the checkpoint.
+        adapters: (directory, weight) of each adapter.
+        tokenizer: its `tokenizer.json`.
+    """
+
+    folder: Path
+    adapters: tuple[tuple[Path, float], ...] = ()
+    tokenizer: Path | None = None
+
+    @property
+    def model_type(self) -> str:
+        """transformers' name of the architecture."""
+        return str(self.config().get("model_type"))
+
+    def config(self) -> dict[str, Any]:
+        """The checkpoint's `config.json`."""
+        return read_json(self.folder / CONFIG)
+
+    def tokenizer_file(self) -> Path:
+        """The tokenizer, by default the checkpoint's own.
+
+        Raises:
+            ExportError: it is missing, or has ids beyond the model's vocabulary.
+        """
+        path = self.tokenizer or self.folder / TOKENIZER
+        if not path.is_file():
+            raise ExportError(f"{path}: missing; copy the tokenizer there, or name it in the recipe (tokenizer)")
+        check_vocabulary(self.folder / CONFIG, path)
+        return path
+
+    def check(self, role: str, model_types: tuple[str, ...]) -> None:
+        """Raise ExportError where files are missing or of an architecture that the role cannot have."""
+        if not (self.folder / CONFIG).is_file():
+            raise ExportError(f"{self.folder / CONFIG}: missing; roles.{role}.checkpoint must name a checkpoint")
+        if self.model_type not in model_types:
+            known = ", ".join(model_types)
+            raise ExportError(f"{self.folder / CONFIG}: model_type is {self.model_type!r}; {role} can be {known}")
+        weight_files(self.folder)
+        for folder, _ in self.adapters:
+            for name in (ADAPTER_CONFIG, ADAPTER_WEIGHTS):
+                if not (folder / name).is_file():
+                    raise ExportError(f"{folder / name}: missing; roles.{role}.adapters must name PEFT adapters")
+
+    def files(self) -> Iterator[Path]:
+        """Files that the model depends on, in order; those beside them, such as training state, are not read."""
+        for folder in (self.folder, *(folder for folder, _ in self.adapters)):
+            yield from (path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _KEPT)
+        if self.tokenizer is not None:
+            yield self.tokenizer
+
+    def weights(self) -> list[Path]:
+        """Weight files of the checkpoint and its adapters."""
+        return [*weight_files(self.folder), *(folder / ADAPTER_WEIGHTS for folder, _ in self.adapters)]
+
+    def load(self, kind: str, **options: Any) -> Any:
+        """The merged model in float32 with eager attention, in evaluation mode.
+
+        Args:
+            kind: transformers' name of the model class.
+            options: for `from_pretrained`.
+
+        Raises:
+            ExportError: unreadable or non-finite weights, or keys that do not fit the architecture.
+        """
+        for path in weight_files(self.folder):
+            check_finite(path)
+        model = load_float32(self.folder, getattr(transformers, kind), **options)
+        for folder, weight in self.adapters:
+            if weight != 1 or len(self.adapters) > 1:
+                raise ExportError(f"{folder}: several or weighted adapters are not supported yet")
+            model = merge_adapter(model, folder)
+        return model
