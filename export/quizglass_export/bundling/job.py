@@ -9,7 +9,6 @@ from typing import Any
 
 from quizglass_export.bundling.checkpoints import read_json
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.parity import Check
 from quizglass_export.bundling.samples import Sample
 from quizglass_export.recipe.schema import Demands
 from quizglass_export.recipe.source import Source
@@ -102,17 +101,15 @@ class RoleJob:
 
 
 @dataclass(frozen=True, slots=True)
-class RoleResult:
-    """A finished role.
+class Exported:
+    """A role whose files are written.
 
     Attributes:
         part: its entry in the manifest.
-        checks: what was compared.
         notes: how it is stored and what it runs at, for the report.
     """
 
     part: RolePart
-    checks: list[Check]
     notes: dict[str, Any]
 
 

@@ -11,7 +11,7 @@ import transformers
 
 from quizglass_export.bundling.gguf_text import write_text_gguf
 from quizglass_export.bundling.gguf_vision import write_vision_gguf
-from quizglass_export.bundling.job import RoleJob, RoleResult, prompt_name
+from quizglass_export.bundling.job import Exported, RoleJob, prompt_name
 from quizglass_export.bundling.llama_jobs import GenerationJob, Generations, generate, quantise
 from quizglass_export.bundling.parity import Check, share
 from quizglass_export.recipe import schema
@@ -23,8 +23,8 @@ from quizglass_server.models.prompts import Prompt, PromptTokenizer
 Prompts = Sequence[tuple[Prompt, RGB]]
 
 
-def build_generator(job: RoleJob, spec: schema.Generator) -> RoleResult:
-    """Write and check the generator's two files."""
+def export_generator(job: RoleJob, spec: schema.Generator) -> Exported:
+    """Write the generator's two files."""
     tokenizer = job.source.tokenizer_file()
     model = job.source.load("Qwen2_5_VLForConditionalGeneration")
     picture = job.picture(spec.picture)
@@ -49,12 +49,13 @@ def build_generator(job: RoleJob, spec: schema.Generator) -> RoleResult:
     quantise(full, job.path(part.model), spec.quantisation)
     full.unlink()
     write_vision_gguf(model, picture, job.path(part.projector))
-    return RoleResult(part, _check(job, spec, part, model, picture), {"precision": spec.quantisation})
+    return Exported(part, {"precision": spec.quantisation})
 
 
-def _check(
-    job: RoleJob, spec: schema.Generator, part: manifest.Generator, model: Any, picture: manifest.Patched
-) -> list[Check]:
+def check_generator(job: RoleJob, spec: schema.Generator, part: manifest.Generator) -> list[Check]:
+    """Compare the generator's answers with transformers'."""
+    model = job.source.load("Qwen2_5_VLForConditionalGeneration")
+    picture = job.picture(spec.picture)
     tokenizer = job.prompt_tokenizer()
     prompts = _prompts(job, spec, picture)
     stop = [tokenizer.token_id(text) for text in part.stop]

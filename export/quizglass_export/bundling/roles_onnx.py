@@ -14,9 +14,10 @@ from tokenizers import Tokenizer
 from quizglass_export.bundling.checkpoints import read_json
 from quizglass_export.bundling.encoders import write_image_encoder, write_text_encoder
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.job import PREPROCESSOR, RoleJob, RoleResult, normalisation, prompt_name
+from quizglass_export.bundling.job import PREPROCESSOR, Exported, RoleJob, normalisation, prompt_name
 from quizglass_export.bundling.onnx_file import halve_weights, write_onnx
 from quizglass_export.bundling.parity import (
+    Check,
     Floats,
     Inputs,
     as_array,
@@ -35,15 +36,17 @@ from quizglass_server.domain import RGB
 from quizglass_server.models import vision_inputs
 
 POOLING = "pooling.json"
+VISION_CLASSES = {"qwen2_5_vl": "Qwen2_5_VLForConditionalGeneration"}
+"""transformers' model type to its class."""
 _ROWS = {0: "batch", 1: "sequence"}
 _TEXT_AXES = {"input_ids": _ROWS, "attention_mask": _ROWS, "logits": {0: "batch"}}
 _VISION_AXES = _TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
 
 
-def build_vision_scorer(job: RoleJob, spec: schema.Scorer) -> RoleResult:
-    """Merge, export and check a vision-language scorer."""
+def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
+    """Merge and export a vision-language scorer."""
     labels = job.labels(spec.labels)
-    model = job.source.load("Qwen2_5_VLForConditionalGeneration")
+    model = job.source.load(VISION_CLASSES[job.source.model_type])
     part = manifest.VisionScorer(
         engine="onnx",
         kind="vl-scorer",
@@ -55,36 +58,52 @@ def build_vision_scorer(job: RoleJob, spec: schema.Scorer) -> RoleResult:
         image_token=spec.image_token,
         max_tokens=spec.max_tokens,
     )
-    tokenizer = job.prompt_tokenizer()
-    image_id = tokenizer.token_id(spec.image_token)
+    image_id = job.prompt_tokenizer().token_id(spec.image_token)
     if image_id != model.config.image_token_id:
         raise ExportError(f"config.json: image_token_id is {model.config.image_token_id}, tokenizer has {image_id}")
-    span = vision_inputs.image_span(tokenizer, spec.image_token, part.picture)
-    template = job.prompt(spec.prompt)
-    rows, pictures = [], []
-    for sample in job.samples:
-        prompt = template.render(
-            picture=True, question=sample.question, history=sample.turns(), words=sample.words or None
-        )
-        rows.append(tokenizer.encode(prompt, span))
-        pictures.append(vision_inputs.fit(sample.picture, part.picture))
-
-    def inputs(indices: Sequence[int]) -> Inputs:
-        return vision_inputs.scorer_batch(
-            [rows[i] for i in indices], image_id, part.picture, [pictures[i] for i in indices]
-        )
-
+    prompts = _VisionPrompts(job, part)
     scorer = VisionScorer(model, labels, vision_inputs.patch_grid(part.picture)).eval()
-    _write_scorer(scorer, inputs([0, len(rows) - 1]), _VISION_AXES, job.path(part.model))
+    _write_scorer(scorer, prompts.inputs([0, len(prompts.rows) - 1]), _VISION_AXES, job.path(part.model))
+    return Exported(part, {"precision": "fp32"})
+
+
+def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer) -> list[Check]:
+    """Compare a vision-language scorer with transformers."""
+    labels = job.labels(part.labels)
+    model = job.source.load(VISION_CLASSES[job.source.model_type])
+    prompts = _VisionPrompts(job, part)
     references = [
-        _vision_logits(model, row, picture, part.picture)[labels] for row, picture in zip(rows, pictures, strict=True)
+        _vision_logits(model, row, picture, part.picture)[labels]
+        for row, picture in zip(prompts.rows, prompts.pictures, strict=True)
     ]
-    checks = check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits)
-    return RoleResult(part, checks, {"precision": "fp32"})
+    return check_scorer(job.role, job.path(part.model), references, prompts.inputs, job.demands.logits)
 
 
-def build_text_scorer(job: RoleJob, spec: schema.Scorer) -> RoleResult:
-    """Merge, export and check a scorer of texts."""
+class _VisionPrompts:
+    """The samples as a vision-language scorer reads them."""
+
+    def __init__(self, job: RoleJob, part: manifest.VisionScorer) -> None:
+        tokenizer, template = job.prompt_tokenizer(), job.prompt(Path(part.prompt).stem)
+        self.spec = part.picture
+        self.image_id = tokenizer.token_id(part.image_token)
+        self.rows: list[list[int]] = []
+        self.pictures: list[RGB] = []
+        span = vision_inputs.image_span(tokenizer, part.image_token, part.picture)
+        for sample in job.samples:
+            prompt = template.render(
+                picture=True, question=sample.question, history=sample.turns(), words=sample.words or None
+            )
+            self.rows.append(tokenizer.encode(prompt, span))
+            self.pictures.append(vision_inputs.fit(sample.picture, part.picture))
+
+    def inputs(self, indices: Sequence[int]) -> Inputs:
+        """The server's own tensors for some of the samples."""
+        rows, pictures = [self.rows[i] for i in indices], [self.pictures[i] for i in indices]
+        return vision_inputs.scorer_batch(rows, self.image_id, self.spec, pictures)
+
+
+def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
+    """Merge and export a scorer of texts."""
     labels = job.labels(spec.labels)
     model = job.source.load("Qwen3ForCausalLM")
     part = manifest.TextScorer(
@@ -96,28 +115,39 @@ def build_text_scorer(job: RoleJob, spec: schema.Scorer) -> RoleResult:
         labels=spec.labels,
         max_tokens=min(spec.max_tokens, model.config.max_position_embeddings),
     )
-    tokenizer, template = job.prompt_tokenizer(), job.prompt(spec.prompt)
-    rows = [
+    rows = _text_rows(job, part)
+    example = vision_inputs.scorer_batch([rows[0], rows[-1]])
+    _write_scorer(TextScorer(model, labels).eval(), example, _TEXT_AXES, job.path(part.model))
+    return Exported(part, {"precision": "fp32"})
+
+
+def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.TextScorer) -> list[Check]:
+    """Compare a scorer of texts with transformers."""
+    labels = job.labels(part.labels)
+    model = job.source.load("Qwen3ForCausalLM")
+    rows = _text_rows(job, part)
+
+    def inputs(indices: Sequence[int]) -> Inputs:
+        return vision_inputs.scorer_batch([rows[i] for i in indices])
+
+    with torch.no_grad():
+        references = [as_array(model(input_ids=torch.tensor([row])).logits[0, -1, labels]) for row in rows]
+    return check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits)
+
+
+def _text_rows(job: RoleJob, part: manifest.TextScorer) -> list[list[int]]:
+    tokenizer, template = job.prompt_tokenizer(), job.prompt(Path(part.prompt).stem)
+    return [
         tokenizer.encode(template.render(query=sample.query, passage=passage))
         for sample in job.samples
         for passage in sample.passages
     ][: len(job.samples)]
 
-    def inputs(indices: Sequence[int]) -> Inputs:
-        return vision_inputs.scorer_batch([rows[i] for i in indices])
 
-    _write_scorer(TextScorer(model, labels).eval(), inputs([0, len(rows) - 1]), _TEXT_AXES, job.path(part.model))
-    with torch.no_grad():
-        references = [as_array(model(input_ids=torch.tensor([row])).logits[0, -1, labels]) for row in rows]
-    checks = check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits)
-    return RoleResult(part, checks, {"precision": "fp32"})
-
-
-def build_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> RoleResult:
-    """Export and check the image encoder."""
-    folder = job.source.folder
+def export_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
+    """Export the image encoder."""
     model = job.source.load("CLIPVisionModelWithProjection")
-    mean, std = normalisation(folder / PREPROCESSOR)
+    mean, std = normalisation(job.source.folder / PREPROCESSOR)
     side = int(model.config.image_size)
     part = manifest.ImageEncoder(
         engine="onnx",
@@ -126,12 +156,17 @@ def build_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> RoleResult:
         picture=manifest.Normalised(width=side, height=side, mean=mean, std=std),
         dimension=int(model.config.projection_dim),
     )
-    path = job.path(part.model)
-    write_image_encoder(model, path)
-    halve_weights(path)
-    run, exported, references = session(path), list[Floats](), list[Floats]()
+    write_image_encoder(model, job.path(part.model))
+    halve_weights(job.path(part.model))
+    return Exported(part, {"precision": "fp32"})
+
+
+def check_image_encoder(job: RoleJob, spec: schema.ImageEncoder, part: manifest.ImageEncoder) -> list[Check]:
+    """Compare the image encoder with transformers."""
+    model = job.source.load("CLIPVisionModelWithProjection")
+    run, exported, references = session(job.path(part.model)), list[Floats](), list[Floats]()
     processor = transformers.CLIPImageProcessor(
-        do_resize=False, do_center_crop=False, image_mean=list(mean), image_std=list(std)
+        do_resize=False, do_center_crop=False, image_mean=list(part.picture.mean), image_std=list(part.picture.std)
     )
     for indices in batches(len(job.samples)):
         pictures = [vision_inputs.fit(job.samples[i].picture, part.picture) for i in indices]
@@ -139,14 +174,12 @@ def build_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> RoleResult:
         exported += list(run.run(["image_embeds"], {"pixel_values": stacked})[0])
         with torch.no_grad():
             references += list(as_array(model(**processor(pictures, return_tensors="pt")).image_embeds))
-    checks = [check_vectors(job.role, exported, references, job.demands.cosine)]
-    return RoleResult(part, checks, {"precision": "fp32"})
+    return [check_vectors(job.role, exported, references, job.demands.cosine)]
 
 
-def build_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> RoleResult:
-    """Export and check the text encoder."""
+def export_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> Exported:
+    """Export the text encoder."""
     folder = job.source.folder
-    tokenizer = job.source.tokenizer_file()
     model = job.source.load("BertModel", add_pooling_layer=False)
     known = read_json(folder / POOLING) if (folder / POOLING).is_file() else {}
     given = spec.model_dump(include={"pooling", "query_prefix", "passage_prefix", "max_tokens"}, exclude_none=True)
@@ -164,12 +197,17 @@ def build_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> RoleResult:
     )
     write_text_encoder(model, job.path(part.model))
     halve_weights(job.path(part.model))
+    return Exported(part, {"precision": "fp32"})
+
+
+def check_text_encoder(job: RoleJob, spec: schema.TextEncoder, part: manifest.TextEncoder) -> list[Check]:
+    """Compare the text encoder with transformers."""
+    model = job.source.load("BertModel", add_pooling_layer=False)
     texts = [part.query_prefix + sample.query for sample in job.samples]
     texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
-    exported = _exported_texts(job.path(part.model), tokenizer, part, texts)
-    references = _reference_texts(model, folder, part, texts)
-    checks = [check_vectors(job.role, exported, references, job.demands.cosine)]
-    return RoleResult(part, checks, {"precision": "fp32"})
+    exported = _exported_texts(job.path(part.model), job.source.tokenizer_file(), part, texts)
+    references = _reference_texts(model, job.source.folder, part, texts)
+    return [check_vectors(job.role, exported, references, job.demands.cosine)]
 
 
 def _exported_texts(model: Path, file: Path, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ import transformers
 from quizglass_export.bundling.assemble import write_manifest
 from quizglass_export.bundling.directory import fresh_directory
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.job import RoleJob, prompt_name
+from quizglass_export.bundling.job import prompt_name
 from quizglass_export.bundling.parity import Check
 from quizglass_export.bundling.report import failures
 from quizglass_export.bundling.samples import Sample, draw_samples
+from quizglass_export.recipe import schema
 from quizglass_export.recipe.plan import Plan, step_key
 from quizglass_export.recipe.work import Step, Work, open_work
 from quizglass_server import manifest
@@ -99,42 +101,47 @@ def _work_directory(work: Path | None, out: Path) -> Iterator[Work]:
 
 def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[str, Step]:
     tokenizers = plan.tokenizers(work)
-    samples: list[Sample] = []
+    samples = Samples(plan.file.recipe.samples)
     code = _code_digest()
     steps: dict[str, Step] = {}
     for role in plan.sources:
         advance(role.replace("_", " "))
-
-        def make(folder: Path, role: str = role) -> dict[str, Any]:
-            if not samples:
-                samples.extend(draw_samples(plan.file.recipe.samples.source, plan.file.recipe.samples.count))
-            return _export_role(plan, role, folder, tokenizers.get(role, (None, ""))[1], samples)
-
-        steps[role] = work.step(role, step_key(plan, role, work, tokenizers) | {"code": code}, make)
+        name = tokenizers.get(role, (None, ""))[1]
+        key = step_key(plan, role, work, tokenizers) | {"code": code}
+        exported = work.step(role, key, partial(_export, plan, role, name, samples))
+        demands = {"demands": plan.file.recipe.demands.model_dump()}
+        checked = work.step(f"{role}.check", key | demands, partial(_check, plan, role, name, samples, exported))
+        result = exported.result | {"checks": checked.result["checks"]}
+        steps[role] = Step(exported.folder, result, exported.reused)
     return steps
 
 
-def _export_role(plan: Plan, role: str, folder: Path, tokenizer: str, samples: Sequence[Sample]) -> dict[str, Any]:
-    recipe = plan.file.recipe
-    job = RoleJob(
-        role=role,
-        title=recipe.name,
-        source=plan.sources[role],
-        folder=folder,
-        tokenizer=tokenizer,
-        prompts=plan.prompts,
-        samples=samples,
-        generated=recipe.samples.generated,
-        demands=recipe.demands,
-    )
+class Samples:
+    """The samples of a recipe, drawn when first asked for: a build that finds its steps finished needs none."""
+
+    def __init__(self, how: schema.Samples) -> None:
+        self._how = how
+        self._drawn: Sequence[Sample] | None = None
+
+    def drawn(self) -> Sequence[Sample]:
+        """All of them."""
+        if self._drawn is None:
+            self._drawn = draw_samples(self._how.source, self._how.count)
+        return self._drawn
+
+
+def _export(plan: Plan, role: str, tokenizer: str, samples: Samples, folder: Path) -> dict[str, Any]:
     started = time.monotonic()
-    result = plan.builder(role)(job, plan.spec(role))
-    return {
-        "part": result.part.model_dump(mode="json", exclude_none=True),
-        "checks": [asdict(check) for check in result.checks],
-        "notes": result.notes,
-        "seconds": round(time.monotonic() - started, 3),
-    }
+    job = plan.job(role, folder, tokenizer, samples.drawn())
+    exported = plan.exporter(role).export(job, plan.spec(role))
+    part = exported.part.model_dump(mode="json", exclude_none=True)
+    return {"part": part, "notes": exported.notes, "seconds": round(time.monotonic() - started, 3)}
+
+
+def _check(plan: Plan, role: str, tokenizer: str, samples: Samples, exported: Step, _: Path) -> dict[str, Any]:
+    job = plan.job(role, exported.folder, tokenizer, samples.drawn())
+    part = getattr(manifest.Roles.model_validate({role: exported.result["part"]}), role)
+    return {"checks": [asdict(check) for check in plan.exporter(role).check(job, plan.spec(role), part)]}
 
 
 def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> None:

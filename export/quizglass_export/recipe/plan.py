@@ -3,35 +3,43 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quizglass_export.bundling import roles_llama, roles_onnx
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.job import RoleJob, RoleResult
-from quizglass_export.bundling.roles_llama import build_generator
-from quizglass_export.bundling.roles_onnx import (
-    build_image_encoder,
-    build_text_encoder,
-    build_text_scorer,
-    build_vision_scorer,
-)
+from quizglass_export.bundling.job import Exported, RoleJob
+from quizglass_export.bundling.parity import Check
+from quizglass_export.bundling.samples import Sample
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.source import Source
 from quizglass_export.recipe.work import Work
 
-Builder = Callable[[RoleJob, Any], RoleResult]
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
 
-_BUILDERS: dict[str, dict[str, Builder]] = {
-    "planner": {"qwen2_5_vl": build_vision_scorer},
-    "reranker": {"qwen3": build_text_scorer},
-    "image_encoder": {"clip_vision_model": build_image_encoder},
-    "text_encoder": {"bert": build_text_encoder},
-    "generator": {"qwen2_5_vl": build_generator},
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """How one role of one architecture is made: files first, then the comparison with their source."""
+
+    export: Callable[[RoleJob, Any], Exported]
+    check: Callable[[RoleJob, Any, Any], list[Check]]
+
+
+_VISION_SCORER = Exporter(roles_onnx.export_vision_scorer, roles_onnx.check_vision_scorer)
+_TEXT_SCORER = Exporter(roles_onnx.export_text_scorer, roles_onnx.check_text_scorer)
+EXPORTERS: dict[str, dict[str, Exporter]] = {
+    "planner": {"qwen2_5_vl": _VISION_SCORER},
+    "reranker": {"qwen3": _TEXT_SCORER},
+    "image_encoder": {
+        "clip_vision_model": Exporter(roles_onnx.export_image_encoder, roles_onnx.check_image_encoder),
+    },
+    "text_encoder": {"bert": Exporter(roles_onnx.export_text_encoder, roles_onnx.check_text_encoder)},
+    "generator": {"qwen2_5_vl": Exporter(roles_llama.export_generator, roles_llama.check_generator)},
 }
 """Role to transformers' model type to what exports it."""
 
@@ -54,9 +62,24 @@ class Plan:
         """The recipe's entry of a role."""
         return getattr(self.file.recipe.roles, role)
 
-    def builder(self, role: str) -> Builder:
+    def exporter(self, role: str) -> Exporter:
         """What exports a role."""
-        return _BUILDERS[role][self.sources[role].model_type]
+        return EXPORTERS[role][self.sources[role].model_type]
+
+    def job(self, role: str, folder: Path, tokenizer: str, samples: Sequence[Sample]) -> RoleJob:
+        """What a role's exporter works with; its files are below `folder`."""
+        recipe = self.file.recipe
+        return RoleJob(
+            role=role,
+            title=recipe.name,
+            source=self.sources[role],
+            folder=folder,
+            tokenizer=tokenizer,
+            prompts=self.prompts,
+            samples=samples,
+            generated=recipe.samples.generated,
+            demands=recipe.demands,
+        )
 
     def tokenizers(self, work: Work) -> dict[str, tuple[Path, str]]:
         """Role to tokenizer file and its name in the bundle; equal files are stored once."""
@@ -80,12 +103,12 @@ def make_plan(file: RecipeFile) -> Plan:
     sources: dict[str, Source] = {}
     prompts: dict[str, Path] = {}
     folder = file.path(file.recipe.prompts) if file.recipe.prompts else DEFAULT_PROMPTS
-    for role in _BUILDERS:
+    for role in EXPORTERS:
         spec = getattr(file.recipe.roles, role)
         if spec is None:
             continue
         source = _source(file, spec)
-        source.check(role, tuple(_BUILDERS[role]))
+        source.check(role, tuple(EXPORTERS[role]))
         sources[role] = source
         for name in _prompt_names(spec):
             prompts[name] = folder / f"{name}.jinja"
@@ -109,7 +132,6 @@ def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[P
         "tokenizer": [work.digest(tokenizer[0]), tokenizer[1]] if tokenizer else None,
         "prompts": {name: work.digest(plan.prompts[name]) for name in _prompt_names(spec)},
         "samples": recipe.samples.model_dump(),
-        "demands": recipe.demands.model_dump(),
     }
 
 
