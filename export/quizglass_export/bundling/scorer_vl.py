@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from quizglass_export.bundling.attention import causal_masks, last_states
+from quizglass_export.bundling.decoder import PrefillDecoder, rotate
 
 
 class VisionTower(nn.Module):
@@ -25,6 +25,7 @@ class VisionTower(nn.Module):
     order: Tensor
     inverse: Tensor
     window_mask: Tensor
+    kernel: Tensor
 
     def __init__(self, visual: Any, grid: tuple[int, int]) -> None:
         """Args:
@@ -34,51 +35,68 @@ class VisionTower(nn.Module):
         super().__init__()
         self.visual = visual
         self.full_blocks = frozenset(visual.fullatt_block_indexes)
-        self.heads = visual.blocks[0].attn.num_heads
-        patches = grid[0] * grid[1]
+        self.heads = int(visual.blocks[0].attn.num_heads)
+        self.width = int(visual.config.hidden_size)
+        self.unit = int(visual.spatial_merge_unit)
+        self.out = int(visual.config.out_hidden_size)
+        self.patches = patches = grid[0] * grid[1]
         shape = torch.tensor([[1, *grid]])
         windows, bounds = visual.get_window_index(shape)
-        unit = visual.spatial_merge_unit
-        order = (windows[:, None] * unit + torch.arange(unit)).reshape(-1)
+        order = (windows[:, None] * self.unit + torch.arange(self.unit)).reshape(-1)
+        self.in_order = bool((order == torch.arange(patches)).all())
         angles = visual.rot_pos_emb(shape)[order]
-        angles = torch.cat((angles, angles), dim=-1)
         members = torch.bucketize(torch.arange(patches), torch.tensor(sorted(set(bounds))), right=True)
         same_window = members[:, None] == members[None, :]
-        self.register_buffer("cos", angles.cos(), persistent=False)
-        self.register_buffer("sin", angles.sin(), persistent=False)
+        cos, sin = angles.cos(), angles.sin()
+        # The kernel's stride is its size, so the 3-D convolution is a product with the flattened kernel; the frames
+        # of a still picture are equal, so the first is multiplied with the sum of their kernels.
+        kernel = visual.patch_embed.proj.weight.detach()
+        self.frames = int(kernel.shape[2])
+        kernel = kernel.sum(2).flatten(1)
+        self.register_buffer("kernel", kernel, persistent=False)
+        self.register_buffer("cos", torch.cat((cos, cos), -1)[:, None], persistent=False)
+        self.register_buffer("sin", torch.cat((-sin, sin), -1)[:, None], persistent=False)
         self.register_buffer("order", order, persistent=False)
         self.register_buffer("inverse", torch.argsort(windows), persistent=False)
         self.register_buffer("window_mask", torch.where(same_window, 0.0, -1e9), persistent=False)
 
     def forward(self, pixel_values: Tensor) -> Tensor:
-        """float32 [B, P, F] patches in processor order to [B, P / merge², D] features in that order."""
+        """Features of pictures.
+
+        Args:
+            pixel_values: float32 [B, P, F] patches in processor order, every frame the same.
+
+        Returns:
+            float32 [B, P / merge², D] in that order.
+        """
         visual = self.visual
-        # The kernel's stride is its size, so the 3-D convolution is a product with the flattened kernel.
-        kernel = visual.patch_embed.proj.weight.flatten(1)
-        states = functional.linear(pixel_values, kernel)[:, self.order]
+        values = int(self.kernel.shape[1])
+        first = pixel_values.reshape(-1, 3, self.frames, values // 3)[:, :, 0]
+        states = functional.linear(first.reshape(-1, values), self.kernel)
+        if not self.in_order:
+            states = states.reshape(-1, self.patches, self.width)[:, self.order].reshape(-1, self.width)
         for index, block in enumerate(visual.blocks):
             mask = None if index in self.full_blocks else self.window_mask
             states = states + self._attend(block.attn, block.norm1(states), mask)
             states = states + block.mlp(block.norm2(states))
-        merged = visual.merger.ln_q(states).reshape(states.shape[0], self.inverse.shape[0], -1)
+        merged = visual.merger.ln_q(states).reshape(-1, self.width * self.unit)
         features: Tensor = visual.merger.mlp(merged)
-        return features[:, self.inverse]
+        features = features.reshape(-1, self.patches // self.unit, self.out)
+        return features if self.in_order else features[:, self.inverse]
 
     def _attend(self, attention: Any, states: Tensor, mask: Tensor | None) -> Tensor:
-        batch, patches, width = states.shape
-        mixed = attention.qkv(states).reshape(batch, patches, 3, self.heads, width // self.heads)
-        query, key, value = mixed.permute(2, 0, 3, 1, 4).unbind(0)
-        query, key = self._rotate(query), self._rotate(key)
+        """float32 [B * P, D] to the same."""
+        size = self.width // self.heads
+        mixed = attention.qkv(states).reshape(-1, self.patches, 3, self.heads, size)
+        turned = rotate(mixed[:, :, :2], self.cos[:, None], self.sin[:, None], size)
+        query, key = turned.permute(2, 0, 3, 1, 4).unbind(0)
+        value = mixed[:, :, 2]
         scores = query @ key.transpose(-1, -2) * attention.scaling
         if mask is not None:
             scores = scores + mask
-        out = (scores.softmax(dim=-1) @ value).transpose(1, 2).reshape(batch, patches, width)
-        projected: Tensor = attention.proj(out)
+        out = (scores.softmax(dim=-1) @ value.transpose(1, 2)).transpose(1, 2)
+        projected: Tensor = attention.proj(out.reshape(-1, self.width))
         return projected
-
-    def _rotate(self, states: Tensor) -> Tensor:
-        first, second = states.chunk(2, dim=-1)
-        return states * self.cos + torch.cat((-second, first), dim=-1) * self.sin
 
 
 class VisionScorer(nn.Module):
@@ -86,13 +104,14 @@ class VisionScorer(nn.Module):
 
     def __init__(self, model: Any, labels: Sequence[int], grid: tuple[int, int]) -> None:
         """Args:
-        model: a merged Qwen2_5_VLForConditionalGeneration with eager attention.
+        model: a merged Qwen2_5_VLForConditionalGeneration.
         labels: token ids in the order of the logits.
         grid: patches down and across of every picture.
         """
         super().__init__()
         self.tower = VisionTower(model.model.visual, grid)
-        self.decoder = model.model.language_model
+        self.embed = model.model.language_model.embed_tokens
+        self.decoder = PrefillDecoder(model.model.language_model)
         self.image_token = int(model.config.image_token_id)
         self.head = nn.Parameter(model.lm_head.weight[list(labels)].detach().clone(), requires_grad=False)
 
@@ -108,14 +127,8 @@ class VisionScorer(nn.Module):
         Returns:
             float32 [B, labels].
         """
-        embedded = self._place(self.decoder.embed_tokens(input_ids), self.tower(pixel_values), input_ids)
-        hidden = self.decoder(
-            inputs_embeds=embedded,
-            attention_mask=causal_masks(self.decoder.config, attention_mask),
-            position_ids=position_ids,
-            use_cache=False,
-        ).last_hidden_state
-        return functional.linear(last_states(hidden, attention_mask), self.head)
+        embedded = self._place(self.embed(input_ids), self.tower(pixel_values), input_ids)
+        return functional.linear(self.decoder(embedded, attention_mask, position_ids), self.head)
 
     def _place(self, embedded: Tensor, features: Tensor, input_ids: Tensor) -> Tensor:
         """Put each row's n-th feature where its n-th image token is.
