@@ -11,7 +11,7 @@ import io
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from quizglass_server.domain import RGB, Picture
 from quizglass_server.errors import InvalidPicture
@@ -30,16 +30,17 @@ class PictureLimits:
     """Longest side over shortest."""
 
 
-def decode_picture(encoded: bytes, limits: PictureLimits, field: str) -> Picture:
+def decode_picture(encoded: bytes, limits: PictureLimits, field: str, *, sha256: bytes | None = None) -> Picture:
     """Decode one JPEG, PNG or WebP to upright sRGB.
 
     Args:
         encoded: the file's bytes.
         limits: caps, checked on the header before the pixels are loaded.
         field: path of the field in the request, for the error.
+        sha256: of the bytes, where it is known already.
 
     Returns:
-        The picture, height x width x 3, uint8; EXIF orientation applied, transparency on white.
+        The picture, height x width x 3, uint8, not to be written to; EXIF orientation applied, transparency on white.
 
     Raises:
         InvalidPicture: not such a file, damaged, animated, or over a cap.
@@ -62,7 +63,7 @@ def decode_picture(encoded: bytes, limits: PictureLimits, field: str) -> Picture
     except Exception as error:
         # Parsers of damaged files raise anything: struct.error, IndexError, zlib.error, ...
         raise InvalidPicture(field, "the picture is damaged or truncated") from error
-    return Picture(hashlib.sha256(encoded).digest(), pixels)
+    return Picture(sha256 or hashlib.sha256(encoded).digest(), pixels)
 
 
 def _check_header(image: Image.Image, limits: PictureLimits, field: str) -> None:
@@ -84,7 +85,10 @@ def _check_header(image: Image.Image, limits: PictureLimits, field: str) -> None
 
 
 def _upright(image: Image.Image) -> Image.Image:
+    """The picture turned as its EXIF block says. Most say nothing, and a copy costs as much as decoding."""
     try:
+        if image.getexif().get(ExifTags.Base.Orientation, 1) == 1:
+            return image
         return ImageOps.exif_transpose(image)
     except Exception:  # a damaged EXIF block says nothing about the picture, which is whole
         return image
@@ -99,4 +103,4 @@ def _to_rgb(image: Image.Image) -> RGB:
         layered = image.convert("RGBA")
         image = Image.new("RGBA", layered.size, "white")
         image.alpha_composite(layered)
-    return np.array(image.convert("RGB"), dtype=np.uint8)
+    return np.asarray(image if image.mode == "RGB" else image.convert("RGB"), dtype=np.uint8)

@@ -48,8 +48,9 @@ class FrameStore:
 
     def _held_or_decoded(self, encoded: bytes, field: str) -> Picture:
         """On a worker thread: looks at what is held, and leaves changing it to the event loop."""
-        held = self._pictures.get(hashlib.sha256(encoded).digest())
-        return decode_picture(encoded, self._limits, field) if held is None else held
+        sha256 = hashlib.sha256(encoded).digest()
+        held = self._pictures.get(sha256)
+        return decode_picture(encoded, self._limits, field, sha256=sha256) if held is None else held
 
     def _held(self, sha256: bytes, field: str) -> Picture:
         if len(sha256) != 32:
