@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import cast
 
 import pytest
 
-from quizglass_server.engines.llama.engine import Engine
-from quizglass_server.engines.llama.prompt import Finished, Piece, Usage
-from quizglass_server.engines.llama.worker import EngineWorker, Mailbox
+from quizglass_server.engines.llama.mailbox import Mailbox, Outbox
 
 
-async def test_a_wake_for_what_was_taken_already_brings_no_empty_handful() -> None:
-    mailbox: Mailbox[int] = Mailbox()
+@pytest.fixture
+async def outbox() -> Outbox:
+    return Outbox(asyncio.get_running_loop())
+
+
+async def test_a_wake_for_what_was_taken_already_brings_no_empty_handful(outbox: Outbox) -> None:
+    mailbox: Mailbox[int] = Mailbox(outbox)
     mailbox.put(1)
     mailbox.put(2)
+    outbox.flush()
     assert await mailbox.take() == [1, 2]
     waiting = asyncio.create_task(mailbox.take())
-    await asyncio.to_thread(mailbox.put, 3)
+
+    def put() -> None:
+        mailbox.put(3)
+        outbox.flush()
+
+    await asyncio.to_thread(put)
     assert await waiting == [3]
 
 
-async def test_an_error_comes_after_what_came_before_it() -> None:
-    mailbox: Mailbox[int] = Mailbox()
+async def test_an_error_comes_after_what_came_before_it(outbox: Outbox) -> None:
+    mailbox: Mailbox[int] = Mailbox(outbox)
     mailbox.put(1)
     mailbox.put(ValueError("broken"))
     assert await mailbox.take() == [1]
@@ -32,12 +39,14 @@ async def test_an_error_comes_after_what_came_before_it() -> None:
         await mailbox.take()
 
 
-async def test_nothing_is_lost_between_the_threads() -> None:
-    mailbox: Mailbox[int] = Mailbox()
+async def test_nothing_is_lost_between_the_threads(outbox: Outbox) -> None:
+    mailbox: Mailbox[int] = Mailbox(outbox)
 
     def fill() -> None:
         for number in range(20_000):
-            mailbox.put(number)
+            mailbox.put(number, urgent=number % 3 == 0)
+            outbox.flush(number % 7 == 0)
+        outbox.flush()
 
     filling = asyncio.create_task(asyncio.to_thread(fill))
     taken: list[int] = []
@@ -49,19 +58,46 @@ async def test_nothing_is_lost_between_the_threads() -> None:
     assert taken == list(range(20_000))
 
 
-async def test_tokens_that_come_together_travel_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Burst:
-        """An engine whose tokens take no time."""
+async def test_tokens_that_come_together_travel_together(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one and the end go at once, what is between waits for more or for its time."""
+    now = 5.0
+    monkeypatch.setattr("quizglass_server.engines.llama.mailbox.monotonic", lambda: now)
+    mailbox: Mailbox[int] = Mailbox(outbox)
 
-        def generate(self, prompt: object, count: int, emit: Callable[[Piece], None], cancelled: object) -> Finished:
-            for number in range(count):
-                emit(Piece(str(number), 1.0))
-            return Finished("stop", Usage(1))
+    async def told() -> bool:
+        """Whether the event loop has been told of anything since it last took."""
+        await asyncio.sleep(0)
+        return mailbox._arrived.is_set()
 
-    monkeypatch.setattr("quizglass_server.engines.llama.worker.monotonic", lambda: 5.0)
-    worker = EngineWorker()
-    await worker.load(lambda: cast("Engine", Burst()))
-    handfuls = [items async for items in worker.generate([], 50)]
-    pieces = [item.text for items in handfuls for item in items if isinstance(item, Piece)]
-    assert pieces == [str(number) for number in range(50)]
-    assert len(handfuls) <= 2
+    def step(item: int, *, urgent: bool = False, everything: bool = False) -> None:
+        mailbox.put(item, urgent=urgent)
+        outbox.flush(everything)
+
+    step(0, urgent=True)
+    assert await told()
+    assert await mailbox.take() == [0]
+    mailbox._arrived.clear()
+    for number in range(1, 20):
+        step(number)
+    assert not await told()
+    now += 1.0
+    step(20)
+    assert await told()
+    assert await mailbox.take() == list(range(1, 21))
+    mailbox._arrived.clear()
+    step(21)
+    assert not await told()
+    step(22, everything=True)
+    assert await told()
+    assert await mailbox.take() == [21, 22]
+
+
+async def test_one_wake_up_serves_all_that_a_step_gave(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    calls: list[object] = []
+    monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *call: calls.append(call))
+    mailboxes: list[Mailbox[int]] = [Mailbox(outbox) for _ in range(4)]
+    for mailbox in mailboxes:
+        mailbox.put(1)
+    outbox.flush(False)
+    assert len(calls) == 1

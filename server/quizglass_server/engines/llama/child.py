@@ -14,6 +14,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -24,12 +25,13 @@ import grpc.aio
 
 from quizglass.internal.v1 import generator_pb2_grpc as pb_grpc
 from quizglass_server.engines.llama.engine import Engine
-from quizglass_server.engines.llama.interim import InterimWorker as EngineWorker
+from quizglass_server.engines.llama.errors import LoadFailed
 from quizglass_server.engines.llama.logs import LlamaLog
-from quizglass_server.engines.llama.native import LoadFailed, LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.native import LoadOptions, NativeModel, start_backend
 from quizglass_server.engines.llama.relay import JsonLines
 from quizglass_server.engines.llama.service import GeneratorServicer
 from quizglass_server.engines.llama.wire import MESSAGE_OPTIONS
+from quizglass_server.engines.llama.worker import EngineWorker
 
 LOAD_FAILED_STATUS = 3
 logger = logging.getLogger(__name__)
@@ -45,7 +47,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     Thread(target=_end_with_parent, args=(arguments.socket,), name="parent", daemon=True).start()
     try:
-        asyncio.run(_serve(arguments, report))
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(arguments, report))
     except LoadFailed as error:
         _tell(report, {"failed": str(error)})
         os._exit(LOAD_FAILED_STATUS)
@@ -78,6 +81,16 @@ async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
     await server.wait_for_termination()
 
 
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's, where it is installed; None stands for asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--socket", required=True, help="address to serve on, unix:PATH")
@@ -89,9 +102,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sequences", type=int, default=4, help="prompts kept for reuse")
     parser.add_argument("--threads", type=int, default=1, help="engine threads")
     parser.add_argument("--vision-threads", type=int, default=1, help="threads of the picture encoder")
-    parser.add_argument("--batch", type=int, default=4, help="most answers written together")
+    parser.add_argument("--batch", type=int, default=8, help="most answers written together")
     parser.add_argument("--cells", type=int, default=0, help="of the KV cache; 0: as the engine chooses")
-    parser.add_argument("--queue", type=int, default=32, help="most requests that wait")
+    parser.add_argument("--queue", type=int, default=64, help="most requests that wait")
     parser.add_argument("--restore", type=Path, help="directory of kept prefixes")
     parser.add_argument("--stop", action="append", default=[], help="text that ends an answer; repeatable")
     parser.add_argument("--log-level", type=int, default=logging.INFO, help="Python's number of a log level")

@@ -1,242 +1,333 @@
-"""Completes prompts with one `NativeModel`, one request at a time, reusing what earlier prompts share.
+"""Continuous batching over one model: requests join and leave between decode steps.
 
-Runs in the engine thread of the generator process. Knows nothing of queues, gRPC or processes.
-
-Two caches make a second question about a picture cheap. The vision tower runs once for each content hash. And the
-last prompts stay in the model's memory as sequences: a new prompt takes over the longest beginning it shares with one
-of them, compared token by token, a picture by its content hash (never by its placeholder tokens).
+One thread calls `step` again and again and makes every call of llama.cpp but for the encoding of pictures. What other
+threads may call says so. Knows nothing of gRPC, the event loop or processes.
 """
 
 from __future__ import annotations
 
-from codecs import getincrementaldecoder
+import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from hashlib import sha256
-from time import perf_counter_ns
+from itertools import count
+from math import inf, isfinite
+from queue import Empty, SimpleQueue
+from time import monotonic
 
-import numpy as np
-from numpy.typing import NDArray
+from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
+from quizglass_server.engines.llama.costs import Costs, measure
+from quizglass_server.engines.llama.encoder import Encoding, PictureEncoder
+from quizglass_server.engines.llama.errors import DecodeFailed, EngineBroken, LoadFailed
+from quizglass_server.engines.llama.goals import Choice, Generation
+from quizglass_server.engines.llama.intake import Intake
+from quizglass_server.engines.llama.load import Load
+from quizglass_server.engines.llama.native import ABORTED, DECODED, NativeModel
+from quizglass_server.engines.llama.prefixes import Prefixes
+from quizglass_server.engines.llama.prompt import Overloaded, Part, PicturePart, TextPart, Vitals
+from quizglass_server.engines.llama.requests import Request, Sink
+from quizglass_server.engines.llama.runner import Runner
+from quizglass_server.engines.llama.sampling import Row
+from quizglass_server.engines.llama.scheduler import Plan, Scheduler
 
-from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.engines.llama.native import DecodeFailed, LoadFailed, NativeModel
-from quizglass_server.engines.llama.prompt import Finished, Part, PicturePart, Piece, RequestRefused, TextPart, Usage
-from quizglass_server.engines.llama.sequences import Atom, Sequences, count_pictures
+GATHER_US = 10_000
+"""A step that takes longer must not hold back what earlier ones have given."""
+ABORT_WORTH_US = 10_000
+"""A step that takes longer is stopped when the request that makes it long is cancelled."""
+_MOST_FAILURES = 16
+"""Steps that fail one after the other before llama.cpp is given up."""
 
-PREFILL_TOKENS = 128
-"""Prompt tokens of one decode step: a cancelled prompt stops after at most so many more."""
-EMBEDDING_CACHE_BYTES = 64 << 20
-MAX_LABELS = 64
-
-
-class Cancelled(Exception):
-    """The caller no longer wants the result."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Prefilled:
-    sequence: int
-    position: int
-    usage: Usage
+logger = logging.getLogger(__name__)
 
 
 class Engine:
-    """Greedy completion over a model's sequences. Not thread-safe."""
+    """Serves requests made by `intake`."""
 
     def __init__(self, model: NativeModel, stop: Sequence[str]) -> None:
-        """Make an engine.
+        """Measure the model's costs and make an engine.
 
         Args:
             model: what to run.
             stop: texts that end an answer, each one token of the model.
 
         Raises:
-            LoadFailed: a stop text is not one token.
+            LoadFailed: a stop text is not one token, or the model cannot decode.
         """
+        options = model.options
+        self.intake = Intake(model, stop)
         self.decode_steps = 0
-        self.encoded_pictures = 0
+        self.reused_tokens = self.prefilled_tokens = 0
+        self.flush: Callable[[bool], None] = lambda _: None
+        """Told after each step that results have been put; True when the next ones may take a while."""
         self._model = model
-        self._stop = frozenset(self._stop_token(text) for text in stop)
-        self._sequences = Sequences(model)
-        self._embeddings = BoundedCache[bytes, NDArray[np.float32]](EMBEDDING_CACHE_BYTES, lambda value: value.nbytes)
+        self.prefixes = Prefixes(model, model.sequences, options.sequences, options.cache_cells)
+        self.encoder = PictureEncoder(model.projector.encode, lambda done: self.call(lambda: self._encoded(done)))
+        self.scheduler = Scheduler(self.prefixes, self._costs(), options.batch, model.rows, self._ready)
+        self.load = Load(self.scheduler, self.prefixes, self.encoder, options.queue)
+        self._runner = Runner(model, self.prefixes, self._decode)
+        self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._arrivals = count()
+        self._reading: Sequence[Request] = ()
+        self._starved = True
+        self._failures = 0
+        self._beat, self._busy, self._idle = monotonic(), False, False
+
+    @property
+    def encoded_pictures(self) -> int:
+        """Pictures that went through the vision tower."""
+        return self.encoder.encoded
+
+    @property
+    def pending(self) -> int:
+        """Requests that have not ended; for any thread."""
+        return self.load.pending
+
+    def submit(self, request: Request) -> None:
+        """Enqueue a request; for any thread.
+
+        Raises:
+            Overloaded: too many wait, or its deadline cannot be met; nothing is done for it.
+        """
+        deadline = request.terms.deadline
+        request.order = (request.terms.priority, inf if deadline is None else deadline, next(self._arrivals))
+        self.load.admit(request)
+        self._inbox.put(lambda: self.scheduler.add(request))
+
+    def cancel(self, request: Request) -> None:
+        """Nobody waits for a request any more; for any thread. At most the step that is running is spent on it."""
+        if request.ended:
+            return
+        request.cancelled = True
+        if tuple(self._reading) == (request,):
+            self._model.abort()
+        self._inbox.put(None)
+
+    def call(self, action: Callable[[], None]) -> None:
+        """Have the engine's thread do something between two steps; for any thread."""
+        self._inbox.put(action)
+
+    def vitals(self) -> Vitals:
+        """How the engine is; for any thread."""
+        costs, ledger = self.scheduler.costs, self.prefixes.ledger
+        active = sum(request.held is not None for request in tuple(self.scheduler.requests))
+        return Vitals(
+            beat=monotonic() if self._idle else self._beat,
+            busy=self._busy,
+            active=active,
+            waiting=max(0, self.pending - active),
+            cells_used=ledger.size - ledger.free,
+            cells=ledger.size,
+            decode_steps=self.decode_steps,
+            encoded_pictures=self.encoded_pictures,
+            kept=len(self.prefixes.kept),
+            reused_tokens=self.reused_tokens,
+            prefilled_tokens=self.prefilled_tokens,
+            step_us=costs.step_us,
+            prefill_us=int(costs.piece_cost(costs.piece)),
+            piece=costs.piece,
+        )
 
     def warm_up(self) -> None:
         """Run every kind of work once, so that the first request does not pay for paging weights in."""
-        options = self._model.options
-        blank = bytes(options.width * options.height * 3)
-        picture = PicturePart(sha256(blank).digest(), options.width, options.height, blank)
-        self.choose([picture, TextPart("a b c", trusted=False)], ["a"], lambda: False)
+        width, height = self._model.picture_size
+        blank = bytes(width * height * 3)
+        picture = PicturePart(sha256(blank).digest(), width, height, blank)
+        prompt: list[Part] = [picture, TextPart("a b c", trusted=False)]
+        failures: list[BaseException] = []
 
-    def generate(
-        self,
-        prompt: Sequence[Part],
-        max_tokens: int,
-        emit: Callable[[Piece], None],
-        cancelled: Callable[[], bool],
-    ) -> Finished:
-        """Complete a prompt greedily, handing over tokens as they come.
+        class Failures(Sink):
+            def put(self, item: object, *, urgent: bool) -> None:
+                if isinstance(item, BaseException):
+                    failures.append(item)
 
-        Raises:
-            RequestRefused: the prompt does not fit, or is not well formed.
-            DecodeFailed: llama.cpp failed; the next request is not affected.
-        """
-        started = perf_counter_ns()
-        atoms = self._atoms(prompt)
-        room = min(max_tokens, self._room(atoms))
-        try:
-            prefilled = self._prefill(atoms, prompt, cancelled)
-            reason, generated = self._decode(prefilled, room, emit, cancelled)
-        except Cancelled:
-            return Finished("cancelled", Usage(prompt_tokens=self._cells(atoms), engine_us=_since(started)))
-        finally:
-            self._sequences.trim()
-        return Finished(reason, self._usage(prefilled, started, generated))
+        self.submit(self.intake.generation(prompt, 2, sink=Failures()))
+        while self.pending:
+            self.step()
+        if failures:
+            raise LoadFailed(f"{self._model.options.model.name}: the model does not work: {failures[0]}")
+        for held in tuple(self.prefixes.kept):
+            self.prefixes.evict(held)
 
-    def choose(
-        self, prompt: Sequence[Part], labels: Sequence[str], cancelled: Callable[[], bool]
-    ) -> tuple[list[float], Usage]:
-        """Probability of each label as the next token, normalised over the labels.
+    def close(self) -> None:
+        """End the encoder's thread; the engine must not be used afterwards."""
+        self.encoder.close()
+
+    def step(self, *, wait: bool = True) -> None:
+        """Take in what has arrived, run one step, and hand over what it gives.
+
+        With `wait`, and nothing to compute, it sleeps until something arrives or a deadline passes.
 
         Raises:
-            RequestRefused: the prompt does not fit, or a label is not one token.
-            DecodeFailed: llama.cpp failed.
-            Cancelled: the caller left.
+            EngineBroken: llama.cpp is in an unknown state.
         """
-        started = perf_counter_ns()
-        ids = [self._label(label) for label in labels]
-        atoms = self._atoms(prompt)
-        self._room(atoms)
-        try:
-            prefilled = self._prefill(atoms, prompt, cancelled)
-        finally:
-            self._sequences.trim()
-        chosen = self._model.logits()[ids].astype(np.float64)
-        weights = np.exp(chosen - chosen.max())
-        return (weights / weights.sum()).tolist(), self._usage(prefilled, started, 0)
+        self._receive(wait=wait and self._starved)
+        self._beat = monotonic()
+        self._sweep(self._beat)
+        plan = self.scheduler.plan()
+        for request in plan.complete:
+            self._finish(request, "stop")
+        self._starved = plan.empty and not plan.complete
+        if not plan.empty:
+            self._run(plan)
+        self.flush(self._starved)
 
-    def _decode(
-        self, prefilled: _Prefilled, room: int, emit: Callable[[Piece], None], cancelled: Callable[[], bool]
-    ) -> tuple[str, int]:
-        """Why the loop ended and how many tokens it gave; no step is spent after the last token."""
-        text = getincrementaldecoder("utf-8")("replace")
-        position = prefilled.position
-        for count in range(1, room + 1):
-            token, probability = _greedy(self._model.logits())
-            if token in self._stop or self._model.ends(token):
-                return "stop", count - 1
-            emit(Piece(text.decode(self._model.piece(token)), probability))
-            if count == room:
-                break
-            if cancelled():
-                raise Cancelled
-            self._step([token], position, prefilled.sequence, logits=True)
-            position += 1
-        return "length", room
-
-    def _prefill(self, atoms: list[Atom], prompt: Sequence[Part], cancelled: Callable[[], bool]) -> _Prefilled:
-        """Bring a sequence to the end of the prompt, with the logits after it."""
-        sequence, reused = self._sequences.take(atoms)
-        position = self._sequences.positions(atoms[:reused])
-        encoded = False
-        index = reused
-        while index < len(atoms):
-            if cancelled():
-                raise Cancelled
-            atom = atoms[index]
-            taken: Sequence[Atom] = [atom]
-            if isinstance(atom, bytes):
-                embedding, encoded = self._embedding(atom, prompt)
-                self._model.decode_picture(embedding, position, sequence)
-                self.decode_steps += 1
+    def _run(self, plan: Plan) -> None:
+        cost = self.scheduler.costs.piece_cost(sum(size for _, size in plan.pieces))
+        if plan.picture:
+            cost = self.scheduler.costs.piece_cost(plan.picture[1])
+        if plan.reading and cost > GATHER_US:
+            self.flush(True)
+        if plan.streams or plan.pieces:
+            self._reading = [each for each, _ in plan.pieces] if cost > ABORT_WORTH_US else ()
+            code, given = self._runner.tokens(plan)
+            if code == DECODED:
+                self.prefilled_tokens += sum(size for _, size in plan.pieces)
+                self._take(given)
             else:
-                taken = tokens = _run(atoms, index)
-                self._step(tokens, position, sequence, logits=index + len(tokens) == len(atoms))
-            self._sequences.extend(sequence, taken)
-            position += self._sequences.positions(taken)
-            index += len(taken)
-        usage = Usage(self._cells(atoms), self._cells(atoms[:reused]), encoded_picture=encoded)
-        return _Prefilled(sequence, position, usage)
+                self._failed(code, [*plan.streams, *(each for each, _ in plan.pieces)])
+        if plan.picture and not plan.picture[0].ended and plan.picture[0].held:
+            request, size = plan.picture
+            self._reading = [request] if cost > ABORT_WORTH_US else ()
+            before = request.todo_cells
+            if (code := self._runner.picture(request, size)) == DECODED:
+                self.prefilled_tokens += before - request.todo_cells
+                self._end_of_warm_up(request)
+            else:
+                self._failed(code, [request])
+        self._reading = ()
 
-    def _step(self, tokens: list[int], position: int, sequence: int, *, logits: bool) -> None:
-        self._model.decode(tokens, position, sequence, logits=logits)
-        self.decode_steps += 1
-
-    def _embedding(self, key: bytes, prompt: Sequence[Part]) -> tuple[NDArray[np.float32], bool]:
-        """A picture's embedding and whether it had to be computed."""
-        if (found := self._embeddings.get(key)) is not None:
-            return found, False
-        picture = next(part for part in prompt if isinstance(part, PicturePart))
-        embedding = self._model.encode_picture(picture.rgb)
-        self.encoded_pictures += 1
-        self._embeddings.put(key, embedding)
-        return embedding, True
-
-    def _atoms(self, prompt: Sequence[Part]) -> list[Atom]:
-        """Token ids and content hashes of a prompt."""
-        atoms: list[Atom] = []
-        slot, options = self._model.slot, self._model.options
-        for part in prompt:
-            if isinstance(part, TextPart):
-                atoms.extend(self._model.tokenise(part.text, special=part.trusted))
+    def _take(self, given: list[tuple[Request, list[Row]]]) -> None:
+        """Hand rows of logits to the requests that wanted them."""
+        bad = [request for request, rows in given if not all(isfinite(row.total) for row in rows)]
+        if bad:
+            self._poisoned(bad)
+            return
+        for request, rows in given:
+            if not rows:
+                self._end_of_warm_up(request)
                 continue
-            if (part.width, part.height) != (options.width, options.height):
-                raise RequestRefused(
-                    f"picture of {part.width} x {part.height}; this model takes {options.width} x {options.height}"
-                )
-            if len(part.rgb) != options.width * options.height * 3:
-                raise RequestRefused(f"picture of {len(part.rgb)} bytes, not width x height x 3")
-            atoms.extend((*slot.before, part.sha256, *slot.after))
-        if count_pictures(atoms) > 1:
-            raise RequestRefused("more than one picture in a prompt; this engine takes one")
-        if not atoms or isinstance(atoms[-1], bytes):
-            raise RequestRefused("the prompt is empty or ends with a picture; it must end with text")
-        return atoms
+            if request in self.scheduler.suspects:
+                self.scheduler.suspects.remove(request)
+            try:
+                reason = request.goal.take(request, rows)
+                if reason is not None and isinstance(request.goal, Choice):
+                    self._runner.forks(request, request.goal)
+            except DecodeFailed as error:
+                self._fail(request, error)
+                continue
+            if reason is not None:
+                self._finish(request, reason)
+            else:
+                self.scheduler.sort_in(request)
 
-    def _room(self, atoms: list[Atom]) -> int:
-        """Tokens left for the answer."""
-        cells, context = self._cells(atoms), self._model.options.context
-        if cells >= context:
-            raise RequestRefused(f"the prompt is {cells} tokens and the context {context}, answer included; shorten it")
-        return context - cells
+    def _end_of_warm_up(self, request: Request) -> None:
+        if request.todo == 0 and request.goal.wanted_from(request) is None:
+            self._finish(request, "stop")
 
-    def _cells(self, atoms: Sequence[Atom]) -> int:
-        return len(atoms) + count_pictures(atoms) * (self._model.slot.tokens - 1)
+    def _failed(self, code: int, participants: list[Request]) -> None:
+        """A step gave nothing, and memory is as it was before: find out whose fault it was, if anybody's."""
+        if code == ABORTED:
+            return
+        self._failures += 1
+        reason = f"llama_decode returned {code}: {self._model.last_error()}"
+        logger.error("a step of %d requests failed: %s", len(participants), reason)
+        if self._failures > _MOST_FAILURES:
+            raise EngineBroken(f"{self._failures} steps failed one after the other; the last: {reason}")
+        if len(participants) == 1:
+            self._fail(participants[0], DecodeFailed(reason))
+        else:
+            self.scheduler.suspects = participants
 
-    def _label(self, text: str) -> int:
-        ids = self._model.tokenise(text, special=False)
-        if len(ids) != 1:
-            raise RequestRefused(f"label {text!r} is {len(ids)} tokens of this model; it must be one")
-        return ids[0]
+    def _poisoned(self, bad: list[Request]) -> None:
+        """Logits that are not numbers: what is in memory cannot be trusted, and would spoil everybody's logits."""
+        suspects = self.scheduler.suspects
+        if suspects and suspects[0] in bad:
+            self._fail(suspects[0], DecodeFailed("the model gave logits that are not numbers; its file may be damaged"))
+        logger.error("logits that are not numbers; the memory is built anew")
+        under_way = [request for request in self.scheduler.requests if request.held is not None]
+        self._model.clear()
+        self.prefixes.clear()
+        self.scheduler.start_over(under_way)
 
-    def _stop_token(self, text: str) -> int:
-        ids = self._model.tokenise(text, special=True)
-        if len(ids) != 1:
-            raise LoadFailed(f"{self._model.options.model.name}: stop text {text!r} is {len(ids)} tokens, not one")
-        return ids[0]
+    def _sweep(self, now: float) -> None:
+        """End what was cancelled or is late."""
+        for request in self.scheduler.requests:
+            deadline = request.terms.deadline
+            if request.cancelled:
+                self._finish(request, "cancelled")
+            elif deadline is not None and deadline <= now:
+                self._finish(request, "deadline")
 
-    def _usage(self, prefilled: _Prefilled, started: int, generated: int) -> Usage:
-        usage = prefilled.usage
-        return Usage(usage.prompt_tokens, usage.reused_tokens, generated, _since(started), usage.encoded_picture)
+    def _finish(self, request: Request, reason: str) -> None:
+        self._leave(request)
+        if request.held is not None:
+            # Half a picture, or what an unfinished step left, goes.
+            self.prefixes.roll_back(request.held)
+            self.prefixes.keep(request.held)
+            request.held = None
+        self.reused_tokens += request.reused_tokens
+        if isinstance(request.goal, Generation) and reason in ("stop", "length"):
+            self.load.note(request.generated_tokens)
+        result = request.goal.result(reason, request.usage())
+        if result is None and reason == "deadline":
+            result = Overloaded("the deadline has passed", self.load.retry_after())
+        if result is not None:
+            request.sink.put(result, urgent=True)
 
+    def _fail(self, request: Request, error: Exception) -> None:
+        self._leave(request)
+        if request.held is not None:
+            self.prefixes.drop(request.held)
+            request.held = None
+        request.sink.put(error, urgent=True)
 
-def _since(started: int) -> int:
-    return (perf_counter_ns() - started) // 1000
+    def _leave(self, request: Request) -> None:
+        self.encoder.leave(request)
+        self.scheduler.remove(request)
+        request.ended = True
+        self.load.ended += 1
 
+    def _ready(self, request: Request) -> bool:
+        """Whether what is left of a request needs no picture that is not encoded yet; asks for it otherwise."""
+        done = request.done if request.held else self.prefixes.longest(request.atoms, request.shareable)[1]
+        if all(index < done for index in request.atoms.at):
+            return True
+        return self.encoder.provide(request)
 
-def _run(atoms: list[Atom], start: int) -> list[int]:
-    """The token ids from `start` to the next picture, at most a prefill step's worth."""
-    tokens: list[int] = []
-    for atom in atoms[start : start + PREFILL_TOKENS]:
-        if isinstance(atom, bytes):
-            break
-        tokens.append(atom)
-    return tokens
+    def _encoded(self, encoding: Encoding) -> None:
+        for request in self.encoder.receive(encoding):
+            if encoding.error is not None:
+                self._fail(request, DecodeFailed(str(encoding.error)))
 
+    def _decode(self, batch: TokenBatch | EmbeddingBatch) -> int:
+        """The model's decode, with a sign of life before and after."""
+        self._beat, self._busy = monotonic(), True
+        code = self._model.decode(batch)
+        self._beat, self._busy = monotonic(), False
+        self.decode_steps += 1
+        if code == DECODED:
+            self._failures = 0
+        return code
 
-def _greedy(logits: NDArray[np.float32]) -> tuple[int, float]:
-    """The likeliest token and its probability."""
-    token = int(logits.argmax())
-    probability = 1.0 / float(np.exp(logits - logits[token]).sum())
-    if not probability > 0.0:
-        raise DecodeFailed("the model gave logits that are not numbers; its file may be damaged")
-    return token, probability
+    def _receive(self, *, wait: bool) -> None:
+        """Do what other threads asked for; with `wait` sleep until there is something, or a deadline passes."""
+        with suppress(Empty):
+            if wait:
+                deadlines = [each.terms.deadline for each in self.scheduler.requests if each.terms.deadline is not None]
+                self._idle = True
+                action = self._inbox.get(timeout=max(0.0, min(deadlines) - monotonic()) if deadlines else None)
+                self._idle = False
+                if action:
+                    action()
+            while True:
+                if action := self._inbox.get_nowait():
+                    action()
+        self._idle = False
+
+    def _costs(self) -> Costs:
+        try:
+            costs = measure(self._model, self._model.options.batch)
+        except EngineBroken as error:
+            raise LoadFailed(f"{self._model.options.model.name}: {error}") from None
+        logger.info("decode steps of 1, 2, ... sequences: %s us; pieces: %s", costs.step_us, costs.piece_us)
+        return costs

@@ -1,8 +1,9 @@
-"""llama.cpp's C calls as a few typed methods on one model with its vision projector.
+"""llama.cpp's C calls as a few typed methods on one model and one context.
 
-Not thread-safe: one thread owns a `NativeModel`. Knows nothing of requests, caches or processes. What is avoided here
-because it aborts the process or corrupts output silently: batches above `n_batch`, partial sequence copies in a split
-cache (the cache is unified), shifting M-RoPE positions, models whose memory cannot be cut (recurrent and hybrid ones).
+Not thread-safe but for what says so: one thread owns a `NativeModel`. Knows nothing of requests, caches or processes.
+What is avoided here because it aborts the process or corrupts output silently: batches above `N_BATCH`, more rows of
+logits than `rows`, partial sequence copies in a split cache (the cache is unified), shifting M-RoPE positions, models
+whose memory cannot be cut (recurrent and hybrid ones).
 """
 
 from __future__ import annotations
@@ -13,25 +14,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import llama_cpp.llama_cpp as llama
-import llama_cpp.mtmd_cpp as mtmd
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
+from quizglass_server.engines.llama.errors import DecodeFailed, EngineBroken, LoadFailed
 from quizglass_server.engines.llama.logs import LlamaLog
+from quizglass_server.engines.llama.vision import PictureSlot, Projector
 
 N_BATCH = 512
 """Most tokens of one `llama_decode`; a larger batch aborts the process."""
+FORKS = 16
+"""Sequences besides those of prompts, for labels of several tokens and for padding."""
+DECODED, NO_CELLS, ABORTED = 0, 1, 2
+"""What `llama_decode` returns; anything else is a failure."""
 
-_IMAGE_CHUNK = 1
 _PIECE_BYTES = 256
-
-
-class LoadFailed(Exception):
-    """A model file cannot be used; the message names the file and says why."""
-
-
-class DecodeFailed(Exception):
-    """llama.cpp refused a batch; the sequence it belonged to must be forgotten."""
+_LOGIT_BYTES = 64 << 20
+_MIN_ROWS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,42 +48,19 @@ class LoadOptions:
     sequences: int
     """How many prompts the cache keeps."""
     threads: int
+    batch: int = 8
+    """Most sequences decoded together."""
+    cells: int = 0
+    """Of the KV cache, shared by all sequences; 0 means `context` times `sequences`."""
+    queue: int = 64
+    """Most requests that wait; one more is refused."""
+    vision_threads: int = 0
+    """For encoding pictures beside the decoding; 0 means `threads`."""
 
-
-@dataclass(frozen=True, slots=True)
-class PictureSlot:
-    """How a picture of the model's size sits in a prompt."""
-
-    before: tuple[int, ...]
-    """Token ids that open a picture."""
-    after: tuple[int, ...]
-    """Token ids that close it."""
-    tokens: int
-    """Cache cells of the picture itself."""
-    positions: int
-    """How far it moves the position on (M-RoPE: less than `tokens`)."""
-
-
-class _Batch:
-    """A `llama_batch` over numpy memory, so that filling it costs no loop of ctypes calls."""
-
-    def __init__(self, size: int) -> None:
-        self.token = np.zeros(size, np.int32)
-        self.pos = np.zeros(size, np.int32)
-        self.wanted = np.zeros(size, np.int8)
-        self.sequence = np.zeros(size, np.int32)
-        self._counts = np.ones(size, np.int32)
-        self._pointers = self.sequence.ctypes.data + 4 * np.arange(size, dtype=np.uint64)
-        as_int = ctypes.POINTER(ctypes.c_int32)
-        self.struct = llama.llama_batch(
-            n_tokens=0,
-            token=self.token.ctypes.data_as(as_int),
-            embd=None,
-            pos=self.pos.ctypes.data_as(as_int),
-            n_seq_id=self._counts.ctypes.data_as(as_int),
-            seq_id=self._pointers.ctypes.data_as(ctypes.POINTER(as_int)),
-            logits=self.wanted.ctypes.data_as(ctypes.POINTER(ctypes.c_int8)),
-        )
+    @property
+    def cache_cells(self) -> int:
+        """Cells of the KV cache."""
+        return max(self.cells or self.context * self.sequences, self.context)
 
 
 class NativeModel:
@@ -98,15 +75,39 @@ class NativeModel:
         self.options = options
         self._log = log
         self._model = self._load_model()
-        self._vocab = llama.llama_model_get_vocab(self._model)
-        self._projector = self._load_projector()
+        self.vocab = llama.llama_model_get_vocab(self._model)
+        self.vocabulary = int(llama.llama_vocab_n_tokens(self.vocab))
+        self.rows = max(_MIN_ROWS, options.batch + FORKS, min(N_BATCH, _LOGIT_BYTES // (4 * self.vocabulary)))
+        """Most rows of logits of one step."""
+        self.projector = Projector(
+            options.projector,
+            self._model,
+            options.width,
+            options.height,
+            options.vision_threads or options.threads,
+            log,
+        )
+        if self.slot.tokens >= options.context:
+            raise LoadFailed(
+                f"{options.projector.name}: one picture is {self.slot.tokens} tokens, context {options.context}"
+            )
+        self.sequences = options.batch + options.sequences
+        """For prompts; `FORKS` more follow."""
         self._context = self._new_context()
         self._memory = llama.llama_get_memory(self._context)
-        self._batch = _Batch(N_BATCH)
         self._piece = ctypes.create_string_buffer(_PIECE_BYTES)
-        self.vocabulary = int(llama.llama_vocab_n_tokens(self._vocab))
-        self.embedding = int(llama.llama_model_n_embd_inp(self._model))
-        self._placeholder, self.slot = self._measure_slot()
+        self._abort_flag = ctypes.create_string_buffer(2)
+        self._watch_abort_flag()
+
+    @property
+    def slot(self) -> PictureSlot:
+        """How a picture sits in a prompt."""
+        return self.projector.slot
+
+    @property
+    def picture_size(self) -> tuple[int, int]:
+        """Width and height of pictures, pixels."""
+        return self.options.width, self.options.height
 
     @property
     def description(self) -> str:
@@ -121,174 +122,112 @@ class NativeModel:
         return "gpu" if llama.llama_supports_gpu_offload() else "cpu"
 
     def tokenise(self, text: str, *, special: bool) -> list[int]:
-        """Token ids of a text; special tokens are parsed only where `special` says so."""
+        """Token ids of a text; special tokens are parsed only where `special` says so. Safe in any thread."""
         encoded = text.encode()
         room = len(encoded) + 8
         ids = (ctypes.c_int32 * room)()
-        count = int(llama.llama_tokenize(self._vocab, encoded, len(encoded), ids, room, False, special))
+        count = int(llama.llama_tokenize(self.vocab, encoded, len(encoded), ids, room, False, special))
         if count < 0:
             raise DecodeFailed(f"{-count} tokens for {len(encoded)} bytes of text")
         return list(ids[:count])
 
     def piece(self, token: int) -> bytes:
         """UTF-8 bytes of a token, perhaps half a character; empty for control tokens."""
-        length = int(llama.llama_token_to_piece(self._vocab, token, self._piece, _PIECE_BYTES, 0, False))
+        length = int(llama.llama_token_to_piece(self.vocab, token, self._piece, _PIECE_BYTES, 0, False))
         return bytes(self._piece.raw[:length]) if length > 0 else b""
 
     def ends(self, token: int) -> bool:
         """Whether the model itself ends with this token."""
-        return bool(llama.llama_vocab_is_eog(self._vocab, token))
+        return bool(llama.llama_vocab_is_eog(self.vocab, token))
 
-    def encode_picture(self, rgb: bytes) -> NDArray[np.float32]:
-        """Run the vision tower over raw pixels of the model's size: float32 [tokens, embedding]."""
-        chunks, image = self._picture_chunks(rgb)
-        try:
-            if mtmd.mtmd_encode_chunk(self._projector, image) != 0:
-                raise DecodeFailed(f"the picture cannot be encoded: {self._log.last()}")
-            output = mtmd.mtmd_get_output_embd(self._projector)
-            return np.ctypeslib.as_array(output, shape=(self.slot.tokens, self.embedding)).copy()
-        finally:
-            mtmd.mtmd_input_chunks_free(chunks)
+    def decode(self, batch: TokenBatch | EmbeddingBatch) -> int:
+        """Run a batch of at most `N_BATCH` rows; what `llama_decode` returned."""
+        self._abort_flag[0] = b"\0"
+        return int(llama.llama_decode(self._context, batch.struct))
 
-    def decode_picture(self, embedding: NDArray[np.float32], position: int, sequence: int) -> None:
-        """Put an encoded picture into a sequence at a position; it takes `slot.positions`."""
-        after = llama.llama_pos(0)
-        code = mtmd.mtmd_helper_decode_image_chunk(
-            self._projector,
-            self._context,
-            self._placeholder[1],
-            embedding.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
-            position,
-            sequence,
-            N_BATCH,
-            ctypes.byref(after),
-            mtmd.mtmd_helper_post_decode_callback(),
-            None,
-        )
-        if code != 0 or after.value != position + self.slot.positions:
-            raise DecodeFailed(f"the picture cannot be decoded ({code}): {self._log.last()}")
+    def synchronise(self) -> None:
+        """Wait until the last decode is complete, where the device does not make its caller wait."""
+        llama.llama_synchronize(self._context)
 
-    def decode(self, tokens: list[int], position: int, sequence: int, *, logits: bool) -> None:
-        """Run at most `N_BATCH` tokens through the model; `logits` asks for those after the last one."""
-        count = len(tokens)
-        batch = self._batch
-        batch.token[:count] = tokens
-        batch.pos[:count] = np.arange(position, position + count)
-        batch.sequence[:count] = sequence
-        batch.wanted[:count] = 0
-        batch.wanted[count - 1] = logits
-        batch.struct.n_tokens = count
-        code = llama.llama_decode(self._context, batch.struct)
-        if code != 0:
-            raise DecodeFailed(f"llama_decode returned {code}: {self._log.last()}")
+    def abort(self) -> None:
+        """Stop the decode that is running, if one is. Safe in any thread."""
+        self._abort_flag[0] = b"\1"
 
-    def logits(self) -> NDArray[np.float32]:
-        """Logits after the last decode, float32 [vocabulary]; overwritten by the next one."""
-        return np.ctypeslib.as_array(llama.llama_get_logits_ith(self._context, -1), shape=(self.vocabulary,))
+    def logits(self, count: int) -> NDArray[np.float32]:
+        """The `count` rows that the last decode was asked for, float32 [count, vocabulary]; overwritten by the next."""
+        return np.ctypeslib.as_array(llama.llama_get_logits(self._context), shape=(count, self.vocabulary))
 
     def forget(self, sequence: int, start: int = 0) -> None:
         """Drop a sequence from position `start` on."""
         if not llama.llama_memory_seq_rm(self._memory, sequence, start, -1):
-            raise DecodeFailed("this model's memory cannot be cut; only pure attention models are served")
+            raise EngineBroken("this model's memory cannot be cut; only pure attention models are served")
 
     def share(self, source: int, target: int, end: int) -> None:
         """Let `target`, which must be empty, start with the positions of `source` below `end`; copies nothing."""
         llama.llama_memory_seq_cp(self._memory, source, target, 0, end)
 
+    def clear(self) -> None:
+        """Forget every sequence and overwrite the cells: what is not a number in one would spoil all others."""
+        llama.llama_memory_clear(self._memory, True)
+
+    def save_sequence(self, sequence: int) -> bytes:
+        """The state of a sequence, for `load_sequence` of the same model with the same options."""
+        size = int(llama.llama_state_seq_get_size(self._context, sequence))
+        buffer = (ctypes.c_uint8 * size)()
+        written = int(llama.llama_state_seq_get_data(self._context, buffer, size, sequence))
+        return bytes(memoryview(buffer)[:written])
+
+    def load_sequence(self, sequence: int, state: bytes) -> bool:
+        """Whether a saved state was put into a sequence; it is empty otherwise."""
+        buffer = (ctypes.c_uint8 * len(state)).from_buffer_copy(state)
+        if int(llama.llama_state_seq_set_data(self._context, buffer, len(state), sequence)) == len(state):
+            return True
+        self.forget(sequence)
+        return False
+
+    def last_error(self) -> str:
+        """What llama.cpp last complained of."""
+        return self._log.last()
+
     def close(self) -> None:
         """Free everything; the object must not be used afterwards."""
-        mtmd.mtmd_input_chunks_free(self._placeholder[0])
         llama.llama_free(self._context)
-        mtmd.mtmd_free(self._projector)
+        self.projector.close()
         llama.llama_model_free(self._model)
 
     def _load_model(self) -> int:
         params = llama.llama_model_default_params()
         params.n_gpu_layers = -1 if llama.llama_supports_gpu_offload() else 0
-        return self._loaded(llama.llama_model_load_from_file(str(self.options.model).encode(), params), "model")
-
-    def _load_projector(self) -> int:
-        options = self.options
-        params = mtmd.mtmd_context_params_default()
-        params.use_gpu = bool(llama.llama_supports_gpu_offload())
-        params.print_timings = False
-        params.warmup = False
-        params.n_threads = options.threads
-        # The picture comes in its final size: no limit may make llama.cpp resize it again.
-        params.image_min_tokens, params.image_max_tokens = 1, 1 << 16
-        context = mtmd.mtmd_init_from_file(str(options.projector).encode(), self._model, params)
-        self._loaded(context, "projector")
-        if not mtmd.mtmd_support_vision(context):
-            raise LoadFailed(f"{options.projector.name}: a projector without vision; build the bundle again")
-        return int(context)
+        return self._loaded(llama.llama_model_load_from_file(str(self.options.model).encode(), params))
 
     def _new_context(self) -> int:
         options = self.options
         params = llama.llama_context_default_params()
-        params.n_ctx = options.context * options.sequences
+        # A few more than are promised, for padding.
+        params.n_ctx = options.cache_cells + FORKS
         params.n_batch = params.n_ubatch = N_BATCH
-        params.n_seq_max = options.sequences
+        params.n_seq_max = self.sequences + FORKS
+        params.n_outputs_max = self.rows
         params.kv_unified = True
         params.n_threads = params.n_threads_batch = options.threads
         params.no_perf = True
         if llama.llama_model_is_recurrent(self._model) or llama.llama_model_is_hybrid(self._model):
             raise LoadFailed(f"{options.model.name}: recurrent and hybrid models cannot be served")
-        return self._loaded(llama.llama_init_from_model(self._model, params), "model")
+        if (most := int(llama.llama_max_parallel_sequences())) < params.n_seq_max:
+            raise LoadFailed(f"{params.n_seq_max} sequences; llama.cpp takes {most}: keep fewer prompts or batch fewer")
+        return self._loaded(llama.llama_init_from_model(self._model, params))
 
-    def _loaded(self, handle: int | None, key: str) -> int:
+    def _loaded(self, handle: int | None) -> int:
         if not handle:
-            path: Path = getattr(self.options, key)
-            raise LoadFailed(f"{path.name}: llama.cpp cannot load this {key}: {self._log.last()}")
+            raise LoadFailed(f"{self.options.model.name}: llama.cpp cannot load this model: {self._log.last()}")
         return int(handle)
 
-    def _measure_slot(self) -> tuple[tuple[int, int], PictureSlot]:
-        """Tokenise a blank picture once: its chunk stands in for every picture of that size."""
-        options = self.options
-        chunks, image = self._picture_chunks(bytes(options.width * options.height * 3))
-        before: list[int] = []
-        after: list[int] = []
-        side = before
-        for index in range(mtmd.mtmd_input_chunks_size(chunks)):
-            chunk = mtmd.mtmd_input_chunks_get(chunks, index)
-            if chunk == image:
-                side = after
-                continue
-            count = ctypes.c_size_t()
-            ids = mtmd.mtmd_input_chunk_get_tokens_text(chunk, ctypes.byref(count))
-            side.extend(ids[: count.value])
-        slot = PictureSlot(
-            before=tuple(before),
-            after=tuple(after),
-            tokens=int(mtmd.mtmd_input_chunk_get_n_tokens(image)),
-            positions=int(mtmd.mtmd_input_chunk_get_n_pos(image)),
-        )
-        if slot.tokens >= options.context:
-            raise LoadFailed(
-                f"{options.projector.name}: one picture is {slot.tokens} tokens, context {options.context}"
-            )
-        return (chunks, image), slot
-
-    def _picture_chunks(self, rgb: bytes) -> tuple[int, int]:
-        """Chunks (to be freed) of a prompt that is one picture, and the picture's own chunk."""
-        width, height = self.options.width, self.options.height
-        if len(rgb) != width * height * 3:
-            raise DecodeFailed(f"picture of {len(rgb)} bytes, not {width} x {height} x 3")
-        pixels = (ctypes.c_uint8 * len(rgb)).from_buffer_copy(rgb)
-        bitmap = mtmd.mtmd_bitmap_init(width, height, pixels)
-        chunks = mtmd.mtmd_input_chunks_init()
-        marker = mtmd.mtmd_default_marker()
-        text = mtmd.mtmd_input_text(text=marker, text_len=len(marker), add_special=False, parse_special=True)
-        bitmaps = (mtmd.mtmd_bitmap_p_ctypes * 1)(bitmap)
-        try:
-            code = mtmd.mtmd_tokenize(self._projector, chunks, ctypes.byref(text), bitmaps, 1)
-        finally:
-            mtmd.mtmd_bitmap_free(bitmap)
-        for index in range(mtmd.mtmd_input_chunks_size(chunks) if code == 0 else 0):
-            chunk = mtmd.mtmd_input_chunks_get(chunks, index)
-            if mtmd.mtmd_input_chunk_get_type(chunk) == _IMAGE_CHUNK:
-                return chunks, chunk
-        mtmd.mtmd_input_chunks_free(chunks)
-        raise DecodeFailed(f"a picture of {width} x {height} cannot be tokenised ({code}): {self._log.last()}")
+    def _watch_abort_flag(self) -> None:
+        """libc's `strlen` over the flag is a callback that needs no Python and so never waits for the GIL."""
+        strlen = ctypes.cast(ctypes.CDLL(None).strlen, ctypes.c_void_p).value
+        callback = llama.ggml_abort_callback(strlen)
+        address = ctypes.cast(self._abort_flag, ctypes.c_void_p)
+        llama.llama_set_abort_callback(self._context, callback, address)
 
 
 def start_backend(log: LlamaLog) -> None:

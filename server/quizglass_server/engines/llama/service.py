@@ -14,9 +14,8 @@ import grpc.aio
 
 from quizglass.internal.v1 import generator_pb2 as pb
 from quizglass.internal.v1 import generator_pb2_grpc as pb_grpc
-from quizglass_server.engines.llama.engine import MAX_LABELS
-from quizglass_server.engines.llama.interim import InterimWorker as EngineWorker
-from quizglass_server.engines.llama.native import DecodeFailed
+from quizglass_server.engines.llama.constraint import MAX_LABELS
+from quizglass_server.engines.llama.errors import DecodeFailed
 from quizglass_server.engines.llama.pixels import PictureUnknown, PixelStore
 from quizglass_server.engines.llama.prompt import Overloaded, Part, RequestRefused
 from quizglass_server.engines.llama.wire import (
@@ -28,6 +27,7 @@ from quizglass_server.engines.llama.wire import (
     to_usage,
     to_vitals,
 )
+from quizglass_server.engines.llama.worker import EngineWorker
 
 Context = grpc.aio.ServicerContext[Any, Any]
 SHORTEST_INTERVAL_US = 1_000

@@ -1,83 +1,64 @@
-"""The one thread that owns llama.cpp, and the queue in front of it: first come, first served.
+"""The engine's thread, and its face to the event loop.
 
-Requests are handed over from the event loop and their results come back to it; a request whose caller has left is
-dropped before the engine sees it. Knows nothing of gRPC.
+Requests are handed over to the thread and what they give comes back; closing or cancelling a call cancels its request.
+Knows nothing of gRPC.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+import os
 from collections.abc import AsyncGenerator, Callable, Sequence
-from queue import SimpleQueue
+from pathlib import Path
 from threading import Thread
-from time import monotonic
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-from quizglass_server.engines.llama.engine import Cancelled, Engine
-from quizglass_server.engines.llama.prompt import Finished, Part, Piece, Usage
+from quizglass_server.engines.llama.engine import Engine
+from quizglass_server.engines.llama.mailbox import Mailbox, Outbox
+from quizglass_server.engines.llama.prompt import (
+    Constraint,
+    Finished,
+    Part,
+    Piece,
+    Scored,
+    Terms,
+    TextPart,
+    Usage,
+    Vitals,
+)
+from quizglass_server.engines.llama.requests import Request
+from quizglass_server.engines.llama.states import restore_states, save_states
 
-GATHER_S = 0.01
-"""Tokens of a fast model share messages, which cost more than they do; of a slow one each is sent as it comes."""
+BROKEN_STATUS = 4
+"""Exit status of a process whose engine is in an unknown state."""
+_LONG_TEXT = 8192
+"""Characters of a prompt from which on it is tokenised beside the event loop."""
+_BACKGROUND = Terms(priority=2)
+_TURN = Terms()
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
-class Mailbox(Generic[T]):
-    """What a request gives, from the engine thread to the event loop, woken once for all that has gathered."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._items: deque[T | BaseException] = deque()
-        self._arrived = asyncio.Event()
-        self._woken = False
-        self.cancelled = False
-        """Set by the event loop; the engine thread looks at it between decode steps."""
-
-    def put(self, item: T | BaseException, *, wake: bool = True) -> None:
-        """Called by the engine thread; without `wake` the item waits for the next one that wakes."""
-        self._items.append(item)
-        if wake and not self._woken:
-            self._woken = True
-            self._loop.call_soon_threadsafe(self._arrived.set)
-
-    async def take(self) -> list[T]:
-        """Everything that has arrived, at least one item; raises what the engine thread put as an error."""
-        # Woken for an item that the last call has taken already, it waits on.
-        while not self._items:
-            await self._arrived.wait()
-            self._arrived.clear()
-            # Cleared before the items are taken: what is put afterwards wakes the loop again.
-            self._woken = False
-        taken: list[T] = []
-        while self._items:
-            item = self._items.popleft()
-            if not isinstance(item, BaseException):
-                taken.append(item)
-            elif taken:
-                # What came before the error is given first.
-                self._items.appendleft(item)
-                break
-            else:
-                raise item
-        return taken
-
-
 class EngineWorker:
-    """Owns an engine and its thread."""
+    """Owns an engine and its thread; every method belongs to one event loop."""
 
-    def __init__(self) -> None:
-        self._jobs: SimpleQueue[Callable[[Engine], None]] = SimpleQueue()
+    def __init__(self, on_broken: Callable[[], None] = lambda: os._exit(BROKEN_STATUS)) -> None:
+        """Make a worker.
+
+        Args:
+            on_broken: called in the engine's thread when it cannot go on; by default the process ends, and its
+                supervisor starts another.
+        """
         self._engine: Engine | None = None
-        # Each counted by one thread alone: the event loop's and the engine's.
-        self._submitted = self._ended = 0
+        self._outbox: Outbox | None = None
+        self._on_broken = on_broken
 
     @property
     def pending(self) -> int:
         """Requests waiting for or in the engine."""
-        return self._submitted - self._ended
+        return self.engine.pending if self._engine else 0
 
     @property
     def engine(self) -> Engine:
@@ -92,22 +73,28 @@ class EngineWorker:
         Raises:
             LoadFailed: as `load` does.
         """
-        loaded: Mailbox[Engine] = Mailbox()
-        Thread(target=self._run, args=(load, loaded), name="engine", daemon=True).start()
+        self._outbox = Outbox(asyncio.get_running_loop())
+        loaded: Mailbox[Engine] = Mailbox(self._outbox)
+        Thread(target=self._run, args=(load, loaded, self._outbox), name="engine", daemon=True).start()
         (self._engine,) = await loaded.take()
 
-    async def generate(self, prompt: Sequence[Part], max_tokens: int) -> AsyncGenerator[list[Piece | Finished], None]:
+    async def generate(
+        self, prompt: Sequence[Part], max_tokens: int, terms: Terms = _TURN, constraint: Constraint | None = None
+    ) -> AsyncGenerator[list[Piece | Finished], None]:
         """Pieces as they gather, then the end. Closing it cancels after at most one more decode step.
 
         Raises:
-            RequestRefused, DecodeFailed: as the engine does.
+            RequestRefused: the prompt does not fit or is not well formed, or the constraint cannot be understood.
+            Overloaded: the queue is full or the deadline cannot be met.
+            DecodeFailed: llama.cpp failed on this request.
         """
-        mailbox: Mailbox[Piece | Finished] = Mailbox()
-
-        def job(engine: Engine) -> None:
-            mailbox.put(engine.generate(prompt, max_tokens, _gathering(mailbox), lambda: mailbox.cancelled))
-
-        self._submit(mailbox, job)
+        mailbox: Mailbox[Piece | Finished] = self._mailbox()
+        # A constraint is compiled beside the event loop: a schema may take milliseconds.
+        apart = constraint is not None or _long(prompt)
+        request = await _made(
+            lambda: self.engine.intake.generation(prompt, max_tokens, terms, constraint, sink=mailbox), apart=apart
+        )
+        self.engine.submit(request)
         try:
             while True:
                 items = await mailbox.take()
@@ -115,57 +102,98 @@ class EngineWorker:
                 if items and isinstance(items[-1], Finished):
                     return
         finally:
-            mailbox.cancelled = True
+            self.engine.cancel(request)
 
-    async def choose(self, prompt: Sequence[Part], labels: Sequence[str]) -> tuple[list[float], Usage]:
-        """Probabilities of labels. Cancelling it cancels the engine's work.
+    async def choose(
+        self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = _TURN
+    ) -> tuple[list[float], Usage]:
+        """Probabilities of labels by all their tokens, normalised over the labels; errors as `generate`.
+
+        A deadline that passes is `Overloaded`. Cancelling it cancels the engine's work.
+        """
+        mailbox: Mailbox[tuple[list[float], Usage]] = self._mailbox()
+        make = lambda: self.engine.intake.choice(prompt, labels, terms, sink=mailbox)  # noqa: E731
+        return await self._only(mailbox, await _made(make, apart=_long(prompt)))
+
+    async def score(self, prompt: Sequence[Part], answer: str, terms: Terms = _TURN) -> Scored:
+        """How likely each token of a given answer is; otherwise as `choose`."""
+        mailbox: Mailbox[Scored] = self._mailbox()
+        make = lambda: self.engine.intake.scoring(prompt, answer, terms, sink=mailbox)  # noqa: E731
+        return await self._only(mailbox, await _made(make, apart=_long(prompt)))
+
+    async def prefill(self, prompt: Sequence[Part], terms: Terms = _BACKGROUND) -> Usage:
+        """Read a prompt, or its beginning, ahead of the request that needs it; otherwise as `choose`.
+
+        It is kept in memory as long as nothing newer needs the room. Cancelling it drops what is left to read.
+        """
+        mailbox: Mailbox[Usage] = self._mailbox()
+        make = lambda: self.engine.intake.warm_up(prompt, terms, sink=mailbox)  # noqa: E731
+        return await self._only(mailbox, await _made(make, apart=_long(prompt)))
+
+    async def save(self, directory: Path) -> int:
+        """Write the kept prefixes to a directory, replacing those there; how many there are.
 
         Raises:
-            RequestRefused, DecodeFailed: as the engine does.
+            OSError: they cannot be written.
         """
-        mailbox: Mailbox[tuple[list[float], Usage]] = Mailbox()
-        self._submit(mailbox, lambda engine: mailbox.put(engine.choose(prompt, labels, lambda: mailbox.cancelled)))
+        return await save_states(self.engine, directory, self._called)
+
+    async def restore(self, directory: Path) -> int:
+        """Take over prefixes that were saved with the same files and options, as long as there is room; how many."""
+        return await restore_states(self.engine, directory, self._called)
+
+    def vitals(self) -> Vitals:
+        """How the engine is; never waits for it."""
+        return self.engine.vitals()
+
+    async def _only(self, mailbox: Mailbox[T], request: Request) -> T:
+        """Submit a request that gives one thing, and wait for it."""
+        self.engine.submit(request)
         try:
             return (await mailbox.take())[0]
         finally:
-            mailbox.cancelled = True
+            self.engine.cancel(request)
 
-    def _submit(self, mailbox: Mailbox[T], job: Callable[[Engine], None]) -> None:
-        def guarded(engine: Engine) -> None:
+    async def _called(self, action: Callable[[], T]) -> T:
+        """Run something in the engine's thread, between two steps."""
+        mailbox: Mailbox[T] = self._mailbox()
+
+        def guarded() -> None:
             try:
-                if not mailbox.cancelled:
-                    job(engine)
-            except Cancelled:
-                logger.debug("a request was cancelled")
+                mailbox.put(action())
             except Exception as error:
                 mailbox.put(error)
-            finally:
-                self._ended += 1
 
-        self._submitted += 1
-        self._jobs.put(guarded)
+        self.engine.call(guarded)
+        return (await mailbox.take())[0]
 
-    def _run(self, load: Callable[[], Engine], loaded: Mailbox[Engine]) -> None:
+    def _mailbox(self) -> Mailbox[T]:
+        if self._outbox is None:
+            raise RuntimeError("the engine has not been loaded")
+        return Mailbox(self._outbox)
+
+    def _run(self, load: Callable[[], Engine], loaded: Mailbox[Engine], outbox: Outbox) -> None:
         try:
             engine = load()
         except Exception as error:
             loaded.put(error)
+            outbox.flush()
             return
         loaded.put(engine)
-        while True:
-            self._jobs.get()(engine)
+        outbox.flush()
+        engine.flush = outbox.flush
+        try:
+            while True:
+                engine.step()
+        except Exception:
+            logger.critical("the engine cannot go on; its process ends", exc_info=True)
+            self._on_broken()
 
 
-def _gathering(mailbox: Mailbox[Piece | Finished]) -> Callable[[Piece], None]:
-    """Puts pieces at once, but those that come within `GATHER_S` of the last wake together with a later one."""
-    last = -GATHER_S
+async def _made(make: Callable[[], Request], *, apart: bool) -> Request:
+    """A request, made beside the event loop where that may take long."""
+    return await asyncio.to_thread(make) if apart else make()
 
-    def put(piece: Piece) -> None:
-        nonlocal last
-        now = monotonic()
-        wake = now - last >= GATHER_S
-        if wake:
-            last = now
-        mailbox.put(piece, wake=wake)
 
-    return put
+def _long(prompt: Sequence[Part]) -> bool:
+    return sum(len(part.text) for part in prompt if isinstance(part, TextPart)) > _LONG_TEXT

@@ -1,0 +1,133 @@
+"""The thread that encodes pictures, so that nobody else's answer waits for one.
+
+Pictures are encoded in the order of the requests that need them, each once however many do. Embeddings are cached by
+content hash, bounded by bytes. What has begun cannot be stopped; what nobody waits for any more is skipped.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from queue import PriorityQueue
+from threading import Thread
+from time import perf_counter_ns
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.engines.llama.errors import DecodeFailed
+from quizglass_server.engines.llama.prompt import PicturePart
+from quizglass_server.engines.llama.requests import Request
+
+EMBEDDING_CACHE_BYTES = 64 << 20
+Embedding = NDArray[np.float32]
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class Encoding:
+    """One picture to encode."""
+
+    picture: PicturePart
+    waiting: list[Request] = field(default_factory=list)
+    """Who needs it; read by the engine thread alone."""
+    wanted: bool = True
+    """Cleared by the engine thread when all of them have left: then it is skipped, if it has not begun."""
+    embedding: Embedding | None = None
+    error: Exception | None = None
+
+
+class PictureEncoder:
+    """Used by the engine thread; owns another."""
+
+    def __init__(self, encode: Callable[[bytes], Embedding], deliver: Callable[[Encoding], None]) -> None:
+        """Start the thread.
+
+        Args:
+            encode: pixels to embedding; called in the encoder's thread alone.
+            deliver: called there with each encoding that is complete.
+        """
+        self.encoded = 0
+        self.encode_us = 0.0
+        """Usual cost of a picture."""
+        self._encode = encode
+        self._deliver = deliver
+        self._cache = BoundedCache[bytes, Embedding](EMBEDDING_CACHE_BYTES, lambda value: value.nbytes)
+        self._known: dict[bytes, Encoding] = {}
+        self._jobs: PriorityQueue[tuple[tuple[float, ...], int, Encoding | None]] = PriorityQueue()
+        self._numbers = count()
+        Thread(target=self._run, name="encoder", daemon=True).start()
+
+    def provide(self, request: Request) -> bool:
+        """Whether a request has its picture's embedding now; if not it is parked until `deliver`."""
+        picture = request.picture
+        if picture is None or request.embedding is not None:
+            return True
+        request.embedding = self._cache.get(picture.sha256)
+        if request.embedding is not None:
+            return True
+        known = self._known.get(picture.sha256)
+        if known is None:
+            known = self._known[picture.sha256] = Encoding(picture)
+            request.encoded_picture = True
+            self._jobs.put((request.order, next(self._numbers), known))
+        known.wanted = True
+        known.waiting.append(request)
+        request.parked = True
+        return False
+
+    def has(self, sha256: bytes) -> bool:
+        """Whether an embedding is in the cache; may be asked by any thread."""
+        return self._cache.get(sha256) is not None
+
+    def receive(self, encoding: Encoding) -> list[Request]:
+        """Hand an encoding to those who wait for it, and return them; with an error they have no embedding."""
+        if encoding.embedding is None and encoding.error is None and encoding.waiting:
+            # Skipped, but wanted again since.
+            self._jobs.put((encoding.waiting[0].order, next(self._numbers), encoding))
+            return []
+        del self._known[encoding.picture.sha256]
+        if encoding.embedding is not None:
+            self._cache.put(encoding.picture.sha256, encoding.embedding)
+        for request in encoding.waiting:
+            request.parked = False
+            request.embedding = encoding.embedding
+        return encoding.waiting
+
+    def leave(self, request: Request) -> None:
+        """A request that may be parked has ended."""
+        if not request.parked or request.picture is None:
+            return
+        known = self._known[request.picture.sha256]
+        known.waiting.remove(request)
+        known.wanted = bool(known.waiting)
+
+    def close(self) -> None:
+        """End the thread after what it is doing."""
+        self._jobs.put(((-1.0,), next(self._numbers), None))
+
+    def _run(self) -> None:
+        while (encoding := self._jobs.get()[2]) is not None:
+            if encoding.wanted:
+                self._run_one(encoding)
+            self._deliver(encoding)
+
+    def _run_one(self, encoding: Encoding) -> None:
+        started = perf_counter_ns()
+        try:
+            encoding.embedding = self._checked(encoding.picture.rgb)
+        except Exception as error:
+            logger.exception("a picture could not be encoded")
+            encoding.error = error
+        spent = (perf_counter_ns() - started) / 1000
+        self.encode_us = spent if not self.encoded else 0.7 * self.encode_us + 0.3 * spent
+        self.encoded += 1
+
+    def _checked(self, rgb: bytes) -> Embedding:
+        embedding = self._encode(rgb)
+        if not np.isfinite(embedding).all():
+            raise DecodeFailed("the picture's embedding is not numbers; the projector's file may be damaged")
+        return embedding

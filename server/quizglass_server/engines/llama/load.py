@@ -1,0 +1,86 @@
+"""How much work waits, and what is refused because of it.
+
+Estimates come from measured costs, from what each request still has to read, and from how long answers usually are.
+They are taken while the engine's thread works on: a number that is a step old does no harm.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from quizglass_server.engines.llama.encoder import PictureEncoder
+from quizglass_server.engines.llama.prefixes import Prefixes
+from quizglass_server.engines.llama.prompt import Overloaded
+from quizglass_server.engines.llama.requests import Request
+from quizglass_server.engines.llama.scheduler import Scheduler
+
+_MIN_RETRY_S = 0.05
+_RECENT = 0.2
+"""Weight of the last answer in the usual length."""
+
+
+class Load:
+    """Admits requests and counts them."""
+
+    def __init__(self, scheduler: Scheduler, prefixes: Prefixes, encoder: PictureEncoder, queue: int) -> None:
+        """Start with no requests; `queue` is how many may wait."""
+        # Each counted by one thread alone: who submits, and the engine's.
+        self.submitted = self.ended = 0
+        self._scheduler = scheduler
+        self._prefixes = prefixes
+        self._encoder = encoder
+        self._queue = queue
+        self._usual = 0.0
+
+    @property
+    def pending(self) -> int:
+        """Requests that have not ended."""
+        return self.submitted - self.ended
+
+    def admit(self, request: Request) -> None:
+        """Count a request in.
+
+        Raises:
+            Overloaded: the queue is full, or the deadline passes before its answer can be complete.
+        """
+        under_way = sum(each.held is not None for each in tuple(self._scheduler.requests))
+        if self.pending - under_way >= self._queue:
+            raise Overloaded(f"{self._queue} requests wait already", self.retry_after())
+        if request.terms.deadline is not None:
+            left = request.terms.deadline - monotonic()
+            needed = self._needed_s(request)
+            if needed > left:
+                raise Overloaded(
+                    f"the answer would take {needed:.2f} s and {max(left, 0):.2f} s are left",
+                    max(needed - left, _MIN_RETRY_S),
+                )
+        self.submitted += 1
+
+    def retry_after(self) -> float:
+        """Seconds until half of what waits will be done."""
+        return max(_MIN_RETRY_S, self._work_us(tuple(self._scheduler.requests)) / 2e6)
+
+    def note(self, tokens: int) -> None:
+        """An answer has ended after so many tokens."""
+        self._usual += _RECENT * (tokens - self._usual)
+
+    def _needed_s(self, request: Request) -> float:
+        """Until a new request's answer is complete."""
+        known = self._prefixes.longest(request.atoms, request.length)[1]
+        own = request.atoms.cells(request.length) - request.atoms.cells(known)
+        cost = self._scheduler.costs.prompt(own)
+        if request.picture is not None and any(index >= known for index in request.atoms.at):
+            cost += 0 if self._encoder.has(request.picture.sha256) else self._encoder.encode_us
+        ahead = [each for each in tuple(self._scheduler.requests) if each.order < request.order]
+        together = sum(each.writing for each in ahead) + 1
+        cost += request.goal.expected_tokens(self._usual) * self._scheduler.costs.step(together)
+        reading = [each for each in ahead if not each.writing]
+        return (cost + self._work_us(reading)) / 1e6
+
+    def _work_us(self, requests: list[Request] | tuple[Request, ...]) -> float:
+        """Until all of these would be complete."""
+        costs = self._scheduler.costs
+        tokens = sum(each.goal.expected_tokens(self._usual) for each in requests)
+        together = min(len(costs.step_us), max(1, len(requests)))
+        prompts = sum(costs.prompt(max(0, each.todo_cells)) for each in requests if not each.writing)
+        return prompts + tokens * costs.step(together) / together

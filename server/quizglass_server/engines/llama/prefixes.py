@@ -1,0 +1,220 @@
+"""The prefix cache: what the model's memory holds, shared between requests and kept after them.
+
+A prompt is matched atom by atom (`atoms`) against everything in memory, also what other requests are working on. What
+it shares is shared in memory too. What a request leaves behind, its answer included, is kept as long as nothing newer
+needs the cells or the sequence. Cells for a prompt and its answer are reserved before work begins, so that the cache is
+never full in the middle of an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from quizglass_server.engines.llama.atoms import Atoms
+from quizglass_server.engines.llama.cells import Cells, Ledger
+
+
+class Memory(Protocol):
+    """What the cache needs of llama.cpp's memory."""
+
+    def forget(self, sequence: int, start: int = 0) -> None:
+        """Drop a sequence from position `start` on."""
+        ...
+
+    def share(self, source: int, target: int, end: int) -> None:
+        """Let `target`, which is empty, start with the positions of `source` below `end`."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """A sequence of the model's memory and what it holds."""
+
+    sequence: int
+    atoms: Atoms
+    length: int
+    """Atoms in memory."""
+    cells: Cells
+    """Those of the atoms in memory, then those reserved."""
+    used: int = 0
+    """When, as a count of uses."""
+
+    @property
+    def position(self) -> int:
+        """Where the next atom goes."""
+        return self.atoms.position(self.length)
+
+
+class Prefixes:
+    """Every sequence of the model's memory: free, held by a request, or kept."""
+
+    def __init__(self, memory: Memory, sequences: int, kept: int, cells: int) -> None:
+        """Make an empty cache.
+
+        Args:
+            memory: llama.cpp's.
+            sequences: there are, 0 to `sequences` - 1.
+            kept: most that are kept when no request holds them.
+            cells: of the KV cache.
+        """
+        self.ledger = Ledger(cells)
+        self.kept: list[Held] = []
+        self._memory = memory
+        self._active: list[Held] = []
+        self._free = list(range(sequences))[::-1]
+        self._limit = kept
+        self._uses = 0
+
+    def longest(self, atoms: Atoms, count: int) -> tuple[Held | None, int]:
+        """Who holds the longest beginning of the first `count` atoms, and its length."""
+        best: Held | None = None
+        length = 0
+        for held in (*self.kept, *self._active):
+            if (common := held.atoms.common(held.length, atoms, count)) > length:
+                best, length = held, common
+        return best, length
+
+    def bind(self, atoms: Atoms, count: int, reserve: int) -> Held | None:
+        """Give a request a sequence that already holds as much of its beginning as is known anywhere.
+
+        Args:
+            atoms: of the request.
+            count: how many of them may be taken over.
+            reserve: cells that the request needs in all.
+
+        Returns:
+            The sequence; None when cells or sequences are missing until another request ends.
+        """
+        source, common = self.longest(atoms, count)
+        held: Held | None = None
+        if source is None or source in self._active or source.length - common > 1:
+            held = self._branch(source, atoms, common, reserve)
+        # Without the rest of the source only as the last resort: it is what somebody may ask about next.
+        if held is None and source in self.kept and source is not None:
+            held = self._take_over(source, atoms, common, reserve)
+        if held is not None:
+            self._touch(held)
+            self._active.append(held)
+        return held
+
+    def adopt(self, held: Held, source: Held, common: int) -> None:
+        """Replace the beginning that a bound request has by a longer one that another sequence holds by now."""
+        shared = held.atoms.cells(common)
+        self._memory.forget(held.sequence)
+        self._memory.share(source.sequence, held.sequence, held.atoms.position(common))
+        mine = held.cells[:shared]
+        theirs = source.cells[:shared]
+        self.ledger.share(theirs)
+        self.ledger.drop(mine)
+        held.cells = np.concatenate([theirs, held.cells[shared:]])
+        held.length = common
+
+    def roll_back(self, held: Held) -> None:
+        """Drop from memory what is beyond the atoms known to be there: what a step that failed left."""
+        self._memory.forget(held.sequence, held.position)
+
+    def keep(self, held: Held) -> None:
+        """A request ended: keep what it leaves, unless another sequence holds it as well."""
+        self._active.remove(held)
+        used = held.atoms.cells(held.length)
+        self.ledger.drop(held.cells[used:])
+        held.cells = held.cells[:used]
+        held.atoms = held.atoms.head(held.length)
+        if not held.length or self.longest(held.atoms, held.length)[1] == held.length:
+            self._release(held)
+            return
+        for other in [each for each in self.kept if self._within(each, held)]:
+            self.evict(other)
+        self._touch(held)
+        self.kept.append(held)
+        while len(self.kept) > self._limit:
+            self.evict(self._oldest())
+
+    def drop(self, held: Held) -> None:
+        """A request ended, and what it leaves is of no use."""
+        self._active.remove(held)
+        self._release(held)
+
+    def evict(self, held: Held) -> None:
+        """Forget a kept sequence."""
+        self.kept.remove(held)
+        self._release(held)
+
+    def restore(self, held: Held) -> None:
+        """Keep what has been loaded into a sequence that `vacant` gave."""
+        self._touch(held)
+        self.kept.append(held)
+
+    def vacant(self, atoms: Atoms) -> Held | None:
+        """A free sequence with cells for `atoms`, for something to be loaded into; nothing is evicted for it."""
+        cells = atoms.cells(len(atoms.ids))
+        if not self._free or len(self.kept) >= self._limit or cells > self.ledger.free:
+            return None
+        return Held(self._free.pop(), atoms, len(atoms.ids), self.ledger.take(cells))
+
+    def give_up(self, held: Held) -> None:
+        """Free what `vacant` gave."""
+        self._release(held)
+
+    def clear(self) -> None:
+        """Forget everything, as the memory has; no request holds a sequence any more."""
+        for held in (*self.kept, *self._active):
+            self.ledger.drop(held.cells)
+            self._free.append(held.sequence)
+        self.kept.clear()
+        self._active.clear()
+
+    def _branch(self, source: Held | None, atoms: Atoms, common: int, reserve: int) -> Held | None:
+        """A new sequence that shares the beginning of `source`."""
+        shared = atoms.cells(common)
+        others = [held for held in self.kept if held is not source]
+        if not (self._free or others):
+            return None
+        if self.ledger.free_without([held.cells for held in others]) < reserve - shared:
+            return None
+        self._evict_until(reserve - shared, source, sequence=True)
+        held = Held(self._free.pop(), atoms, common, self.ledger.take(reserve - shared))
+        if source is not None:
+            theirs = source.cells[:shared]
+            self._memory.share(source.sequence, held.sequence, atoms.position(common))
+            self._touch(source)
+            self.ledger.share(theirs)
+            held.cells = np.concatenate([theirs, held.cells])
+        return held
+
+    def _take_over(self, source: Held, atoms: Atoms, common: int, reserve: int) -> Held | None:
+        """Go on in a kept sequence itself."""
+        shared = atoms.cells(common)
+        droppable = [held.cells for held in self.kept if held is not source]
+        if self.ledger.free_without([*droppable, source.cells[shared:]]) < reserve - shared:
+            return None
+        if source.length > common:
+            self._memory.forget(source.sequence, atoms.position(common))
+        self.ledger.drop(source.cells[shared:])
+        source.cells = source.cells[:shared]
+        self._evict_until(reserve - shared, source, sequence=False)
+        self.kept.remove(source)
+        cells = np.concatenate([source.cells, self.ledger.take(reserve - shared)])
+        return Held(source.sequence, atoms, common, cells)
+
+    def _evict_until(self, cells: int, source: Held | None, *, sequence: bool) -> None:
+        while self.ledger.free < cells or (sequence and not self._free):
+            self.evict(self._oldest(source))
+
+    def _oldest(self, but: Held | None = None) -> Held:
+        return min((held for held in self.kept if held is not but), key=lambda held: held.used)
+
+    def _release(self, held: Held) -> None:
+        self._memory.forget(held.sequence)
+        self.ledger.drop(held.cells)
+        self._free.append(held.sequence)
+
+    def _within(self, inner: Held, outer: Held) -> bool:
+        return inner.atoms.common(inner.length, outer.atoms, outer.length) == inner.length
+
+    def _touch(self, held: Held) -> None:
+        self._uses += 1
+        held.used = self._uses

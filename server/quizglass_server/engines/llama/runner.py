@@ -1,0 +1,130 @@
+"""Runs a planned step on the model, and leaves its memory as it was when the step fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
+from quizglass_server.engines.llama.errors import DecodeFailed
+from quizglass_server.engines.llama.goals import Choice
+from quizglass_server.engines.llama.native import DECODED, FORKS, N_BATCH, NativeModel
+from quizglass_server.engines.llama.prefixes import Prefixes
+from quizglass_server.engines.llama.requests import Request
+from quizglass_server.engines.llama.sampling import Row, rows_of
+from quizglass_server.engines.llama.scheduler import Plan
+
+Decode = Callable[[TokenBatch | EmbeddingBatch], int]
+
+
+class Runner:
+    """Fills batches and reads what comes of them."""
+
+    def __init__(self, model: NativeModel, prefixes: Prefixes, decode: Decode) -> None:
+        """Make a runner; `decode` is the model's, watched."""
+        self._model = model
+        self._prefixes = prefixes
+        self._decode = decode
+        self._tokens = TokenBatch(N_BATCH)
+
+    def tokens(self, plan: Plan) -> tuple[int, list[tuple[Request, list[Row]]]]:
+        """One token for each stream and the pieces of prompts: llama.cpp's code, and the rows that each request wanted.
+
+        With another code than `DECODED` nothing has changed.
+        """
+        tokens = self._tokens
+        tokens.clear()
+        parts = [(request, 1) for request in plan.streams] + plan.pieces
+        wanted = [self._add(request, count) for request, count in parts]
+        self._pad(plan.padding)
+        code = self._decode(tokens)
+        for sequence in range(plan.padding):
+            self._model.forget(self._model.sequences + sequence)
+        if code != DECODED:
+            # Also what was computed for the neighbours may be in memory, without logits: it is computed again.
+            self._roll_back([request for request, _ in parts])
+            return code, []
+        rows = rows_of(self._model.logits(tokens.outputs)) if tokens.outputs else []
+        given: list[tuple[Request, list[Row]]] = []
+        start = 0
+        for (request, count), outputs in zip(parts, wanted, strict=True):
+            if request.held is not None:
+                request.held.length += count
+            given.append((request, rows[start : start + outputs]))
+            start += outputs
+        return code, given
+
+    def picture(self, request: Request, count: int) -> int:
+        """Read the next `count` rows of a picture; all of them where they see each other in both directions."""
+        held, embedding = request.held, request.embedding
+        if held is None or embedding is None:
+            raise DecodeFailed("a picture was to be read before it was encoded")
+        projector = self._model.projector
+        start = request.picture_rows
+        end = len(embedding) if projector.whole else min(len(embedding), start + count)
+        positions = projector.positions(held.position)[:, start:end]
+        code = self._decode(EmbeddingBatch(embedding[start:end], positions, held.sequence))
+        if code != DECODED:
+            # A picture is one position in time: cut there, its earlier rows go as well.
+            self._roll_back([request])
+            return code
+        request.picture_rows = end
+        if end == len(embedding):
+            held.length += 1
+            request.picture_rows = 0
+        return code
+
+    def forks(self, request: Request, goal: Choice) -> None:
+        """Read the rest of every label that is longer than one token, behind the prompt they share.
+
+        Raises:
+            DecodeFailed: llama.cpp failed; nothing has changed.
+        """
+        waiting = [index for index, label in enumerate(goal.labels) if len(label) > 1]
+        while waiting:
+            group: list[int] = []
+            size = 0
+            while waiting and len(group) < FORKS:
+                size += len(goal.labels[waiting[0]]) - 1
+                if group and size > self._model.rows:
+                    break
+                group.append(waiting.pop(0))
+            self._fork(request, goal, group)
+
+    def _fork(self, request: Request, goal: Choice, group: list[int]) -> None:
+        if request.held is None:
+            raise DecodeFailed("labels were to be read before their prompt")
+        position = request.held.position
+        self._tokens.clear()
+        for fork, index in enumerate(group, self._model.sequences):
+            self._model.share(request.held.sequence, fork, position)
+            self._tokens.add(goal.labels[index][:-1], position, fork, 0)
+        code = self._decode(self._tokens)
+        rows = iter(rows_of(self._model.logits(self._tokens.outputs)) if code == DECODED else [])
+        for fork in range(len(group)):
+            self._model.forget(self._model.sequences + fork)
+        if code != DECODED:
+            raise DecodeFailed(f"llama_decode returned {code}: {self._model.last_error()}")
+        for index in group:
+            goal.scores[index] += sum(next(rows).log_probability(token) for token in goal.labels[index][1:])
+
+    def _add(self, request: Request, count: int) -> int:
+        """Append the next tokens of a request; how many rows it will get."""
+        if request.held is None:
+            raise DecodeFailed("a request without a sequence was to be run")
+        start = request.done
+        wanted = request.goal.wanted_from(request)
+        begin = None if wanted is None or wanted >= start + count else max(wanted - start, 0)
+        self._tokens.add(request.atoms.ids[start : start + count], request.held.position, request.held.sequence, begin)
+        return 0 if begin is None else count - begin
+
+    def _pad(self, rows: int) -> None:
+        """Fill up with copies of a token that is there anyway: an odd one might not even give numbers."""
+        token = self._tokens.first
+        for sequence in range(rows):
+            self._tokens.add([token], 0, self._model.sequences + sequence, 0)
+
+    def _roll_back(self, requests: list[Request]) -> None:
+        for request in requests:
+            if request.held is not None:
+                self._prefixes.roll_back(request.held)
+                request.picture_rows = 0
