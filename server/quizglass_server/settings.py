@@ -114,7 +114,7 @@ class Settings(BaseSettings):
         "which takes minutes.",
     )
     generator_batch: int = Field(
-        4,
+        8,
         ge=1,
         le=64,
         description="Most answers that the generator writes together. More serve more clients at once and give each "
@@ -129,7 +129,7 @@ class Settings(BaseSettings):
         "bundle's context.",
     )
     generator_queue: int = Field(
-        32,
+        64,
         ge=1,
         le=65536,
         description="Requests that wait for the generator beyond that; a turn makes up to three of them. Fewer refuse "

@@ -42,9 +42,9 @@ logger = logging.getLogger(__name__)
 class GeneratorOptions:
     """How the generator process is run; the server's settings say what each trades."""
 
-    batch: int = 4
+    batch: int = 8
     cells: int = 0
-    queue: int = 32
+    queue: int = 64
     vision_threads: int = 0
     hang_s: float = 10.0
     crashes: int = 5

@@ -38,11 +38,11 @@ class ProcessOptions:
     stop: tuple[str, ...] = ()
     sequences: int = 4
     threads: int = 1
-    batch: int = 4
+    batch: int = 8
     """Most answers written together."""
     cells: int = 0
     """Of the KV cache; 0 lets the engine choose."""
-    queue: int = 32
+    queue: int = 64
     """Most requests that wait."""
     vision_threads: int = 1
     load_timeout_s: float = 300.0

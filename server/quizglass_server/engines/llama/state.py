@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.errors import SettingsError
@@ -42,7 +43,7 @@ class StateDirectory:
     def take(self) -> Path | None:
         """The saved state, to be restored once; None when there is none."""
         try:
-            shutil.rmtree(self._reading, ignore_errors=True)
+            _remove(self._reading)
             self._saved.rename(self._reading)
         except FileNotFoundError:
             return None
@@ -53,7 +54,7 @@ class StateDirectory:
 
     def taken(self) -> None:
         """What `take` gave is not needed any more."""
-        shutil.rmtree(self._reading, ignore_errors=True)
+        _remove(self._reading)
 
     def begin(self) -> Path:
         """An empty directory to save to; `commit` makes it the state.
@@ -71,10 +72,19 @@ class StateDirectory:
         """
         for old in self._root.glob(f"{_PREFIX}*"):
             if old != self._writing:
-                shutil.rmtree(old, ignore_errors=True)
+                _remove(old)
         self._writing.rename(self._saved)
 
     def _fresh(self, path: Path) -> Path:
-        shutil.rmtree(path, ignore_errors=True)
+        _remove(path)
         path.mkdir(mode=0o700)
         return path
+
+
+def _remove(path: Path) -> None:
+    """A directory or whatever is in its place; what cannot be removed is met again when its place is needed."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,71 @@
+"""A generator process on a tiny model, for tests that break it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from quizglass_server.engines.llama.process import ProcessOptions
+from quizglass_server.engines.llama.prompt import Finished, Part, Piece, TextPart
+from quizglass_server.engines.llama.supervisor import GeneratorProcess
+from tests.support.tiny_models import HEIGHT, WIDTH, write_generator
+
+PROMPT: list[Part] = [TextPart("<|im_start|>", trusted=True), TextPart("Tell me a long story", trusted=False)]
+CONTEXT = 8192
+LONG = 8000
+"""Tokens: long enough that a test can act before the answer is complete, even when steps take microseconds."""
+PATIENCE_S = 20
+
+
+def tiny_options(directory: Path) -> ProcessOptions:
+    """Of a process on a tiny model, which is written."""
+    made = write_generator(directory, context=CONTEXT)
+    return ProcessOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT)
+
+
+@asynccontextmanager
+async def started(options: ProcessOptions, **changed: object) -> AsyncIterator[GeneratorProcess]:
+    """A process that serves, from entering to leaving."""
+    process = GeneratorProcess(replace(options, **changed))  # type: ignore[arg-type]
+    await process.start()
+    try:
+        yield process
+    finally:
+        await process.close()
+
+
+async def complete(process: GeneratorProcess, tokens: int = 8) -> list[Piece | Finished]:
+    """A whole answer."""
+    return [item async for item in process.generate(PROMPT, tokens)]
+
+
+async def texts(process: GeneratorProcess, tokens: int = 8, prompt: Sequence[Part] = PROMPT) -> list[str]:
+    """The texts of an answer's tokens."""
+    return [item.text async for item in process.generate(prompt, tokens) if isinstance(item, Piece)]
+
+
+async def drain(stream: AsyncGenerator[Piece | Finished, None]) -> None:
+    """Read to the end."""
+    async for _ in stream:
+        pass
+
+
+def kill(process: GeneratorProcess, number: int = signal.SIGKILL) -> None:
+    """Send a signal to the process that serves."""
+    assert process.pid is not None
+    os.kill(process.pid, number)
+
+
+async def until(process: GeneratorProcess, ready: bool) -> None:
+    """Wait until it is ready, or is not."""
+    changed = asyncio.Event()
+    process.on_change = changed.set
+    async with asyncio.timeout(PATIENCE_S):
+        while process.ready is not ready:
+            await changed.wait()
+            changed.clear()
