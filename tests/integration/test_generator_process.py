@@ -7,64 +7,55 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
+import pytest_asyncio
 
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import GenerationEnd, Picture, Token
+from quizglass_server.engines.llama.breaker import BreakerOptions
 from quizglass_server.engines.llama.client import PromptRefused
 from quizglass_server.engines.llama.process import ProcessOptions
-from quizglass_server.engines.llama.prompt import Finished, Part, Piece, TextPart
+from quizglass_server.engines.llama.prompt import Finished, Piece, Terms, TextPart
 from quizglass_server.engines.llama.supervisor import GeneratorProcess
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost, InvalidInput
 from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.models.load import EngineOptions, load_models
 from quizglass_server.scheduling.clock import stage_clock
+from tests.support.generator_process import (
+    CONTEXT,
+    LONG,
+    PATIENCE_S,
+    PROMPT,
+    complete,
+    drain,
+    kill,
+    started,
+    texts,
+    tiny_options,
+    until,
+)
 from tests.support.tiny_bundle import write_bundle
-from tests.support.tiny_models import HEIGHT, WIDTH, write_generator
+from tests.support.tiny_models import HEIGHT, WIDTH
 
-PROMPT: list[Part] = [TextPart("<|im_start|>", trusted=True), TextPart("Tell me a long story", trusted=False)]
-CONTEXT = 8192
-LONG = 8000
-"""Tokens: long enough that a test can act before the answer is complete, even when steps take microseconds."""
-PATIENCE_S = 20
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> ProcessOptions:
-    made = write_generator(tmp_path_factory.mktemp("generator"), context=CONTEXT)
-    return ProcessOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT)
+    return tiny_options(tmp_path_factory.mktemp("generator"))
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def process(options: ProcessOptions) -> AsyncIterator[GeneratorProcess]:
-    started = GeneratorProcess(options)
-    await started.start()
-    yield started
-    await started.close()
-
-
-async def complete(process: GeneratorProcess, tokens: int = 8) -> list[Piece | Finished]:
-    return [item async for item in process.generate(PROMPT, tokens)]
-
-
-async def texts(process: GeneratorProcess, tokens: int = 8) -> list[str]:
-    return [item.text for item in await complete(process, tokens) if isinstance(item, Piece)]
-
-
-async def drain(stream: AsyncGenerator[Piece | Finished, None]) -> None:
-    async for _ in stream:
-        pass
-
-
-def kill(process: GeneratorProcess) -> None:
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGKILL)
+    """One for all tests that let it come back when they have killed it."""
+    async with started(options, breaker=BreakerOptions(deaths=1000, longest_delay_s=0.1)) as serving:
+        yield serving
 
 
 async def test_tokens_are_streamed_and_counted(process: GeneratorProcess) -> None:
@@ -76,7 +67,7 @@ async def test_tokens_are_streamed_and_counted(process: GeneratorProcess) -> Non
     assert await texts(process) == [piece.text for piece in pieces if isinstance(piece, Piece)]
 
 
-async def test_many_requests_are_served_in_turn(process: GeneratorProcess) -> None:
+async def test_many_requests_get_what_one_gets(process: GeneratorProcess) -> None:
     alone = await texts(process)
     assert await asyncio.gather(*(texts(process) for _ in range(8))) == [alone] * 8
 
@@ -97,8 +88,8 @@ async def test_killed_mid_answer_the_turn_fails_at_once_and_the_next_works(proce
 
 
 async def test_every_caller_is_told_of_a_death(process: GeneratorProcess) -> None:
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGSTOP)
+    await until(process, True)
+    kill(process, signal.SIGSTOP)
     calls = [asyncio.create_task(complete(process, LONG)) for _ in range(6)]
     chosen = asyncio.create_task(process.choose(PROMPT, ["a", "b"]))
     await asyncio.sleep(0)
@@ -110,6 +101,7 @@ async def test_every_caller_is_told_of_a_death(process: GeneratorProcess) -> Non
 
 async def test_dying_again_and_again_it_still_comes_back(process: GeneratorProcess) -> None:
     for _ in range(3):
+        await until(process, True)
         kill(process)
         async with asyncio.timeout(PATIENCE_S):
             while True:
@@ -121,11 +113,12 @@ async def test_dying_again_and_again_it_still_comes_back(process: GeneratorProce
 
 
 async def test_closing_the_stream_stops_the_engine(process: GeneratorProcess) -> None:
+    before = (await process.info()).vitals.decode_steps
     async with aclosing(process.generate(PROMPT, LONG)) as stream:
         await anext(stream)
     while (await process.info()).pending:
         pass
-    assert (await process.info()).vitals.decode_steps < LONG // 2
+    assert (await process.info()).vitals.decode_steps - before < LONG // 2
 
 
 async def test_cancelling_one_request_leaves_the_others(process: GeneratorProcess) -> None:
@@ -144,9 +137,30 @@ async def test_a_prompt_beyond_the_context_names_the_limit(process: GeneratorPro
     assert len(await complete(process)) == 9
 
 
-async def test_labels_of_several_tokens_are_refused(process: GeneratorProcess) -> None:
-    with pytest.raises(PromptRefused, match="maybe"):
-        await process.choose(PROMPT, ["maybe", "a"])
+async def test_labels_may_be_several_tokens(process: GeneratorProcess) -> None:
+    probabilities, usage = await process.choose(PROMPT, ["maybe", "a", "mayhem"])
+    assert sum(probabilities) == pytest.approx(1)
+    assert all(0 <= each <= 1 for each in probabilities)
+    assert usage.generated_tokens == 0
+
+
+async def test_a_given_answer_is_scored_as_it_was_written(process: GeneratorProcess) -> None:
+    *pieces, end = await complete(process)
+    assert isinstance(end, Finished)
+    said = [piece for piece in pieces if isinstance(piece, Piece)]
+    assert end.min_probability == pytest.approx(min(piece.probability for piece in said), rel=1e-3)
+    assert end.mean_probability == pytest.approx(sum(piece.probability for piece in said) / 8, rel=1e-3)
+    scored = await process.score(PROMPT, "a story")
+    assert scored.log_probabilities
+    assert all(each <= 0 for each in scored.log_probabilities)
+
+
+async def test_a_prepared_prompt_is_reused(process: GeneratorProcess) -> None:
+    prepared = await process.prefill(PROMPT[:1], Terms(priority=2))
+    assert prepared.prompt_tokens == 1
+    *_, end = await complete(process)
+    assert isinstance(end, Finished)
+    assert end.usage.reused_tokens >= 1
 
 
 async def test_a_closed_process_is_gone_and_says_so(options: ProcessOptions) -> None:
@@ -177,6 +191,7 @@ async def test_without_a_place_for_its_socket_nothing_else_is_touched(
 
 
 async def test_it_comes_back_where_its_socket_was_cleaned_away(process: GeneratorProcess) -> None:
+    await until(process, True)
     assert process._launcher.directory is not None
     shutil.rmtree(process._launcher.directory)
     kill(process)
