@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import shtab
 
 from quizglass_export import starter_command
+from quizglass_export.bundles import command as bundles
 from quizglass_export.bundling import command as bundling
 from quizglass_export.pocketworld import command as pocketworld
 
@@ -32,6 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
     pack = commands.add_parser("pack-checkpoints", help=bundling.PACK_HELP, description=bundling.PACK_HELP)
     bundling.add_pack_arguments(pack)
     pack.set_defaults(run=bundling.run_pack)
+    bundles.add_commands(commands)
     world = commands.add_parser("pocketworld", help=pocketworld.HELP, description=pocketworld.HELP)
     pocketworld.add_arguments(world)
     world.set_defaults(run=pocketworld.run)

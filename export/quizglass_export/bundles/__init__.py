@@ -1,0 +1,1 @@
+"""Looking into finished bundles, comparing, checking and changing them."""

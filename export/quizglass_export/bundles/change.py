@@ -1,0 +1,172 @@
+"""`add-role` and `repack`: a new bundle from parts of finished ones. The old ones stay as they are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from quizglass_export.bundles.inspect import known_roles, role_files
+from quizglass_export.bundling.assemble import entries, files, write_json
+from quizglass_export.bundling.checkpoints import read_json
+from quizglass_export.bundling.directory import fresh_directory
+from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.parity import Check
+from quizglass_export.bundling.report import markdown
+from quizglass_server.bundle import Bundle
+from quizglass_server.manifest import MANIFEST, Manifest
+
+REPORT = "report.md"
+
+
+def add_roles(
+    base: Bundle, addition: Bundle, out: Path, *, replace_roles: bool = False, replace: bool = False
+) -> Bundle:
+    """A bundle with the roles of both.
+
+    Args:
+        base: gives name, settings and its roles.
+        addition: gives the roles that are added.
+        out: directory to write.
+        replace_roles: whether a role that both have is taken from the addition.
+        replace: whether an existing `out` may be replaced.
+
+    Raises:
+        ExportError: both have a role, or a prompt of one name differs.
+    """
+    both = [role for role in addition.roles() if base.has(role)]
+    if both and not replace_roles:
+        raise ExportError(f"roles.{both[0]}: already in {base.root}; pass --replace-role to take the new one")
+    kept = [role for role in base.roles() if role not in addition.roles()]
+    content = base.manifest.model_dump(mode="json", exclude_none=True)
+    parts = {role: content["roles"][role] for role in kept}
+
+    def fill(folder: Path) -> dict[str, Any]:
+        for name in _needed(base, kept):
+            _place(base.path(name), folder / name)
+        for role in addition.roles():
+            parts[role] = _bring(base, addition, role, folder)
+        content["roles"] = {role: parts[role] for role in known_roles() if role in parts}
+        content["provenance"] = _joined(base, addition)
+        _write_parity(folder, content, [(base, kept), (addition, addition.roles())])
+        return content
+
+    return _write(out, fill, replace)
+
+
+def repack(
+    bundle: Bundle,
+    out: Path,
+    *,
+    drop: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    replace: bool = False,
+) -> Bundle:
+    """A bundle without some roles or with other settings.
+
+    Args:
+        bundle: what to repack.
+        out: directory to write.
+        drop: roles to leave out, with the files that only they need.
+        settings: dotted key of the manifest to its new value, such as `thresholds.image_accept`.
+        replace: whether an existing `out` may be replaced.
+
+    Raises:
+        ExportError: a role is not there, a key unknown, or a value out of range.
+    """
+    for role in drop:
+        if role not in bundle.roles():
+            raise ExportError(f"--drop {role}: the bundle has {', '.join(bundle.roles())}")
+    kept = [role for role in bundle.roles() if role not in drop]
+    content = bundle.manifest.model_dump(mode="json", exclude_none=True)
+    content["roles"] = {role: content["roles"][role] for role in kept}
+    for key, value in (settings or {}).items():
+        _set(content, key, value)
+
+    def fill(folder: Path) -> dict[str, Any]:
+        for name in _needed(bundle, kept):
+            _place(bundle.path(name), folder / name)
+        _write_parity(folder, content, [(bundle, kept)])
+        return content
+
+    return _write(out, fill, replace)
+
+
+def _write(out: Path, fill: Callable[[Path], dict[str, Any]], replace: bool) -> Bundle:
+    if out.exists() and not replace:
+        raise ExportError(f"{out}: already exists; choose another directory, or pass --replace")
+    with fresh_directory(out) as folder:
+        content = fill(folder)
+        content["files"] = {name: entry.model_dump() for name, entry in entries(folder).items()}
+        try:
+            manifest = Manifest.model_validate(content)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise ExportError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from None
+        write_json(folder / MANIFEST, manifest.model_dump(mode="json", exclude_none=True))
+        Bundle.load(folder)
+    return Bundle.load(out)
+
+
+def _needed(bundle: Bundle, roles: Sequence[str]) -> list[str]:
+    return sorted({name for role in roles for name in role_files(bundle, role)})
+
+
+def _bring(base: Bundle, addition: Bundle, role: str, folder: Path) -> dict[str, Any]:
+    """Place a role's files; a tokenizer whose name is taken by another one moves into the role's directory."""
+    part = addition.manifest.roles.model_dump(mode="json", exclude_none=True)[role]
+    for name in role_files(addition, role):
+        target = folder / name
+        if target.exists() and base.manifest.files.get(name) != addition.manifest.files[name]:
+            if name != part.get("tokenizer"):
+                raise ExportError(f"{name}: differs in {base.root} and {addition.root}; give it another name")
+            part["tokenizer"] = f"{role}/tokenizer.json"
+            target = folder / part["tokenizer"]
+        if not target.exists():
+            _place(addition.path(name), target)
+    return dict(part)
+
+
+def _joined(base: Bundle, addition: Bundle) -> dict[str, Any]:
+    provenance = dict(base.manifest.provenance)
+    added = dict(provenance.get("added", {}))
+    added.update(dict.fromkeys(addition.roles(), addition.manifest.provenance))
+    return provenance | {"added": added}
+
+
+def _write_parity(folder: Path, content: dict[str, Any], origins: Sequence[tuple[Bundle, Sequence[str]]]) -> None:
+    """The comparisons of the roles that are kept, as they were made when those were exported."""
+    checks, sources = [], []
+    for bundle, roles in origins:
+        document = read_json(bundle.path(bundle.manifest.parity))
+        checks += [check for check in document.get("checks", []) if check.get("role") in roles]
+        sources.append(document.get("samples"))
+    content["parity"] = "parity.json"
+    document = {"passed": all(check["passed"] for check in checks), "samples": sources[0], "checks": checks}
+    write_json(folder / "parity.json", document if len(sources) == 1 else document | {"added_samples": sources[1:]})
+    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files(folder)}
+    source = ", ".join(str((each or {}).get("source", "unknown")) for each in sources)
+    report = markdown(f"{content['name']} {content['version']}", [Check(**check) for check in checks], sizes, source)
+    (folder / REPORT).write_text(report, encoding="utf-8")
+
+
+def _set(content: dict[str, Any], key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    place: Any = content
+    for name in path:
+        place = place.get(name) if isinstance(place, dict) else None
+    if not isinstance(place, dict) or path[:1] in (["files"], ["provenance"]) or key in ("files", "roles", "format"):
+        raise ExportError(f"--set {key}: no such setting in {MANIFEST}")
+    place[last] = value
+
+
+def _place(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)

@@ -1,0 +1,233 @@
+"""The subcommands `inspect`, `verify`, `diff`, `add-role` and `repack` of quizglass-export."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from quizglass_export.recipe.plan import Plan
+
+Command = Callable[[argparse.Namespace], int]
+_JSON = "print JSON"
+
+
+def add_commands(commands: Any) -> None:
+    """Declare the subcommands and their flags."""
+    inspect = _command(commands, "inspect", "show what is inside a bundle and what would run it here", run_inspect)
+    inspect.add_argument("bundle", type=Path)
+    verify = _command(commands, "verify", "check a bundle's hashes and models, and its parity again", run_verify)
+    verify.add_argument("bundle", type=Path)
+    source = verify.add_mutually_exclusive_group()
+    source.add_argument("--recipe", type=Path, help="compare again with the checkpoints of this recipe")
+    source.add_argument("--checkpoints", type=Path, help="compare again with a directory in the starter's layout")
+    diff = _command(commands, "diff", "show how two bundles differ; exit status 1 if they do", run_diff)
+    diff.add_argument("first", type=Path)
+    diff.add_argument("second", type=Path)
+    add = _command(commands, "add-role", "export the roles of a recipe and write a bundle that has them too", run_add)
+    add.add_argument("bundle", type=Path)
+    add.add_argument("--recipe", type=Path, required=True, help="recipe with the roles to add")
+    add.add_argument("--replace-role", action="store_true", help="take the new one of a role that is there")
+    repack = _command(commands, "repack", "write a bundle with fewer roles or other settings", run_repack)
+    repack.add_argument("bundle", type=Path)
+    repack.add_argument("--drop", action="append", default=[], metavar="ROLE", help="leave this role out")
+    repack.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of the manifest, such as version=2 or thresholds.image_accept=0.4",
+    )
+    for parser in (add, repack):
+        parser.add_argument("--out", type=Path, required=True, help="the new bundle's directory")
+        parser.add_argument("--replace", action="store_true", help="replace an existing directory")
+
+
+def _command(commands: Any, name: str, text: str, run: Command) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.add_argument("--json", action="store_true", help=_JSON)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _reporting(run: Command) -> Command:
+    """Errors become one line and exit status 2."""
+
+    @wraps(run)
+    def wrapped(args: argparse.Namespace) -> int:
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        from quizglass_export.bundling.errors import ExportError
+        from quizglass_server.errors import BundleError
+
+        try:
+            return run(args)
+        except (ExportError, BundleError, OSError) as error:
+            print(f"quizglass-export {args.command}: {error}", file=sys.stderr)
+            return 2
+
+    return wrapped
+
+
+@_reporting
+def run_inspect(args: argparse.Namespace) -> int:
+    """Show what is inside. Returns 0, or 2 when the bundle is damaged."""
+    from quizglass_export.bundles.inspect import describe
+    from quizglass_server.bundle import Bundle
+
+    found = describe(Bundle.load(args.bundle))
+    if args.json:
+        return _print_json(found)
+    console = Console()
+    console.print(f"{found['name']} {found['version']}, format {found['format']}, {found['bytes']:,} bytes")
+    console.print(f"digest {found['digest']}", soft_wrap=True)
+    rows = [
+        (role, each["kind"], each["precision"] or "", f"{each['bytes']:,}", " > ".join(each["runs_on"]))
+        for role, each in found["roles"].items()
+    ]
+    console.print(_table(("role", "kind", "precision", "bytes", "would run on"), rows))
+    files = [(name, f"{entry['bytes']:,}", entry["sha256"][:16]) for name, entry in found["files"].items()]
+    console.print(_table(("file", "bytes", "SHA-256 begins"), files))
+    parity = found["parity"]
+    console.print(
+        f"parity when built: {'held' if parity['passed'] else 'unknown'}, {len(parity['checks'])} comparisons"
+    )
+    return 0
+
+
+@_reporting
+def run_verify(args: argparse.Namespace) -> int:
+    """Check a bundle. Returns 0, or 2 when anything is wrong."""
+    from quizglass_export.bundles.verify import verification
+
+    found = verification(args.bundle, _plan(args))
+    if args.json:
+        _print_json(found)
+    else:
+        console = Console()
+        console.print(f"{found['files']} files have their SHA-256; looked into {', '.join(found['models']) or 'none'}")
+        rows = [
+            (c["role"], c["measure"], f"{c['value']:.6g}", c["demand"], "yes" if c["passed"] else "NO")
+            for c in found["checks"]
+        ]
+        if rows:
+            console.print(_table(("role", "measure", "value", "demanded", "holds"), rows))
+        else:
+            console.print("parity not compared: pass --recipe or --checkpoints")
+    return 0 if found["passed"] else 2
+
+
+@_reporting
+def run_diff(args: argparse.Namespace) -> int:
+    """Show differences. Returns 0 if there is none, 1 if there are, 2 when a bundle is damaged."""
+    from quizglass_export.bundles.difference import compare
+    from quizglass_server.bundle import Bundle
+
+    found = compare(Bundle.load(args.first), Bundle.load(args.second))
+    if args.json:
+        _print_json(found)
+    elif found["equal"]:
+        print("no difference")
+    else:
+        console = Console()
+        settings = [(each["key"], json.dumps(each["first"]), json.dumps(each["second"])) for each in found["settings"]]
+        if settings:
+            console.print(_table(("setting", str(args.first), str(args.second)), settings))
+        files = [(each["name"], each["change"], _size(each["first_bytes"]), _size(each["second_bytes"]))
+                 for each in found["files"]]  # fmt: skip
+        if files:
+            console.print(_table(("file", "change", str(args.first), str(args.second)), files))
+        for name, lines in found["texts"].items():
+            console.print(name, *lines, sep="\n", markup=False, highlight=False)
+    return 0 if found["equal"] else 1
+
+
+@_reporting
+def run_add(args: argparse.Namespace) -> int:
+    """Add roles. Returns 0, or 2 when an input is wrong or parity does not hold."""
+    from quizglass_export.bundles.change import add_roles
+    from quizglass_export.recipe.carry_out import carry_out
+    from quizglass_export.recipe.plan import make_plan
+    from quizglass_export.recipe.read import read_recipe
+    from quizglass_server.bundle import Bundle
+
+    base, plan = Bundle.load(args.bundle), make_plan(read_recipe(args.recipe))
+    args.out.absolute().parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{args.out.name}.", dir=args.out.absolute().parent) as folder:
+        addition = carry_out(plan, Path(folder) / "addition").bundle
+        made = add_roles(base, addition, args.out, replace_roles=args.replace_role, replace=args.replace)
+    return _made(made, args)
+
+
+@_reporting
+def run_repack(args: argparse.Namespace) -> int:
+    """Repack a bundle. Returns 0, or 2 when an input is wrong."""
+    from quizglass_export.bundles.change import repack
+    from quizglass_export.bundling.errors import ExportError
+    from quizglass_server.bundle import Bundle
+
+    settings = {}
+    for text in args.set:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ExportError(f"--set {text}: must be KEY=VALUE")
+        settings[key] = _value(key, value)
+    made = repack(Bundle.load(args.bundle), args.out, drop=args.drop, settings=settings, replace=args.replace)
+    return _made(made, args)
+
+
+def _value(key: str, text: str) -> Any:
+    """A JSON value, or the text itself; names and versions are always text."""
+    if key in ("name", "version", "abstain"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _made(bundle: Any, args: argparse.Namespace) -> int:
+    found = {"bundle": str(args.out), "digest": bundle.digest, "roles": list(bundle.roles())}
+    if args.json:
+        return _print_json(found)
+    print(f"{args.out}: bundle {bundle.manifest.name} {bundle.manifest.version} with {', '.join(bundle.roles())}")
+    return 0
+
+
+def _plan(args: argparse.Namespace) -> Plan | None:
+    from quizglass_export.bundling.build import BuildOptions, plan_starter
+    from quizglass_export.recipe.plan import make_plan
+    from quizglass_export.recipe.read import read_recipe
+
+    if args.recipe:
+        return make_plan(read_recipe(args.recipe))
+    if getattr(args, "checkpoints", None):
+        return plan_starter(BuildOptions(checkpoints=args.checkpoints, out=args.bundle))
+    return None
+
+
+def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    table = Table()
+    for name in head:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _size(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"
+
+
+def _print_json(value: Any) -> int:
+    print(json.dumps(value, indent=1))
+    return 0

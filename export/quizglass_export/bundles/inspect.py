@@ -1,0 +1,111 @@
+"""`inspect`: what is in a bundle, how it is stored, and what would run it here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from quizglass_export.bundles.gguf_header import read_gguf
+from quizglass_export.bundles.onnx_graph import summarise
+from quizglass_export.bundling.checkpoints import read_json
+from quizglass_server.bundle import Bundle
+from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
+from quizglass_server.manifest import Roles
+
+_FILE_KEYS = ("model", "projector", "tokenizer", "prompt")
+
+
+def describe(bundle: Bundle) -> dict[str, Any]:
+    """A bundle as JSON values.
+
+    Raises:
+        ExportError: a model file is damaged; names it.
+    """
+    manifest = bundle.manifest
+    parity = read_json(bundle.path(manifest.parity))
+    return {
+        "name": manifest.name,
+        "version": manifest.version,
+        "format": manifest.format,
+        "digest": bundle.digest,
+        "bytes": sum(entry.bytes for entry in manifest.files.values()),
+        "roles": {role: _role(bundle, role) for role in bundle.roles()},
+        "files": {name: entry.model_dump() for name, entry in sorted(manifest.files.items())},
+        "thresholds": manifest.thresholds.model_dump(),
+        "evidence": manifest.evidence.model_dump(),
+        "abstain": manifest.abstain,
+        "parity": {"passed": parity.get("passed"), "checks": parity.get("checks", [])},
+        "packages": manifest.provenance.get("packages", {}),
+    }
+
+
+def role_files(bundle: Bundle, role: str) -> list[str]:
+    """Names of the files that only belong to a role or that it shares, in order."""
+    part = getattr(bundle.manifest.roles, role)
+    names = {name for key in _FILE_KEYS if (name := getattr(part, key, None)) is not None}
+    if (prompts := getattr(part, "prompts", None)) is not None:
+        names |= {name for _, name in prompts if name is not None}
+    for name in [name for name in names if name.endswith(".onnx")]:
+        folder = name.rpartition("/")[0]
+        external = summarise(bundle.path(name)).external
+        names |= {f"{folder}/{file}" if folder else file for file in external}
+    return sorted(names)
+
+
+def _role(bundle: Bundle, role: str) -> dict[str, Any]:
+    part = getattr(bundle.manifest.roles, role)
+    files = role_files(bundle, role)
+    entry: dict[str, Any] = {
+        "engine": part.engine,
+        "kind": part.kind,
+        "files": files,
+        "bytes": sum(bundle.manifest.files[name].bytes for name in files),
+        "runs_on": list(_runs_on(part.engine)),
+        "precision": None,
+    }
+    for key in ("model", "projector"):
+        if (name := getattr(part, key, None)) is not None:
+            entry[key] = _model(bundle.path(name))
+    if "model" in entry:
+        entry["precision"] = entry["model"]["precision"]
+    return entry
+
+
+def _model(path: Path) -> dict[str, Any]:
+    if path.suffix == ".onnx":
+        return asdict(summarise(path))
+    header = read_gguf(path)
+    architecture = header.metadata.get("general.architecture")
+    types: dict[str, int] = {}
+    for tensor in header.tensors.values():
+        types[tensor.type] = types.get(tensor.type, 0) + tensor.bytes
+    return {
+        "architecture": architecture,
+        "parameters": header.parameters,
+        "weights": types,
+        "context": header.metadata.get(f"{architecture}.context_length"),
+        "precision": max(types, key=lambda name: types[name]) if types else None,
+    }
+
+
+def _runs_on(engine: str) -> Iterator[str]:
+    """What of this machine a server would try for an engine, best first."""
+    if engine == "onnx":
+        import onnxruntime
+
+        short = {name: key for key, name in NAMES.items()}
+        yield from (short[name] for name in choose(AUTO, onnxruntime.get_available_providers()))
+    elif engine == "llama":
+        import llama_cpp.llama_cpp as llama
+
+        yield from (["gpu"] if llama.llama_supports_gpu_offload() else [])
+        yield "cpu"
+    else:
+        yield "cpu"
+
+
+def known_roles() -> tuple[str, ...]:
+    """Roles of the format, in its order."""
+    return tuple(Roles.model_fields)

@@ -1,0 +1,70 @@
+"""`verify`: hashes, the inside of every model file, and parity again where the checkpoints are at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from quizglass_export.bundles.gguf_header import read_gguf
+from quizglass_export.bundles.onnx_graph import read_onnx
+from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.parity import Check
+from quizglass_export.recipe.carry_out import Samples
+from quizglass_export.recipe.plan import Plan
+from quizglass_server.bundle import Bundle
+
+
+def check_models(bundle: Bundle) -> list[str]:
+    """Look into every model file; returns their names.
+
+    Raises:
+        ExportError: a file is no model, or its weights lie outside the bundle; names it.
+    """
+    looked = []
+    for name in bundle.manifest.files:
+        if name.endswith(".onnx"):
+            read_onnx(bundle.path(name))
+        elif name.endswith(".gguf"):
+            read_gguf(bundle.path(name))
+        else:
+            continue
+        looked.append(name)
+    return looked
+
+
+def check_parity(bundle: Bundle, plan: Plan, advance: Callable[[str], None] = lambda role: None) -> list[Check]:
+    """Compare a bundle's models with the checkpoints of a recipe once more.
+
+    Raises:
+        ExportError: the recipe has a role that the bundle lacks, or an input is wrong.
+    """
+    samples = Samples(plan.file.recipe.samples)
+    checks: list[Check] = []
+    for role in plan.sources:
+        part = getattr(bundle.manifest.roles, role)
+        if part is None:
+            raise ExportError(f"roles.{role}: in the recipe, but not in {bundle.root}")
+        advance(role)
+        job = plan.job(role, bundle.root, getattr(part, "tokenizer", ""), samples.drawn())
+        checks += plan.exporter(role).check(job, plan.spec(role), part)
+    return checks
+
+
+def verification(root: Path, plan: Plan | None, advance: Callable[[str], None] = lambda role: None) -> dict[str, Any]:
+    """Everything that can be verified, as JSON values.
+
+    Raises:
+        BundleError, ExportError: the first thing that is wrong; differences from the checkpoints are told instead.
+    """
+    bundle = Bundle.load(root)
+    models = check_models(bundle)
+    checks = check_parity(bundle, plan, advance) if plan is not None else []
+    return {
+        "bundle": {"name": bundle.manifest.name, "version": bundle.manifest.version, "digest": bundle.digest},
+        "files": len(bundle.manifest.files),
+        "models": models,
+        "checks": [asdict(check) for check in checks],
+        "passed": all(check.passed for check in checks),
+    }
