@@ -45,6 +45,7 @@ class PrefillDecoder(nn.Module):
                 f"config.json: rope_type {kind!r} cannot be exported; use one of {', '.join(_STATIC_ROPE)}"
             )
         self.layers = nn.ModuleList([_Layer(layer, self.config) for layer in model.layers])
+        self.kinds: list[str] = [getattr(layer, "attention_type", "full_attention") for layer in model.layers]
         self.norm = model.norm
         frequencies = model.rotary_emb.inv_freq.detach().clone().float()
         sections = (getattr(self.config, "rope_scaling", None) or {}).get("mrope_section") or [len(frequencies)]
@@ -69,9 +70,9 @@ class PrefillDecoder(nn.Module):
         rotary = self._rotary(position_ids)
         last = last_positions(attention_mask) + torch.arange(batch) * length
         hidden: Tensor = embedded.reshape(-1, width)
-        for index, layer in enumerate(self.layers):
+        for index, (layer, kind) in enumerate(zip(self.layers, self.kinds, strict=True)):
             is_final = index == len(self.layers) - 1
-            hidden = layer(hidden, masks[layer.attention_type], rotary, last if is_final else None)
+            hidden = layer(hidden, masks[kind], rotary, last if is_final else None)
         normed: Tensor = self.norm(hidden)
         return normed
 
@@ -88,7 +89,6 @@ class _Layer(nn.Module):
     def __init__(self, layer: Any, config: Any) -> None:
         super().__init__()
         attention = layer.self_attn
-        self.attention_type = getattr(layer, "attention_type", "full_attention")
         self.groups = int(config.num_key_value_heads)
         self.heads = int(config.num_attention_heads)
         self.shared = self.heads // self.groups
@@ -108,7 +108,7 @@ class _Layer(nn.Module):
         values = self.value(normed).reshape(-1, length, self.groups, self.size)
         if last is None:
             turned = rotate(self.both(normed, length), *rotary, self.size)
-            queries, keys = turned.split([self.heads, self.groups], 2)
+            queries, keys = torch.split(turned, [self.heads, self.groups], 2)
         else:
             keys = rotate(self.asked(normed, length), *rotary, self.size)
             hidden, normed, length = hidden[last], normed[last], 1
@@ -161,7 +161,7 @@ class _Heads(nn.Module):
 
 def rotate(states: Tensor, cos: Tensor, sin: Tensor, size: int) -> Tensor:
     """Rotary positions of [..., size]: halves swapped and weighed with the sine, whose first half has a minus sign."""
-    first, second = states.split([size // 2, size // 2], -1)
+    first, second = torch.split(states, [size // 2, size // 2], -1)
     return states * cos + torch.cat((second, first), -1) * sin
 
 

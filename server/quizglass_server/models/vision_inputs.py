@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from quizglass_server.domain import RGB
 from quizglass_server.manifest import Normalised, Patched, Size
 from quizglass_server.models.prompts import PromptTokenizer
+from quizglass_server.models.resizing import resize
 
 VISION_START = "<|vision_start|>"
 VISION_END = "<|vision_end|>"
@@ -27,15 +27,22 @@ def fit(picture: RGB, size: Size) -> RGB:
         raise ValueError(f"picture is {picture.dtype} {list(picture.shape)}, not uint8 [height, width, 3]")
     if picture.shape[:2] == (size.height, size.width):
         return picture
-    resized = Image.fromarray(picture).resize((size.width, size.height), Image.Resampling.BICUBIC)
-    return np.asarray(resized, dtype=np.uint8)
+    return resize(picture, size)
 
 
 def channels(picture: RGB, spec: Normalised) -> NDArray[np.float32]:
     """Fit and normalise for an image encoder: float32 [3, height, width]."""
-    scaled = fit(picture, spec).astype(np.float32) / np.float32(255)
-    normal = (scaled - np.asarray(spec.mean, np.float32)) / np.asarray(spec.std, np.float32)
-    return np.ascontiguousarray(normal.transpose(2, 0, 1))
+    return np.ascontiguousarray(_normal(picture, spec).transpose(2, 0, 1))
+
+
+def _normal(picture: RGB, spec: Normalised) -> NDArray[np.float32]:
+    """Fit and normalise: float32 [height, width, 3]."""
+    # Whole rows at a time: numpy is slow where the last axis is short.
+    values = fit(picture, spec).reshape(spec.height, -1).astype(np.float32)
+    values /= np.float32(255)
+    values -= np.tile(np.asarray(spec.mean, np.float32), spec.width)
+    values /= np.tile(np.asarray(spec.std, np.float32), spec.width)
+    return values.reshape(spec.height, spec.width, 3)
 
 
 def patch_grid(spec: Patched) -> tuple[int, int]:
@@ -57,13 +64,13 @@ def patches(picture: RGB, spec: Patched) -> NDArray[np.float32]:
         row by row, so that the `merge` x `merge` patches of one token are neighbours. A row holds channel,
         frame, y, x; a still picture repeats for every frame.
     """
-    normal = channels(picture, spec)
     down, across = patch_grid(spec)
     merge, patch = spec.merge, spec.patch
-    blocks = normal.reshape(3, down // merge, merge, patch, across // merge, merge, patch)
-    ordered = blocks.transpose(1, 4, 2, 5, 0, 3, 6).reshape(down * across, 3, 1, patch, patch)
-    frames = np.broadcast_to(ordered, (down * across, 3, spec.temporal, patch, patch))
-    return np.ascontiguousarray(frames.reshape(down * across, -1))
+    blocks = _normal(picture, spec).reshape(down // merge, merge, patch, across // merge, merge, patch, 3)
+    ordered = blocks.transpose(0, 3, 1, 4, 6, 2, 5)
+    out = np.empty((*ordered.shape[:5], spec.temporal, patch, patch), np.float32)
+    out[...] = ordered[:, :, :, :, :, None]
+    return out.reshape(down * across, -1)
 
 
 def image_span(tokenizer: PromptTokenizer, image_token: str, spec: Patched) -> list[int]:
