@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 import pytest
 
 from quizglass_server.engines.llama.costs import Costs
@@ -17,10 +15,11 @@ from quizglass_server.engines.llama.errors import LoadFailed
 from quizglass_server.engines.llama.logs import LlamaLog
 from quizglass_server.engines.llama.native import LoadOptions, NativeModel, start_backend
 from quizglass_server.engines.llama.prompt import Finished, Part, PicturePart, Piece, RequestRefused, TextPart, Usage
-from quizglass_server.engines.llama.requests import Request
+from tests.support.engine_runs import Given, drive, never, picture, prompt
 from tests.support.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
 
 CONTEXT = 512
+COSTS = Costs((1000,) * 8, ((128, 20_000), (512, 10**9)))
 LOG = LlamaLog()
 start_backend(LOG)
 
@@ -38,49 +37,7 @@ def model(options: LoadOptions) -> NativeModel:
 
 @pytest.fixture
 def engine(model: NativeModel) -> Engine:
-    return Engine(model, ["<|im_end|>"])
-
-
-def picture(seed: int) -> PicturePart:
-    rgb = np.random.default_rng(seed).integers(0, 255, (HEIGHT, WIDTH, 3), np.uint8).tobytes()
-    return PicturePart(sha256(rgb).digest(), WIDTH, HEIGHT, rgb)
-
-
-def prompt(question: str, seed: int | None = 1) -> list[Part]:
-    shown = [] if seed is None else [picture(seed)]
-    return [
-        TextPart("<|im_start|>user\n", trusted=True),
-        *shown,
-        TextPart(question, trusted=False),
-        TextPart("<|im_end|>\n<|im_start|>assistant\n", trusted=True),
-    ]
-
-
-def never() -> bool:
-    return False
-
-
-class Given:
-    """Gathers what a request gives."""
-
-    def __init__(self) -> None:
-        self.items: list[object] = []
-
-    def put(self, item: object, *, urgent: bool) -> None:
-        self.items.append(item)
-
-    @property
-    def pieces(self) -> list[Piece]:
-        return [item for item in self.items if isinstance(item, Piece)]
-
-
-def drive(engine: Engine, request: Request, cancelled: Callable[[], bool] = never) -> None:
-    """Run a request to its end in this thread; `cancelled` is asked after each step."""
-    engine.submit(request)
-    while not request.ended:
-        engine.step()
-        if not request.ended and cancelled():
-            engine.cancel(request)
+    return Engine(model, ["<|im_end|>"], COSTS)
 
 
 def complete(
@@ -105,7 +62,7 @@ def choose(engine: Engine, parts: Sequence[Part], labels: Sequence[str]) -> tupl
 
 
 def fresh(options: LoadOptions, parts: Sequence[Part]) -> list[str]:
-    return [piece.text for piece in complete(Engine(NativeModel(options, LOG), []), parts)[0]]
+    return [piece.text for piece in complete(Engine(NativeModel(options, LOG), [], COSTS), parts)[0]]
 
 
 def test_tokens_come_with_their_probabilities(engine: Engine) -> None:
@@ -162,9 +119,9 @@ def test_data_never_becomes_a_special_token(model: NativeModel) -> None:
 
 
 def test_an_answer_ends_at_a_stop_token(model: NativeModel) -> None:
-    text = complete(Engine(model, []), prompt("What is this?"))[0][3].text
+    text = complete(Engine(model, [], COSTS), prompt("What is this?"))[0][3].text
     stop = next(token for token in [text] if len(model.tokenise(token, special=True)) == 1)
-    pieces, finished = complete(Engine(model, [stop]), prompt("What is this?"))
+    pieces, finished = complete(Engine(model, [stop], COSTS), prompt("What is this?"))
     assert finished.reason == "stop"
     assert len(pieces) == finished.usage.generated_tokens <= 3
     assert stop not in [piece.text for piece in pieces]
@@ -191,7 +148,6 @@ def test_cancelling_spends_at_most_one_more_step(engine: Engine) -> None:
 
 
 def test_a_cancelled_prompt_leaves_nothing_wrong_behind(engine: Engine, options: LoadOptions) -> None:
-    engine.scheduler.costs = Costs((1000,) * 8, ((32, 1000), (512, 10**9)))
     checks = iter([False, False, True])
     long = prompt("why " * 60)
     assert complete(engine, long, cancelled=lambda: next(checks))[1].reason == "cancelled"

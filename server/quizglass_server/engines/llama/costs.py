@@ -6,6 +6,7 @@ How the cost of a decode step grows with the number of sequences depends on the 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ from statistics import median
 from time import perf_counter_ns
 
 from quizglass_server.engines.llama.batch import TokenBatch
-from quizglass_server.engines.llama.errors import EngineBroken
+from quizglass_server.engines.llama.errors import LoadFailed
 from quizglass_server.engines.llama.native import DECODED, FORKS, N_BATCH, NativeModel
 
 PIECE_US = 80_000
@@ -29,6 +30,8 @@ _DEPTH = 32
 """Most tokens in each sequence when steps are measured."""
 _CLEARLY = 1.1
 """Fewer sequences than there are must be that much better to be chosen: measured differences are noisy."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ def measure(model: NativeModel, batch: int) -> Costs:
     Whatever is in the model's memory is forgotten.
 
     Raises:
-        EngineBroken: the model cannot decode at all.
+        LoadFailed: the model cannot decode at all.
     """
     model.clear()
     tokens = TokenBatch(N_BATCH)
@@ -133,6 +136,7 @@ def measure(model: NativeModel, batch: int) -> Costs:
 
     steps = _table(step, undo, rows)
     model.clear()
+    logger.info("decode steps of 1, 2, ... sequences: %s us; pieces of prompts: %s", steps, pieces)
     return Costs(steps, tuple(pieces))
 
 
@@ -174,5 +178,6 @@ def _fill(model: NativeModel, tokens: TokenBatch, rows: int, depth: int) -> None
 
 def _decode(model: NativeModel, tokens: TokenBatch) -> None:
     if (code := model.decode(tokens)) != DECODED:
-        raise EngineBroken(f"llama_decode returned {code} while it was measured: {model.last_error()}")
+        name = model.options.model.name
+        raise LoadFailed(f"{name}: llama_decode returned {code} while it was measured: {model.last_error()}")
     model.synchronise()

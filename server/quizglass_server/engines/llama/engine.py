@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from hashlib import sha256
 from itertools import count
 from math import inf, isfinite
-from queue import Empty, SimpleQueue
-from time import monotonic
 
-from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.costs import Costs, measure
 from quizglass_server.engines.llama.encoder import Encoding, PictureEncoder
 from quizglass_server.engines.llama.errors import DecodeFailed, EngineBroken, LoadFailed
-from quizglass_server.engines.llama.goals import Choice, Generation
+from quizglass_server.engines.llama.goals import Choice, Generation, WarmUp
 from quizglass_server.engines.llama.intake import Intake
 from quizglass_server.engines.llama.load import Load
 from quizglass_server.engines.llama.native import ABORTED, DECODED, NativeModel
 from quizglass_server.engines.llama.prefixes import Prefixes
 from quizglass_server.engines.llama.prompt import Overloaded, Part, PicturePart, TextPart, Vitals
+from quizglass_server.engines.llama.pulse import Inbox, Pulse
 from quizglass_server.engines.llama.requests import Request, Sink
 from quizglass_server.engines.llama.runner import Runner
 from quizglass_server.engines.llama.sampling import Row
@@ -43,34 +40,40 @@ logger = logging.getLogger(__name__)
 class Engine:
     """Serves requests made by `intake`."""
 
-    def __init__(self, model: NativeModel, stop: Sequence[str]) -> None:
-        """Measure the model's costs and make an engine.
+    def __init__(self, model: NativeModel, stop: Sequence[str], costs: Costs | None = None) -> None:
+        """Make an engine.
 
         Args:
             model: what to run.
             stop: texts that end an answer, each one token of the model.
+            costs: of steps; measured when not given.
 
         Raises:
             LoadFailed: a stop text is not one token, or the model cannot decode.
         """
         options = model.options
         self.intake = Intake(model, stop)
-        self.decode_steps = 0
+        model.clear()
+        costs = costs or measure(model, options.batch)
         self.reused_tokens = self.prefilled_tokens = 0
         self.flush: Callable[[bool], None] = lambda _: None
         """Told after each step that results have been put; True when the next ones may take a while."""
-        self._model = model
+        self.model = model
         self.prefixes = Prefixes(model, model.sequences, options.sequences, options.cache_cells)
         self.encoder = PictureEncoder(model.projector.encode, lambda done: self.call(lambda: self._encoded(done)))
-        self.scheduler = Scheduler(self.prefixes, self._costs(), options.batch, model.rows, self._ready)
+        self.scheduler = Scheduler(self.prefixes, costs, options.batch, model.rows, self._ready)
         self.load = Load(self.scheduler, self.prefixes, self.encoder, options.queue)
-        self._runner = Runner(model, self.prefixes, self._decode)
-        self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._pulse = Pulse(model)
+        self._runner = Runner(model, self.prefixes, self._pulse.decode)
+        self._inbox = Inbox()
         self._arrivals = count()
         self._reading: Sequence[Request] = ()
         self._starved = True
-        self._failures = 0
-        self._beat, self._busy, self._idle = monotonic(), False, False
+
+    @property
+    def decode_steps(self) -> int:
+        """Calls of llama.cpp's decode."""
+        return self._pulse.steps
 
     @property
     def encoded_pictures(self) -> int:
@@ -99,8 +102,8 @@ class Engine:
             return
         request.cancelled = True
         if tuple(self._reading) == (request,):
-            self._model.abort()
-        self._inbox.put(None)
+            self.model.abort()
+        self._inbox.put()
 
     def call(self, action: Callable[[], None]) -> None:
         """Have the engine's thread do something between two steps; for any thread."""
@@ -111,8 +114,8 @@ class Engine:
         costs, ledger = self.scheduler.costs, self.prefixes.ledger
         active = sum(request.held is not None for request in tuple(self.scheduler.requests))
         return Vitals(
-            beat=monotonic() if self._idle else self._beat,
-            busy=self._busy,
+            beat=self._pulse.last,
+            busy=self._pulse.busy,
             active=active,
             waiting=max(0, self.pending - active),
             cells_used=ledger.size - ledger.free,
@@ -129,7 +132,7 @@ class Engine:
 
     def warm_up(self) -> None:
         """Run every kind of work once, so that the first request does not pay for paging weights in."""
-        width, height = self._model.picture_size
+        width, height = self.model.picture_size
         blank = bytes(width * height * 3)
         picture = PicturePart(sha256(blank).digest(), width, height, blank)
         prompt: list[Part] = [picture, TextPart("a b c", trusted=False)]
@@ -144,7 +147,7 @@ class Engine:
         while self.pending:
             self.step()
         if failures:
-            raise LoadFailed(f"{self._model.options.model.name}: the model does not work: {failures[0]}")
+            raise LoadFailed(f"{self.model.options.model.name}: the model does not work: {failures[0]}")
         for held in tuple(self.prefixes.kept):
             self.prefixes.evict(held)
 
@@ -160,9 +163,11 @@ class Engine:
         Raises:
             EngineBroken: llama.cpp is in an unknown state.
         """
-        self._receive(wait=wait and self._starved)
-        self._beat = monotonic()
-        self._sweep(self._beat)
+        if wait and self._starved:
+            deadlines = [each.terms.deadline for each in self.scheduler.requests if each.terms.deadline is not None]
+            self._pulse.sleep(self._inbox, min(deadlines, default=None))
+        self._inbox.empty()
+        self._sweep(self._pulse.beat())
         plan = self.scheduler.plan()
         for request in plan.complete:
             self._finish(request, "stop")
@@ -228,11 +233,11 @@ class Engine:
         """A step gave nothing, and memory is as it was before: find out whose fault it was, if anybody's."""
         if code == ABORTED:
             return
-        self._failures += 1
-        reason = f"llama_decode returned {code}: {self._model.last_error()}"
+        self._pulse.failures += 1
+        reason = f"llama_decode returned {code}: {self.model.last_error()}"
         logger.error("a step of %d requests failed: %s", len(participants), reason)
-        if self._failures > _MOST_FAILURES:
-            raise EngineBroken(f"{self._failures} steps failed one after the other; the last: {reason}")
+        if self._pulse.failures > _MOST_FAILURES:
+            raise EngineBroken(f"{self._pulse.failures} steps failed one after the other; the last: {reason}")
         if len(participants) == 1:
             self._fail(participants[0], DecodeFailed(reason))
         else:
@@ -245,7 +250,7 @@ class Engine:
             self._fail(suspects[0], DecodeFailed("the model gave logits that are not numbers; its file may be damaged"))
         logger.error("logits that are not numbers; the memory is built anew")
         under_way = [request for request in self.scheduler.requests if request.held is not None]
-        self._model.clear()
+        self.model.clear()
         self.prefixes.clear()
         self.scheduler.start_over(under_way)
 
@@ -263,7 +268,7 @@ class Engine:
         if request.held is not None:
             # Half a picture, or what an unfinished step left, goes.
             self.prefixes.roll_back(request.held)
-            self.prefixes.keep(request.held)
+            self.prefixes.keep(request.held, unasked=reason != "stop" and isinstance(request.goal, WarmUp))
             request.held = None
         self.reused_tokens += request.reused_tokens
         if isinstance(request.goal, Generation) and reason in ("stop", "length"):
@@ -298,36 +303,3 @@ class Engine:
         for request in self.encoder.receive(encoding):
             if encoding.error is not None:
                 self._fail(request, DecodeFailed(str(encoding.error)))
-
-    def _decode(self, batch: TokenBatch | EmbeddingBatch) -> int:
-        """The model's decode, with a sign of life before and after."""
-        self._beat, self._busy = monotonic(), True
-        code = self._model.decode(batch)
-        self._beat, self._busy = monotonic(), False
-        self.decode_steps += 1
-        if code == DECODED:
-            self._failures = 0
-        return code
-
-    def _receive(self, *, wait: bool) -> None:
-        """Do what other threads asked for; with `wait` sleep until there is something, or a deadline passes."""
-        with suppress(Empty):
-            if wait:
-                deadlines = [each.terms.deadline for each in self.scheduler.requests if each.terms.deadline is not None]
-                self._idle = True
-                action = self._inbox.get(timeout=max(0.0, min(deadlines) - monotonic()) if deadlines else None)
-                self._idle = False
-                if action:
-                    action()
-            while True:
-                if action := self._inbox.get_nowait():
-                    action()
-        self._idle = False
-
-    def _costs(self) -> Costs:
-        try:
-            costs = measure(self._model, self._model.options.batch)
-        except EngineBroken as error:
-            raise LoadFailed(f"{self._model.options.model.name}: {error}") from None
-        logger.info("decode steps of 1, 2, ... sequences: %s us; pieces: %s", costs.step_us, costs.piece_us)
-        return costs

@@ -157,9 +157,9 @@ class NativeModel:
         """The `count` rows that the last decode was asked for, float32 [count, vocabulary]; overwritten by the next."""
         return np.ctypeslib.as_array(llama.llama_get_logits(self._context), shape=(count, self.vocabulary))
 
-    def forget(self, sequence: int, start: int = 0) -> None:
-        """Drop a sequence from position `start` on."""
-        if not llama.llama_memory_seq_rm(self._memory, sequence, start, -1):
+    def forget(self, sequence: int, start: int = 0, end: int = -1) -> None:
+        """Drop the positions of a sequence from `start` on, and below `end` if that is not -1."""
+        if not llama.llama_memory_seq_rm(self._memory, sequence, start, end):
             raise EngineBroken("this model's memory cannot be cut; only pure attention models are served")
 
     def share(self, source: int, target: int, end: int) -> None:

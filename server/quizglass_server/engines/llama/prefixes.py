@@ -20,8 +20,8 @@ from quizglass_server.engines.llama.cells import Cells, Ledger
 class Memory(Protocol):
     """What the cache needs of llama.cpp's memory."""
 
-    def forget(self, sequence: int, start: int = 0) -> None:
-        """Drop a sequence from position `start` on."""
+    def forget(self, sequence: int, start: int = 0, end: int = -1) -> None:
+        """Drop the positions of a sequence from `start` on, and below `end` if that is not -1."""
         ...
 
     def share(self, source: int, target: int, end: int) -> None:
@@ -102,22 +102,19 @@ class Prefixes:
 
     def adopt(self, held: Held, source: Held, common: int) -> None:
         """Replace the beginning that a bound request has by a longer one that another sequence holds by now."""
-        shared = held.atoms.cells(common)
-        self._memory.forget(held.sequence)
-        self._memory.share(source.sequence, held.sequence, held.atoms.position(common))
-        mine = held.cells[:shared]
-        theirs = source.cells[:shared]
-        self.ledger.share(theirs)
-        self.ledger.drop(mine)
-        held.cells = np.concatenate([theirs, held.cells[shared:]])
+        self.roll_back(held)
+        self._merge(held, source, common)
         held.length = common
 
     def roll_back(self, held: Held) -> None:
         """Drop from memory what is beyond the atoms known to be there: what a step that failed left."""
         self._memory.forget(held.sequence, held.position)
 
-    def keep(self, held: Held) -> None:
-        """A request ended: keep what it leaves, unless another sequence holds it as well."""
+    def keep(self, held: Held, *, unasked: bool = False) -> None:
+        """A request ended: keep what it leaves, unless another sequence holds it as well.
+
+        What is `unasked` for goes before anything else does.
+        """
         self._active.remove(held)
         used = held.atoms.cells(held.length)
         self.ledger.drop(held.cells[used:])
@@ -129,6 +126,8 @@ class Prefixes:
         for other in [each for each in self.kept if self._within(each, held)]:
             self.evict(other)
         self._touch(held)
+        if unasked:
+            held.used = -self._uses
         self.kept.append(held)
         while len(self.kept) > self._limit:
             self.evict(self._oldest())
@@ -143,21 +142,27 @@ class Prefixes:
         self.kept.remove(held)
         self._release(held)
 
-    def restore(self, held: Held) -> None:
-        """Keep what has been loaded into a sequence that `vacant` gave."""
-        self._touch(held)
-        self.kept.append(held)
-
     def vacant(self, atoms: Atoms) -> Held | None:
-        """A free sequence with cells for `atoms`, for something to be loaded into; nothing is evicted for it."""
-        cells = atoms.cells(len(atoms.ids))
+        """A free sequence for all of `atoms`, to be loaded from elsewhere; None without room, or if they are known."""
+        count = len(atoms.ids)
+        cells = atoms.cells(count)
         if not self._free or len(self.kept) >= self._limit or cells > self.ledger.free:
             return None
-        return Held(self._free.pop(), atoms, len(atoms.ids), self.ledger.take(cells))
+        if self.longest(atoms, count)[1] == count:
+            return None
+        return Held(self._free.pop(), atoms, count, self.ledger.take(cells))
 
     def give_up(self, held: Held) -> None:
         """Free what `vacant` gave."""
         self._release(held)
+
+    def restore(self, held: Held, age: int) -> None:
+        """Keep what has been loaded into what `vacant` gave, as older than anything used here; 1 is the newest."""
+        source, common = self.longest(held.atoms, held.length)
+        if source is not None:
+            self._merge(held, source, common)
+        held.used = -age
+        self.kept.append(held)
 
     def clear(self) -> None:
         """Forget everything, as the memory has; no request holds a sequence any more."""
@@ -199,6 +204,17 @@ class Prefixes:
         self.kept.remove(source)
         cells = np.concatenate([source.cells, self.ledger.take(reserve - shared)])
         return Held(source.sequence, atoms, common, cells)
+
+    def _merge(self, held: Held, source: Held, common: int) -> None:
+        """Put the beginning that another sequence holds in the place of the own."""
+        end = held.atoms.position(common)
+        shared = held.atoms.cells(common)
+        theirs = source.cells[:shared]
+        self._memory.forget(held.sequence, 0, end)
+        self._memory.share(source.sequence, held.sequence, end)
+        self.ledger.share(theirs)
+        self.ledger.drop(held.cells[:shared])
+        held.cells = np.concatenate([theirs, held.cells[shared:]])
 
     def _evict_until(self, cells: int, source: Held | None, *, sequence: bool) -> None:
         while self.ledger.free < cells or (sequence and not self._free):

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from quizglass_server.engines.llama.engine import Engine
 from quizglass_server.engines.llama.mailbox import Mailbox, Outbox
+from quizglass_server.engines.llama.prefix_files import PrefixFiles
 from quizglass_server.engines.llama.prompt import (
     Constraint,
     Finished,
@@ -28,7 +29,6 @@ from quizglass_server.engines.llama.prompt import (
     Vitals,
 )
 from quizglass_server.engines.llama.requests import Request
-from quizglass_server.engines.llama.states import restore_states, save_states
 
 BROKEN_STATUS = 4
 """Exit status of a process whose engine is in an unknown state."""
@@ -53,6 +53,7 @@ class EngineWorker:
         """
         self._engine: Engine | None = None
         self._outbox: Outbox | None = None
+        self._prefix_files: PrefixFiles | None = None
         self._on_broken = on_broken
 
     @property
@@ -136,11 +137,11 @@ class EngineWorker:
         Raises:
             OSError: they cannot be written.
         """
-        return await save_states(self.engine, directory, self._called)
+        return await self._files().save(directory)
 
     async def restore(self, directory: Path) -> int:
         """Take over prefixes that were saved with the same files and options, as long as there is room; how many."""
-        return await restore_states(self.engine, directory, self._called)
+        return await self._files().restore(directory)
 
     def vitals(self) -> Vitals:
         """How the engine is; never waits for it."""
@@ -166,6 +167,11 @@ class EngineWorker:
 
         self.engine.call(guarded)
         return (await mailbox.take())[0]
+
+    def _files(self) -> PrefixFiles:
+        if self._prefix_files is None:
+            self._prefix_files = PrefixFiles(self.engine.model, self.engine.prefixes, self._called)
+        return self._prefix_files
 
     def _mailbox(self) -> Mailbox[T]:
         if self._outbox is None:

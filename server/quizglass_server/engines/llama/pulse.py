@@ -1,0 +1,84 @@
+"""Signs of life of the engine's thread, and what wakes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from time import monotonic
+
+from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
+from quizglass_server.engines.llama.native import DECODED, NativeModel
+
+Action = Callable[[], None]
+
+
+class Pulse:
+    """A model's decode with a sign of life before and after each call, and counts of what came of it."""
+
+    def __init__(self, model: NativeModel) -> None:
+        """Begin with a sign of life."""
+        self.busy = False
+        self.steps = 0
+        self.failures = 0
+        """Steps that failed one after the other."""
+        self._model = model
+        self._beat = monotonic()
+        self._asleep = False
+
+    @property
+    def last(self) -> float:
+        """`time.monotonic()` of the last sign of life; now, while the thread sleeps for want of work."""
+        return monotonic() if self._asleep else self._beat
+
+    def beat(self) -> float:
+        """Give a sign of life; the time."""
+        self._beat = monotonic()
+        return self._beat
+
+    def decode(self, batch: TokenBatch | EmbeddingBatch) -> int:
+        """As the model's."""
+        self.busy = True
+        self.beat()
+        code = self._model.decode(batch)
+        self.busy = False
+        self.beat()
+        self.steps += 1
+        if code == DECODED:
+            self.failures = 0
+        return code
+
+    def sleep(self, inbox: Inbox, until: float | None) -> None:
+        """Wait for the inbox, counting as alive."""
+        self._asleep = True
+        inbox.wait(until)
+        self._asleep = False
+        self.beat()
+
+
+class Inbox:
+    """What other threads want done in the engine's."""
+
+    def __init__(self) -> None:
+        self._actions: SimpleQueue[Action | None] = SimpleQueue()
+
+    def put(self, action: Action | None = None) -> None:
+        """Have something done between two steps, or only wake the thread; for any thread."""
+        self._actions.put(action)
+
+    def wait(self, until: float | None) -> None:
+        """Sleep until there is something, which is done, or until a time of `time.monotonic()`."""
+        try:
+            action = self._actions.get(timeout=None if until is None else max(0.0, until - monotonic()))
+        except Empty:
+            return
+        if action is not None:
+            action()
+
+    def empty(self) -> None:
+        """Do everything that there is."""
+        try:
+            while True:
+                if (action := self._actions.get_nowait()) is not None:
+                    action()
+        except Empty:
+            return
