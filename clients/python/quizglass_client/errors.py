@@ -41,7 +41,10 @@ class ClientError(Exception):
 
 
 class ServerUnavailable(ClientError):
-    """Nothing answers there, or an engine is being restarted."""
+    """Nothing answers there, or an engine is being restarted or paused."""
+
+    retry_after: float | None = None
+    """Seconds after which the server tries a paused engine again; None when it did not say."""
 
 
 class Overloaded(ClientError):
@@ -118,7 +121,7 @@ def from_rpc(error: grpc.RpcError) -> ClientError:
     made = cls(error.details() or code.name, status=code.name, reason=info.reason, metadata=dict(info.metadata))
     if isinstance(made, InvalidRequest) and violation is not None:
         made.field = violation.field
-    if isinstance(made, Overloaded) and retry is not None:
+    if isinstance(made, (Overloaded, ServerUnavailable)) and retry is not None:
         made.retry_after = retry.retry_delay.ToMicroseconds() / 1e6
     return made
 

@@ -1,0 +1,150 @@
+"""A whole server whose generator is killed, again and again: who is told, and what goes on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc.aio
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from quizglass_client import AsyncClient, ClientError, Entry, ServerUnavailable
+from quizglass_client.local import LocalServer
+from quizglass_export.pocketworld.draw import draw_thing
+from quizglass_export.pocketworld.world import core_world
+
+KILLS = int(os.environ.get("QUIZGLASS_TEST_KILLS", "4"))
+"""The benchmark kills a hundred times; this is often enough to see that nothing is stuck."""
+STREAMS = 4
+PATIENCE_S = 60
+
+
+def picture() -> bytes:
+    """A thing that the starter knows, as PNG."""
+    out = io.BytesIO()
+    draw_thing(core_world().things[0].look, 224).save(out, "PNG")
+    return out.getvalue()
+
+
+PICTURE = picture()
+QUESTION = "What colour is this?"
+HEALTH = health_pb2.HealthCheckResponse
+
+
+@asynccontextmanager
+async def served(bundle: Path, folder: Path, *flags: str) -> AsyncIterator[tuple[LocalServer, AsyncClient]]:
+    """A server process with one entry, and a client."""
+    server = LocalServer(bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
+    await asyncio.to_thread(server.__enter__)
+    try:
+        async with AsyncClient(server.target, timeout=PATIENCE_S) as client:
+            await client.add_entries([Entry("zubol", "Zubol", text="The Zubol weighs 12 kg.")])
+            yield server, client
+    finally:
+        await asyncio.to_thread(server.__exit__, None, None, None)
+
+
+def generator_of(server: LocalServer) -> int | None:
+    """Process id of its generator process, if there is one right now."""
+    for task in Path(f"/proc/{server.pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            try:
+                if b"engines.llama.child" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    return int(child)
+            except OSError:
+                continue
+    return None
+
+
+async def statuses(channel: grpc.aio.Channel, service: str) -> AsyncIterator[int]:
+    """What the health service says of a service, as it changes."""
+    async for response in health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(service=service)):
+        yield response.status
+
+
+async def outcome(client: AsyncClient) -> str:
+    """One turn: its answer, or why there is none."""
+    try:
+        return (await client.answer(QUESTION, PICTURE, policy="none")).text
+    except ClientError as error:
+        return f"{error.status} {error.reason}"
+
+
+async def test_a_generator_killed_again_and_again_takes_nothing_else_with_it(
+    starter_bundle: Path, tmp_path: Path
+) -> None:
+    async with (
+        served(starter_bundle, tmp_path, "--generator-crashes", "100000") as (server, client),
+        grpc.aio.insecure_channel(server.target) as channel,
+        asyncio.timeout(PATIENCE_S),
+    ):
+        pid, expected, over = server.pid, await outcome(client), asyncio.Event()
+        whole, generator = statuses(channel, ""), statuses(channel, "quizglass.generator")
+        assert await anext(whole) == await anext(generator) == HEALTH.SERVING
+
+        async def searches() -> int:
+            count = 0
+            while not over.is_set():
+                assert (await client.search(text="What does the Zubol weigh?"))[0].title == "Zubol"
+                count += 1
+            return count
+
+        searching = asyncio.create_task(searches())
+        outcomes: list[str] = []
+        for _ in range(KILLS):
+            turns = [asyncio.create_task(outcome(client)) for _ in range(STREAMS)]
+            await asyncio.sleep(0)
+            victim = generator_of(server)
+            assert victim is not None
+            os.kill(victim, signal.SIGKILL)
+            assert await anext(generator) == HEALTH.NOT_SERVING
+            outcomes += await asyncio.gather(*turns)
+            assert await anext(generator) == HEALTH.SERVING
+        assert set(outcomes) <= {expected, "UNAVAILABLE ENGINE_LOST"}
+        assert await outcome(client) == expected
+        over.set()
+        assert await searching > 0
+        assert server.pid == pid
+        assert await client.healthy()
+
+
+async def test_a_crash_loop_is_refused_at_once_and_shown_while_everything_else_goes_on(
+    starter_bundle: Path, tmp_path: Path
+) -> None:
+    flags = ("--generator-crashes", "2", "--generator-pause-s", "3000")
+    async with (
+        served(starter_bundle, tmp_path, *flags) as (server, client),
+        grpc.aio.insecure_channel(server.target) as channel,
+        asyncio.timeout(PATIENCE_S),
+    ):
+        generator = statuses(channel, "quizglass.generator")
+        for _ in range(2):
+            while await anext(generator) != HEALTH.SERVING:
+                pass
+            victim = generator_of(server)
+            assert victim is not None
+            os.kill(victim, signal.SIGKILL)
+        assert await anext(generator) == HEALTH.NOT_SERVING
+        # A death is counted a moment after it is told.
+        while (refusal := await refused(client)).retry_after is None:
+            assert refusal.reason == "ENGINE_LOST"
+        assert 0 < refusal.retry_after <= 3000
+        assert "next attempt in" in refusal.message
+        ready = {role.role: role.ready for role in (await client.capabilities()).roles}
+        assert not ready.pop("generator")
+        assert all(ready.values())
+        assert await client.healthy()
+        assert (await client.search(text="What does the Zubol weigh?"))[0].title == "Zubol"
+    assert "requests are refused, next attempt in" in (tmp_path / "server.log").read_text()
+
+
+async def refused(client: AsyncClient) -> ServerUnavailable:
+    with pytest.raises(ServerUnavailable) as caught:
+        await client.answer(QUESTION, PICTURE, policy="none")
+    return caught.value
