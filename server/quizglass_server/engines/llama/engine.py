@@ -290,7 +290,7 @@ class Engine:
         self.encoder.leave(request)
         self.scheduler.remove(request)
         request.ended = True
-        self.load.ended += 1
+        self.load.leave(request)
 
     def _ready(self, request: Request) -> bool:
         """Whether what is left of a request needs no picture that is not encoded yet; asks for it otherwise."""

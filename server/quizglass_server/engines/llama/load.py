@@ -24,8 +24,8 @@ class Load:
 
     def __init__(self, scheduler: Scheduler, prefixes: Prefixes, encoder: PictureEncoder, queue: int) -> None:
         """Start with no requests; `queue` is how many may wait."""
-        # Each counted by one thread alone: who submits, and the engine's.
-        self.submitted = self.ended = 0
+        # A dictionary, since one operation on it is safe between threads.
+        self._requests: dict[Request, None] = {}
         self._scheduler = scheduler
         self._prefixes = prefixes
         self._encoder = encoder
@@ -35,7 +35,7 @@ class Load:
     @property
     def pending(self) -> int:
         """Requests that have not ended."""
-        return self.submitted - self.ended
+        return len(self._requests)
 
     def admit(self, request: Request) -> None:
         """Count a request in.
@@ -43,8 +43,8 @@ class Load:
         Raises:
             Overloaded: the queue is full, or the deadline passes before its answer can be complete.
         """
-        under_way = sum(each.held is not None for each in tuple(self._scheduler.requests))
-        if self.pending - under_way >= self._queue:
+        waiting = sum(each.held is None for each in tuple(self._requests))
+        if waiting >= self._queue:
             raise Overloaded(f"{self._queue} requests wait already", self.retry_after())
         if request.terms.deadline is not None:
             left = request.terms.deadline - monotonic()
@@ -54,11 +54,15 @@ class Load:
                     f"the answer would take {needed:.2f} s and {max(left, 0):.2f} s are left",
                     max(needed - left, _MIN_RETRY_S),
                 )
-        self.submitted += 1
+        self._requests[request] = None
+
+    def leave(self, request: Request) -> None:
+        """A request has ended."""
+        del self._requests[request]
 
     def retry_after(self) -> float:
         """Seconds until half of what waits will be done."""
-        return max(_MIN_RETRY_S, self._work_us(tuple(self._scheduler.requests)) / 2e6)
+        return max(_MIN_RETRY_S, self._work_us(tuple(self._requests)) / 2e6)
 
     def note(self, tokens: int) -> None:
         """An answer has ended after so many tokens."""
@@ -71,7 +75,7 @@ class Load:
         cost = self._scheduler.costs.prompt(own)
         if request.picture is not None and any(index >= known for index in request.atoms.at):
             cost += 0 if self._encoder.has(request.picture.sha256) else self._encoder.encode_us
-        ahead = [each for each in tuple(self._scheduler.requests) if each.order < request.order]
+        ahead = [each for each in tuple(self._requests) if each.order < request.order]
         together = sum(each.writing for each in ahead) + 1
         cost += request.goal.expected_tokens(self._usual) * self._scheduler.costs.step(together)
         reading = [each for each in ahead if not each.writing]

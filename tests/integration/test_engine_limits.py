@@ -1,0 +1,320 @@
+"""What the generator's engine refuses, survives and carries over a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+
+import gguf
+import numpy as np
+import pytest
+
+from quizglass_server.engines.llama.costs import Costs
+from quizglass_server.engines.llama.engine import Engine
+from quizglass_server.engines.llama.errors import DecodeFailed, LoadFailed
+from quizglass_server.engines.llama.logs import LlamaLog
+from quizglass_server.engines.llama.native import LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.prompt import (
+    Constraint,
+    Finished,
+    Overloaded,
+    Part,
+    Piece,
+    RequestRefused,
+    Terms,
+    TextPart,
+)
+from quizglass_server.engines.llama.worker import EngineWorker
+from tests.support.engine_runs import SMALL_PIECES, Given, answer, drive, finish, prompt
+from tests.support.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
+
+CONTEXT = 512
+LOG = LlamaLog()
+start_backend(LOG)
+SLOW = Costs((100_000,) * 8, ((16, 1_000_000), (512, 30_000_000)))
+"""What a very slow machine would have measured."""
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> LoadOptions:
+    made = write_generator(tmp_path_factory.mktemp("generator"))
+    return LoadOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT, sequences=3, threads=1, queue=3)
+
+
+@pytest.fixture(scope="module")
+def model(options: LoadOptions) -> NativeModel:
+    return NativeModel(options, LOG)
+
+
+@pytest.fixture
+def engine(model: NativeModel) -> Engine:
+    return Engine(model, [], SMALL_PIECES)
+
+
+async def working(model: NativeModel, costs: Costs = SMALL_PIECES) -> EngineWorker:
+    worker = EngineWorker()
+    await worker.load(lambda: Engine(model, [], costs))
+    return worker
+
+
+@pytest.fixture
+async def worker(model: NativeModel) -> EngineWorker:
+    return await working(model)
+
+
+async def collected(worker: EngineWorker, parts: list[Part], tokens: int, terms: Terms) -> tuple[str, Finished]:
+    text, end = "", None
+    async for items in worker.generate(parts, tokens, terms):
+        for item in items:
+            if isinstance(item, Piece):
+                text += item.text
+            else:
+                end = item
+    assert end is not None
+    return text, end
+
+
+def spoiled(options: LoadOptions, token: str, directory: Path) -> LoadOptions:
+    """The same model, but what it makes of one token is not numbers: a norm of nothing."""
+    path = directory / "spoiled.gguf"
+    path.write_bytes(options.model.read_bytes())
+    reader = gguf.GGUFReader(path, "r+")
+    (embedding,) = (tensor for tensor in reader.tensors if tensor.name == "token_embd.weight")
+    embedding.data[vocabulary().index(token)] = 0
+    reader.data.flush()  # type: ignore[attr-defined]
+    return replace(options, model=path)
+
+
+def test_logits_that_are_not_numbers_fail_their_own_request_alone(options: LoadOptions, tmp_path: Path) -> None:
+    """They spoil the memory of everybody: it is built anew, and nobody else notices."""
+    asked = [prompt("What is this?"), prompt("Who? " * 30, seed=None), prompt("Why? " * 30, seed=2)]
+    model = NativeModel(spoiled(options, "#", tmp_path), LOG)
+    alone = [answer(Engine(model, [], SMALL_PIECES), parts, 40) for parts in asked]
+    engine = Engine(model, [], SMALL_PIECES)
+    given = [Given() for _ in range(5)]
+    prompts = [asked[0], prompt("# is wrong", seed=None), asked[1], prompt("a" * 40 + "#", seed=2), asked[2]]
+    for parts, each in zip(prompts, given, strict=True):
+        engine.submit(engine.intake.generation(parts, 40, sink=each))
+        engine.step(wait=False)
+        engine.step(wait=False)
+    finish(engine)
+    assert [given[index].texts for index in (0, 2, 4)] == alone
+    for index in (1, 3):
+        assert isinstance(given[index].items[-1], DecodeFailed)
+        assert "not numbers" in str(given[index].items[-1])
+    assert answer(engine, asked[1], 40) == alone[1]
+
+
+def test_a_picture_whose_embedding_is_not_numbers_fails_its_requests_alone(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slot, width = engine.model.slot, engine.model.projector.embedding
+    monkeypatch.setattr(engine.encoder, "_encode", lambda _: np.full((slot.tokens, width), np.nan, np.float32))
+    spoilt, other = Given(), Given()
+    engine.submit(engine.intake.generation(prompt("What?", seed=5), 4, sink=spoilt))
+    engine.submit(engine.intake.generation(prompt("What?", seed=None), 4, sink=other))
+    finish(engine)
+    assert isinstance(spoilt.items[-1], DecodeFailed)
+    assert len(other.texts) == 4
+
+
+def test_one_request_more_than_may_wait_is_refused_at_once(engine: Engine) -> None:
+    for number in range(3):
+        engine.submit(engine.intake.generation(prompt(f"{number}"), 4, sink=Given()))
+    with pytest.raises(Overloaded, match="3 requests wait") as refused:
+        engine.submit(engine.intake.generation(prompt("one more"), 4, sink=Given()))
+    assert refused.value.retry_after_s > 0
+    finish(engine)
+    assert len(answer(engine, prompt("again"), 4)) == 4
+
+
+def test_a_deadline_that_cannot_be_met_is_refused_at_once(model: NativeModel) -> None:
+    engine = Engine(model, [], SLOW)
+    soon = Terms(deadline=monotonic() + 1.0)
+    with pytest.raises(Overloaded, match="are left") as refused:
+        engine.submit(engine.intake.generation(prompt("x" * 100, seed=None), 4, soon, sink=Given()))
+    assert 5 < refused.value.retry_after_s < 20
+    assert engine.pending == 0
+    engine.submit(engine.intake.generation(prompt("x" * 100, seed=None), 4, sink=Given()))
+    # It fits by itself, but not behind the one before it.
+    terms = Terms(deadline=monotonic() + 3.0, priority=2)
+    late = engine.intake.generation([TextPart("hi", trusted=False)], 4, terms, sink=Given())
+    with pytest.raises(Overloaded):
+        engine.submit(late)
+    finish(engine)
+
+
+def test_a_deadline_that_passes_ends_the_answer(engine: Engine) -> None:
+    given, chosen = Given(), Given()
+    request = engine.intake.generation(prompt("What?"), 400, Terms(deadline=monotonic() + 60), sink=given)
+    engine.submit(request)
+    while not given.pieces:
+        engine.step()
+    request.terms = Terms(deadline=monotonic())
+    before = engine.decode_steps
+    engine.step()
+    assert engine.decode_steps == before
+    assert given.finished.reason == "deadline"
+    assert given.finished.usage.generated_tokens == len(given.pieces)
+    choice = engine.intake.choice(prompt("Which?"), ["a", "b"], sink=chosen)
+    engine.submit(choice)
+    choice.terms = Terms(deadline=monotonic())
+    finish(engine)
+    assert isinstance(chosen.items[-1], Overloaded)
+
+
+def test_an_engine_that_sleeps_wakes_for_a_deadline(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture never comes; nothing else would wake it."""
+    monkeypatch.setattr(engine.encoder, "provide", lambda request: setattr(request, "parked", True))
+    monkeypatch.setattr(engine.encoder, "leave", lambda request: None)
+    given = Given()
+    drive(engine, engine.intake.generation(prompt("What?"), 4, Terms(deadline=monotonic() + 0.3), sink=given))
+    assert given.finished.reason == "deadline"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "reason"),
+    [
+        (Constraint("labels", ()), "0 labels"),
+        (Constraint("labels", ("a", "")), r"labels\[1\] is empty"),
+        (Constraint("labels", ("a", "a")), r"labels\[1\].*twice"),
+        (Constraint("grammar", 'root ::= "a'), "grammar"),
+        (Constraint("grammar", "root ::= nothing"), "grammar"),
+        (Constraint("grammar", 'other ::= "a"'), "grammar"),
+        (Constraint("grammar", "root ::= root"), "grammar"),
+        (Constraint("grammar", 'root ::= "a\0"'), "grammar"),
+        (Constraint("grammar", "root ::= " + "(" * 9999), "nests"),
+        (Constraint("grammar", 'root ::= "' + "a" * 40_000 + '"'), "characters"),
+        (Constraint("grammar", ("a", "b")), "one text"),
+        (Constraint("json_schema", "{"), "not JSON"),
+        (Constraint("json_schema", "[]"), "not a JSON object"),
+        (Constraint("json_schema", '{"$ref": "https://example.org/a.json"}'), "json_schema"),
+        (Constraint("json_schema", '{"type": "nothing"}'), "json_schema"),
+        (Constraint("json_schema", json.dumps({"$ref": "#/a"})), "json_schema"),
+    ],
+)
+def test_constraints_that_cannot_be_understood_are_named(engine: Engine, constraint: Constraint, reason: str) -> None:
+    with pytest.raises(RequestRefused, match=reason):
+        engine.intake.generation(prompt("What?"), 4, constraint=constraint, sink=Given())
+
+
+@pytest.mark.parametrize(("labels", "reason"), [([], "0 labels"), ([""], "empty"), (["a" * 600], "too long")])
+def test_labels_that_cannot_be_chosen_from_are_named(engine: Engine, labels: list[str], reason: str) -> None:
+    with pytest.raises(RequestRefused, match=reason):
+        engine.intake.choice(prompt("What?"), labels, sink=Given())
+
+
+def test_answers_that_cannot_be_scored_are_named(engine: Engine) -> None:
+    with pytest.raises(RequestRefused, match="answer is empty"):
+        engine.intake.scoring(prompt("What?"), "", sink=Given())
+    with pytest.raises(RequestRefused, match=str(CONTEXT)):
+        engine.intake.scoring(prompt("What?"), "x" * CONTEXT, sink=Given())
+
+
+def test_the_cache_holds_many_long_prompts_at_once(engine: Engine) -> None:
+    """More than fit: they wait for cells, and none runs out of them in mid-answer."""
+    given = [Given() for _ in range(3)]
+    for round_ in range(3):
+        for number, each in enumerate(given):
+            parts = prompt(f"{round_}{number}" + "x" * 300, seed=None)
+            engine.submit(engine.intake.generation(parts, 400, sink=each))
+        finish(engine)
+        assert [each.finished.reason for each in given] == ["length"] * 3
+    vitals = engine.vitals()
+    assert vitals.cells_used <= vitals.cells == 3 * CONTEXT
+
+
+async def test_prefixes_survive_a_restart(model: NativeModel, options: LoadOptions, tmp_path: Path) -> None:
+    worker = await working(model)
+    said = [await collected(worker, prompt(text, seed), 20, Terms()) for text, seed in (("What?", 1), ("Who?", 2))]
+    await worker.prefill(prompt("What else?", 1)[:3])
+    assert await worker.save(tmp_path) == 3
+    other = await working(NativeModel(options, LOG))
+    assert await other.restore(tmp_path) == 3
+    assert await other.restore(tmp_path) == 0
+    assert other.vitals().kept == 3
+    # What two of them begin with takes its cells once.
+    assert other.vitals().cells_used == worker.vitals().cells_used
+    for (text, before), (question, seed) in zip(said, (("What?", 1), ("Who?", 2)), strict=True):
+        again, end = await collected(other, prompt(question, seed), 20, Terms())
+        assert again == text
+        assert end.usage.reused_tokens == before.usage.prompt_tokens - 1
+        assert not end.usage.encoded_picture
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign", "other options"])
+async def test_a_damaged_or_foreign_prefix_is_left_out(
+    model: NativeModel, options: LoadOptions, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = await working(model)
+    await collected(worker, prompt("What?"), 4, Terms())
+    assert await worker.save(tmp_path) == 1
+    path = tmp_path / "0000.prefix"
+    content = path.read_bytes()
+    if damage == "cut":
+        path.write_bytes(content[:-100])
+    elif damage == "flipped":
+        path.write_bytes(content[:-100] + bytes([content[-100] ^ 1]) + content[-99:])
+    elif damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "foreign":
+        path.write_bytes(b"something else")
+    changed = replace(options, width=56) if damage == "other options" else options
+    other = await working(NativeModel(changed, LOG))
+    assert await other.restore(tmp_path) == 0
+    assert path.name in caplog.text
+    assert (await collected(other, prompt("What?", None), 4, Terms()))[1].reason == "length"
+
+
+async def test_saving_replaces_what_was_saved(worker: EngineWorker, tmp_path: Path) -> None:
+    for number in range(3):
+        await collected(worker, prompt(f"{number}", None), 4, Terms())
+    assert await worker.save(tmp_path) == 3
+    await collected(worker, prompt("0 and more " + "x" * (CONTEXT - 100), None), CONTEXT, Terms())
+    saved = await worker.save(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [f"{number:04d}.prefix" for number in range(saved)]  # noqa: PTH208
+    with pytest.raises(OSError, match="No such file"):
+        await worker.save(tmp_path / "missing")
+
+
+async def test_closing_a_stream_ends_its_request(worker: EngineWorker) -> None:
+    async with aclosing(worker.generate(prompt("Tell me"), 400)) as stream:
+        await anext(stream)
+    while worker.pending:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    assert worker.vitals().active == 0
+    assert worker.vitals().decode_steps < 100
+
+
+async def test_vitals_tell_what_the_engine_does(worker: EngineWorker) -> None:
+    before = worker.vitals()
+    assert not before.busy
+    await collected(worker, prompt("What?"), 8, Terms())
+    after = worker.vitals()
+    assert after.decode_steps > before.decode_steps
+    assert (after.encoded_pictures, after.kept, after.active, after.waiting) == (1, 1, 0, 0)
+    assert after.prefilled_tokens > 16
+    assert after.step_us == SMALL_PIECES.step_us
+    assert monotonic() - after.beat < 60
+
+
+async def test_a_thread_that_cannot_go_on_says_so(model: NativeModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    worker = EngineWorker(lambda: loop.call_soon_threadsafe(broken.set))
+    await worker.load(lambda: Engine(model, [], SMALL_PIECES))
+    monkeypatch.setattr(worker.engine.scheduler, "plan", lambda: 1 / 0)
+    call = asyncio.create_task(worker.choose(prompt("What?"), ["a", "b"]))
+    await broken.wait()
+    call.cancel()
+
+
+def test_a_model_that_cannot_work_is_not_served(options: LoadOptions, tmp_path: Path) -> None:
+    model = NativeModel(spoiled(options, "a", tmp_path), LOG)
+    with pytest.raises(LoadFailed, match=r"spoiled\.gguf.*not numbers"):
+        Engine(model, [], SMALL_PIECES).warm_up()
