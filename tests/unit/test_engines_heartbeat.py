@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from time import monotonic
 
 import pytest
@@ -34,6 +35,12 @@ async def test_an_engine_too_long_in_one_call_hangs_though_the_process_sends_hea
     options = HeartbeatOptions(silent_s=10)
     stuck = Vitals(beat=monotonic() - 11, busy=True)
     assert "one call" in await hang(beats(Vitals(beat=monotonic()), stuck), options)
+
+
+@pytest.mark.parametrize("work", ["active", "waiting"])
+async def test_an_engine_that_leaves_its_work_lying_hangs(work: str) -> None:
+    stuck = replace(Vitals(beat=monotonic() - 11), **{work: 1})
+    assert "work to do" in await hang(beats(stuck), HeartbeatOptions(silent_s=10))
 
 
 async def test_an_idle_engine_may_be_silent_for_ever() -> None:

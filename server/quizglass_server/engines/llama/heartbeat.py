@@ -1,7 +1,7 @@
 """Tells a process that hangs from one that is busy.
 
 Two things can go silent: the process as a whole (its event loop sends no heartbeat), and its engine thread (inside one
-native call for far longer than such calls take). Silence of the process is counted in this process's own ticks and not
+native call for far longer than such calls take, or anywhere else with work to do). Silence of the process is counted in this process's own ticks and not
 by the clock, so that being stopped ourselves for an hour makes nobody else late.
 """
 
@@ -53,9 +53,10 @@ async def hang(heartbeats: AsyncIterator[Vitals], options: HeartbeatOptions) -> 
                 continue
             silent_s = 0.0
             vitals = reading.result()
-            busy_s, limit_s = monotonic() - vitals.beat, options.call_limit_s(vitals)
-            if vitals.busy and busy_s > limit_s:
-                return f"its engine has been in one call for {busy_s:.1f} s, more than {limit_s:.1f} s"
+            spent_s, limit_s = monotonic() - vitals.beat, options.call_limit_s(vitals)
+            if spent_s > limit_s and (vitals.busy or vitals.active or vitals.waiting):
+                where = "in one call" if vitals.busy else "silent with work to do"
+                return f"its engine has been {where} for {spent_s:.1f} s, more than {limit_s:.1f} s"
             reading = asyncio.ensure_future(anext(heartbeats))
     finally:
         reading.cancel()
