@@ -24,6 +24,7 @@ from quizglass_server.domain import (
 )
 from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.journal import Journal
+from quizglass_server.outbox import Outbox
 from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.resources import Resources
 from quizglass_server.scheduling.admission import Admission
@@ -72,11 +73,11 @@ class Assistant:
         """
         runs = _policy(policy or self.policies[0])
         self._check_roles(runs)
-        events: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
-        task = asyncio.create_task(self._run(turn, runs, budget, Journal(events.put_nowait)))
-        task.add_done_callback(lambda _: events.put_nowait(None))
+        outbox = Outbox()
+        task = asyncio.create_task(self._run(turn, runs, budget, Journal(outbox.put)))
+        task.add_done_callback(lambda _: outbox.close())
         try:
-            while (event := await events.get()) is not None:
+            async for event in outbox:
                 yield event
             await task
         finally:
@@ -109,17 +110,17 @@ class Assistant:
             log.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
             raise
         done = self._finish(draft, tools.plan, journal)
-        log.info(
-            "turn finished",
-            extra={
-                **about,
-                "plan": tools.plan.value if tools.plan else None,
-                "finish": done.finish_reason.value,
-                "abstained": done.abstain_reason.value if done.abstain_reason else None,
-                "skipped": [f"{skipped.step}:{skipped.reason}" for skipped in done.skipped],
-                "ms": round((monotonic() - started) * 1e3, 1),
-            },
-        )
+        told = {
+            "plan": tools.plan.value if tools.plan else None,
+            "finish": done.finish_reason.value,
+            "abstained": done.abstain_reason.value if done.abstain_reason else None,
+            "skipped": [f"{skipped.step}:{skipped.reason}" for skipped in done.skipped],
+            "ms": round((monotonic() - started) * 1e3, 1),
+        }
+        try:
+            await asyncio.sleep(0)  # the last events leave before the log is written
+        finally:
+            log.info("turn finished", extra={**about, **told})
 
     def _finish(self, draft: Draft, plan: Plan | None, journal: Journal) -> Done:
         """Check the answer and tell of the verdict and the end."""

@@ -24,11 +24,12 @@ from quizglass_server.domain import (
     Turn,
     Vector,
 )
-from quizglass_server.errors import RoleMissing
+from quizglass_server.errors import BudgetExceeded, Overloaded, RoleMissing
 from quizglass_server.journal import Journal
 from quizglass_server.models.faces import Generator
 from quizglass_server.resources import Resources
 from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.runner import LAST_STEP, StepRunner
 from quizglass_server.steps.crop import views_of
 from quizglass_server.steps.generate import Draft, answer_request, write
@@ -46,6 +47,8 @@ _Role = TypeVar("_Role")
 
 CHEAP_S = 0.05
 """An embedding that usually takes longer is not begun before the plan asks for it."""
+_AMPLE = 2.0
+"""Time left, in usual times of an answer, in which an engine that refuses it is overloaded, not the budget short."""
 _CLOSING_S, _CLOSING_SHARE = 0.05, 0.05
 """Kept back from the generator for the verdict and the last messages: seconds at most, share of the budget at most."""
 
@@ -73,24 +76,32 @@ class Toolbox:
         self._words: asyncio.Task[str] | None = None
         self._untold_words = ""
         self._vectors: asyncio.Task[list[Vector]] | None = None
+        self._prepared: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Toolbox:
         self._words = asyncio.create_task(self._read())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        tasks = [task for task in (self._words, self._vectors) if task is not None]
+        tasks = [task for task in (self._words, self._vectors, self._prepared) if task is not None]
         for task in tasks:
             task.cancel()
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(outcome, Exception):
                 log.debug("a step that was not waited for failed", exc_info=outcome)
 
-    def embed_ahead(self) -> None:
-        """Begin to embed the picture's views, if that is cheap, while the plan is made; nothing is searched yet."""
+    def look_ahead(self) -> None:
+        """While the plan is made, begin what is likely to be of use whatever it says; nothing is searched yet.
+
+        The generator looks at the picture, after all else it has to do; its views are embedded if that is cheap.
+        """
+        picture = self.turn.picture
+        if picture is None:
+            return
+        if self._prepared is None and (generator := self._models.generator) is not None:
+            self._prepared = asyncio.create_task(generator.prepare(picture))
         if (
             self._vectors is None
-            and self.turn.picture is not None
             and self._models.image_encoder is not None
             and self._resources.knowledge.count() > 0
             and self._resources.costs.usual("embed") <= CHEAP_S
@@ -180,19 +191,25 @@ class Toolbox:
         if left <= 0:
             self._journal.skip(LAST_STEP, "BUDGET")
             return draft
-        started = monotonic()
+        started, costs = monotonic(), self._resources.costs
         try:
-            with self._journal.stage(LAST_STEP):
+            with self._journal.stage(LAST_STEP), due_within(left):
                 async with asyncio.timeout(left) as limit:
                     async for text in write(self._generator(), request, draft):
                         self._journal.emit(AnswerDelta(text))
-        except TimeoutError:
-            if not limit.expired():
+        except (TimeoutError, BudgetExceeded) as error:
+            if isinstance(error, TimeoutError) and not limit.expired():
                 raise
             draft.finish = FinishReason.BUDGET
-            self._resources.costs.was_cut(LAST_STEP, monotonic() - started)
+        except Overloaded:
+            if costs.known(LAST_STEP) and left > _AMPLE * costs.usual(LAST_STEP):
+                raise  # what usually does is not enough: it is the server that has no room
+            draft.finish = FinishReason.BUDGET
+            return draft
+        if draft.finish is FinishReason.BUDGET:
+            costs.was_cut(LAST_STEP, monotonic() - started)
         else:
-            self._resources.costs.took(LAST_STEP, monotonic() - started)
+            costs.took(LAST_STEP, monotonic() - started)
         return draft
 
     def _announce(self, decision: PlanDecision) -> Plan:

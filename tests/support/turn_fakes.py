@@ -57,6 +57,11 @@ async def nothing() -> None:
     """A hook that does not wait."""
 
 
+async def breath() -> None:
+    """What separates the tokens of a real generator: others may run."""
+    await asyncio.sleep(0)
+
+
 @dataclass
 class Calls:
     """What was asked of the models, in order: (role, argument)."""
@@ -128,12 +133,15 @@ class Models:
         await self._enter("choose", request)
         return [0.7 if plan is self.decision else 0.1 for plan in Plan]
 
+    async def prepare(self, picture: Picture) -> None:
+        await self._enter("prepare", picture.sha256)
+
     async def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
         await self._enter(request.task, request)
         pieces = self.query if request.task == "rewrite" else self.answer
         for position, piece in enumerate(pieces):
             try:
-                await self.before.get(f"token {position}", nothing)()
+                await self.before.get(f"token {position}", breath)()
             except asyncio.CancelledError:
                 self.cancelled.append("token")
                 raise

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from contextlib import aclosing
+from time import monotonic
 
 import pytest
 
@@ -17,8 +18,9 @@ from quizglass_server.domain import (
     Verdict,
     VerdictOutcome,
 )
-from quizglass_server.errors import EngineFailed, EngineLost, InvalidInput, RoleMissing
+from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, InvalidInput, Overloaded, RoleMissing
 from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.deadline import deadline
 from tests.support.turn_fakes import World, done, picture, turn
 
 
@@ -141,6 +143,58 @@ async def test_without_time_to_plan_nothing_is_looked_up() -> None:
     assert isinstance(events[0], PlanMade)
     assert events[0].decision.plan is Plan.NONE
     assert [(s.step, s.reason) for s in done(events).skipped] == [("plan", "BUDGET")]
+
+
+async def test_engines_know_until_when_somebody_waits() -> None:
+    world, due = World(), {}
+    for role in ("planner", "rewrite", "reranker", "answer"):
+
+        async def note(role: str = role) -> None:
+            due[role] = deadline()
+
+        world.models.before[role] = note
+    world.resources.costs.took("generate", 2.0)
+    started = monotonic()
+    await world.ask(budget_s=60)
+    assert deadline() is None
+    assert all(started + 57 < due[role] < started + 59 for role in ("planner", "rewrite", "reranker"))
+    assert started + 59 < due["answer"] < started + 61
+
+
+@pytest.mark.parametrize("error", [Overloaded("no room", 1.0), BudgetExceeded("too late")])
+async def test_a_step_that_its_engine_refuses_for_lack_of_time_is_skipped(error: Exception) -> None:
+    world = World()
+    world.models.before["rewrite"] = failing(error)
+    end = done(await world.ask(turn("Who founded Tandric?"), policy="text"))
+    assert [(s.step, s.reason) for s in end.skipped] == [("rewrite", "BUDGET")]
+    assert world.models.calls.of("text_encoder") == [["Who founded Tandric?"]]
+
+
+@pytest.mark.parametrize("error", [Overloaded("no room", 1.0), BudgetExceeded("too late")])
+async def test_an_answer_that_the_engine_refuses_for_lack_of_time_is_an_abstention(error: Exception) -> None:
+    world = World()
+    world.models.before["answer"] = failing(error)
+    world.resources.costs.took("generate", 40.0)
+    end = done(await world.ask(policy="none"))
+    assert (end.answer, end.finish_reason) == ("I don't know", FinishReason.BUDGET)
+    assert end.abstain_reason is AbstainReason.BUDGET
+
+
+async def test_an_engine_without_room_for_what_usually_fits_is_overloaded() -> None:
+    world = World()
+    await world.ask(policy="none")
+    world.models.before["answer"] = failing(Overloaded("no room", 1.5))
+    with pytest.raises(Overloaded) as refusal:
+        await world.ask(policy="none")
+    assert refusal.value.retry_after_s == 1.5
+
+
+async def test_an_answer_that_the_engine_ends_at_the_deadline_is_learnt_from() -> None:
+    world = World()
+    world.models.end = "deadline"
+    end = done(await world.ask(policy="none"))
+    assert (end.answer, end.finish_reason) == ("45 crowns", FinishReason.BUDGET)
+    assert world.resources.costs.known("generate")
 
 
 async def test_steps_leave_time_for_the_answer() -> None:

@@ -96,6 +96,11 @@ def test_words_of_others_cannot_steer_the_terminal():
     assert plain("a\tb\nc\x00") == "a b\nc "
 
 
+def test_text_cannot_be_turned_around_on_the_terminal() -> None:
+    assert plain("is \u202egnp.exe\u202c \u2066safe\u2069\u200f") == "is gnp.exe safe"
+    assert plain("שלום עולם") == "שלום עולם"
+
+
 def test_what_the_view_shows_is_what_the_answer_holds():
     events = [convert.event(event_message(event, 0)) for event in EVENTS]
     assert Answer.of(events).text in "\n".join(shown(*(event.payload for event in events)))

@@ -1,5 +1,7 @@
 """Each plan walks the paper's path: the right lookups, in the right order, and what the generator is shown."""
 
+import asyncio
+
 import pytest
 
 from quizglass_server.domain import (
@@ -13,7 +15,8 @@ from quizglass_server.domain import (
     QueryRewritten,
     Verdict,
 )
-from tests.support.turn_fakes import World, done, turn
+from quizglass_server.steps.tuning import Views
+from tests.support.turn_fakes import World, done, picture, turn
 
 SEEN = ["Velmora: Velmora is a red car made by Tandric."]
 FOUND = ["Velmora: The Velmora costs 45 crowns.", "Velmora: The Velmora was first made in 1974."]
@@ -137,3 +140,40 @@ async def test_an_expensive_embedding_waits_for_the_plan() -> None:
     world.models.decision = Plan.NONE
     await world.ask()
     assert world.models.calls.of("image_encoder") == []
+
+
+@pytest.mark.parametrize("policy", ["planning-agent", "prompt-based"])
+async def test_the_generator_looks_at_the_picture_while_the_plan_is_made(policy: str) -> None:
+    world = World()
+    await world.ask(policy=policy)
+    assert world.models.calls.of("prepare") == [picture().sha256]
+    assert len(world.models.calls.of("answer")) == 1
+
+
+@pytest.mark.parametrize("policy", ["none", "image", "text", "both"])
+async def test_a_policy_without_a_decision_has_nothing_to_prepare(policy: str) -> None:
+    world = World()
+    await world.ask(policy=policy)
+    assert world.models.calls.of("prepare") == []
+
+
+async def test_without_a_picture_there_is_nothing_to_prepare() -> None:
+    world = World()
+    await world.ask(turn(shown=False))
+    assert world.models.calls.of("prepare") == []
+
+
+async def test_preparing_holds_nothing_up_and_ends_with_the_turn() -> None:
+    world = World()
+    world.models.before["prepare"] = asyncio.Event().wait
+    assert done(await world.ask()).answer == "45 crowns"
+    assert world.models.cancelled == ["prepare"]
+
+
+async def test_several_views_are_embedded_in_one_batch_and_only_those_that_are_missing() -> None:
+    world = World(views=Views(placed=(0.5, 0.4), unplaced=(1.0, 0.5)))
+    await world.ask(turn("What does the car on the left cost?"), policy="image")
+    await world.ask(turn("What does the car cost?"), policy="image")
+    await world.ask(turn("What does the car cost?"), policy="image")
+    assert world.models.calls.of("image_encoder") == [[(6, 4, 3), (6, 3, 3)], [(6, 8, 3), (6, 4, 3), (6, 4, 3)]]
+    assert world.knowledge.searches == ["image"] * 3

@@ -24,7 +24,7 @@ class PlanningAgent:
 
     async def answer(self, tools: Toolbox) -> Draft:
         """Decide, then follow the plan."""
-        tools.embed_ahead()
+        tools.look_ahead()
         return await follow(await tools.plan_by_planner(), tools)
 
 

@@ -15,5 +15,5 @@ class PromptBased:
 
     async def answer(self, tools: Toolbox) -> Draft:
         """Ask, then follow the plan."""
-        tools.embed_ahead()
+        tools.look_ahead()
         return await follow(await tools.plan_by_prompt(), tools)

@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TypeVar
 
-from quizglass_server.errors import EngineLost, RoleMissing
+from quizglass_server.errors import BudgetExceeded, EngineLost, Overloaded, RoleMissing
 from quizglass_server.journal import Journal
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.costs import StepCosts
+from quizglass_server.scheduling.deadline import due_within
 
 log = logging.getLogger(__name__)
 
@@ -54,17 +55,20 @@ class StepRunner:
             self._journal.skip(step, "BUDGET")
             return None
         started = monotonic()
-        limit = asyncio.timeout(self._budget.left_s - reserve)
+        seconds = self._budget.left_s - reserve
+        limit = asyncio.timeout(seconds)
         try:
-            with self._journal.stage(step):
+            with self._journal.stage(step), due_within(seconds):
                 async with limit:
                     result = await work()
         except (EngineLost, RoleMissing):
             raise
         except Exception as error:
-            if isinstance(error, TimeoutError) and limit.expired():
+            if isinstance(error, BudgetExceeded) or (isinstance(error, TimeoutError) and limit.expired()):
                 self._costs.was_cut(step, monotonic() - started)
                 self._journal.skip(step, "BUDGET")
+            elif isinstance(error, Overloaded):
+                self._journal.skip(step, "BUDGET")  # the engine does not begin what it cannot do in this time
             elif optional:
                 log.warning("step failed; the turn goes on without it", exc_info=True, extra={"step": step})
                 self._journal.skip(step, "FAILED")

@@ -29,9 +29,20 @@ _ORIGINS = {"image_search": "image", "text_search": "text", "read_text": "read"}
 _OUTCOMES = {"supported": "green", "unsupported": "yellow", "unchecked": "dim", "abstained": "cyan"}
 
 
+_STEERING = ("Cc", "Cs")
+# Embeddings, overrides and isolates of the writing direction: they can make one text look like another.
+_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
 def plain(text: str) -> str:
-    """Text without the control characters by which a terminal can be steered; it may come from anywhere."""
-    return "".join(c if c == "\n" or unicodedata.category(c) not in ("Cc", "Cs") else " " for c in text)
+    """Text without the characters by which a terminal can be steered or its reader misled.
+
+    Text may come from anywhere. Control characters become spaces; marks of the writing direction go, which a terminal
+    finds out by itself from the letters.
+    """
+    return "".join(
+        c if c == "\n" or unicodedata.category(c) not in _STEERING else " " for c in text if c not in _DIRECTIONS
+    )
 
 
 def marked(answer: str, citations: Iterable[Citation]) -> str:
