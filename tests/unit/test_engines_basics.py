@@ -13,15 +13,14 @@ import pytest
 from quizglass_server.domain import Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.llama.relay import JsonLines, relay
+from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.providers import InputRange, choose, confirm, options
-from quizglass_server.engines.onnx.session import EnginePool
 from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.manifest import Size
 from quizglass_server.models.encoders import pooled
 from quizglass_server.models.fitting import PictureFitter, encode_within
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer
 from quizglass_server.models.reader import in_reading_order
-from quizglass_server.models.scorers import batches
 from quizglass_server.scheduling.clock import measured_engine, record_engine, stage_clock
 from tests.support.tiny_models import write_tokenizer
 
@@ -110,12 +109,6 @@ async def test_work_cancelled_before_it_begins_never_runs() -> None:
     await pool.run(lambda: None)
     pool.close()
     assert not ran
-
-
-def test_rows_of_like_length_share_a_batch() -> None:
-    assert batches([9, 3, 8, 3], tokens=20, rows=8) == [[1, 3], [2, 0]]
-    assert batches([5, 5, 5], tokens=100, rows=2) == [[0, 1], [2]]
-    assert batches([50, 1], tokens=20, rows=8) == [[1], [0]]
 
 
 def test_pooling_sees_unmasked_tokens_only() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from quizglass_server.domain import RGB, Vector
 from quizglass_server.errors import EngineFailed, RoleMissing
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
+from quizglass_server.scheduling.priority import Priority, at_priority
 
 _BATCH = 32
 _PICTURE_BYTES = 64 << 20  # decoded pictures that wait for their batch
@@ -62,7 +63,8 @@ class Embedder(Generic[Item]):
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         if not waiting:
             return
-        vectors = await self._embed([item for item, _ in waiting])
+        with at_priority(Priority.BACKGROUND):
+            vectors = await self._embed([item for item, _ in waiting])
         if len(vectors) != len(waiting):
             raise EngineFailed(f"the {self._role} gave {len(vectors)} vectors for {len(waiting)} inputs")
         for (_, deliver), vector in zip(waiting, vectors, strict=True):

@@ -10,19 +10,19 @@ from tokenizers import Tokenizer
 
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import RGB, Vector
-from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
+from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.providers import InputRange
-from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions, OnnxSession
+from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fitting import PictureFitter, content_hash
-from quizglass_server.models.scorers import MAX_BATCH, batches
+from quizglass_server.models.scorers import LIMITS, MAX_BATCH
 from quizglass_server.models.vision_inputs import channels
-
-CACHED_VECTORS = 4096
+from quizglass_server.scheduling.priority import Priority, at_priority
 
 
 class OnnxImageEncoder:
-    """A picture to a vector, computed once for each content."""
+    """A picture to a vector."""
 
     def __init__(self, bundle: Bundle, pool: EnginePool, fitter: PictureFitter, how: OnnxOptions) -> None:
         """Load.
@@ -32,38 +32,42 @@ class OnnxImageEncoder:
         """
         spec = bundle.image_encoder
         self._spec = spec
-        self._pool = pool
         self._fitter = fitter
         self.dimension = spec.dimension
         """Length of the vectors."""
         self.fingerprint = bundle.manifest.files[spec.model].sha256
         """SHA-256 of the model file."""
-        self._vectors = BoundedCache[bytes, Vector](CACHED_VECTORS)
         size = (3, spec.picture.height, spec.picture.width)
         shapes = {"pixel_values": InputRange((1, *size), (1, *size), (MAX_BATCH, *size))}
         self._session = OnnxSession(bundle.path(spec.model), shapes, "image_embeds", how)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
-        self._embed([np.zeros((spec.picture.height, spec.picture.width, 3), np.uint8)])
+        self._batcher = Batcher[RGB, Vector](pool, self._run, lambda _: 1, BatchLimits(MAX_BATCH, MAX_BATCH))
+        self._run([np.zeros((spec.picture.height, spec.picture.width, 3), np.uint8)])
 
     async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
-        """One vector a picture, float32 [dimension]."""
-        return await self._pool.run(lambda: self._embed(pictures)) if pictures else []
+        """One vector a picture, float32 [dimension]; pictures that look the same to the model are embedded once."""
+        if not pictures:
+            return []
+        places: list[int] = []
+        vectors = await self._batcher.run(lambda: self._distinct(pictures, places))
+        return [vectors[place] for place in places]
 
-    def _embed(self, pictures: Sequence[RGB]) -> list[Vector]:
-        # The hash is of what the model sees: two frames that fit to the same pixels share a vector.
-        fitted = [self._fitter.fit_pixels(picture, self._spec.picture) for picture in pictures]
-        keys = [content_hash(pixels) for pixels in fitted]
-        known = {key: vector for key in keys if (vector := self._vectors.get(key)) is not None}
-        missing = {key: pixels for key, pixels in zip(keys, fitted, strict=True) if key not in known}
-        for start in range(0, len(missing), MAX_BATCH):
-            batch = list(missing.items())[start : start + MAX_BATCH]
-            pixel_values = np.stack([channels(pixels, self._spec.picture) for _, pixels in batch])
-            vectors = normalised(self._session.run({"pixel_values": pixel_values}), self.dimension, self._session.name)
-            for (key, _), vector in zip(batch, vectors, strict=True):
-                known[key] = vector
-                self._vectors.put(key, vector)
-        return [known[key] for key in keys]
+    def _distinct(self, pictures: Sequence[RGB], places: list[int]) -> list[RGB]:
+        """Fitted pictures without repetitions; `places` is told where each picture's is."""
+        found: dict[bytes, int] = {}
+        distinct: list[RGB] = []
+        for picture in pictures:
+            fitted = self._fitter.fit_pixels(picture, self._spec.picture)
+            place = found.setdefault(content_hash(fitted), len(distinct))
+            places.append(place)
+            if place == len(distinct):
+                distinct.append(fitted)
+        return distinct
+
+    def _run(self, pictures: Sequence[RGB]) -> list[Vector]:
+        pixel_values = np.stack([channels(pixels, self._spec.picture) for pixels in pictures])
+        return list(normalised(self._session.run({"pixel_values": pixel_values}), self.dimension, self._session.name))
 
 
 class OnnxTextEncoder:
@@ -77,7 +81,6 @@ class OnnxTextEncoder:
         """
         spec = bundle.text_encoder
         self._spec = spec
-        self._pool = pool
         self.dimension = spec.dimension
         """Length of the vectors."""
         self.fingerprint = bundle.manifest.files[spec.model].sha256
@@ -95,32 +98,30 @@ class OnnxTextEncoder:
         self._session = OnnxSession(bundle.path(spec.model), shapes, "last_hidden_state", how, optional=types)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
-        self._embed(["a"])
+        self._batcher = Batcher[list[int], Vector](pool, self._run, len, LIMITS)
+        self._run(self._rows(["a"]))
 
     async def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
         """One vector a query, float32 [dimension]; a long one is cut at its end."""
-        prefixed = [self._spec.query_prefix + text for text in texts]
-        return await self._pool.run(lambda: self._embed(prefixed)) if texts else []
+        return await self._embed([self._spec.query_prefix + text for text in texts])
 
     async def embed_passages(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector a passage, float32 [dimension]; a long one is cut at its end."""
-        prefixed = [self._spec.passage_prefix + text for text in texts]
-        return await self._pool.run(lambda: self._embed(prefixed)) if texts else []
+        """One vector a passage, float32 [dimension]; a long one is cut at its end. Queries go first."""
+        with at_priority(Priority.BACKGROUND):
+            return await self._embed([self._spec.passage_prefix + text for text in texts])
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, without the special ones around it."""
         return len(self._counter.encode(text, add_special_tokens=False).ids)
 
-    def _embed(self, texts: Sequence[str]) -> list[Vector]:
-        rows = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
-        vectors: list[Vector] = [np.empty(0, np.float32)] * len(rows)
-        for batch in batches([len(row) for row in rows]):
-            for index, vector in zip(batch, self._run([rows[index] for index in batch]), strict=True):
-                vectors[index] = vector
-        return vectors
+    async def _embed(self, texts: Sequence[str]) -> list[Vector]:
+        return await self._batcher.run(lambda: self._rows(texts)) if texts else []
 
-    def _run(self, rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Vectors of rows of token ids, padded on the right: float32 [B, dimension]."""
+    def _rows(self, texts: Sequence[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    def _run(self, rows: Sequence[list[int]]) -> list[Vector]:
+        """Vectors of rows of token ids, padded on the right."""
         ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
         mask = np.zeros_like(ids)
         for index, row in enumerate(rows):
@@ -128,7 +129,7 @@ class OnnxTextEncoder:
             mask[index, : len(row)] = 1
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         states = self._session.run({name: inputs[name] for name in self._session.inputs})
-        return normalised(pooled(states, mask, self._spec.pooling), self.dimension, self._session.name)
+        return list(normalised(pooled(states, mask, self._spec.pooling), self.dimension, self._session.name))
 
 
 def pooled(states: NDArray[np.float32], mask: NDArray[np.int64], how: str) -> NDArray[np.float32]:

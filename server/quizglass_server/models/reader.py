@@ -15,8 +15,8 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from quizglass_server.domain import RGB, Picture
-from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.engines.onnx.session import EnginePool, import_onnxruntime
+from quizglass_server.engines.onnx.pool import EnginePool
+from quizglass_server.engines.onnx.session import import_onnxruntime
 from quizglass_server.errors import EngineFailed
 from quizglass_server.models.prompts import clean
 from quizglass_server.scheduling.clock import measured_engine
@@ -24,13 +24,12 @@ from quizglass_server.scheduling.clock import measured_engine
 MIN_CONFIDENCE = 0.6
 SMALL_PICTURE, SMALL_SIDE, LARGE_SIDE = 512, 320, 736
 """Pictures up to SMALL_PICTURE pixels a side are searched for words at SMALL_SIDE, larger ones at LARGE_SIDE."""
-CACHED_PICTURES = 512
 
 Corners = Sequence[Sequence[float]]
 
 
 class RapidOcrReader:
-    """Lines of printed words, read once for each picture."""
+    """Lines of printed words."""
 
     executor = "cpu"
 
@@ -41,17 +40,13 @@ class RapidOcrReader:
             EngineFailed: rapidocr or onnxruntime is not installed, or its models cannot be loaded.
         """
         self._pool = pool
-        self._lines = BoundedCache[bytes, list[str]](CACHED_PICTURES)
         self._lock = Lock()
         self._cv2, self._ocr = _load()
         self._read(_sign())  # with a word in it, so that the recogniser is warm too
 
     async def read(self, picture: Picture) -> list[str]:
         """Lines top to bottom, left to right; what was read with a confidence below 0.6 is left out."""
-        if (known := self._lines.get(picture.sha256)) is None:
-            known = await self._pool.run(lambda: self._read(picture.pixels))
-            self._lines.put(picture.sha256, known)
-        return list(known)
+        return await self._pool.run(lambda: self._read(picture.pixels))
 
     def _read(self, pixels: RGB) -> list[str]:
         bgr = self._cv2.cvtColor(pixels, self._cv2.COLOR_RGB2BGR)  # numpy takes forty times as long

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_server.bundle import Bundle
-from quizglass_server.domain import Picture, Plan, PlanDecision, Turn
+from quizglass_server.domain import RGB, Picture, Plan, PlanDecision, Turn
+from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
+from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.providers import InputRange, Ranges
-from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions, OnnxSession
+from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
 from quizglass_server.manifest import TextScorer, VisionScorer
 from quizglass_server.models.fitting import PictureFitter, encode_within
@@ -20,6 +23,17 @@ from quizglass_server.models.vision_inputs import image_span, patch_grid, scorer
 MAX_BATCH = 16
 BATCH_TOKENS = 1024
 """Padded tokens of one batch: larger ones bring nothing on a CPU."""
+LIMITS = BatchLimits(BATCH_TOKENS, MAX_BATCH)
+
+Probabilities = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Asked:
+    """A question to the planner, as the model takes it."""
+
+    ids: list[int]
+    picture: RGB | None
 
 
 class OnnxPlanner:
@@ -33,7 +47,6 @@ class OnnxPlanner:
         """
         spec = bundle.planner
         self._spec = spec
-        self._pool = pool
         self._fitter = fitter
         self._plans = [_plan(name) for name, _ in spec.labels]
         self._tokenizer = PromptTokenizer(bundle.path(spec.tokenizer))
@@ -46,24 +59,28 @@ class OnnxPlanner:
         self._session = OnnxSession(bundle.path(spec.model), _vision_ranges(spec), "logits", how)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
+        self._batcher = Batcher(pool, self._run, lambda asked: len(asked.ids), LIMITS)
         blank = Picture(b"", np.zeros((spec.picture.height, spec.picture.width, 3), np.uint8))
-        _warm_up("planner", lambda: self._plan(Turn("", "a", blank), "a"))
+        _warm_up("planner", lambda: self._run([self._prepared(Turn("", "a", blank), "a")]))
 
     async def plan(self, turn: Turn, words: str) -> PlanDecision:
         """Plan for a turn; a question beyond the model's length is cut, never refused."""
-        return await self._pool.run(lambda: self._plan(turn, words))
+        (probabilities,) = await self._batcher.run(lambda: [self._prepared(turn, words)])
+        best = self._plans[int(probabilities.argmax())]
+        return PlanDecision(best, "planner", tuple(zip(self._plans, map(float, probabilities), strict=True)))
 
-    def _plan(self, turn: Turn, words: str) -> PlanDecision:
+    def _prepared(self, turn: Turn, words: str) -> _Asked:
         picture = None if turn.picture is None else self._fitter.fit(turn.picture, self._spec.picture)
         history = [{"question": each.question, "answer": each.answer} for each in turn.history]
         prompt = self._template.render(
             picture=picture is not None, question=turn.question, history=history, words=words
         )
-        ids = encode_within(self._tokenizer, prompt, self._span, self._spec.max_tokens)
-        inputs = scorer_batch([ids], self._image_id, self._spec.picture, [picture])
-        probabilities = softmax(self._session.run(inputs))[0]
-        best = self._plans[int(probabilities.argmax())]
-        return PlanDecision(best, "planner", tuple(zip(self._plans, map(float, probabilities), strict=True)))
+        return _Asked(encode_within(self._tokenizer, prompt, self._span, self._spec.max_tokens), picture)
+
+    def _run(self, rows: Sequence[_Asked]) -> Sequence[Probabilities]:
+        """Probabilities of the labels, one array [L] a row."""
+        ids, pictures = [row.ids for row in rows], [row.picture for row in rows]
+        return list(softmax(self._session.run(scorer_batch(ids, self._image_id, self._spec.picture, pictures))))
 
 
 class OnnxReranker:
@@ -77,7 +94,6 @@ class OnnxReranker:
         """
         spec = bundle.reranker
         self._spec = spec
-        self._pool = pool
         names = [name for name, _ in spec.labels]
         if "yes" not in names:
             raise BundleError(f"roles.reranker.labels: {names} has no 'yes'")
@@ -90,20 +106,19 @@ class OnnxReranker:
         self._session = OnnxSession(bundle.path(spec.model), _text_ranges(spec), "logits", how)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
-        _warm_up("reranker", lambda: self._score("a", ["a"]))
+        self._batcher = Batcher[list[int], Probabilities](pool, self._run, len, LIMITS)
+        _warm_up("reranker", lambda: self._run([self._encode("a", "a")]))
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """Probability of "yes" for each passage, in order; a long passage is cut at its end."""
-        return await self._pool.run(lambda: self._score(query, passages)) if passages else []
+        if not passages:
+            return []
+        rows = await self._batcher.run(lambda: [self._encode(query, passage) for passage in passages])
+        return [float(probabilities[self._yes]) for probabilities in rows]
 
-    def _score(self, query: str, passages: Sequence[str]) -> list[float]:
-        rows = [self._encode(query, passage) for passage in passages]
-        scores = [0.0] * len(rows)
-        for batch in batches([len(row) for row in rows]):
-            logits = self._session.run(scorer_batch([rows[index] for index in batch]))
-            for index, probabilities in zip(batch, softmax(logits), strict=True):
-                scores[index] = float(probabilities[self._yes])
-        return scores
+    def _run(self, rows: Sequence[list[int]]) -> Sequence[Probabilities]:
+        """Probabilities of the labels, one array [L] a row."""
+        return list(softmax(self._session.run(scorer_batch(rows))))
 
     def _encode(self, query: str, passage: str) -> list[int]:
         prompt = self._template.render(query=query, passage=passage)
@@ -116,24 +131,6 @@ def _warm_up(role: str, work: Callable[[], object]) -> None:
         work()
     except PromptError as error:
         raise BundleError(f"roles.{role}: {error}") from error
-
-
-def batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS, rows: int = MAX_BATCH) -> list[list[int]]:
-    """Indices grouped so that rows of like length share a batch.
-
-    Args:
-        lengths: of the rows.
-        tokens: most padded tokens of one batch; a longer row has a batch to itself.
-        rows: most rows of one batch.
-    """
-    groups: list[list[int]] = []
-    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
-        last = groups[-1] if groups else []
-        if not last or len(last) == rows or (len(last) + 1) * lengths[index] > tokens:
-            groups.append([index])
-        else:
-            last.append(index)
-    return groups
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:

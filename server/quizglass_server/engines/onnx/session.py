@@ -1,18 +1,16 @@
-"""One ONNX model, and the threads that run such models. Knows nothing of what the tensors mean."""
+"""One ONNX model. Knows nothing of what the tensors mean."""
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_server.engines.onnx.pool import EnginePool as EnginePool
 from quizglass_server.engines.onnx.providers import AUTO, InputRange, Ranges, choose, confirm, options
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.scheduling.clock import measured_engine
@@ -20,7 +18,6 @@ from quizglass_server.scheduling.clock import measured_engine
 if TYPE_CHECKING:
     import onnxruntime
 
-T = TypeVar("T")
 Tensor = NDArray[np.generic]
 
 
@@ -34,22 +31,6 @@ class OnnxOptions:
     """auto, tensorrt, cuda or cpu."""
     cache: Path | None = None
     """Where TensorRT keeps engines it built; None: it builds them at every start."""
-
-
-class EnginePool:
-    """A few threads for engines, so that no model ever runs on the event loop."""
-
-    def __init__(self, workers: int) -> None:
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="onnx")
-
-    async def run(self, work: Callable[[], T]) -> T:
-        """Run `work` on a thread, in this task's context; cancelled before it begins, it never runs."""
-        context = contextvars.copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, work)
-
-    def close(self) -> None:
-        """Let running work end and drop the rest."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
 
 
 class OnnxSession:

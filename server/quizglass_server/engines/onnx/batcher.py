@@ -1,0 +1,214 @@
+"""Rows of several requests in one run of a model. Knows nothing of what the rows hold.
+
+No request waits for company: a run takes what has gathered while the engine was busy. On a CPU padding is pure loss, so
+rows of like length go together, up to a budget of tokens. A request that is cancelled leaves the others as they are,
+and a run that fails is tried again for each request alone, so that only the one with the bad row fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import Generic, TypeVar
+
+from quizglass_server.engines.onnx.pool import EnginePool
+from quizglass_server.errors import EngineFailed
+from quizglass_server.scheduling.clock import EngineClock, engine_time, stage_clock
+from quizglass_server.scheduling.priority import Priority, current_priority
+
+Row = TypeVar("Row")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """How much goes into one run."""
+
+    tokens: int
+    """Most tokens with padding; a longer row has a run to itself."""
+    rows: int
+    padding: float = 0.25
+    """Largest share of padding."""
+
+
+@dataclass(eq=False, slots=True)
+class _Request(Generic[Row, Result]):
+    prepare: Callable[[], Sequence[Row]]
+    priority: Priority
+    clock: EngineClock | None
+    future: Future[list[Result]] = field(default_factory=Future)
+    rows: Sequence[Row] | None = None
+    """None until it is prepared."""
+    results: dict[int, Result] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Place(Generic[Row, Result]):
+    """One row of a request."""
+
+    request: _Request[Row, Result]
+    index: int
+    row: Row
+    length: int
+
+
+class Batcher(Generic[Row, Result]):
+    """Requests for one model, batched."""
+
+    def __init__(
+        self,
+        pool: EnginePool,
+        execute: Callable[[Sequence[Row]], Sequence[Result]],
+        length: Callable[[Row], int],
+        limits: BatchLimits,
+    ) -> None:
+        """Batch for a model.
+
+        Args:
+            pool: where it runs.
+            execute: runs the model on some rows and gives one result a row; called on the pool's threads.
+            length: tokens of a row.
+            limits: of one run.
+        """
+        self._pool = pool
+        self._execute = execute
+        self._length = length
+        self._limits = limits
+        self._lock = Lock()
+        self._unprepared: list[_Request[Row, Result]] = []
+        self._places: list[_Place[Row, Result]] = []
+
+    async def run(self, prepare: Callable[[], Sequence[Row]]) -> list[Result]:
+        """One result for each row that `prepare` gives (on a thread of the pool), in order.
+
+        The engine's time is shared among the requests of a run by their tokens, and added to this stage's.
+
+        Raises:
+            Exception: whatever `prepare` or the model raises for these rows.
+        """
+        request: _Request[Row, Result] = _Request(prepare, current_priority(), engine_time.get())
+        with self._lock:
+            self._unprepared.append(request)
+        self._post(request.priority)
+        return await asyncio.wrap_future(request.future)
+
+    def _post(self, priority: Priority) -> None:
+        try:
+            job = self._pool.submit(partial(self._serve, priority), priority)
+        except EngineFailed as error:
+            self._drop(error)
+        else:
+            job.add_done_callback(self._ended)
+
+    def _ended(self, job: Future[None]) -> None:
+        """A job that was dropped, or failed outside any request, must leave nobody waiting."""
+        error = EngineFailed("the engines are closed; the server is stopping") if job.cancelled() else job.exception()
+        if error is not None:
+            self._drop(error)
+
+    def _drop(self, error: BaseException) -> None:
+        with self._lock:
+            waiting = [*self._unprepared, *(place.request for place in self._places)]
+            self._unprepared, self._places = [], []
+        for request in waiting:
+            _fail(request, error)
+
+    def _serve(self, least: Priority) -> None:
+        """Run one batch of what is at least this urgent, and see to it that what is left over is run."""
+        self._prepare(least)
+        with self._lock:
+            batch = self._take(least)
+            left = min((place.request.priority for place in self._places), default=None)
+        if left is not None:
+            self._post(left)
+        if batch:
+            self._run(batch)
+
+    def _prepare(self, least: Priority) -> None:
+        """Prepare the most urgent requests, as many as one run could hold."""
+        with self._lock:
+            waiting = sorted((r for r in self._unprepared if not r.future.done()), key=lambda r: r.priority)
+            chosen = [request for request in waiting if request.priority <= least][: self._limits.rows]
+            self._unprepared = [request for request in waiting if request not in chosen]
+        for request in chosen:
+            try:
+                request.rows = rows = request.prepare()
+                places = [_Place(request, index, row, self._length(row)) for index, row in enumerate(rows)]
+            except Exception as error:
+                _fail(request, error)
+                continue
+            if not places:
+                _finish(request, [])
+            with self._lock:
+                self._places += places
+
+    def _take(self, least: Priority) -> list[_Place[Row, Result]]:
+        """The oldest of the most urgent rows, and rows as urgent of like length. Called with the lock held."""
+        self._places = [place for place in self._places if not place.request.future.done()]
+        allowed = [place for place in self._places if place.request.priority <= least]
+        if not allowed:
+            return []
+        head = min(allowed, key=lambda place: place.request.priority)
+        peers = [place for place in allowed if place.request.priority == head.request.priority]
+        peers.sort(key=lambda place: place.length)
+        batch = self._around(peers, peers.index(head))
+        taken = {id(place) for place in batch}
+        self._places = [place for place in self._places if id(place) not in taken]
+        return batch
+
+    def _around(self, peers: list[_Place[Row, Result]], at: int) -> list[_Place[Row, Result]]:
+        """The longest window of rows sorted by length that holds row `at` and keeps the limits."""
+        low, high = at, at + 1
+        total = peers[at].length
+        while high - low < self._limits.rows:
+            sides = [side for side in (low - 1, high) if 0 <= side < len(peers)]
+            sides.sort(key=lambda side: abs(peers[side].length - peers[at].length))
+            for side in sides:
+                padded = (high - low + 1) * max(peers[side].length, peers[high - 1].length)
+                whole = total + peers[side].length
+                if padded <= self._limits.tokens and padded - whole <= self._limits.padding * padded:
+                    low, high, total = min(low, side), max(high, side + 1), whole
+                    break
+            else:
+                break
+        return peers[low:high]
+
+    def _run(self, batch: Sequence[_Place[Row, Result]]) -> None:
+        try:
+            self._deliver(batch)
+        except Exception as error:
+            requests = {id(place.request): place.request for place in batch}
+            if len(requests) == 1:
+                _fail(batch[0].request, error)
+                return
+            for request in requests.values():
+                self._run([place for place in batch if place.request is request])
+
+    def _deliver(self, batch: Sequence[_Place[Row, Result]]) -> None:
+        with stage_clock() as clock:
+            results = self._execute([place.row for place in batch])
+        tokens = sum(place.length for place in batch) or 1
+        for place, result in zip(batch, results, strict=True):
+            request = place.request
+            if request.clock is not None:
+                request.clock.add(round(clock.us * place.length / tokens))
+            with self._lock:
+                request.results[place.index] = result
+                complete = request.rows is not None and len(request.results) == len(request.rows)
+            if complete:
+                _finish(request, [request.results[index] for index in range(len(request.results))])
+
+
+def _finish(request: _Request[Row, Result], results: list[Result]) -> None:
+    with suppress(InvalidStateError):  # cancelled, or failed in another run
+        request.future.set_result(results)
+
+
+def _fail(request: _Request[Row, Result], error: BaseException) -> None:
+    with suppress(InvalidStateError):
+        request.future.set_exception(error)

@@ -1,0 +1,63 @@
+"""One place that shares the machine's cores between ONNX Runtime and llama.cpp."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_CGROUP = Path("/sys/fs/cgroup/cpu.max")
+_MOST_RUNS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class CoreShares:
+    """Threads of each engine."""
+
+    llama: int
+    """Of llama.cpp for prompts and decoding."""
+    vision: int
+    """Of llama.cpp for encoding a picture, beside the decoding of other turns."""
+    onnx: int
+    """Of each ONNX run."""
+    runs: int
+    """ONNX runs that may go at the same time."""
+
+
+def share_cores(cores: int, threads: int = 0, runs: int = 0) -> CoreShares:
+    """Share out cores.
+
+    llama.cpp decodes all the time that a turn answers, so half of the cores are its own. The other half is for the
+    models before the answer. Two of those go at a time, because a turn reads words while it embeds its picture; on two
+    cores one of them borrows llama.cpp's, which is idle until they are done.
+
+    Args:
+        cores: how many there are.
+        threads: of every engine alike, when somebody has decided; 0: as above.
+        runs: ONNX runs at a time, when somebody has decided; 0: as above.
+
+    Raises:
+        ValueError: a number is negative, or there are no cores.
+    """
+    if cores < 1 or threads < 0 or runs < 0:
+        raise ValueError(f"cores must be 1 or more, threads and runs 0 or more, not {cores}, {threads} and {runs}")
+    most = runs or min(_MOST_RUNS, cores)
+    if threads:
+        return CoreShares(threads, threads, threads, most)
+    llama = max(1, cores // 2)
+    onnx = max(1, (cores - llama) // most)
+    return CoreShares(llama, max(1, llama // 2), onnx, most)
+
+
+def usable_cores(cgroup: Path = _CGROUP) -> int:
+    """Cores that this process may use: its affinity, and a container's quota where that is less.
+
+    Args:
+        cgroup: the `cpu.max` file of cgroup v2; absent outside a container.
+    """
+    cores = len(os.sched_getaffinity(0))
+    try:
+        quota, period = cgroup.read_text().split()
+        return max(1, min(cores, round(int(quota) / int(period))))
+    except (OSError, ValueError, ZeroDivisionError):  # no file, or "max": no quota
+        return cores

@@ -1,0 +1,41 @@
+"""How urgent the work of the current task is, for whoever shares out engines.
+
+Like the clock of engine time, it travels with the context: an import says once that it is background work, and every
+embedding that it asks for is. Nothing here knows what the work is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import IntEnum
+
+
+class Priority(IntEnum):
+    """Lower goes first."""
+
+    URGENT = 0
+    """Somebody waits and everything else can."""
+    TURN = 1
+    """A part of a turn or a search."""
+    BACKGROUND = 2
+    """Imports and warm-up."""
+
+
+_priority: ContextVar[Priority] = ContextVar("priority", default=Priority.TURN)
+
+
+def current_priority() -> Priority:
+    """Of the current task."""
+    return _priority.get()
+
+
+@contextmanager
+def at_priority(priority: Priority) -> Iterator[None]:
+    """Give the block's work a priority."""
+    token = _priority.set(priority)
+    try:
+        yield
+    finally:
+        _priority.reset(token)
