@@ -12,9 +12,10 @@ THINGS ?= 2000
 QUESTIONS ?= 800
 MINUTES ?= 170
 THREADS ?= 2
+ENGINE ?=
 
 .PHONY: help demo serve test check lint types unit protos protos-check starter bundle knowledge \
-	bench-accuracy bench-latency clean
+	bench-accuracy bench-latency bench-engine clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -73,6 +74,9 @@ bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="101 202 303" THI
 
 bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
 	$(BIN)/python -m bench.latency --seed $(firstword $(SEED)) --things $(THINGS) --questions $(QUESTIONS)
+
+bench-engine: $(VENV)/.dev ## The engine, scorers and server under load, beside peers (ENGINE="--only gaps --resume")
+	$(BIN)/python -m bench.engine $(ENGINE)
 
 clean: ## Remove what was made here (not the trained models)
 	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist

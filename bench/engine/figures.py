@@ -1,0 +1,151 @@
+"""From measured times to rows, and when requests are sent: pure functions."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from random import Random
+from statistics import median, quantiles
+
+from bench.results import Row, ratio
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which a share (0 to 1) of the values lies, interpolated between neighbours; NaN of nothing.
+
+    Raises:
+        ValueError: the share is outside 0 to 1.
+    """
+    if not 0 <= share <= 1:
+        raise ValueError(f"share: {share} is not between 0 and 1")
+    if not values:
+        return math.nan
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+
+
+def spread(values: Sequence[float]) -> str:
+    """Quartiles as text; the values themselves where there are fewer than three."""
+    if len(values) < 3:
+        return " and ".join(f"{value:.4g}" for value in values)
+    low, _, high = quantiles(values, n=4, method="inclusive")
+    return f"quartiles {low:.4g} to {high:.4g}"
+
+
+def measured(name: str, values: Sequence[float], unit: str) -> Row:
+    """The median of a figure nothing is compared with."""
+    return Row(f"{name} ({spread(values)})", median(values), unit)
+
+
+def against(
+    name: str, values: Sequence[float], unit: str, peer: str, peer_values: Sequence[float], bar: float | None = None
+) -> Row:
+    """Medians of ours and of a peer's, round by round; with a bar ours may be at most so many times the peer's."""
+    ours, theirs = median(values), median(peer_values)
+    of = ratio(ours, theirs)
+    ok = None if bar is None or of is None else of <= bar
+    text = "" if bar is None else f"<= {bar:g}x peer"
+    return Row(f"{name} ({spread(values)})", ours, unit, f"{peer} ({spread(peer_values)})", theirs, of, text, ok)
+
+
+def absent(name: str, value: float, unit: str, peer: str, why: str) -> Row:
+    """A figure whose peer could not be run, with the reason."""
+    return Row(name, value, unit, peer=f"{peer} not run: {why}")
+
+
+def gaps_during(times: Sequence[float], windows: Iterable[tuple[float, float]]) -> list[float]:
+    """Gaps between a stream's tokens that overlap a window of time, in the times' unit.
+
+    A window in which nothing of the stream came at all is one long gap, so a stall is never missed.
+    """
+    found = []
+    for opened, closed in windows:
+        first = max(bisect_left(times, opened), 1)
+        for index in range(first, len(times)):
+            if times[index - 1] >= closed:
+                break
+            found.append(times[index] - times[index - 1])
+    return found
+
+
+def arrivals(rate: float, seconds: float, seed: int) -> list[float]:
+    """Times at which independent clients send, in seconds from the start: a Poisson process.
+
+    Raises:
+        ValueError: the rate is not positive.
+    """
+    if rate <= 0:
+        raise ValueError(f"rate: {rate} a second; it must be positive")
+    random = Random(seed)
+    times: list[float] = []
+    now = random.expovariate(rate)
+    while now < seconds:
+        times.append(now)
+        now += random.expovariate(rate)
+    return times
+
+
+def growth(samples: Sequence[float], warm_up: float = 0.2) -> float:
+    """How much a sampled quantity grew after its warm-up: the median of its last fifth over that of the first fifth.
+
+    Args:
+        samples: at even distances.
+        warm_up: share of the samples that is left out at the beginning.
+
+    Returns:
+        1.0 when it is flat or there are too few samples to say.
+    """
+    steady = list(samples[math.ceil(len(samples) * warm_up) :])
+    fifth = len(steady) // 5
+    if not fifth:
+        return 1.0
+    return median(steady[-fifth:]) / median(steady[:fifth])
+
+
+def words(count: int, seed: int) -> str:
+    """`count` everyday words drawn at random: prompts that share no beginning."""
+    random = Random(seed)
+    return " ".join(random.choice(_WORDS) for _ in range(count))
+
+
+_WORDS = (
+    *(
+        "red",
+        "green",
+        "blue",
+        "white",
+        "black",
+        "small",
+        "large",
+        "old",
+        "new",
+        "left",
+        "right",
+        "side",
+        "front",
+        "back",
+    ),
+    *("round", "long", "short", "heavy", "light", "house", "car", "boat", "bird", "plant", "book", "dish", "tower"),
+    *("bridge", "garden", "street", "town", "maker", "price", "weight", "year", "colour", "shape", "name", "sign"),
+    *("word", "picture", "question", "answer", "who", "what", "where", "when", "which", "how", "is", "was", "are"),
+    *(
+        "were",
+        "made",
+        "built",
+        "found",
+        "asked",
+        "named",
+        "called",
+        "costs",
+        "near",
+        "under",
+        "over",
+        "between",
+        "with",
+    ),
+    *("from", "before", "after", "many", "few", "first", "last", "good", "plain", "striped", "dotted"),
+)

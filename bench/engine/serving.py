@@ -1,0 +1,121 @@
+"""A whole server on the starter bundle with a world of knowledge, and clients of the published SDK that ask it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from PIL import Image
+from rich.progress import Progress
+
+from bench.accuracy import load
+from bench.engine.sections import Setup
+from bench.worlds import Trial, picture, prepare
+from quizglass_client import AsyncClient, ClientError, Overloaded
+from quizglass_client.local import LocalServer
+from quizglass_export.pocketworld.questions import Question
+
+SEED, THINGS, QUESTIONS = 101, 500, 100
+BUDGET_S = 5.0
+"""How long a client waits: later answers are worth nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One turn."""
+
+    kind: str
+    """answered, refused, or the name of another error."""
+    sent: float
+    took: float
+    """Seconds."""
+
+
+class Stock:
+    """Questions with pictures that no cache has seen: each time a picture is used it gets a mark of its own."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self._questions = questions
+        self._scenes = [np.asarray(Image.open(io.BytesIO(picture(q))).convert("RGB")) for q in questions]
+        self._used = 0
+
+    def __iter__(self) -> Iterator[tuple[Question, bytes]]:
+        return self
+
+    def __next__(self) -> tuple[Question, bytes]:
+        number, self._used = self._used, self._used + 1
+        scene = self._scenes[number % len(self._scenes)].copy()
+        marks = np.random.default_rng(number).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+        scene[:8, :8] = marks
+        out = io.BytesIO()
+        Image.fromarray(scene).save(out, "JPEG", quality=90)
+        return self._questions[number % len(self._questions)], out.getvalue()
+
+
+@asynccontextmanager
+async def served(setup: Setup, flags: Sequence[str] = ()) -> AsyncIterator[tuple[LocalServer, Trial]]:
+    """A server that knows a world, stopped by its own process id afterwards."""
+    folder: Path = setup.folder / f"world-{SEED}-{THINGS}"
+    setup.say("drawing a world and starting a server")
+    trial = await asyncio.to_thread(prepare, SEED, THINGS, QUESTIONS, folder)
+    server = LocalServer(setup.bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
+    await asyncio.to_thread(server.__enter__)
+    try:
+        with Progress(disable=True) as bars:
+            await asyncio.to_thread(load, server.target, folder, bars)
+        yield server, trial
+    finally:
+        await asyncio.to_thread(server.__exit__, None, None, None)
+
+
+async def ask(client: AsyncClient, question: Question, frame: bytes, budget: float = BUDGET_S) -> Outcome:
+    """One turn; failures are outcomes too."""
+    sent = perf_counter()
+    try:
+        await client.answer(question.text, frame, history=question.history, budget=budget)
+        kind = "answered"
+    except Overloaded:
+        kind = "refused"
+    except ClientError as error:
+        kind = type(error).__name__
+    return Outcome(kind, sent, perf_counter() - sent)
+
+
+async def closed_loop(client: AsyncClient, stock: Stock, clients: int, seconds: float) -> list[Outcome]:
+    """So many clients, each of which asks again as soon as it has its answer."""
+    until = perf_counter() + seconds
+    found: list[Outcome] = []
+
+    async def one() -> None:
+        while perf_counter() < until:
+            found.append(await ask(client, *next(stock)))
+
+    await asyncio.gather(*(one() for _ in range(clients)))
+    return found
+
+
+async def open_loop(client: AsyncClient, stock: Stock, times: Sequence[float]) -> list[Outcome]:
+    """Turns sent at given seconds from now, whatever became of those before."""
+    frames = [next(stock) for _ in times]
+    began = perf_counter()
+    tasks = []
+    for at, (question, frame) in zip(times, frames, strict=True):
+        await asyncio.sleep(max(0.0, began + at - perf_counter()))
+        tasks.append(asyncio.create_task(ask(client, question, frame)))
+    return list(await asyncio.gather(*tasks))
+
+
+def good(outcomes: Sequence[Outcome]) -> int:
+    """How many were answered in time."""
+    return sum(each.kind == "answered" and each.took <= BUDGET_S for each in outcomes)
+
+
+def kinds(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """How many of each kind."""
+    return {kind: sum(each.kind == kind for each in outcomes) for kind in sorted({each.kind for each in outcomes})}
