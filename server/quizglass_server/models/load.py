@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from quizglass_server.bundle import Bundle
 from quizglass_server.engines.onnx.providers import AUTO
-from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
+from quizglass_server.engines.onnx.pool import EnginePool
+from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.models.encoders import OnnxImageEncoder, OnnxTextEncoder
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.generator import GeneratorOptions, LlamaGenerator
 from quizglass_server.models.reader import RapidOcrReader
 from quizglass_server.models.scorers import OnnxPlanner, OnnxReranker
-
-
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+from quizglass_server.scheduling.cores import CoreShares, share_cores, usable_cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +24,20 @@ class EngineOptions:
     """How the machine is shared between engines."""
 
     threads: int = 0
-    """Of each engine for one model run; 0: one for every two cores, at least one."""
+    """Of each engine for one model run; 0: as `share_cores` decides."""
     provider: str = AUTO
     """ONNX Runtime's execution provider: auto, tensorrt, cuda or cpu."""
-    workers: int = 2
-    """ONNX models that may run at the same time."""
+    workers: int = 0
+    """ONNX models that may run at the same time; 0: as `share_cores` decides."""
     engine_cache: Path | None = None
     """Where TensorRT keeps the engines it builds."""
     generator: GeneratorOptions = field(default_factory=GeneratorOptions)
     """How the generator process is run."""
 
     @property
-    def engine_threads(self) -> int:
+    def shares(self) -> CoreShares:
         """Threads of each engine, decided."""
-        return self.threads or max(1, usable_cores() // 2)
+        return share_cores(usable_cores(), self.threads, self.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +94,15 @@ async def load_models(bundle: Bundle, options: EngineOptions) -> Models:
         EngineFailed: an engine is not installed (names the extra) or does not start.
         SettingsError: the provider is unknown or not available, or the state directory cannot be used.
     """
-    pool = EnginePool(options.workers)
+    shares = options.shares
+    pool = EnginePool(shares.runs)
     models = Models(pool)
-    how = OnnxOptions(options.engine_threads, options.provider, options.engine_cache)
+    how = OnnxOptions(shares.onnx, options.provider, options.engine_cache)
     fitter = PictureFitter()
     try:
         async with asyncio.TaskGroup() as group:
             if bundle.has("generator"):
-                models.generator = LlamaGenerator(bundle, fitter, options.engine_threads, options.generator)
+                models.generator = LlamaGenerator(bundle, fitter, shares.llama, options.generator)
                 group.create_task(models.generator.start())
             group.create_task(_load_onnx(models, bundle, fitter, how))
     except BaseExceptionGroup as group_error:

@@ -15,9 +15,7 @@ class CoreShares:
     """Threads of each engine."""
 
     llama: int
-    """Of llama.cpp for prompts and decoding."""
-    vision: int
-    """Of llama.cpp for encoding a picture, beside the decoding of other turns."""
+    """Of llama.cpp."""
     onnx: int
     """Of each ONNX run."""
     runs: int
@@ -43,10 +41,10 @@ def share_cores(cores: int, threads: int = 0, runs: int = 0) -> CoreShares:
         raise ValueError(f"cores must be 1 or more, threads and runs 0 or more, not {cores}, {threads} and {runs}")
     most = runs or min(_MOST_RUNS, cores)
     if threads:
-        return CoreShares(threads, threads, threads, most)
+        return CoreShares(threads, threads, most)
     llama = max(1, cores // 2)
     onnx = max(1, (cores - llama) // most)
-    return CoreShares(llama, max(1, llama // 2), onnx, most)
+    return CoreShares(llama, onnx, most)
 
 
 def usable_cores(cgroup: Path = _CGROUP) -> int:
