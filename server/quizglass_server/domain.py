@@ -262,6 +262,14 @@ class Entry:
     attributes: dict[str, str] = field(default_factory=dict)
     source: str = ""
     picture_sha256: tuple[bytes, ...] = ()
+    language: str = ""
+    """BCP 47; empty: not said."""
+    text_format: str = ""
+    """Of `text`: empty (plain), markdown or html."""
+    time: int = 0
+    """Seconds since 1970 of what it tells; 0: not said."""
+    expires_after_s: int = 0
+    """When given: seconds it is kept; when read: seconds left. 0: for ever."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ acknowledged call: "add N" (entries up to eN-1 are there) or "delete eN". Runs u
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import sys
 from pathlib import Path
@@ -51,6 +52,17 @@ async def write_until_refused(directory: Path, limit: int) -> None:
     await base.close()
 
 
+async def open_unprivileged(directory: Path) -> None:
+    """Open as a user who may write nowhere."""
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    try:
+        await open_base(directory)
+        say("opened")
+    except KnowledgeFailed as error:
+        say(f"failed {error.message}")
+
+
 def entry(number: int):
     """The entry that every run gives this number."""
     return pictured(f"e{number}", text=f"Text of e{number}.", pictures=[b"%d" % number])
@@ -62,7 +74,9 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "write":
+    if sys.argv[1] == "open-unprivileged":
+        asyncio.run(open_unprivileged(Path(sys.argv[2])))
+    elif sys.argv[1] == "write":
         asyncio.run(write(Path(sys.argv[2]), int(sys.argv[3])))
     else:
         asyncio.run(write_until_refused(Path(sys.argv[2]), int(sys.argv[3])))

@@ -10,18 +10,23 @@ import asyncio
 import builtins
 from collections.abc import AsyncIterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 from quizglass_server.domain import ChunkHit, Entry, EntryHit, Picture, PicturedEntry, Refusal, Vector
 from quizglass_server.errors import InvalidInput, KnowledgeFailed, RoleMissing
+from quizglass_server.knowledge.checks import damaged
+from quizglass_server.knowledge.clock import StoreClock
 from quizglass_server.knowledge.embedding import unit_vector
 from quizglass_server.knowledge.index import IndexOptions, VectorIndex
 from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
+from quizglass_server.knowledge.inspection import check_before_opening
 from quizglass_server.knowledge.lock import DirectoryLock
 from quizglass_server.knowledge.reader import Reader
 from quizglass_server.knowledge.records import AddReport, Change, Draft, GraphRecord, Kind
 from quizglass_server.knowledge.reembed import reembed_pictures, reembed_texts
-from quizglass_server.knowledge.schema import FILE
+from quizglass_server.knowledge.salvage import migrate
+from quizglass_server.knowledge.schema import FILE, is_new
 from quizglass_server.knowledge.snapshots import Snapshots
 from quizglass_server.knowledge.threads import StoreThreads
 from quizglass_server.knowledge.upkeep import Upkeep
@@ -31,7 +36,7 @@ from quizglass_server.pictures import PictureLimits, decode_picture
 
 _COMMIT_ENTRIES = 128  # entries a commit while importing: the wait for the disk is shared
 _COMMIT_BYTES = 32 << 20  # encoded pictures a commit, which wait in memory
-_ATTEMPTS = 3  # searches again when a hit was deleted between the index and the truth
+_ATTEMPTS = 10  # searches again when a hit was deleted between the index and the truth
 
 
 class KnowledgeBase:
@@ -49,7 +54,8 @@ class KnowledgeBase:
         self._closed = False
         self._upkeep: dict[Kind, Upkeep] = {}
         self._upkeep_job: Future[None] | None = None
-        self._store = StoreThreads(self._path)
+        self._clock = StoreClock(_remembered(directory))
+        self._store = StoreThreads(self._path, self._clock)
         self._building = ThreadPoolExecutor(1, "knowledge-build")
 
     @classmethod
@@ -115,7 +121,7 @@ class KnowledgeBase:
 
     async def delete(self, id: str) -> None:
         """Delete an entry, durably. Raises NotFound."""
-        await self._store.write(lambda writer: self._follow(writer.delete(id)))
+        await self._store.write(lambda writer: writer.delete([id]), self._follow)
         self._look_after()
 
     def count(self) -> int:
@@ -163,6 +169,8 @@ class KnowledgeBase:
             raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created ({error.strerror})") from error
         lock = DirectoryLock(directory)
         try:
+            migrate(directory)
+            check_before_opening(directory)
             return cls(directory, lock, decode)
         except BaseException:
             lock.release()
@@ -174,7 +182,7 @@ class KnowledgeBase:
             await reembed_texts(self._store, self._text_encoder, space[Kind.CHUNKS])
         if self._image_encoder is not None:
             await reembed_pictures(self._store, self._image_encoder, space[Kind.PICTURES], self._decode)
-        self._count = await self._store.read(Reader.count)
+        self._count = (await self._store.read(Reader.state)).count
 
     def _fill(self, options: IndexOptions) -> None:
         snapshots = Snapshots(self._directory)
@@ -191,7 +199,7 @@ class KnowledgeBase:
             return 0
         await ingest.finish()
         space = spaces(self._text_encoder, self._image_encoder)
-        await self._store.write(lambda writer: self._follow(writer.put(drafts, space)))
+        await self._store.write(lambda writer: writer.put(drafts, space), self._follow)
         self._look_after()
         return len(drafts)
 
@@ -210,8 +218,9 @@ class KnowledgeBase:
             labels = {label: None for hits in found for label, _ in hits}
             rows = reader.hits(kind, builtins.list(labels))
             if len(rows) == len(labels):
-                break
-        return [[(*rows[label], score) for label, score in hits if label in rows] for hits in found]
+                return [[(rows[label].entry, rows[label].text, score) for label, score in hits] for hits in found]
+            self._store.write_and_wait(lambda _: None)  # what was deleted in between leaves the index with its commit
+        raise damaged(FILE, f"table {kind.value} lacks rows; it")
 
     def _look_after(self) -> None:
         """Start upkeep on its thread if any is due and none is running."""
@@ -220,7 +229,7 @@ class KnowledgeBase:
             self._upkeep_job = self._building.submit(_run_all, list(self._upkeep.values()))
 
     def _record_graph(self, kind: Kind, record: GraphRecord) -> None:
-        self._store.write_and_wait(lambda writer: writer.record_graph(kind, record))
+        self._store.write_and_wait(lambda writer: writer.record_graph(kind.value, record))
 
     def _close(self) -> None:
         for upkeep in self._upkeep.values():
@@ -230,6 +239,14 @@ class KnowledgeBase:
             upkeep.save()
         self._store.close()
         self._lock.release()
+
+
+def _remembered(directory: Path) -> float:
+    """The store's own time as of its last commit."""
+    if is_new(directory / FILE):
+        return 0.0
+    with closing(Reader(directory / FILE)) as reader:
+        return float(reader.state().clock)
 
 
 def _decode_by_default(encoded: bytes, field: str) -> Picture:

@@ -11,6 +11,7 @@ from quizglass_server.domain import Picture, PicturedEntry
 from quizglass_server.errors import RoleMissing
 from quizglass_server.knowledge.chunks import CHUNKING, chunk_entry, passage
 from quizglass_server.knowledge.embedding import Embedders
+from quizglass_server.knowledge.looks import look_of
 from quizglass_server.knowledge.records import Draft, Kind
 from quizglass_server.knowledge.validation import checked_entry
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
@@ -39,6 +40,7 @@ class Ingest:
         for number, encoded in enumerate(draft.pictures):
             embedder = self._embedders.pictures
             picture = await asyncio.to_thread(self._decode, encoded, f"pictures[{number}]")
+            draft.looks.append(await asyncio.to_thread(look_of, picture.pixels))
             await embedder.put(picture.pixels, draft.picture_vectors.append)
         for chunk in draft.chunks:
             await self._embedders.passages.put(passage(draft.entry.title, chunk), draft.chunk_vectors.append)

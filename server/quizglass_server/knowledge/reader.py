@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from quizglass_server.domain import Entry
-from quizglass_server.errors import KnowledgeFailed, NotFound
-from quizglass_server.knowledge.records import GraphRecord, Kind, Labels, Matrix
-from quizglass_server.knowledge.schema import connect, explained, transaction
+from quizglass_server.domain import Entry, Vector
+from quizglass_server.errors import NotFound
+from quizglass_server.knowledge.checks import State, damaged, id_digest, labels_of, labels_sum, row_digest, signed
+from quizglass_server.knowledge.clock import Clock
+from quizglass_server.knowledge.records import Filed, GraphRecord, Kind, Labels, Matrix
+from quizglass_server.knowledge.schema import (
+    CHUNK_COLUMNS,
+    ENTRY_COLUMNS,
+    PICTURE_COLUMNS,
+    connect,
+    explained,
+    transaction,
+)
 
 UNUSABLE = "unusable:"
 """Prefix of the space of a vector that could not be made; its blob is empty."""
@@ -19,50 +33,57 @@ UNUSABLE = "unusable:"
 PAGE_CHARS = 4 << 20
 """Of text: twice what a message of entries may hold, so that a page cut here is always cut there too."""
 
-_ENTRY = "SELECT number, id, title, caption, kind, text, attributes, source FROM entries"
+_ENTRY = f"SELECT {ENTRY_COLUMNS}, digest FROM entries"  # noqa: S608  # our own names
+_ROWS = {
+    Kind.PICTURES: f"SELECT {PICTURE_COLUMNS}, digest FROM pictures",  # noqa: S608
+    Kind.CHUNKS: f"SELECT {CHUNK_COLUMNS}, digest FROM chunks",  # noqa: S608
+}
 _LABELS = {
-    Kind.PICTURES: "SELECT label, entry FROM pictures WHERE space = ? ORDER BY label",
-    Kind.CHUNKS: "SELECT label, entry FROM chunks WHERE space = ? ORDER BY label",
+    Kind.PICTURES: "SELECT label, entry, space FROM pictures INDEXED BY pictures_in_space",
+    Kind.CHUNKS: "SELECT label, entry, space FROM chunks INDEXED BY chunks_in_space",
 }
-_VECTORS = {
-    Kind.PICTURES: "SELECT label, vector FROM pictures WHERE label > ? AND space = ? ORDER BY label LIMIT ?",
-    Kind.CHUNKS: "SELECT label, vector FROM chunks WHERE label > ? AND space = ? ORDER BY label LIMIT ?",
-}
-_HIT = {
-    Kind.PICTURES: "SELECT entry, '' FROM pictures WHERE label = ?",
-    Kind.CHUNKS: "SELECT entry, text FROM chunks WHERE label = ?",
-}
+_VECTOR, _SPACE = 5, 4  # columns of both kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a label stands for."""
+
+    number: int
+    entry: Entry
+    text: str
+    """The chunk; empty for pictures."""
+    look: int
+    vector: Vector
 
 
 class Reader:
     """A connection that reads; for one thread at a time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Clock = time.time) -> None:
         """Open. Raises KnowledgeFailed."""
+        self._clock = clock
         self._file = Path(path.name)  # in errors, which clients see: where it lies is not their business
         self._db = connect(path, write=False)
+        try:
+            self.key = self.state().key
+        except BaseException:
+            self._db.close()
+            raise
 
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
 
-    def count(self) -> int:
-        """Number of entries."""
+    def state(self) -> State:
+        """What the truth says about itself. Raises KnowledgeFailed when that is damaged."""
         with explained(self._file):
-            return int(self._db.execute("SELECT count(*) FROM entries").fetchone()[0])
-
-    def sequence(self) -> int:
-        """Number of commits that changed entries, ever."""
-        with explained(self._file):
-            return int(self._db.execute("SELECT value FROM meta WHERE key = 'sequence'").fetchone()[0])
+            return State.load(self._db, self._file.name)
 
     def entry(self, entry_id: str) -> Entry:
         """One entry. Raises NotFound."""
         with explained(self._file), transaction(self._db, write=False):
-            row = self._db.execute(f"{_ENTRY} WHERE id = ?", (entry_id,)).fetchone()
-            if row is None:
-                raise NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)
-            return self._whole(row)
+            return self.entry_inside(entry_id)
 
     def page(self, after: str, limit: int) -> list[Entry]:
         """Up to `limit` entries whose id is greater than `after`, in order of id (code points), at least one if any.
@@ -79,27 +100,55 @@ class Reader:
                     break
         return page
 
-    def hits(self, kind: Kind, labels: Sequence[int]) -> dict[int, tuple[Entry, str]]:
-        """Entry and chunk text ("" for pictures) of each label that still exists."""
-        found: dict[int, tuple[Entry, str]] = {}
+    def hits(self, kind: Kind, labels: Sequence[int]) -> dict[int, Hit]:
+        """What each label that still exists stands for."""
+        found: dict[int, Hit] = {}
         entries: dict[int, Entry] = {}
         with explained(self._file), transaction(self._db, write=False):
             for label in labels:
-                row = self._db.execute(_HIT[kind], (label,)).fetchone()
+                row = self._db.execute(f"{_ROWS[kind]} WHERE label = ?", (label,)).fetchone()
                 if row is None:
                     continue
-                number, text = row
+                self._check(kind, row)
+                number = row[1]
                 if number not in entries:
                     entries[number] = self._numbered(number)
-                found[label] = (entries[number], text)
+                text, look = (row[3], 0) if kind is Kind.CHUNKS else ("", row[6])
+                found[label] = Hit(number, entries[number], text, look, np.frombuffer(row[_VECTOR], "<f4"))
         return found
 
     def labels(self, kind: Kind, space: str) -> tuple[Labels, Labels]:
-        """Labels in ascending order, and the number of the entry each belongs to."""
-        with explained(self._file):
-            rows = self._db.execute(_LABELS[kind], (space,)).fetchall()
-        pairs = np.array(rows, dtype=np.int64).reshape(-1, 2)
-        return pairs[:, 0].copy(), pairs[:, 1].copy()
+        """Labels in ascending order, and the number of the entry each belongs to.
+
+        Raises:
+            KnowledgeFailed: labels are missing, doubled or altered.
+        """
+        with explained(self._file), transaction(self._db, write=False):
+            state = State.load(self._db, self._file.name)
+            rows = self._db.execute(_LABELS[kind]).fetchall()
+        by_space: dict[str, list[tuple[int, int]]] = {space: []}
+        for label, entry, made_in in rows:
+            by_space.setdefault(made_in, []).append((label, entry))
+        pairs = {name: self._pairs(kind, found) for name, found in by_space.items()}
+        sums = {labels_of(kind, name): labels_sum(found[:, 0], found[:, 1]) for name, found in pairs.items()}
+        expected = {name: total for name, total in state.sums.items() if name.startswith(labels_of(kind, ""))}
+        if {name: total for name, total in sums.items() if total} != expected:
+            raise damaged(self._file.name, f"table {kind.value}")
+        found = pairs[space][np.argsort(pairs[space][:, 0])]
+        return found[:, 0].copy(), found[:, 1].copy()
+
+    def check_ids(self) -> State:
+        """Compare the ids of all entries with their sum. Raises KnowledgeFailed."""
+        with explained(self._file), transaction(self._db, write=False):
+            state = State.load(self._db, self._file.name)
+            rows = self._db.execute("SELECT number, id FROM entries INDEXED BY sqlite_autoindex_entries_1").fetchall()
+        try:
+            total = signed(sum(id_digest(number, entry_id) for number, entry_id in rows))
+        except (TypeError, AttributeError) as error:
+            raise damaged(self._file.name, "table entries") from error
+        if total != state.sums.get("ids", 0) or len(rows) != state.count:
+            raise damaged(self._file.name, "table entries")
+        return state
 
     def vectors(
         self, kind: Kind, space: str, dimension: int, *, after: int = 0, batch: int = 1024
@@ -107,29 +156,92 @@ class Reader:
         """Vectors of a space in batches, by ascending label from `after`; each batch is as of its own commit.
 
         Raises:
-            KnowledgeFailed: a stored vector is not of this dimension.
+            KnowledgeFailed: a row is damaged, or a stored vector is not of this dimension.
         """
+        for rows in self.rows(kind, after=after, batch=batch):
+            kept = [row for row in rows if row[_SPACE] == space]
+            if any(len(row[_VECTOR]) != 4 * dimension for row in kept):
+                raise damaged(self._file.name, f"table {kind.value} (vectors that are not of {dimension} dimensions)")
+            if kept:
+                matrix = np.frombuffer(b"".join(row[_VECTOR] for row in kept), dtype="<f4").reshape(-1, dimension)
+                yield np.array([row[0] for row in kept], dtype=np.int64), matrix.astype(np.float32, copy=False)
+
+    def rows(self, kind: Kind, *, after: int = 0, batch: int = 1024) -> Iterator[list[tuple[Any, ...]]]:
+        """Rows of vectors in batches, by ascending label, each checked. Raises KnowledgeFailed."""
         while True:
             with explained(self._file):
-                rows = self._db.execute(_VECTORS[kind], (after, space, batch)).fetchall()
+                selected = f"{_ROWS[kind]} WHERE label > ? ORDER BY label LIMIT ?"
+                rows = self._db.execute(selected, (after, batch)).fetchall()
             if not rows:
                 return
+            for row in rows:
+                self._check(kind, row)
             after = int(rows[-1][0])
-            if any(len(blob) != 4 * dimension for _, blob in rows):
-                raise KnowledgeFailed(
-                    f"{self._file}: table {kind.value} holds vectors that are not of {dimension} dimensions; "
-                    "it is damaged: restore it from a copy, or move it away and import again"
-                )
-            matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype="<f4").reshape(-1, dimension)
-            yield np.array([label for label, _ in rows], dtype=np.int64), matrix.astype(np.float32, copy=False)
+            yield rows
 
-    def graph(self, kind: Kind) -> GraphRecord | None:
+    def filed(self, *, after: int = 0, batch: int = 256) -> Iterator[list[Filed]]:
+        """Entries in batches, by ascending number, without their chunks. Raises KnowledgeFailed."""
+        while True:
+            with explained(self._file), transaction(self._db, write=False):
+                selected = f"{_ENTRY} WHERE number > ? ORDER BY number LIMIT ?"
+                rows = self._db.execute(selected, (after, batch)).fetchall()
+                made = [Filed(row[0], self._whole(row), row[11]) for row in rows]
+            if not made:
+                return
+            after = made[-1].number
+            yield made
+
+    def numbers(self) -> list[int]:
+        """Numbers of all entries."""
+        with explained(self._file):
+            return [
+                number
+                for (number,) in self._db.execute(
+                    "SELECT number FROM entries INDEXED BY sqlite_autoindex_entries_1"
+                ).fetchall()
+            ]
+
+    def graph(self, name: str) -> GraphRecord | None:
         """The index snapshot that belongs to this truth."""
         with explained(self._file):
-            row = self._db.execute(
-                "SELECT file, sha256, space, sequence FROM graphs WHERE kind = ?", (kind.value,)
-            ).fetchone()
-        return None if row is None else GraphRecord(*row)
+            selected = "SELECT file, sha256, space, sequence FROM graphs WHERE kind = ?"
+            row = self._db.execute(selected, (name,)).fetchone()
+        if row is None or [type(column) for column in row] != [str, str, str, int]:
+            return None
+        return GraphRecord(*row)
+
+    def graphs(self) -> list[GraphRecord]:
+        """All index snapshots that belong to this truth."""
+        with explained(self._file):
+            names = [name for (name,) in self._db.execute("SELECT kind FROM graphs").fetchall()]
+        return [record for record in (self.graph(name) for name in names) if record is not None]
+
+    @contextmanager
+    def one_commit(self) -> Iterator[sqlite3.Connection]:
+        """The connection inside one read transaction, for inspection."""
+        with explained(self._file), transaction(self._db, write=False):
+            yield self._db
+
+    def ids(self) -> Iterator[tuple[str, int]]:
+        """Ids of all entries with the digests of their rows; inside `one_commit`."""
+        yield from self._db.execute("SELECT id, digest FROM entries ORDER BY number")
+
+    def entry_inside(self, entry_id: str) -> Entry:
+        """One entry, inside `one_commit`. Raises NotFound, KnowledgeFailed."""
+        row = self._db.execute(f"{_ENTRY} WHERE id = ?", (entry_id,)).fetchone()
+        if row is None:
+            raise NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)
+        if row[1] != entry_id:
+            raise damaged(self._file.name, f"the index of ids, at {entry_id!r},")
+        return self._whole(row)
+
+    def raw(self, kind: Kind) -> Iterator[tuple[Any, ...]]:
+        """All rows of vectors, unchecked; inside `one_commit`."""
+        yield from self._db.execute(f"{_ROWS[kind]} ORDER BY label")
+
+    def picture_files(self) -> Iterator[tuple[bytes, bytes]]:
+        """Hashes and bytes of all pictures, unchecked; inside `one_commit`."""
+        yield from self._db.execute("SELECT sha256, encoded FROM picture_files")
 
     def entries_outside(self, space: str, limit: int) -> list[tuple[int, Entry]]:
         """Entries with chunks whose vectors are of another space, with their numbers."""
@@ -149,19 +261,43 @@ class Reader:
             ).fetchall()
         return rows
 
-    def _numbered(self, number: int) -> Entry:
-        return self._whole(self._db.execute(f"{_ENTRY} WHERE number = ?", (number,)).fetchone())
+    def _pairs(self, kind: Kind, pairs: list[tuple[int, int]]) -> Labels:
+        try:
+            return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        except (TypeError, ValueError, OverflowError) as error:  # of other types, in a damaged file
+            raise damaged(self._file.name, f"table {kind.value}") from error
 
-    def _whole(self, row: tuple[int, str, str, str, str, str, str, str]) -> Entry:
-        number, entry_id, title, caption, kind, text, attributes, source = row
-        hashes = self._db.execute("SELECT sha256 FROM pictures WHERE entry = ? ORDER BY position", (number,))
-        return Entry(
-            id=entry_id,
-            title=title,
-            caption=caption,
-            kind=kind,
-            text=text,
-            attributes=json.loads(attributes),
-            source=source,
-            picture_sha256=tuple(sha256 for (sha256,) in hashes.fetchall()),
-        )
+    def _numbered(self, number: int) -> Entry:
+        row = self._db.execute(f"{_ENTRY} WHERE number = ?", (number,)).fetchone()
+        if row is None:
+            raise damaged(self._file.name, f"entry number {number} is missing; the store")
+        return self._whole(row)
+
+    def _whole(self, row: tuple[Any, ...]) -> Entry:
+        """The entry of a row, which is checked."""
+        if row_digest(row[:-1], self.key) != row[-1]:
+            raise damaged(self._file.name, f"entry {str(row[1])[:200]!r}")
+        return entry_of(row, self._clock())
+
+    def _check(self, kind: Kind, row: tuple[Any, ...]) -> None:
+        if row_digest(row[:-1], self.key) != row[-1]:
+            raise damaged(self._file.name, f"row {row[0]} of table {kind.value}")
+
+
+def entry_of(row: tuple[Any, ...], now: float) -> Entry:
+    """The entry of a row of `ENTRY_COLUMNS`."""
+    _, entry_id, title, caption, kind, text, attributes, source, language, text_format, told, expires, shown = row[:13]
+    return Entry(
+        id=entry_id,
+        title=title,
+        caption=caption,
+        kind=kind,
+        text=text,
+        attributes=json.loads(attributes),
+        source=source,
+        picture_sha256=tuple(shown[start : start + 32] for start in range(0, len(shown), 32)),
+        language=language,
+        text_format=text_format,
+        time=told,
+        expires_after_s=max(1, int(expires - now)) if expires else 0,
+    )

@@ -33,6 +33,8 @@ class Draft:
     """Encoded; their SHA-256 are `entry.picture_sha256`."""
     chunk_vectors: list[Vector] = field(default_factory=list)
     picture_vectors: list[Vector] = field(default_factory=list)
+    looks: list[int] = field(default_factory=list)
+    """What near-duplicates share, one a picture (`looks.py`)."""
 
 
 @dataclass(slots=True)
@@ -46,13 +48,37 @@ class Additions:
 
 
 @dataclass(slots=True)
+class Filed:
+    """An entry as it was written."""
+
+    number: int
+    entry: Entry
+    expires: int
+    """Seconds since 1970, 0: never."""
+    chunks: list[tuple[int, str]] = field(default_factory=list)
+    """Labels and texts."""
+
+
+@dataclass(slots=True)
 class Change:
-    """What a commit did to the vectors, for the indexes to follow."""
+    """What a commit did, for the indexes to follow."""
 
     added: dict[Kind, Additions] = field(default_factory=lambda: {kind: Additions() for kind in Kind})
     removed: dict[Kind, list[int]] = field(default_factory=lambda: {kind: [] for kind in Kind})
+    filed: list[Filed] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+    """Numbers of the entries that were removed or replaced."""
     entries: int = 0
     """Entries after the commit minus entries before."""
+    sequence: int = 0
+    """Of the commit, where somebody asked."""
+
+    def note(self, kind: Kind, label: int, entry: int, vector: Vector) -> None:
+        """A vector was added."""
+        added = self.added[kind]
+        added.labels.append(label)
+        added.entries.append(entry)
+        added.vectors.append(vector)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from quizglass_server.knowledge.records import GraphRecord, Kind
 
 _log = logging.getLogger(__name__)
 _SUFFIX = ".hnsw"
+FOLDER = "graphs"
 
 
 def graph_space(space: str) -> str:
@@ -30,7 +31,7 @@ class Snapshots:
 
     def __init__(self, directory: Path) -> None:
         """Use `graphs/` in the knowledge directory, creating it. Raises KnowledgeFailed."""
-        self._folder = directory / "graphs"
+        self._folder = directory / FOLDER
         try:
             self._folder.mkdir(exist_ok=True)
         except OSError as error:
@@ -65,9 +66,9 @@ class Snapshots:
         graph.save(temporary)
         digest = file_sha256(temporary)
         path = self._folder / f"{kind.value}-{sequence}-{digest[:12]}{_SUFFIX}"
-        _sync(temporary)
+        sync(temporary)
         temporary.replace(path)
-        _sync(self._folder)
+        sync(self._folder)
         return GraphRecord(path.name, digest, graph_space(space), sequence)
 
     def clear_except(self, kind: Kind, record: GraphRecord | None) -> None:
@@ -83,7 +84,8 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Wait until a file or a directory is on the disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -42,7 +42,7 @@ class Upkeep:
         """Fill the index from the snapshot and the truth. Without a snapshot everything is scanned until `run`."""
         reader = Reader(self._path)
         try:
-            record = reader.graph(self.kind)
+            record = reader.graph(self.kind.value)
             graph = self._snapshots.load(self.kind, record, self._space, self.index.dimension)
             self._snapshots.clear_except(self.kind, record if graph else None)
             labels, entries = reader.labels(self.kind, self._space)
@@ -74,7 +74,7 @@ class Upkeep:
         try:
             reader = Reader(self._path)
             try:
-                sequence = reader.sequence()
+                sequence = reader.state().sequence
             finally:
                 reader.close()
             record = self._snapshots.save(self.kind, graph, self._space, sequence)

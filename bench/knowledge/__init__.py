@@ -1,0 +1,1 @@
+"""Benchmarks of the knowledge store: speed beside other stores, damage, killed processes."""
