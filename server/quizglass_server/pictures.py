@@ -18,6 +18,7 @@ from quizglass_server.errors import InvalidPicture
 
 FORMATS = ("JPEG", "PNG", "WEBP")
 _MIN_SIDE = 8
+_QUICK_BYTES, _QUICK_PIXELS = 256 * 1024, 512 * 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,17 @@ def decode_picture(encoded: bytes, limits: PictureLimits, field: str, *, sha256:
         # Parsers of damaged files raise anything: struct.error, IndexError, zlib.error, ...
         raise InvalidPicture(field, "the picture is damaged or truncated") from error
     return Picture(sha256 or hashlib.sha256(encoded).digest(), pixels)
+
+
+def is_quick(encoded: bytes) -> bool:
+    """Whether decoding takes under a millisecond or so: less than handing it to another thread may."""
+    if len(encoded) > _QUICK_BYTES:
+        return False
+    try:
+        with Image.open(io.BytesIO(encoded), formats=("JPEG",)) as image:
+            return image.width * image.height <= _QUICK_PIXELS
+    except Exception:  # whatever it is, `decode_picture` will say
+        return False
 
 
 def _check_header(image: Image.Image, limits: PictureLimits, field: str) -> None:

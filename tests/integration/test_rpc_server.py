@@ -7,7 +7,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
+from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.rpc.server import start_rpc
 from tests.support.rpc_fakes import EVENTS, Gate, Stage, serving
@@ -59,6 +59,29 @@ async def test_a_port_in_use_is_an_error_of_the_settings(stage, tmp_path):
     object.__setattr__(second.services, "settings", settings)
     with pytest.raises(SettingsError, match="another server"):
         await start_rpc(second.services)
+
+
+async def test_imports_beyond_the_limit_are_told_to_come_back(tmp_path):
+    async with serving(tmp_path, max_turns=2) as stage, grpc.aio.insecure_channel(stage.target) as channel:
+        begun, end = asyncio.Semaphore(0), asyncio.Event()
+
+        async def waits():
+            begun.release()
+            await end.wait()
+
+        stage.knowledge.before = waits
+        stub = knowledge_pb2_grpc.KnowledgeServiceStub(channel)
+        entry = knowledge_pb2.AddEntriesRequest(entry=knowledge_pb2.Entry(id="a", title="A"))
+        running = [stub.AddEntries(iter([entry])) for _ in range(2)]
+        for _ in running:
+            await begun.acquire()
+        with pytest.raises(grpc.aio.AioRpcError) as refusal:
+            await stub.AddEntries(iter([entry]))
+        assert refusal.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "AddEntries" in refusal.value.details()
+        end.set()
+        assert [(await call).added for call in running] == [1, 1]
+        assert (await stub.AddEntries(iter([entry]))).added == 1
 
 
 async def test_stopping_drains_a_running_turn_and_refuses_new_ones(stage, channel):

@@ -13,7 +13,7 @@ from PIL import Image
 
 from quizglass_server.domain import Picture
 from quizglass_server.errors import InvalidPicture
-from quizglass_server.pictures import PictureLimits, decode_picture
+from quizglass_server.pictures import PictureLimits, decode_picture, is_quick
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::PIL.Image.DecompressionBombWarning")
 LIMITS = PictureLimits()
@@ -233,3 +233,22 @@ def decode_or_refuse(data: bytes) -> None:
         return
     assert told.field == FIELD
     assert told.description
+
+
+def test_only_small_jpegs_are_quick() -> None:
+    assert is_quick(encoded(two_halves(512, 512), "JPEG"))
+    assert not is_quick(encoded(two_halves(520, 512), "JPEG"))
+    assert not is_quick(encoded(two_halves(64, 64), "PNG"))
+    assert not is_quick(encoded(two_halves(64, 64), "JPEG") + bytes(300_000))
+    assert not is_quick(b"no picture")
+    assert not is_quick(b"")
+
+
+def test_a_picture_is_known_by_the_hash_of_its_bytes() -> None:
+    data = encoded(two_halves())
+    assert decode(data).sha256 == hashlib.sha256(data).digest()
+    assert decode_picture(data, LIMITS, "frame", sha256=b"1" * 32).sha256 == b"1" * 32
+
+
+def test_pixels_are_shared_and_never_written_to() -> None:
+    assert not decode(encoded(two_halves(), "JPEG")).pixels.flags.writeable

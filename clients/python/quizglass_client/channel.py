@@ -6,6 +6,8 @@ from functools import cache
 from importlib import resources
 from ipaddress import ip_address
 
+from grpc.experimental import ChannelOptions
+
 DEFAULT_TARGET = "127.0.0.1:50061"
 # A page of entries or a search result stays below 4 MiB; the rest is room for servers of later versions.
 _MAX_RECEIVED_BYTES = 32 * 1024 * 1024
@@ -19,6 +21,8 @@ def options(target: str) -> list[tuple[str, str | int]]:
         ("grpc.service_config", service_config()),
         ("grpc.max_receive_message_length", _MAX_RECEIVED_BYTES),
         ("grpc.max_send_message_length", MAX_SENT_BYTES),
+        # Who reads a stream reads it from the wire, without a thread in between for every call.
+        (ChannelOptions.SingleThreadedUnaryStream, 1),
     ]
     if is_local(target):
         # gRPC sends even loopback traffic to the proxy named by http_proxy, which cannot reach this machine.

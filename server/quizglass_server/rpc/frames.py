@@ -9,11 +9,11 @@ from collections import OrderedDict
 from quizglass.v1 import types_pb2
 from quizglass_server.domain import Picture
 from quizglass_server.errors import InvalidInput, NotFound
-from quizglass_server.pictures import PictureLimits, decode_picture
+from quizglass_server.pictures import PictureLimits, decode_picture, is_quick
 
 
 class FrameStore:
-    """Decodes frames on worker threads and keeps the most recent ones, bounded by bytes of pixels."""
+    """Decodes frames, all but small ones on worker threads, and keeps the most recent, bounded by bytes of pixels."""
 
     def __init__(self, limits: PictureLimits, max_cached_bytes: int = 64 * 1024 * 1024) -> None:
         self._limits = limits
@@ -42,12 +42,15 @@ class FrameStore:
         Raises:
             InvalidPicture: the bytes are not a usable picture.
         """
-        picture = await asyncio.to_thread(self._held_or_decoded, encoded, field)
+        if is_quick(encoded):
+            picture = self._held_or_decoded(encoded, field)
+        else:
+            picture = await asyncio.to_thread(self._held_or_decoded, encoded, field)
         self._remember(picture)
         return picture
 
     def _held_or_decoded(self, encoded: bytes, field: str) -> Picture:
-        """On a worker thread: looks at what is held, and leaves changing it to the event loop."""
+        """On any thread: looks at what is held, and leaves changing it to the event loop."""
         sha256 = hashlib.sha256(encoded).digest()
         held = self._pictures.get(sha256)
         return decode_picture(encoded, self._limits, field, sha256=sha256) if held is None else held

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
 
-from quizglass_server.errors import InvalidInput, QuizglassError
+from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError
 from quizglass_server.rpc.status import stopping, to_status, unexpected
 
 log = logging.getLogger(__name__)
+
+_RETRY_S = 1.0
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class Guard:
-    """Counts the handlers that run; shared by the services of one server."""
+    """Counts the handlers that run; shared by the services of one server.
 
-    def __init__(self) -> None:
-        self._running = 0
+    Args:
+        most: how many may run at once, of the methods that hold much for as long as their client likes.
+    """
+
+    def __init__(self, most: Mapping[str, int] | None = None) -> None:
+        self._most = most or {}
+        self._running: Counter[str] = Counter()
         self._draining = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -35,9 +43,10 @@ class Guard:
         """
         if self._draining:
             await context.abort_with_status(stopping())
-        self._running += 1
+        self._running[method] += 1
         self._idle.clear()
         try:
+            self._check_room(method)
             yield
         except QuizglassError as error:
             if error.__cause__ is not None and not isinstance(error, InvalidInput):
@@ -49,9 +58,14 @@ class Guard:
         except Exception as error:
             await context.abort_with_status(unexpected(error, method))
         finally:
-            self._running -= 1
-            if not self._running:
+            self._running[method] -= 1
+            if not self._running.total():
                 self._idle.set()
+
+    def _check_room(self, method: str) -> None:
+        running, most = self._running[method], self._most.get(method)
+        if most is not None and running > most:
+            raise Overloaded(f"{most} calls of {method} are under way; try again later", retry_after_s=_RETRY_S)
 
     async def drain(self, grace_s: float) -> bool:
         """Refuse new requests, and wait until none runs; whether that came true within `grace_s` seconds."""

@@ -92,7 +92,8 @@ async def start_rpc(services: Services) -> RpcServer:
         ("grpc.so_reuseport", 0),
     ]
     server = grpc.aio.server(options=options)
-    frames, guard = FrameStore(settings.picture_limits), Guard()
+    # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
+    frames, guard = FrameStore(settings.picture_limits), Guard({"AddEntries": settings.max_turns})
     assistant = AssistantServicer(services.assistant, frames, settings, guard, lambda: _capabilities(services))
     assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)  # type: ignore[no-untyped-call]
     knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
