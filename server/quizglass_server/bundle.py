@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from quizglass_server.errors import BundleError
 from quizglass_server.manifest import (
     MANIFEST,
+    CrossEncoder,
     Generator,
     ImageEncoder,
     Manifest,
@@ -94,8 +95,11 @@ class Bundle:
 
     @property
     def reranker(self) -> TextScorer:
-        """The reranker's settings; BundleError if the bundle has none."""
-        return _present(self.manifest.roles.reranker, "reranker")
+        """The reranker's settings; BundleError if the bundle has none, or one of another kind."""
+        part: TextScorer | CrossEncoder = _present(self.manifest.roles.reranker, "reranker")
+        if not isinstance(part, TextScorer):
+            raise BundleError(f"{MANIFEST}: roles.reranker.kind is {part.kind!r}; this server runs 'text-scorer' alone")
+        return part
 
     @property
     def image_encoder(self) -> ImageEncoder:

@@ -111,6 +111,68 @@ class TextScorer(_Scorer):
     kind: Literal["text-scorer"]
 
 
+class CrossEncoder(_Part):
+    """A query and a passage, encoded as a pair by the tokenizer, to logits [B, logits] (BERT-style rerankers)."""
+
+    engine: Literal["onnx"]
+    kind: Literal["cross-encoder"]
+    model: FileName
+    tokenizer: FileName
+    max_tokens: Count
+    logits: Count
+    """How many the model gives; of one, the relevance is its sigmoid, of more, the softmax at `relevant`."""
+    relevant: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _inside(self) -> CrossEncoder:
+        if self.relevant >= self.logits:
+            raise ValueError(f"relevant is {self.relevant}, the model gives {self.logits} logits")
+        return self
+
+
+class QFormer(_Part):
+    """BLIP-2's Q-Former: a picture to `queries` vectors of `dimension`, a text to one; similarity is the largest dot
+    product.
+    """
+
+    engine: Literal["onnx"]
+    kind: Literal["q-former"]
+    model: FileName
+    """`pixel_values` to `image_embeds` [B, queries, dimension]."""
+    text_model: FileName
+    """`input_ids`, `attention_mask` to `text_embeds` [B, dimension]."""
+    tokenizer: FileName
+    picture: Normalised
+    queries: Count
+    dimension: Count
+    max_tokens: Count
+
+
+class QFormerClassifier(_Part):
+    """BLIP-2's Q-Former reading a picture and a question, with a classification head: `logits` [B, labels]."""
+
+    engine: Literal["onnx"]
+    kind: Literal["q-former-classifier"]
+    model: FileName
+    tokenizer: FileName
+    picture: Normalised
+    labels: Annotated[tuple[str, ...], Field(min_length=2)]
+    max_tokens: Count
+
+
+class Detector(_Part):
+    """An open-vocabulary detector: a picture and phrases to boxes (centre x, centre y, width, height, 0 to 1)."""
+
+    engine: Literal["onnx"]
+    kind: Literal["grounding-dino", "owlv2"]
+    model: FileName
+    tokenizer: FileName
+    picture: Normalised
+    boxes: Count
+    """How many the model gives for a picture."""
+    max_tokens: Count
+
+
 class ImageEncoder(_Part):
     """A picture to one vector of `dimension` floats."""
 
@@ -129,7 +191,8 @@ class TextEncoder(_Part):
     model: FileName
     tokenizer: FileName
     dimension: Count
-    pooling: Literal["mean", "cls"]
+    pooling: Literal["mean", "cls", "last"]
+    """Of the token states: their mean, the first, or that of the last token."""
     query_prefix: str = ""
     passage_prefix: str = ""
     max_tokens: Count
@@ -166,11 +229,19 @@ class Reader(_Part):
     kind: Literal["reader"]
 
 
+Scorer = Annotated[VisionScorer | TextScorer, Field(discriminator="kind")]
+
+
 class Roles(_Part):
     """What each model is for; an absent role is None."""
 
     planner: VisionScorer | None = None
-    reranker: TextScorer | None = None
+    tool_router: Scorer | None = None
+    domain_router: QFormerClassifier | None = None
+    coarse_reranker: QFormer | None = None
+    reranker: Annotated[TextScorer | CrossEncoder, Field(discriminator="kind")] | None = None
+    verifier: Scorer | None = None
+    detector: Detector | None = None
     image_encoder: ImageEncoder | None = None
     text_encoder: TextEncoder | None = None
     generator: Generator | None = None
@@ -229,7 +300,7 @@ class Manifest(_Part):
         yield "parity", self.parity
         for role in Roles.model_fields:
             part = getattr(self.roles, role)
-            for field in ("model", "tokenizer", "prompt", "projector"):
+            for field in ("model", "text_model", "tokenizer", "prompt", "projector"):
                 if (name := getattr(part, field, None)) is not None:
                     yield f"roles.{role}.{field}", name
         if self.roles.generator is not None:

@@ -11,7 +11,7 @@ peft = pytest.importorskip("peft")
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from quizglass_export.bundling.errors import ExportError  # noqa: E402
-from quizglass_export.bundling.merge import merge_adapter  # noqa: E402
+from quizglass_export.bundling.merge import merge_adapter, merge_adapters  # noqa: E402
 
 IDS = torch.tensor([[3, 14, 15, 9, 26]])
 
@@ -50,6 +50,8 @@ def adapter(folder: Path, **options: Any) -> Any:
         {"rank_pattern": {"q_proj": 2}, "alpha_pattern": {"q_proj": 5}},
         {"target_modules": ["q_proj", "lm_head"]},
         {"use_rslora": True},
+        {"modules_to_save": ["lm_head"]},
+        {"modules_to_save": ["embed_tokens", "norm"]},
     ],
 )
 def test_the_merged_model_equals_the_adapted_one(tmp_path: Path, options: dict[str, Any]) -> None:
@@ -61,6 +63,18 @@ def test_the_merged_model_equals_the_adapted_one(tmp_path: Path, options: dict[s
         untouched = base()(input_ids=IDS).logits[0]
     assert (found - expected).abs().max() < 1e-4
     assert (found - untouched).abs().max() > 1e-2
+
+
+def test_several_adapters_add_their_weighed_changes(tmp_path: Path) -> None:
+    adapter(tmp_path / "a")
+    adapter(tmp_path / "b", target_modules=["k_proj", "lm_head"], use_dora=True)
+    plain = dict(base().named_parameters())
+    alone = {name: dict(merge_adapter(base(), tmp_path / name).named_parameters()) for name in "ab"}
+    merged = merge_adapters(base(), [(tmp_path / "a", 0.5), (tmp_path / "b", -2.0)])
+    for key, tensor in merged.named_parameters():
+        origin = plain.get(key, plain["model.embed_tokens.weight"])  # the head was tied to the embedding
+        expected = origin + 0.5 * (alone["a"][key] - origin) - 2.0 * (alone["b"][key] - origin)
+        assert torch.allclose(tensor, expected, atol=1e-6), key
 
 
 def test_an_adapter_of_a_deeper_base_is_refused(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_recipe_has_defaults_for_all_but_checkpoints(tmp_path: Path) -> None:
     [
         ("format = 1\nname = x y\n", r"bundle\.toml: not valid TOML: .*line 2"),
         (HEAD, r"bundle\.toml: roles: Field required"),
-        (HEAD + "[roles]\n", "roles: name at least one of planner, reranker"),
+        (HEAD + "[roles]\n", "roles: name at least one of planner, tool_router"),
         (HEAD + '[roles.reader]\nengine = "rapidocr"\nlanguage = "en"\n', r"roles\.reader\.language: unknown key"),
         (
             HEAD + "[roles.reader]\n[samples]\ncount = 1\n",

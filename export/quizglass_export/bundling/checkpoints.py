@@ -8,6 +8,7 @@ A directory of checkpoints holds `base/` (Qwen2.5-VL with `tokenizer.json`), `pl
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,8 +107,15 @@ class Checkpoints:
         return load_float32(self.part(name), kind, **options)
 
 
-def load_float32(folder: Path, kind: Any, **options: Any) -> Any:
-    """`from_pretrained` that refuses missing, unexpected and misshapen weights."""
+def load_float32(folder: Path, kind: Any, *, ignore: str = "", **options: Any) -> Any:
+    """`from_pretrained` that refuses missing, unexpected and misshapen weights.
+
+    Args:
+        folder: the checkpoint.
+        kind: transformers' model class.
+        ignore: regular expression of keys that the checkpoint may have beyond the class.
+        options: for `from_pretrained`.
+    """
     try:
         model, info = kind.from_pretrained(
             folder,
@@ -120,7 +128,10 @@ def load_float32(folder: Path, kind: Any, **options: Any) -> Any:
     except RuntimeError as error:
         raise ExportError(f"{folder}: weights do not fit {CONFIG}: {error}") from error
     for problem in ("missing_keys", "unexpected_keys", "mismatched_keys"):
-        if found := sorted(str(key) for key in info[problem]):
+        found = sorted(str(key) for key in info[problem])
+        if ignore and problem == "unexpected_keys":
+            found = [key for key in found if not re.match(ignore, key)]
+        if found:
             raise ExportError(f"{weight_files(folder)[0]}: {problem.replace('_', ' ')}: {found[0]} ({len(found)})")
     return model.eval()
 

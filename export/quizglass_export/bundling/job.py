@@ -20,7 +20,12 @@ CLIP_MEAN: Channels = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD: Channels = (0.26862954, 0.26130258, 0.27577711)
 _HALF: Channels = (0.5, 0.5, 0.5)
 RolePart = (
-    manifest.VisionScorer | manifest.TextScorer | manifest.ImageEncoder | manifest.TextEncoder | manifest.Generator
+    manifest.VisionScorer
+    | manifest.TextScorer
+    | manifest.CrossEncoder
+    | manifest.ImageEncoder
+    | manifest.TextEncoder
+    | manifest.Generator
 )
 PREPROCESSOR = "preprocessor_config.json"
 

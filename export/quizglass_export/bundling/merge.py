@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,33 @@ def merge_adapter(model: Any, folder: Path) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return adapted.merge_and_unload(safe_merge=True).eval()
+
+
+def merge_adapters(model: Any, adapters: Sequence[tuple[Path, float]]) -> Any:
+    """Add the changes of several adapters, each merged alone and weighed.
+
+    Args:
+        model: the base model; it is changed.
+        adapters: (directory, weight) of each; an adapter of weight 1 alone is merged as it is.
+
+    Returns:
+        The merged model.
+
+    Raises:
+        ExportError: as `merge_adapter`.
+    """
+    if not adapters:
+        return model
+    if len(adapters) == 1 and adapters[0][1] == 1:
+        return merge_adapter(model, adapters[0][0])
+    _untie(model)
+    total = {key: tensor.clone() for key, tensor in model.state_dict().items()}
+    for folder, weight in adapters:
+        merged = merge_adapter(deepcopy(model), folder).state_dict()
+        for key, tensor in model.state_dict().items():
+            total[key] += weight * (merged[key] - tensor)
+    model.load_state_dict(total)
+    return model.eval()
 
 
 def _shapes(path: Path) -> dict[str, tuple[int, ...]]:

@@ -121,8 +121,8 @@ def check_vectors(role: str, exported: Sequence[Floats], references: Sequence[Fl
     return at_least(role, "smallest cosine", cosines, bound)
 
 
-def tokenise_padded(tokenizer: Tokenizer, texts: Sequence[str], limit: int) -> Inputs:
-    """Ids, mask and token types (int64 [B, S]) of texts cut to `limit` tokens and padded on the right."""
+def tokenise_padded(tokenizer: Tokenizer, texts: Sequence[str | tuple[str, str]], limit: int) -> Inputs:
+    """Ids, mask and token types (int64 [B, S]) of texts or pairs cut to `limit` tokens and padded on the right."""
     tokenizer.enable_truncation(limit)
     tokenizer.enable_padding()
     rows = tokenizer.encode_batch(list(texts))
@@ -134,9 +134,14 @@ def tokenise_padded(tokenizer: Tokenizer, texts: Sequence[str], limit: int) -> I
 
 
 def pool(states: Floats, mask: NDArray[np.int64], how: str) -> Floats:
-    """[B, S, D] states and [B, S] mask to unit vectors [B, D]: the mean over tokens, or the first token."""
+    """[B, S, D] states and [B, S] mask to unit vectors [B, D]: the mean over tokens, the first, or the last."""
     weights = mask[:, :, None].astype(np.float32)
-    pooled = states[:, 0] if how == "cls" else (states * weights).sum(1) / weights.sum(1).clip(min=1)
+    if how == "cls":
+        pooled = states[:, 0]
+    elif how == "last":
+        pooled = states[np.arange(len(states)), mask.sum(1) - 1]
+    else:
+        pooled = (states * weights).sum(1) / weights.sum(1).clip(min=1)
     normed: Floats = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
     return normed
 

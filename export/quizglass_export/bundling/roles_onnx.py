@@ -1,4 +1,4 @@
-"""The ONNX roles of a bundle: each is exported, compared with PyTorch, and described for the manifest."""
+"""The scorers of a bundle: each is exported, described for the manifest, and compared with PyTorch."""
 
 from __future__ import annotations
 
@@ -9,38 +9,27 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from tokenizers import Tokenizer
 
-from quizglass_export.bundling.checkpoints import read_json
-from quizglass_export.bundling.encoders import write_image_encoder, write_text_encoder
+from quizglass_export.architectures.qwen_vl import VISION_CLASSES, vision_scorer
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.job import PREPROCESSOR, Exported, RoleJob, normalisation, prompt_name
+from quizglass_export.bundling.job import Exported, RoleJob, prompt_name
 from quizglass_export.bundling.onnx_file import halve_weights, write_onnx
 from quizglass_export.bundling.parity import (
     Check,
     Floats,
     Inputs,
     as_array,
-    batches,
     check_scorer,
-    check_vectors,
-    pool,
-    session,
-    tokenise_padded,
 )
 from quizglass_export.bundling.scorer_text import TextScorer
-from quizglass_export.bundling.scorer_vl import VisionScorer
 from quizglass_export.recipe import schema
 from quizglass_server import manifest
 from quizglass_server.domain import RGB
 from quizglass_server.models import vision_inputs
 
-POOLING = "pooling.json"
-VISION_CLASSES = {"qwen2_5_vl": "Qwen2_5_VLForConditionalGeneration"}
-"""transformers' model type to its class."""
-_ROWS = {0: "batch", 1: "sequence"}
-_TEXT_AXES = {"input_ids": _ROWS, "attention_mask": _ROWS, "logits": {0: "batch"}}
-_VISION_AXES = _TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
+ROWS = {0: "batch", 1: "sequence"}
+TEXT_AXES = {"input_ids": ROWS, "attention_mask": ROWS, "logits": {0: "batch"}}
+VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
 
 
 def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
@@ -62,8 +51,8 @@ def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     if image_id != model.config.image_token_id:
         raise ExportError(f"config.json: image_token_id is {model.config.image_token_id}, tokenizer has {image_id}")
     prompts = _VisionPrompts(job, part)
-    scorer = VisionScorer(model, labels, vision_inputs.patch_grid(part.picture)).eval()
-    _write_scorer(scorer, prompts.inputs([0, len(prompts.rows) - 1]), _VISION_AXES, job.path(part.model))
+    scorer = vision_scorer(model, labels, vision_inputs.patch_grid(part.picture))
+    _write_scorer(scorer, prompts.inputs([0, len(prompts.rows) - 1]), VISION_AXES, job.path(part.model))
     return Exported(part, {"precision": "fp32"})
 
 
@@ -117,7 +106,7 @@ def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     )
     rows = _text_rows(job, part)
     example = vision_inputs.scorer_batch([rows[0], rows[-1]])
-    _write_scorer(TextScorer(model, labels).eval(), example, _TEXT_AXES, job.path(part.model))
+    _write_scorer(TextScorer(model, labels).eval(), example, TEXT_AXES, job.path(part.model))
     return Exported(part, {"precision": "fp32"})
 
 
@@ -142,95 +131,6 @@ def _text_rows(job: RoleJob, part: manifest.TextScorer) -> list[list[int]]:
         for sample in job.samples
         for passage in sample.passages
     ][: len(job.samples)]
-
-
-def export_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
-    """Export the image encoder."""
-    model = job.source.load("CLIPVisionModelWithProjection")
-    mean, std = normalisation(job.source.folder / PREPROCESSOR)
-    side = int(model.config.image_size)
-    part = manifest.ImageEncoder(
-        engine="onnx",
-        kind="image-encoder",
-        model=f"{job.role}/model.onnx",
-        picture=manifest.Normalised(width=side, height=side, mean=mean, std=std),
-        dimension=int(model.config.projection_dim),
-    )
-    write_image_encoder(model, job.path(part.model))
-    halve_weights(job.path(part.model))
-    return Exported(part, {"precision": "fp32"})
-
-
-def check_image_encoder(job: RoleJob, spec: schema.ImageEncoder, part: manifest.ImageEncoder) -> list[Check]:
-    """Compare the image encoder with transformers."""
-    model = job.source.load("CLIPVisionModelWithProjection")
-    run, exported, references = session(job.path(part.model)), list[Floats](), list[Floats]()
-    processor = transformers.CLIPImageProcessor(
-        do_resize=False, do_center_crop=False, image_mean=list(part.picture.mean), image_std=list(part.picture.std)
-    )
-    for indices in batches(len(job.samples)):
-        pictures = [vision_inputs.fit(job.samples[i].picture, part.picture) for i in indices]
-        stacked = np.stack([vision_inputs.channels(picture, part.picture) for picture in pictures])
-        exported += list(run.run(["image_embeds"], {"pixel_values": stacked})[0])
-        with torch.no_grad():
-            references += list(as_array(model(**processor(pictures, return_tensors="pt")).image_embeds))
-    return [check_vectors(job.role, exported, references, job.demands.cosine)]
-
-
-def export_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> Exported:
-    """Export the text encoder."""
-    folder = job.source.folder
-    model = job.source.load("BertModel", add_pooling_layer=False)
-    known = read_json(folder / POOLING) if (folder / POOLING).is_file() else {}
-    given = spec.model_dump(include={"pooling", "query_prefix", "passage_prefix", "max_tokens"}, exclude_none=True)
-    pooling = {"pooling": "mean", "query_prefix": "", "passage_prefix": "", "max_tokens": 256, **known, **given}
-    part = manifest.TextEncoder(
-        engine="onnx",
-        kind="text-encoder",
-        model=f"{job.role}/model.onnx",
-        tokenizer=job.tokenizer,
-        dimension=int(model.config.hidden_size),
-        pooling=pooling["pooling"],
-        query_prefix=pooling["query_prefix"],
-        passage_prefix=pooling["passage_prefix"],
-        max_tokens=min(pooling["max_tokens"], int(model.config.max_position_embeddings)),
-    )
-    write_text_encoder(model, job.path(part.model))
-    halve_weights(job.path(part.model))
-    return Exported(part, {"precision": "fp32"})
-
-
-def check_text_encoder(job: RoleJob, spec: schema.TextEncoder, part: manifest.TextEncoder) -> list[Check]:
-    """Compare the text encoder with transformers."""
-    model = job.source.load("BertModel", add_pooling_layer=False)
-    texts = [part.query_prefix + sample.query for sample in job.samples]
-    texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
-    exported = _exported_texts(job.path(part.model), job.source.tokenizer_file(), part, texts)
-    references = _reference_texts(model, job.source.folder, part, texts)
-    return [check_vectors(job.role, exported, references, job.demands.cosine)]
-
-
-def _exported_texts(model: Path, file: Path, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:
-    run, tokenizer = session(model), Tokenizer.from_file(str(file))
-    names = {tensor.name for tensor in run.get_inputs()}
-    vectors: list[Floats] = []
-    for indices in batches(len(texts)):
-        inputs = tokenise_padded(tokenizer, [texts[i] for i in indices], part.max_tokens)
-        states = run.run(["last_hidden_state"], {name: inputs[name] for name in inputs if name in names})[0]
-        vectors += list(pool(states, inputs["attention_mask"].astype(np.int64), part.pooling))
-    return vectors
-
-
-def _reference_texts(model: Any, folder: Path, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:
-    """One text at a time through transformers' own tokenizer, so that padding cannot hide a difference."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    vectors: list[Floats] = []
-    with torch.no_grad():
-        for text in texts:
-            inputs = tokenizer(text, truncation=True, max_length=part.max_tokens, return_tensors="pt")
-            states = as_array(model(**inputs).last_hidden_state)
-            vectors += list(pool(states, inputs["attention_mask"].numpy(), part.pooling))
-    return vectors
 
 
 def _vision_logits(model: Any, row: list[int], picture: RGB, spec: manifest.Patched) -> Floats:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quizglass_export.bundling import roles_llama, roles_onnx
+from quizglass_export.architectures.qwen_vl import VISION_CLASSES
+from quizglass_export.bundling import roles_encoders, roles_llama, roles_onnx
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import Exported, RoleJob
 from quizglass_export.bundling.parity import Check
@@ -32,14 +33,19 @@ class Exporter:
 
 _VISION_SCORER = Exporter(roles_onnx.export_vision_scorer, roles_onnx.check_vision_scorer)
 _TEXT_SCORER = Exporter(roles_onnx.export_text_scorer, roles_onnx.check_text_scorer)
+_CROSS_ENCODER = Exporter(roles_encoders.export_cross_encoder, roles_encoders.check_cross_encoder)
+_IMAGE_ENCODER = Exporter(roles_encoders.export_image_encoder, roles_encoders.check_image_encoder)
+_TEXT_ENCODER = Exporter(roles_encoders.export_text_encoder, roles_encoders.check_text_encoder)
+_GENERATOR = Exporter(roles_llama.export_generator, roles_llama.check_generator)
+_VISION_SCORERS = dict.fromkeys(VISION_CLASSES, _VISION_SCORER)
 EXPORTERS: dict[str, dict[str, Exporter]] = {
-    "planner": {"qwen2_5_vl": _VISION_SCORER},
-    "reranker": {"qwen3": _TEXT_SCORER},
-    "image_encoder": {
-        "clip_vision_model": Exporter(roles_onnx.export_image_encoder, roles_onnx.check_image_encoder),
-    },
-    "text_encoder": {"bert": Exporter(roles_onnx.export_text_encoder, roles_onnx.check_text_encoder)},
-    "generator": {"qwen2_5_vl": Exporter(roles_llama.export_generator, roles_llama.check_generator)},
+    "planner": _VISION_SCORERS,
+    "tool_router": _VISION_SCORERS | {"qwen3": _TEXT_SCORER},
+    "reranker": {"qwen3": _TEXT_SCORER} | dict.fromkeys(roles_encoders.CROSS_CLASSES, _CROSS_ENCODER),
+    "verifier": _VISION_SCORERS | {"qwen3": _TEXT_SCORER},
+    "image_encoder": dict.fromkeys(roles_encoders.IMAGE_CLASSES, _IMAGE_ENCODER),
+    "text_encoder": dict.fromkeys(roles_encoders.TEXT_CLASSES, _TEXT_ENCODER),
+    "generator": {"qwen2_5_vl": _GENERATOR},
 }
 """Role to transformers' model type to what exports it."""
 

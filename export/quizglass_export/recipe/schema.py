@@ -171,7 +171,9 @@ class Roles(_Part):
     """At least one role."""
 
     planner: Planner | None = None
+    tool_router: Scorer | None = None
     reranker: Reranker | None = None
+    verifier: Scorer | None = None
     image_encoder: ImageEncoder | None = None
     text_encoder: TextEncoder | None = None
     generator: Generator | None = None

@@ -21,7 +21,7 @@ from quizglass_export.bundling.checkpoints import (
     weight_files,
 )
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.merge import merge_adapter
+from quizglass_export.bundling.merge import merge_adapters
 
 _KEPT = (".json", ".safetensors", ".txt", ".model", ".jinja")
 
@@ -85,11 +85,12 @@ class Source:
         """Weight files of the checkpoint and its adapters."""
         return [*weight_files(self.folder), *(folder / ADAPTER_WEIGHTS for folder, _ in self.adapters)]
 
-    def load(self, kind: str, **options: Any) -> Any:
+    def load(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
         """The merged model in float32 with eager attention, in evaluation mode.
 
         Args:
             kind: transformers' name of the model class.
+            ignore: regular expression of keys that the checkpoint may have beyond the class.
             options: for `from_pretrained`.
 
         Raises:
@@ -97,9 +98,5 @@ class Source:
         """
         for path in weight_files(self.folder):
             check_finite(path)
-        model = load_float32(self.folder, getattr(transformers, kind), **options)
-        for folder, weight in self.adapters:
-            if weight != 1 or len(self.adapters) > 1:
-                raise ExportError(f"{folder}: several or weighted adapters are not supported yet")
-            model = merge_adapter(model, folder)
-        return model
+        model = load_float32(self.folder, getattr(transformers, kind), ignore=ignore, **options)
+        return merge_adapters(model, self.adapters)

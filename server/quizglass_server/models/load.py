@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from quizglass_server.bundle import Bundle
-from quizglass_server.engines.onnx.providers import AUTO
 from quizglass_server.engines.onnx.pool import EnginePool
+from quizglass_server.engines.onnx.providers import AUTO
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.models.encoders import OnnxImageEncoder, OnnxTextEncoder
 from quizglass_server.models.fitting import PictureFitter
@@ -111,7 +111,8 @@ async def load_models(bundle: Bundle, options: EngineOptions) -> Models:
     except BaseException:
         await models.close()
         raise
-    models.engines = {role: getattr(bundle.manifest.roles, role).engine for role in bundle.roles()}
+    served = [role for role in bundle.roles() if hasattr(models, role)]
+    models.engines = {role: getattr(bundle.manifest.roles, role).engine for role in served}
     return models
 
 

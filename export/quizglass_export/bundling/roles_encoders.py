@@ -1,0 +1,224 @@
+"""Encoders and cross-encoders of a bundle: exported, described for the manifest, and compared with PyTorch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from tokenizers import Tokenizer
+
+from quizglass_export.bundling.checkpoints import read_json
+from quizglass_export.bundling.encoders import write_cross_encoder, write_image_encoder, write_text_encoder
+from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.job import PREPROCESSOR, Exported, RoleJob, normalisation
+from quizglass_export.bundling.onnx_file import halve_weights
+from quizglass_export.bundling.parity import (
+    Check,
+    Floats,
+    Inputs,
+    as_array,
+    batches,
+    check_scorer,
+    check_vectors,
+    pool,
+    session,
+    tokenise_padded,
+)
+from quizglass_export.recipe import schema
+from quizglass_server import manifest
+from quizglass_server.models import vision_inputs
+
+POOLING = "pooling.json"
+_SENTENCE_POOLING = "1_Pooling/config.json"
+_SENTENCE_PROMPTS = "config_sentence_transformers.json"
+_CLIP_REST = r"^(text_model\.|text_projection|logit_scale|logit_bias|vision_model\.embeddings\.position_ids$)"
+IMAGE_CLASSES = {
+    "clip": ("CLIPVisionModelWithProjection", _CLIP_REST),
+    "clip_vision_model": ("CLIPVisionModelWithProjection", r"\.position_ids$"),
+    "siglip": ("SiglipVisionModel", _CLIP_REST),
+    "siglip_vision_model": ("SiglipVisionModel", r"\.position_ids$"),
+}
+"""Model type to class, and the keys of its checkpoints that the image encoder does not have."""
+TEXT_CLASSES = {
+    "bert": ("BertModel", r"^(pooler\.|cls\.|.*\.position_ids$)"),
+    "xlm-roberta": ("XLMRobertaModel", r"^(pooler\.|lm_head\.|.*\.position_ids$)"),
+    "modernbert": ("ModernBertModel", r"^(head\.|decoder\.)"),
+    "qwen3": ("Qwen3Model", r"^lm_head\."),
+}
+CROSS_CLASSES = {
+    "bert": "BertForSequenceClassification",
+    "xlm-roberta": "XLMRobertaForSequenceClassification",
+    "modernbert": "ModernBertForSequenceClassification",
+}
+_POSITIONS = r".*\.position_ids$"
+
+
+def export_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
+    """Export the image encoder."""
+    model = _image_model(job)
+    mean, std = normalisation(job.source.folder / PREPROCESSOR)
+    side = int(model.config.image_size)
+    clip = model.config.model_type == "clip_vision_model"
+    part = manifest.ImageEncoder(
+        engine="onnx",
+        kind="image-encoder",
+        model=f"{job.role}/model.onnx",
+        picture=manifest.Normalised(width=side, height=side, mean=mean, std=std),
+        dimension=int(model.config.projection_dim if clip else model.config.hidden_size),
+    )
+    write_image_encoder(model, job.path(part.model))
+    halve_weights(job.path(part.model))
+    return Exported(part, {"precision": "fp32"})
+
+
+def check_image_encoder(job: RoleJob, spec: schema.ImageEncoder, part: manifest.ImageEncoder) -> list[Check]:
+    """Compare the image encoder with transformers."""
+    model = _image_model(job)
+    clip = model.config.model_type == "clip_vision_model"
+    kind = transformers.CLIPImageProcessor if clip else transformers.SiglipImageProcessor
+    fixed = {"do_resize": False} | ({"do_center_crop": False} if clip else {})
+    processor = kind(**fixed, image_mean=list(part.picture.mean), image_std=list(part.picture.std))
+    run, exported, references = session(job.path(part.model)), list[Floats](), list[Floats]()
+    for indices in batches(len(job.samples)):
+        pictures = [vision_inputs.fit(job.samples[i].picture, part.picture) for i in indices]
+        stacked = np.stack([vision_inputs.channels(picture, part.picture) for picture in pictures])
+        exported += list(run.run(["image_embeds"], {"pixel_values": stacked})[0])
+        with torch.no_grad():
+            output = model(**processor(pictures, return_tensors="pt"))
+        references += list(as_array(output.image_embeds if clip else output.pooler_output))
+    return [check_vectors(job.role, exported, references, job.demands.cosine)]
+
+
+def _image_model(job: RoleJob) -> Any:
+    kind, rest = IMAGE_CLASSES[job.source.model_type]
+    return job.source.load(kind, ignore=rest)
+
+
+def export_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> Exported:
+    """Export the text encoder."""
+    model = _text_model(job)
+    how = _pooling(job.source.folder, job.source.model_type)
+    how |= spec.model_dump(include={"pooling", "query_prefix", "passage_prefix", "max_tokens"}, exclude_none=True)
+    part = manifest.TextEncoder(
+        engine="onnx",
+        kind="text-encoder",
+        model=f"{job.role}/model.onnx",
+        tokenizer=job.tokenizer,
+        dimension=int(model.config.hidden_size),
+        pooling=how["pooling"],
+        query_prefix=how["query_prefix"],
+        passage_prefix=how["passage_prefix"],
+        max_tokens=min(how["max_tokens"], _longest(model.config)),
+    )
+    write_text_encoder(model, job.path(part.model))
+    halve_weights(job.path(part.model))
+    return Exported(part, {"precision": "fp32"})
+
+
+def check_text_encoder(job: RoleJob, spec: schema.TextEncoder, part: manifest.TextEncoder) -> list[Check]:
+    """Compare the text encoder with transformers."""
+    texts = [part.query_prefix + sample.query for sample in job.samples]
+    texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
+    exported = _exported_texts(job.path(part.model), job.source.tokenizer_file(), part, texts)
+    references = _reference_texts(_text_model(job), job.source.folder, part, texts)
+    return [check_vectors(job.role, exported, references, job.demands.cosine)]
+
+
+def _text_model(job: RoleJob) -> Any:
+    kind, rest = TEXT_CLASSES[job.source.model_type]
+    options = {"add_pooling_layer": False} if job.source.model_type in ("bert", "xlm-roberta") else {}
+    return job.source.load(kind, ignore=rest, **options)
+
+
+def _longest(config: Any) -> int:
+    """Most tokens of a text; RoBERTa's positions begin after the padding token's."""
+    limit = int(config.max_position_embeddings)
+    return limit - int(config.pad_token_id) - 1 if config.model_type == "xlm-roberta" else limit
+
+
+def _pooling(folder: Path, model_type: str) -> dict[str, Any]:
+    """Pooling, prefixes and length as the checkpoint's own files say, in this project's form or sentence-transformers'.
+
+    Raises:
+        ExportError: sentence-transformers pools in a way that the server does not.
+    """
+    default = "last" if model_type == "qwen3" else "mean"
+    how: dict[str, Any] = {"pooling": default, "query_prefix": "", "passage_prefix": "", "max_tokens": 256}
+    if (folder / _SENTENCE_POOLING).is_file():
+        modes = {key for key, on in read_json(folder / _SENTENCE_POOLING).items() if on is True}
+        known = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "last": "pooling_mode_lasttoken"}
+        found = [name for name, key in known.items() if key in modes]
+        if len(found) != 1:
+            raise ExportError(f"{folder / _SENTENCE_POOLING}: {sorted(modes)}; the server pools by mean, cls or last")
+        how["pooling"] = found[0]
+    if (folder / _SENTENCE_PROMPTS).is_file():
+        prompts = read_json(folder / _SENTENCE_PROMPTS).get("prompts") or {}
+        how["query_prefix"] = str(prompts.get("query", ""))
+        how["passage_prefix"] = str(prompts.get("document", prompts.get("passage", "")))
+    if (folder / POOLING).is_file():
+        how |= read_json(folder / POOLING)
+    return how
+
+
+def _exported_texts(model: Path, file: Path, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:
+    run, tokenizer = session(model), Tokenizer.from_file(str(file))
+    names = {tensor.name for tensor in run.get_inputs()}
+    vectors: list[Floats] = []
+    for indices in batches(len(texts)):
+        inputs = tokenise_padded(tokenizer, [texts[i] for i in indices], part.max_tokens)
+        states = run.run(["last_hidden_state"], {name: inputs[name] for name in inputs if name in names})[0]
+        vectors += list(pool(states, inputs["attention_mask"].astype(np.int64), part.pooling))
+    return vectors
+
+
+def _reference_texts(model: Any, folder: Path, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:
+    """One text at a time through transformers' own tokenizer, so that padding cannot hide a difference."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    vectors: list[Floats] = []
+    with torch.no_grad():
+        for text in texts:
+            inputs = tokenizer(text, truncation=True, max_length=part.max_tokens, return_tensors="pt")
+            states = as_array(model(**inputs).last_hidden_state)
+            vectors += list(pool(states, inputs["attention_mask"].numpy(), part.pooling))
+    return vectors
+
+
+def export_cross_encoder(job: RoleJob, spec: schema.Reranker) -> Exported:
+    """Export a cross-encoder with a classification head."""
+    model = job.source.load(CROSS_CLASSES[job.source.model_type], ignore=_POSITIONS)
+    logits = int(model.config.num_labels)
+    part = manifest.CrossEncoder(
+        engine="onnx",
+        kind="cross-encoder",
+        model=f"{job.role}/model.onnx",
+        tokenizer=job.tokenizer,
+        max_tokens=min(spec.max_tokens, _longest(model.config)),
+        logits=logits,
+        relevant=logits - 1,
+    )
+    write_cross_encoder(model, job.path(part.model))
+    halve_weights(job.path(part.model))
+    return Exported(part, {"precision": "fp32"})
+
+
+def check_cross_encoder(job: RoleJob, spec: schema.Reranker, part: manifest.CrossEncoder) -> list[Check]:
+    """Compare a cross-encoder's logits with transformers', pairs encoded by transformers' own tokenizer."""
+    model = job.source.load(CROSS_CLASSES[job.source.model_type], ignore=_POSITIONS)
+    pairs = [(sample.query, passage) for sample in job.samples for passage in sample.passages][: len(job.samples)]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(job.source.folder, local_files_only=True)
+    own = Tokenizer.from_file(str(job.source.tokenizer_file()))
+    names = {tensor.name for tensor in session(job.path(part.model)).get_inputs()}
+
+    def inputs(indices: Any) -> Inputs:
+        made = tokenise_padded(own, [pairs[i] for i in indices], part.max_tokens)
+        return {name: value for name, value in made.items() if name in names}
+
+    references = []
+    with torch.no_grad():
+        for query, passage in pairs:
+            row = tokenizer(query, passage, truncation="longest_first", max_length=part.max_tokens, return_tensors="pt")
+            references.append(as_array(model(**row).logits[0]))
+    return check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits)

@@ -1,0 +1,158 @@
+"""Tiny random checkpoints, each with its architecture's own configuration, tokenizer and processor classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+WORDS = [
+    "red",
+    "car",
+    "blue",
+    "boat",
+    "what",
+    "is",
+    "this",
+    "the",
+    "a",
+    "tower",
+    "costs",
+    "45",
+    "built",
+    "##s",
+    "##ing",
+]
+BERT_SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def scatter(model: Any, seed: int = 7) -> Any:
+    """Random values everywhere, also where an architecture begins with zeros or ones; in half precision's grid."""
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.05)
+            parameter.copy_(parameter.half().float())
+    return model.eval()
+
+
+def bert_tokenizer(folder: Path) -> int:
+    """BertTokenizerFast; returns the size of its vocabulary."""
+    folder.mkdir(parents=True, exist_ok=True)
+    words = [*BERT_SPECIALS, *WORDS, *LETTERS, *(f"##{letter}" for letter in LETTERS)]
+    words = list(dict.fromkeys(words))
+    (folder / "vocab.txt").write_text("\n".join(words))
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    return len(words)
+
+
+def roberta_tokenizer(folder: Path) -> int:
+    """XLMRobertaTokenizerFast over a unigram vocabulary."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pieces = ["▁" + word for word in WORDS if not word.startswith("##")] + ["▁", *LETTERS, *"0123456789.?"]
+    vocabulary = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
+    vocabulary += [(piece, -2.0 - index / 10) for index, piece in enumerate(dict.fromkeys(pieces))]
+    vocabulary.append(("<mask>", 0.0))
+    made = Tokenizer(models.Unigram(vocabulary, unk_id=3))
+    made.normalizer = normalizers.Lowercase()
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.decoder = decoders.Metaspace()
+    made.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    made.save(str(folder / "raw.json"))
+    transformers.XLMRobertaTokenizerFast(tokenizer_file=str(folder / "raw.json")).save_pretrained(folder)
+    (folder / "raw.json").unlink()
+    return len(vocabulary)
+
+
+def qwen_tokenizer(folder: Path) -> int:
+    """Qwen2TokenizerFast that ends every text with the end token, as Qwen3-Embedding's does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    made = Tokenizer(models.BPE(vocab={token: index for index, token in enumerate(alphabet)}, merges=[]))
+    made.normalizer = normalizers.NFC()
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens(["<|endoftext|>"])
+    made.post_processor = processors.TemplateProcessing(
+        single="$A <|endoftext|>", special_tokens=[("<|endoftext|>", len(alphabet))]
+    )
+    made.save(str(folder / "tokenizer.json"))
+    # The fast class adds the ending from tokenizer.json alone; the slow files are for its constructor.
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(folder / "tokenizer.json"), pad_token="<|endoftext|>", eos_token="<|endoftext|>"
+    )
+    fast.save_pretrained(folder)
+    return len(alphabet) + 1
+
+
+_SMALL = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 64,
+}
+
+
+def text_model(folder: Path, kind: str, labels: int = 0) -> Path:
+    """A text model of type bert, xlm-roberta, modernbert or qwen3; with `labels`, one with a classification head."""
+    if kind == "qwen3":
+        size = qwen_tokenizer(folder)
+        config: Any = transformers.Qwen3Config(**_SMALL, vocab_size=size, num_key_value_heads=1, head_dim=16)
+        scatter(transformers.Qwen3Model(config)).save_pretrained(folder)
+        return folder
+    size = roberta_tokenizer(folder) if kind == "xlm-roberta" else bert_tokenizer(folder)
+    if kind == "modernbert":  # its own class is the generic one, which knows of no token types
+        transformers.PreTrainedTokenizerFast(
+            tokenizer_file=str(folder / "tokenizer.json"), model_input_names=["input_ids", "attention_mask"]
+        ).save_pretrained(folder)
+    head = {"num_labels": labels} if labels else {}
+    pad = 1 if kind == "xlm-roberta" else 0
+    kinds = {
+        "bert": (transformers.BertConfig, "Bert"),
+        "xlm-roberta": (transformers.XLMRobertaConfig, "XLMRoberta"),
+        "modernbert": (transformers.ModernBertConfig, "ModernBert"),
+    }
+    make, prefix = kinds[kind]
+    special = {"pad_token_id": pad, "bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3}
+    more: dict[str, Any] = special if kind == "modernbert" else {"pad_token_id": pad}
+    if kind == "modernbert":
+        more |= {"local_attention": 8, "reference_compile": False}
+    config = make(**_SMALL, vocab_size=size, **more, **head)
+    ending = "ForSequenceClassification" if labels else "Model"
+    scatter(getattr(transformers, prefix + ending)(config)).save_pretrained(folder)
+    return folder
+
+
+def image_model(folder: Path, kind: str) -> Path:
+    """A vision model of type clip, clip_vision_model, siglip or siglip_vision_model, with its processor."""
+    folder.mkdir(parents=True, exist_ok=True)
+    vision = {
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "image_size": 56,
+        "patch_size": 14,
+    }
+    text = {**_SMALL, "vocab_size": 40}
+    if kind == "clip":
+        model = transformers.CLIPModel(
+            transformers.CLIPConfig(vision_config={**vision, "projection_dim": 24}, text_config=text, projection_dim=24)
+        )
+    elif kind == "clip_vision_model":
+        model = transformers.CLIPVisionModelWithProjection(transformers.CLIPVisionConfig(**vision, projection_dim=24))
+    elif kind == "siglip":
+        model = transformers.SiglipModel(transformers.SiglipConfig(vision_config=vision, text_config=text))
+    else:
+        model = transformers.SiglipVisionModel(transformers.SiglipVisionConfig(**vision))
+    scatter(model).save_pretrained(folder)
+    processor = transformers.CLIPImageProcessor if kind.startswith("clip") else transformers.SiglipImageProcessor
+    processor().save_pretrained(folder)
+    return folder
