@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from quizglass_server.domain import Vector
+from quizglass_server.domain import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.models.faces import Generator, ImageEncoder, Planner, Reader, Reranker, TextEncoder
 from quizglass_server.scheduling.costs import StepCosts
@@ -14,7 +15,9 @@ from quizglass_server.steps.image_search import PictureIndex
 from quizglass_server.steps.text_search import TextIndex
 from quizglass_server.steps.tuning import Tuning
 
-_CACHED_VECTORS, _CACHED_WORDS = 4096, 1024
+_CACHED_VECTORS, _CACHED_WORDS = 4096, 1024  # a vector is 128 to 1,024 floats
+
+Embed = Callable[[Sequence[View]], Awaitable[Sequence[Vector] | None]]
 
 
 class ModelSet(Protocol):
@@ -67,7 +70,28 @@ class Resources:
     knowledge: Knowledge
     tuning: Tuning = field(default_factory=Tuning)
     costs: StepCosts = field(default_factory=StepCosts)
-    vectors: BoundedCache[tuple[bytes, View], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
-    """By picture's SHA-256 and view: 128 to 1,024 floats each."""
     words: BoundedCache[bytes, str] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
-    """By picture's SHA-256."""
+    """Printed words, by picture's SHA-256."""
+    _vectors: BoundedCache[tuple[bytes, View], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
+
+    async def vectors(self, picture: Picture, views: Sequence[View], embed: Embed) -> list[Vector]:
+        """One vector a view, each made once for the same picture.
+
+        Args:
+            picture: what the views are of.
+            views: which parts, each once.
+            embed: makes the vectors of those views that are not kept from before, in one batch; None: it did not.
+
+        Returns:
+            The vectors in the order of the views; none when `embed` made none.
+        """
+        kept = {view: self._vectors.get((picture.sha256, view)) for view in views}
+        missing = [view for view, vector in kept.items() if vector is None]
+        if missing:
+            made = await embed(missing)
+            if made is None:
+                return []
+            for view, vector in zip(missing, made, strict=True):
+                kept[view] = vector
+                self._vectors.put((picture.sha256, view), vector)
+        return [vector for vector in kept.values() if vector is not None]

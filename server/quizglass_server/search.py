@@ -54,7 +54,7 @@ async def _by_picture(resources: Resources, picture: Picture, limit: int) -> lis
     encoder = resources.models.image_encoder
     if encoder is None:
         raise RoleMissing("image_encoder", "searching by picture")
-    vectors = await embed_views(encoder, picture.pixels, [WHOLE])
+    vectors = await resources.vectors(picture, [WHOLE], lambda views: embed_views(encoder, picture.pixels, views))
     (hits,) = await resources.knowledge.search_views(vectors, limit)
     return picture_evidence(hits, shown=0)
 

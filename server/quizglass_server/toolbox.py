@@ -31,7 +31,7 @@ from quizglass_server.resources import Resources
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.runner import LAST_STEP, StepRunner
-from quizglass_server.steps.crop import views_of
+from quizglass_server.steps.crop import View, views_of
 from quizglass_server.steps.generate import Draft, answer_request, write
 from quizglass_server.steps.image_search import embed_views, picture_evidence, search_pictures
 from quizglass_server.steps.plan import plan_by_planner, plan_by_prompt
@@ -244,17 +244,13 @@ class Toolbox:
         picture = self.turn.picture
         if picture is None:
             return []
-        encoder, kept = self._need(self._models.image_encoder, "image_encoder"), self._resources.vectors
+        encoder = self._need(self._models.image_encoder, "image_encoder")
+
+        async def embed(views: Sequence[View]) -> list[Vector] | None:
+            return await self._runner.run("embed", lambda: embed_views(encoder, picture.pixels, views))
+
         views = views_of(self.turn.question, self._resources.tuning.views)
-        vectors = {view: kept.get((picture.sha256, view)) for view in views}
-        missing = [view for view, vector in vectors.items() if vector is None]
-        if missing:
-            made = await self._runner.run("embed", lambda: embed_views(encoder, picture.pixels, missing))
-            for view, vector in zip(missing, made or (), strict=False):
-                vectors[view] = vector
-                kept.put((picture.sha256, view), vector)
-        found = [vector for vector in vectors.values() if vector is not None]
-        return found if len(found) == len(views) else []
+        return await self._resources.vectors(picture, views, embed)
 
     def _is_empty(self, step: str) -> bool:
         if self._resources.knowledge.count() > 0:

@@ -177,3 +177,10 @@ async def test_several_views_are_embedded_in_one_batch_and_only_those_that_are_m
     await world.ask(turn("What does the car cost?"), policy="image")
     assert world.models.calls.of("image_encoder") == [[(6, 4, 3), (6, 3, 3)], [(6, 8, 3), (6, 4, 3), (6, 4, 3)]]
     assert world.knowledge.searches == ["image"] * 3
+
+
+async def test_a_search_beside_the_turns_uses_the_same_vectors() -> None:
+    world = World()
+    await world.ask(turn("What is this?"), policy="image")
+    await world.assistant.search("", picture(), 5)
+    assert world.models.calls.of("image_encoder") == [[(6, 8, 3)]]
