@@ -86,7 +86,7 @@ def spoiled(options: LoadOptions, token: str, directory: Path) -> LoadOptions:
     reader = gguf.GGUFReader(path, "r+")
     (embedding,) = (tensor for tensor in reader.tensors if tensor.name == "token_embd.weight")
     embedding.data[vocabulary().index(token)] = 0
-    reader.data.flush()  # type: ignore[attr-defined]
+    reader.data.flush()
     return replace(options, model=path)
 
 
@@ -306,7 +306,11 @@ async def test_vitals_tell_what_the_engine_does(worker: EngineWorker) -> None:
 async def test_a_thread_that_cannot_go_on_says_so(model: NativeModel, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = asyncio.Event()
     loop = asyncio.get_running_loop()
-    worker = EngineWorker(lambda: loop.call_soon_threadsafe(broken.set))
+
+    def note() -> None:
+        loop.call_soon_threadsafe(broken.set)
+
+    worker = EngineWorker(note)
     await worker.load(lambda: Engine(model, [], SMALL_PIECES))
     monkeypatch.setattr(worker.engine.scheduler, "plan", lambda: 1 / 0)
     call = asyncio.create_task(worker.choose(prompt("What?"), ["a", "b"]))

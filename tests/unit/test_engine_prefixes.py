@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,7 +45,7 @@ class FakeMemory:
         return len({cell for held in self.sequences.values() for _, _, cell in held})
 
 
-def atoms_of(contents: list[int | bytes], room: int = 0) -> Atoms:
+def atoms_of(contents: Sequence[int | bytes], room: int = 0) -> Atoms:
     ids = np.array([PICTURE if isinstance(each, bytes) else each for each in contents], np.int32)
     at = tuple(index for index, each in enumerate(contents) if isinstance(each, bytes))
     pictures = tuple(each for each in contents if isinstance(each, bytes))
@@ -63,8 +64,9 @@ def expected(atoms: Atoms, count: int) -> list[tuple[int, object]]:
     return known
 
 
-contents = st.lists(st.sampled_from([1, 2, 3]), max_size=9).flatmap(
-    lambda tail: st.sampled_from([[7], [7, b"one"], [7, b"two"], [8, b"one"]]).map(lambda head: [*head, *tail, 9])
+HEADS: list[list[int | bytes]] = [[7], [7, b"one"], [7, b"two"], [8, b"one"]]
+contents = st.builds(
+    lambda head, tail: [*head, *tail, 9], st.sampled_from(HEADS), st.lists(st.sampled_from([1, 2, 3]), max_size=9)
 )
 
 
@@ -142,7 +144,7 @@ def test_cells_and_positions_count_pictures() -> None:
     assert [atoms.position(count) for count in range(4)] == [0, 1, 4, 5]
 
 
-def bound(prefixes: Prefixes, memory: FakeMemory, known: list[int | bytes]) -> Held:
+def bound(prefixes: Prefixes, memory: FakeMemory, known: Sequence[int | bytes]) -> Held:
     atoms = atoms_of(known)
     held = prefixes.bind(atoms, len(known) - 1, atoms.cells(len(known)))
     assert held is not None

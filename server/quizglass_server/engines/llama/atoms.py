@@ -5,6 +5,7 @@ The placeholders of every picture are the same: told apart by them, one user's p
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -80,7 +81,7 @@ class Atoms:
 
     def _before(self, count: int) -> int:
         """Pictures among the first `count` atoms."""
-        return sum(index < count for index in self.at)
+        return bisect_left(self.at, count) if self.at else 0
 
 
 def to_atoms(

@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from statistics import median
+from functools import cached_property, partial
 from time import perf_counter_ns
 
 from quizglass_server.engines.llama.batch import TokenBatch
@@ -34,7 +33,7 @@ _CLEARLY = 1.1
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Costs:
     """Measured costs, microseconds."""
 
@@ -43,12 +42,12 @@ class Costs:
     piece_us: tuple[tuple[int, int], ...]
     """Tokens and cost of pieces of a prompt, ascending."""
 
-    @property
+    @cached_property
     def piece(self) -> int:
         """Tokens of a piece beside answers that are being written."""
         return self.within(PIECE_US)
 
-    @property
+    @cached_property
     def alone(self) -> int:
         """Tokens of a piece when no answer is being written."""
         return self.within(ALONE_US)
@@ -56,13 +55,7 @@ class Costs:
     def batch(self, ready: int) -> tuple[int, int]:
         """How many of `ready` sequences to decode together for the most tokens a second, and how many rows to fill up
         with padding because the larger batch is faster."""
-        ready = min(ready, len(self.step_us))
-        if ready == 0:
-            return 0, 0
-        rates = [count / self._padded(count)[0] for count in range(1, ready + 1)]
-        best = max(rates)
-        count = ready if rates[-1] * _CLEARLY >= best else rates.index(best) + 1
-        return count, self._padded(count)[1]
+        return self._batches[min(ready, len(self.step_us))]
 
     def step(self, ready: int) -> float:
         """Cost of one token for each of `ready` sequences, however they are batched."""
@@ -88,6 +81,17 @@ class Costs:
         fitting = [size for size, cost in self.piece_us if cost <= limit]
         return max(fitting, default=self.piece_us[0][0])
 
+    @cached_property
+    def _batches(self) -> list[tuple[int, int]]:
+        """What `batch` gives for 0, 1, ... sequences."""
+        rates = [count / self._padded(count)[0] for count in range(1, len(self.step_us) + 1)]
+        best = [(0, 0)]
+        for ready in range(1, len(rates) + 1):
+            fastest = max(rates[:ready])
+            count = ready if rates[ready - 1] * _CLEARLY >= fastest else rates.index(fastest) + 1
+            best.append((count, self._padded(count)[1]))
+        return best
+
     def _padded(self, count: int) -> tuple[int, int]:
         """Cost of a step of at least `count` sequences and how many are padding."""
         costs = self.step_us[count - 1 :]
@@ -98,7 +102,7 @@ class Costs:
 
 
 def measure(model: NativeModel, batch: int) -> Costs:
-    """Time steps of 1 to `batch` sequences and pieces of prompts: medians of several rounds, in bounded time.
+    """Time steps of 1 to `batch` sequences and pieces of prompts: the least of several rounds, in bounded time.
 
     Whatever is in the model's memory is forgotten.
 
@@ -141,7 +145,7 @@ def measure(model: NativeModel, batch: int) -> Costs:
 
 
 def _table(step: Callable[[int], None], undo: Callable[[], None], rows: int) -> tuple[int, ...]:
-    """Medians for 1 to `rows`, measured in turn so that a disturbance does not hit one of them alone."""
+    """For 1 to `rows` the least of several rounds: whatever else the machine does only ever adds to a step."""
     spent = 0
     measured: list[list[int]] = [[] for _ in range(rows)]
     for _ in range(_ROUNDS):
@@ -153,11 +157,11 @@ def _table(step: Callable[[int], None], undo: Callable[[], None], rows: int) -> 
             spent += measured[count - 1][-1]
         if spent > _BUDGET_US:
             break
-    return tuple(max(1, int(median(values))) for values in measured)
+    return tuple(max(1, min(values)) for values in measured)
 
 
 def _timed(run: Callable[[], None], undo: Callable[[], None], budget: int) -> int:
-    """Median microseconds of a call, of as many as fit the budget; the first one warms up and counts if alone."""
+    """Least microseconds of a call, of as many calls as fit the budget."""
     values: list[int] = []
     for _ in range(_ROUNDS):
         started = perf_counter_ns()
@@ -166,7 +170,7 @@ def _timed(run: Callable[[], None], undo: Callable[[], None], budget: int) -> in
         undo()
         if sum(values) > budget:
             break
-    return max(1, int(median(values[1:] or values)))
+    return max(1, min(values))
 
 
 def _fill(model: NativeModel, tokens: TokenBatch, rows: int, depth: int) -> None:

@@ -8,29 +8,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 from itertools import count
 from math import inf, isfinite
+from time import perf_counter_ns
 
 from quizglass_server.engines.llama.costs import Costs, measure
 from quizglass_server.engines.llama.encoder import Encoding, PictureEncoder
 from quizglass_server.engines.llama.errors import DecodeFailed, EngineBroken, LoadFailed
-from quizglass_server.engines.llama.goals import Choice, Generation, WarmUp
+from quizglass_server.engines.llama.goals import Choice, WarmUp
 from quizglass_server.engines.llama.intake import Intake
 from quizglass_server.engines.llama.load import Load
 from quizglass_server.engines.llama.native import ABORTED, DECODED, NativeModel
 from quizglass_server.engines.llama.prefixes import Prefixes
-from quizglass_server.engines.llama.prompt import Overloaded, Part, PicturePart, TextPart, Vitals
+from quizglass_server.engines.llama.prompt import Overloaded, Vitals
 from quizglass_server.engines.llama.pulse import Inbox, Pulse
-from quizglass_server.engines.llama.requests import Request, Sink
+from quizglass_server.engines.llama.requests import LastGiven, Request
 from quizglass_server.engines.llama.runner import Runner
 from quizglass_server.engines.llama.sampling import Row
 from quizglass_server.engines.llama.scheduler import Plan, Scheduler
 
-GATHER_US = 10_000
-"""A step that takes longer must not hold back what earlier ones have given."""
-ABORT_WORTH_US = 10_000
-"""A step that takes longer is stopped when the request that makes it long is cancelled."""
+LONG_STEP_US = 10_000
+"""A step that takes longer holds back nothing that earlier ones have given, and is stopped for a cancellation."""
 _MOST_FAILURES = 16
 """Steps that fail one after the other before llama.cpp is given up."""
 
@@ -131,23 +129,17 @@ class Engine:
         )
 
     def warm_up(self) -> None:
-        """Run every kind of work once, so that the first request does not pay for paging weights in."""
-        width, height = self.model.picture_size
-        blank = bytes(width * height * 3)
-        picture = PicturePart(sha256(blank).digest(), width, height, blank)
-        prompt: list[Part] = [picture, TextPart("a b c", trusted=False)]
-        failures: list[BaseException] = []
+        """Run every kind of work once, so that the first request does not pay for paging weights in.
 
-        class Failures(Sink):
-            def put(self, item: object, *, urgent: bool) -> None:
-                if isinstance(item, BaseException):
-                    failures.append(item)
-
-        self.submit(self.intake.generation(prompt, 2, sink=Failures()))
+        Raises:
+            LoadFailed: the model does not work.
+        """
+        given = LastGiven()
+        self.submit(self.intake.generation(self.intake.example(), 2, sink=given))
         while self.pending:
             self.step()
-        if failures:
-            raise LoadFailed(f"{self.model.options.model.name}: the model does not work: {failures[0]}")
+        if isinstance(given.item, BaseException):
+            raise LoadFailed(f"{self.model.options.model.name}: the model does not work: {given.item}")
         for held in tuple(self.prefixes.kept):
             self.prefixes.evict(held)
 
@@ -164,8 +156,7 @@ class Engine:
             EngineBroken: llama.cpp is in an unknown state.
         """
         if wait and self._starved:
-            deadlines = [each.terms.deadline for each in self.scheduler.requests if each.terms.deadline is not None]
-            self._pulse.sleep(self._inbox, min(deadlines, default=None))
+            self._pulse.sleep(self._inbox, self.load.next_deadline())
         self._inbox.empty()
         self._sweep(self._pulse.beat())
         plan = self.scheduler.plan()
@@ -180,26 +171,31 @@ class Engine:
         cost = self.scheduler.costs.piece_cost(sum(size for _, size in plan.pieces))
         if plan.picture:
             cost = self.scheduler.costs.piece_cost(plan.picture[1])
-        if plan.reading and cost > GATHER_US:
+        if plan.reading and cost > LONG_STEP_US:
             self.flush(True)
         if plan.streams or plan.pieces:
-            self._reading = [each for each, _ in plan.pieces] if cost > ABORT_WORTH_US else ()
+            self._reading = plan.reading if plan.pieces and cost > LONG_STEP_US else ()
+            started = perf_counter_ns()
             code, given = self._runner.tokens(plan)
             if code == DECODED:
+                expected = cost if plan.pieces else self.scheduler.costs.step_us[len(plan.streams) - 1]
+                self.load.note_step(expected, (perf_counter_ns() - started) / 1000)
                 self.prefilled_tokens += sum(size for _, size in plan.pieces)
                 self._take(given)
             else:
-                self._failed(code, [*plan.streams, *(each for each, _ in plan.pieces)])
+                self._failed(code, plan.streams + [each for each, _ in plan.pieces])
         if plan.picture and not plan.picture[0].ended and plan.picture[0].held:
-            request, size = plan.picture
-            self._reading = [request] if cost > ABORT_WORTH_US else ()
-            before = request.todo_cells
-            if (code := self._runner.picture(request, size)) == DECODED:
-                self.prefilled_tokens += before - request.todo_cells
-                self._end_of_warm_up(request)
-            else:
-                self._failed(code, [request])
+            self._reading = plan.reading if cost > LONG_STEP_US else ()
+            self._run_picture(*plan.picture)
         self._reading = ()
+
+    def _run_picture(self, request: Request, size: int) -> None:
+        before = request.todo_cells
+        if (code := self._runner.picture(request, size)) == DECODED:
+            self.prefilled_tokens += before - request.todo_cells
+            self._end_of_warm_up(request)
+        else:
+            self._failed(code, [request])
 
     def _take(self, given: list[tuple[Request, list[Row]]]) -> None:
         """Hand rows of logits to the requests that wanted them."""
@@ -271,8 +267,7 @@ class Engine:
             self.prefixes.keep(request.held, unasked=reason != "stop" and isinstance(request.goal, WarmUp))
             request.held = None
         self.reused_tokens += request.reused_tokens
-        if isinstance(request.goal, Generation) and reason in ("stop", "length"):
-            self.load.note(request.generated_tokens)
+        self.load.note(request, reason)
         result = request.goal.result(reason, request.usage())
         if result is None and reason == "deadline":
             result = Overloaded("the deadline has passed", self.load.retry_after())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 
 from quizglass_server.engines.llama.atoms import Atoms, to_atoms, with_room
 from quizglass_server.engines.llama.constraint import Follower, follower, label_tokens
 from quizglass_server.engines.llama.errors import LoadFailed
 from quizglass_server.engines.llama.goals import Choice, Generation, Scoring, WarmUp
 from quizglass_server.engines.llama.native import N_BATCH, NativeModel
-from quizglass_server.engines.llama.prompt import Constraint, Part, PicturePart, RequestRefused, Terms
+from quizglass_server.engines.llama.prompt import Constraint, Part, PicturePart, RequestRefused, Terms, TextPart
 from quizglass_server.engines.llama.requests import Goal, Request, Sink
 
 USUAL_TERMS = Terms()
@@ -97,6 +98,12 @@ class Intake:
         atoms, picture = to_atoms(self._model, prompt, open_end=True)
         self._room(atoms)
         return self._request(atoms, len(atoms.ids), WarmUp(), terms, sink, picture)
+
+    def example(self) -> list[Part]:
+        """A prompt with a blank picture and a few words."""
+        width, height = self._model.picture_size
+        blank = bytes(width * height * 3)
+        return [PicturePart(sha256(blank).digest(), width, height, blank), TextPart("a b c", trusted=False)]
 
     def _request(
         self, atoms: Atoms, length: int, goal: Goal, terms: Terms, sink: Sink, picture: PicturePart | None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from time import monotonic
 
 from quizglass_server.engines.llama.encoder import PictureEncoder
+from quizglass_server.engines.llama.goals import Generation
 from quizglass_server.engines.llama.prefixes import Prefixes
 from quizglass_server.engines.llama.prompt import Overloaded
 from quizglass_server.engines.llama.requests import Request
@@ -16,7 +17,7 @@ from quizglass_server.engines.llama.scheduler import Scheduler
 
 _MIN_RETRY_S = 0.05
 _RECENT = 0.2
-"""Weight of the last answer in the usual length."""
+"""Weight of the last answer, or step, in what is usual."""
 
 
 class Load:
@@ -31,6 +32,7 @@ class Load:
         self._encoder = encoder
         self._queue = queue
         self._usual = 0.0
+        self._drift = 1.0
 
     @property
     def pending(self) -> int:
@@ -64,9 +66,19 @@ class Load:
         """Seconds until half of what waits will be done."""
         return max(_MIN_RETRY_S, self._work_us(tuple(self._requests)) / 2e6)
 
-    def note(self, tokens: int) -> None:
-        """An answer has ended after so many tokens."""
-        self._usual += _RECENT * (tokens - self._usual)
+    def next_deadline(self) -> float | None:
+        """The first time at which a request is late, of `time.monotonic()`."""
+        deadlines = [each.terms.deadline for each in tuple(self._requests) if each.terms.deadline is not None]
+        return min(deadlines, default=None)
+
+    def note(self, request: Request, reason: str) -> None:
+        """A request has ended; answers that were not cut off tell how long they usually are."""
+        if isinstance(request.goal, Generation) and reason in ("stop", "length"):
+            self._usual += _RECENT * (request.generated_tokens - self._usual)
+
+    def note_step(self, expected_us: float, spent_us: float) -> None:
+        """A step has taken so long: prompts are longer than those measured, and the machine may do other things."""
+        self._drift += _RECENT * (max(1.0, spent_us / expected_us) - self._drift)
 
     def _needed_s(self, request: Request) -> float:
         """Until a new request's answer is complete."""
@@ -79,7 +91,7 @@ class Load:
         together = sum(each.writing for each in ahead) + 1
         cost += request.goal.expected_tokens(self._usual) * self._scheduler.costs.step(together)
         reading = [each for each in ahead if not each.writing]
-        return (cost + self._work_us(reading)) / 1e6
+        return (cost * self._drift + self._work_us(reading)) / 1e6
 
     def _work_us(self, requests: list[Request] | tuple[Request, ...]) -> float:
         """Until all of these would be complete."""
@@ -87,4 +99,4 @@ class Load:
         tokens = sum(each.goal.expected_tokens(self._usual) for each in requests)
         together = min(len(costs.step_us), max(1, len(requests)))
         prompts = sum(costs.prompt(max(0, each.todo_cells)) for each in requests if not each.writing)
-        return prompts + tokens * costs.step(together) / together
+        return self._drift * (prompts + tokens * costs.step(together) / together)

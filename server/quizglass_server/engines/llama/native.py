@@ -96,6 +96,8 @@ class NativeModel:
         self._context = self._new_context()
         self._memory = llama.llama_get_memory(self._context)
         self._piece = ctypes.create_string_buffer(_PIECE_BYTES)
+        self._logits = np.zeros((0, self.vocabulary), np.float32)
+        self._logits_at: int | None = None
         self._abort_flag = ctypes.create_string_buffer(2)
         self._watch_abort_flag()
 
@@ -155,7 +157,15 @@ class NativeModel:
 
     def logits(self, count: int) -> NDArray[np.float32]:
         """The `count` rows that the last decode was asked for, float32 [count, vocabulary]; overwritten by the next."""
-        return np.ctypeslib.as_array(llama.llama_get_logits(self._context), shape=(count, self.vocabulary))
+        address = ctypes.cast(llama.llama_get_logits(self._context), ctypes.c_void_p).value
+        if not address:
+            raise EngineBroken("llama.cpp has no logits after a decode that was asked for some")
+        if address != self._logits_at:
+            # Made anew only where llama.cpp has moved its buffer; rows beyond `count` may not exist.
+            values = (ctypes.c_float * (self.rows * self.vocabulary)).from_address(address)
+            self._logits = np.frombuffer(memoryview(values), np.float32).reshape(self.rows, self.vocabulary)
+            self._logits_at = address
+        return self._logits[:count]
 
     def forget(self, sequence: int, start: int = 0, end: int = -1) -> None:
         """Drop the positions of a sequence from `start` on, and below `end` if that is not -1."""

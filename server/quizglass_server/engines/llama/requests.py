@@ -23,6 +23,17 @@ class Sink(Protocol):
         ...
 
 
+class LastGiven(Sink):
+    """A sink for requests that are made for their effect alone."""
+
+    def __init__(self) -> None:
+        self.item: object = None
+
+    def put(self, item: object, *, urgent: bool) -> None:
+        """Keep the last thing that was given."""
+        self.item = item
+
+
 class Goal(Protocol):
     """What a request is for."""
 

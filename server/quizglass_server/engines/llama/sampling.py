@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Row:
     """The logits after one token."""
 
@@ -26,8 +26,11 @@ class Row:
 
 def rows_of(logits: NDArray[np.float32]) -> list[Row]:
     """Each row of float32 [n, vocabulary] with its likeliest token."""
-    best = logits.argmax(axis=1)
-    top = logits[np.arange(len(logits)), best]
-    with np.errstate(invalid="ignore", over="ignore"):
-        total = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
-    return [Row(logits[index], int(best[index]), float(total[index])) for index in range(len(logits))]
+    best = logits.argmax(axis=1).tolist()
+    # What is not a number shows in the total, without a warning.
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        total = np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1)
+        np.log(total, out=total)
+    return [
+        Row(row, token, float(row[token]) + rest) for row, token, rest in zip(logits, best, total.tolist(), strict=True)
+    ]
