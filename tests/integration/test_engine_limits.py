@@ -87,7 +87,7 @@ def spoiled(options: LoadOptions, token: str, directory: Path) -> LoadOptions:
     (embedding,) = (tensor for tensor in reader.tensors if tensor.name == "token_embd.weight")
     embedding.data[vocabulary().index(token)] = 0
     reader.data.flush()
-    return replace(options, model=path)
+    return replace(options, model=path, queue=16)
 
 
 def test_logits_that_are_not_numbers_fail_their_own_request_alone(options: LoadOptions, tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ from quizglass_server.engines.llama.native import DECODED, NativeModel
 
 Action = Callable[[], None]
 
+_LONG_S = 3600.0
+"""The longest sleep: the platform's clock does not take any number."""
+
 
 class Pulse:
     """A model's decode with a sign of life before and after each call, and counts of what came of it."""
@@ -66,9 +69,9 @@ class Inbox:
         self._actions.put(action)
 
     def wait(self, until: float | None) -> None:
-        """Sleep until there is something, which is done, or until a time of `time.monotonic()`."""
+        """Sleep until there is something, which is done, or at most until a time of `time.monotonic()`."""
         try:
-            action = self._actions.get(timeout=None if until is None else max(0.0, until - monotonic()))
+            action = self._actions.get(timeout=None if until is None else min(max(0.0, until - monotonic()), _LONG_S))
         except Empty:
             return
         if action is not None:
