@@ -13,16 +13,14 @@ from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
-import grpc.aio
 import pytest
 
-from quizglass.internal.v1 import generator_pb2_grpc as pb_grpc
 from quizglass_server.engines.llama.breaker import BreakerOptions, BreakerState
 from quizglass_server.engines.llama.client import GeneratorClient, PromptRefused
 from quizglass_server.engines.llama.heartbeat import HeartbeatOptions, hang
 from quizglass_server.engines.llama.process import ProcessOptions
 from quizglass_server.engines.llama.prompt import Finished, Overloaded, PicturePart, Piece, Terms, Usage, Vitals
-from quizglass_server.engines.llama.service import GeneratorServicer
+from quizglass_server.engines.llama.service import GeneratorService
 from quizglass_server.engines.llama.supervisor import GeneratorProcess
 from quizglass_server.errors import EngineLost
 from quizglass_server.errors import Overloaded as NoRoom
@@ -219,15 +217,13 @@ class Worker:
 @pytest.fixture
 async def scripted(tmp_path: Path) -> AsyncIterator[SimpleNamespace]:
     worker, lost = Worker(), asyncio.Event()
-    server = grpc.aio.server()
-    pb_grpc.add_GeneratorServiceServicer_to_server(GeneratorServicer(worker, "scripted", 16, 1), server)  # type: ignore
-    address = f"unix:{tmp_path / 's'}"
-    server.add_insecure_port(address)
-    await server.start()
-    client = GeneratorClient(address, lost.set)
-    yield SimpleNamespace(worker=worker, client=client, lost=lost)
-    await client.close()
-    await server.stop(None)
+    service = GeneratorService(worker, "scripted", 16, 1)  # type: ignore[arg-type]
+    server = await asyncio.get_running_loop().create_unix_server(service.connection, str(tmp_path / "s"))
+    client = GeneratorClient(lost.set)
+    await client.connect(tmp_path / "s")
+    yield SimpleNamespace(worker=worker, client=client, lost=lost, path=tmp_path / "s")
+    client.lose()
+    server.close()
 
 
 async def test_an_engine_stuck_in_one_call_is_seen_though_its_process_sends_heartbeats(scripted) -> None:

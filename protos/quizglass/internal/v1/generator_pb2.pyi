@@ -7,6 +7,14 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class FailureReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FAILURE_REASON_UNSPECIFIED: _ClassVar[FailureReason]
+    FAILURE_REASON_REFUSED: _ClassVar[FailureReason]
+    FAILURE_REASON_PIXELS_MISSING: _ClassVar[FailureReason]
+    FAILURE_REASON_OVERLOADED: _ClassVar[FailureReason]
+    FAILURE_REASON_FAILED: _ClassVar[FailureReason]
+
 class EndReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     END_REASON_UNSPECIFIED: _ClassVar[EndReason]
@@ -14,11 +22,26 @@ class EndReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     END_REASON_LENGTH: _ClassVar[EndReason]
     END_REASON_CANCELLED: _ClassVar[EndReason]
     END_REASON_DEADLINE: _ClassVar[EndReason]
+FAILURE_REASON_UNSPECIFIED: FailureReason
+FAILURE_REASON_REFUSED: FailureReason
+FAILURE_REASON_PIXELS_MISSING: FailureReason
+FAILURE_REASON_OVERLOADED: FailureReason
+FAILURE_REASON_FAILED: FailureReason
 END_REASON_UNSPECIFIED: EndReason
 END_REASON_STOP: EndReason
 END_REASON_LENGTH: EndReason
 END_REASON_CANCELLED: EndReason
 END_REASON_DEADLINE: EndReason
+
+class Failure(_message.Message):
+    __slots__ = ("reason", "message", "retry_after_us")
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    RETRY_AFTER_US_FIELD_NUMBER: _ClassVar[int]
+    reason: FailureReason
+    message: str
+    retry_after_us: int
+    def __init__(self, reason: _Optional[_Union[FailureReason, str]] = ..., message: _Optional[str] = ..., retry_after_us: _Optional[int] = ...) -> None: ...
 
 class Picture(_message.Message):
     __slots__ = ("sha256", "width", "height", "rgb")

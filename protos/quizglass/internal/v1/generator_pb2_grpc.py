@@ -26,11 +26,8 @@ if _version_not_supported:
 
 
 class GeneratorServiceStub:
-    """One language model with its vision projector, driven by one engine thread.
-    Status codes: INVALID_ARGUMENT for a request that cannot be served (the message names the limit), NOT_FOUND for a
-    picture without pixels that this process does not hold (send it again with them), RESOURCE_EXHAUSTED when there is
-    no room or the time does not suffice (trailing metadata `retry-after-us` says when to come back), INTERNAL for a
-    failure of the engine, UNAVAILABLE when the process is gone.
+    """One language model with its vision projector, driven by one engine thread. Called over a Unix socket in frames of
+    the server's own (engines/llama/link.py), not over gRPC. A call that fails ends with a `Failure`.
     """
 
     def __init__(self, channel):
@@ -77,11 +74,8 @@ class GeneratorServiceStub:
 
 
 class GeneratorServiceServicer:
-    """One language model with its vision projector, driven by one engine thread.
-    Status codes: INVALID_ARGUMENT for a request that cannot be served (the message names the limit), NOT_FOUND for a
-    picture without pixels that this process does not hold (send it again with them), RESOURCE_EXHAUSTED when there is
-    no room or the time does not suffice (trailing metadata `retry-after-us` says when to come back), INTERNAL for a
-    failure of the engine, UNAVAILABLE when the process is gone.
+    """One language model with its vision projector, driven by one engine thread. Called over a Unix socket in frames of
+    the server's own (engines/llama/link.py), not over gRPC. A call that fails ends with a `Failure`.
     """
 
     def Generate(self, request, context):
@@ -180,11 +174,8 @@ def add_GeneratorServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class GeneratorService:
-    """One language model with its vision projector, driven by one engine thread.
-    Status codes: INVALID_ARGUMENT for a request that cannot be served (the message names the limit), NOT_FOUND for a
-    picture without pixels that this process does not hold (send it again with them), RESOURCE_EXHAUSTED when there is
-    no room or the time does not suffice (trailing metadata `retry-after-us` says when to come back), INTERNAL for a
-    failure of the engine, UNAVAILABLE when the process is gone.
+    """One language model with its vision projector, driven by one engine thread. Called over a Unix socket in frames of
+    the server's own (engines/llama/link.py), not over gRPC. A call that fails ends with a `Failure`.
     """
 
     @staticmethod

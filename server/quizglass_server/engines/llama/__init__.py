@@ -2,14 +2,14 @@
 
 llama.cpp aborts its process on failed assertions, so it runs in a child that the server supervises:
 
-    parent                                           child
-    supervisor  starts it, notices its death,        child      command line, watches for the parent's death
-                restarts it with backoff             service    gRPC servicer over a Unix socket
-    client      typed calls over one connection      worker     one engine thread, requests first come, first served
-                                                     engine     prompts and greedy decoding
-                                                     sequences  prompts kept for reuse
-                                                     native     llama.cpp's C calls
+    parent                                            child
+    supervisor  keeps a process serving               child      command line, watches for the parent's death
+    process     starts one and ends it                service    methods of `quizglass.internal.v1`
+    heartbeat   tells a hang from hard work           worker     the engine's thread, and its face to the event loop
+    breaker     when to start the next                engine     one step after the other, for many requests together
+    state       where prefixes outlive a restart      native     llama.cpp's C calls
+    client      typed calls over one connection
 
-This package is the one exception to the rule that only `rpc/` knows gRPC: `client` and `service` speak the internal
-protocol `quizglass.internal.v1`, and nothing outside this package sees it.
+`link` carries their messages over a Unix socket, `wire` turns plain types into messages and back, `pixels` lets a
+picture cross once, and `prompt` has the plain types.
 """

@@ -1,4 +1,4 @@
-"""The generator process: `python -m quizglass_server.engines.llama.child --socket unix:PATH --model FILE ...`.
+"""The generator process: `python -m quizglass_server.engines.llama.child --socket PATH --model FILE ...`.
 
 Started by `supervisor`, never by hand. Protocol with the parent: one line of JSON on standard output, with
 `description` and `executor` once it serves, or with `failed` and the reason; the log as JSON lines on standard error;
@@ -21,16 +21,12 @@ from pathlib import Path
 from threading import Thread
 from typing import TextIO
 
-import grpc.aio
-
-from quizglass.internal.v1 import generator_pb2_grpc as pb_grpc
 from quizglass_server.engines.llama.engine import Engine
 from quizglass_server.engines.llama.errors import LoadFailed
 from quizglass_server.engines.llama.logs import LlamaLog
 from quizglass_server.engines.llama.native import LoadOptions, NativeModel, start_backend
 from quizglass_server.engines.llama.relay import JsonLines
-from quizglass_server.engines.llama.service import GeneratorServicer
-from quizglass_server.engines.llama.wire import MESSAGE_OPTIONS
+from quizglass_server.engines.llama.service import GeneratorService
 from quizglass_server.engines.llama.worker import EngineWorker
 
 LOAD_FAILED_STATUS = 3
@@ -72,13 +68,10 @@ async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
     await worker.load(load)
     if arguments.restore is not None:
         logger.info("%d kept prefixes are restored", await worker.restore(arguments.restore))
-    server = grpc.aio.server(options=MESSAGE_OPTIONS)
-    servicer = GeneratorServicer(worker, description, options.context, options.threads)
-    pb_grpc.add_GeneratorServiceServicer_to_server(servicer, server)  # type: ignore[no-untyped-call]
-    server.add_insecure_port(arguments.socket)
-    await server.start()
+    service = GeneratorService(worker, description, options.context, options.threads)
+    server = await asyncio.get_running_loop().create_unix_server(service.connection, str(arguments.socket))
     _tell(report, {"description": description, "executor": executor})
-    await server.wait_for_termination()
+    await server.serve_forever()
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -93,7 +86,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--socket", required=True, help="address to serve on, unix:PATH")
+    parser.add_argument("--socket", type=Path, required=True, help="Unix socket to serve on")
     parser.add_argument("--model", type=Path, required=True, help="text model, GGUF")
     parser.add_argument("--projector", type=Path, required=True, help="vision projector, GGUF")
     parser.add_argument("--width", type=int, required=True, help="of pictures, pixels")
@@ -129,12 +122,11 @@ def _log_json(level: int) -> None:
     logging.basicConfig(level=level, handlers=[handler])
 
 
-def _end_with_parent(address: str) -> None:
+def _end_with_parent(socket: Path) -> None:
     """Wait for standard input to close, then leave without running destructors of a busy engine."""
     while os.read(0, 4096):
         pass
     # A parent that was killed cannot clean up: the socket's private directory is left to its last user.
-    socket = Path(address.removeprefix("unix:"))
     with suppress(OSError):
         socket.unlink(missing_ok=True)
         socket.parent.rmdir()

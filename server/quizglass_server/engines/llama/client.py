@@ -12,14 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import NoReturn, Protocol, TypeVar
+from typing import NoReturn, TypeVar
 
-import grpc
-import grpc.aio
+from google.protobuf.message import Message
 
 from quizglass.internal.v1 import generator_pb2 as pb
-from quizglass.internal.v1 import generator_pb2_grpc as pb_grpc
 from quizglass_server.engines.llama import wire
+from quizglass_server.engines.llama.link import Call, CallFailed, Link, LinkLost
 from quizglass_server.engines.llama.pixels import Sent
 from quizglass_server.engines.llama.prompt import Constraint, Finished, Part, Piece, Scored, Terms, Usage, Vitals
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, Overloaded, QuizglassError
@@ -39,12 +38,7 @@ class _PixelsMissing(Exception):
     """The process does not hold a picture that was sent without its pixels."""
 
 
-class _Call(Protocol):
-    def cancel(self) -> bool: ...
-
-
-C = TypeVar("C", bound=_Call)
-R = TypeVar("R")
+R = TypeVar("R", bound=Message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +55,24 @@ class ProcessInfo:
 class GeneratorClient:
     """Calls over one connection to one process."""
 
-    def __init__(self, address: str, on_lost: Callable[[], None]) -> None:
-        """Connect.
+    def __init__(self, on_lost: Callable[[], None]) -> None:
+        """Make it; `connect` connects it.
 
         Args:
-            address: of the process's socket.
             on_lost: called once, as soon as the process is known to be gone or cannot be reached.
         """
         self._on_lost = on_lost
-        self._channel = grpc.aio.insecure_channel(address, options=wire.MESSAGE_OPTIONS)
-        self._stub = pb_grpc.GeneratorServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._link = Link(self.lose)
         self._sent = Sent()
-        self._calls: set[_Call] = set()
         self._lost = False
+
+    async def connect(self, socket: Path) -> None:
+        """Connect to the process's socket.
+
+        Raises:
+            OSError: nobody listens there.
+        """
+        await asyncio.get_running_loop().create_unix_connection(lambda: self._link, str(socket))
 
     async def generate(
         self, prompt: Sequence[Part], max_tokens: int, terms: Terms = TURN, constraint: Constraint | None = None
@@ -93,10 +92,10 @@ class GeneratorClient:
                 prompt=self._segments(prompt), max_tokens=max_tokens, terms=wire.to_terms(terms), constraint=allowed
             )
             try:
-                with self._guarded(self._stub.Generate(request, timeout=_timeout(terms))) as call:
-                    async for response in call:
+                with self._called("Generate", request, terms) as call:
+                    async for payload in call:
                         self._sent.add(prompt)
-                        for item in wire.from_response(response):
+                        for item in wire.from_response(pb.GenerateResponse.FromString(payload)):
                             yield item
                 return
             except _PixelsMissing:
@@ -109,7 +108,7 @@ class GeneratorClient:
 
         def ask() -> Awaitable[pb.ChooseResponse]:
             request = pb.ChooseRequest(prompt=self._segments(prompt), labels=labels, terms=wire.to_terms(terms))
-            return self._finished(self._stub.Choose(request, timeout=_timeout(terms)))
+            return self._only("Choose", request, pb.ChooseResponse, terms)
 
         response = await self._with_pixels(prompt, ask)
         return list(response.probabilities), wire.from_usage(response.usage)
@@ -119,7 +118,7 @@ class GeneratorClient:
 
         def ask() -> Awaitable[pb.ScoreResponse]:
             request = pb.ScoreRequest(prompt=self._segments(prompt), answer=answer, terms=wire.to_terms(terms))
-            return self._finished(self._stub.Score(request, timeout=_timeout(terms)))
+            return self._only("Score", request, pb.ScoreResponse, terms)
 
         response = await self._with_pixels(prompt, ask)
         return Scored(tuple(response.log_probabilities), wire.from_usage(response.usage))
@@ -129,39 +128,34 @@ class GeneratorClient:
 
         def ask() -> Awaitable[pb.PrefillResponse]:
             request = pb.PrefillRequest(prompt=self._segments(prompt), terms=wire.to_terms(terms))
-            return self._finished(self._stub.Prefill(request, timeout=_timeout(terms)))
+            return self._only("Prefill", request, pb.PrefillResponse, terms)
 
         return wire.from_usage((await self._with_pixels(prompt, ask)).usage)
 
     async def info(self) -> ProcessInfo:
         """What is loaded and how busy it is; errors as `generate`."""
-        info = await self._finished(self._stub.GetInfo(pb.GetInfoRequest()))
+        info = await self._only("GetInfo", pb.GetInfoRequest(), pb.GetInfoResponse)
         vitals = wire.from_vitals(info.vitals)
         return ProcessInfo(info.description, info.context, info.threads, info.pending, vitals)
 
     async def watch(self, interval_s: float) -> AsyncGenerator[Vitals, None]:
         """Heartbeats until it is closed; errors as `generate`."""
-        with self._guarded(self._stub.Watch(pb.WatchRequest(interval_us=round(interval_s * 1e6)))) as call:
-            async for response in call:
-                yield wire.from_vitals(response.vitals)
+        with self._called("Watch", pb.WatchRequest(interval_us=round(interval_s * 1e6)), TURN) as call:
+            async for payload in call:
+                yield wire.from_vitals(pb.WatchResponse.FromString(payload).vitals)
 
     async def save(self, directory: Path) -> int:
         """Write kept prefixes to an existing, empty directory: how many; errors as `generate`."""
-        response = await self._finished(self._stub.Save(pb.SaveRequest(directory=str(directory))))
+        response = await self._only("Save", pb.SaveRequest(directory=str(directory)), pb.SaveResponse)
         return int(response.prefixes)
 
     def lose(self) -> None:
-        """The process is gone: end every call with EngineLost."""
+        """The process is gone: end every call with EngineLost, and the connection."""
         if self._lost:
             return
         self._lost = True
-        for call in tuple(self._calls):
-            call.cancel()
+        self._link.lose()
         self._on_lost()
-
-    async def close(self) -> None:
-        """Close the connection."""
-        await self._channel.close()
 
     def _segments(self, prompt: Sequence[Part]) -> list[pb.Segment]:
         return wire.to_segments(prompt, self._sent.holds)
@@ -176,55 +170,38 @@ class GeneratorClient:
         self._sent.add(prompt)
         return response
 
-    async def _finished(self, call: grpc.aio.UnaryUnaryCall[object, R]) -> R:
-        with self._guarded(call):
-            return await call
+    async def _only(self, method: str, request: Message, kind: type[R], terms: Terms = TURN) -> R:
+        """A call with one response."""
+        with self._called(method, request, terms) as call:
+            return kind.FromString(await anext(call))
 
     @contextmanager
-    def _guarded(self, call: C) -> Iterator[C]:
-        """Track a call, cancel it when its user leaves, and turn its errors into the server's own."""
-        self._calls.add(call)
+    def _called(self, method: str, request: Message, terms: Terms) -> Iterator[Call]:
+        """A call, cancelled when its user leaves, with the server's own errors."""
+        call = self._link.call(method, request)
+        timer = None
+        if terms.deadline is not None:
+            late = BudgetExceeded("the time ran out before the generator answered")
+            left = max(0.0, terms.deadline - monotonic()) + SLACK_S
+            timer = asyncio.get_running_loop().call_later(left, call.fail, late)
         try:
             yield call
-        except grpc.aio.AioRpcError as error:
-            self._raise(error)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if self._lost and (task is None or not task.cancelling()):
-                raise _gone() from None
-            raise
+        except CallFailed as error:
+            _raise(pb.Failure.FromString(error.failure))
+        except LinkLost:
+            raise EngineLost("the generator process died; it is being restarted, ask again") from None
         finally:
             call.cancel()
-            self._calls.discard(call)
+            if timer is not None:
+                timer.cancel()
 
-    def _raise(self, error: grpc.aio.AioRpcError) -> NoReturn:
-        code, status, message = grpc.StatusCode, error.code(), error.details() or ""
-        if status is code.INVALID_ARGUMENT:
-            raise PromptRefused(message) from None
-        if status is code.NOT_FOUND:
+
+def _raise(failure: pb.Failure) -> NoReturn:
+    match failure.reason:
+        case pb.FAILURE_REASON_REFUSED:
+            raise PromptRefused(failure.message) from None
+        case pb.FAILURE_REASON_PIXELS_MISSING:
             raise _PixelsMissing from None
-        if status is code.RESOURCE_EXHAUSTED and (delay := _retry_after(error)) is not None:
-            raise Overloaded(f"the generator is busy: {message}", delay) from None
-        if self._lost or status in (code.UNAVAILABLE, code.CANCELLED):
-            self.lose()
-            raise _gone() from None
-        if status is code.DEADLINE_EXCEEDED:
-            raise BudgetExceeded("the time ran out before the generator answered") from None
-        raise EngineFailed(f"the generator failed: {message}") from error
-
-
-def _timeout(terms: Terms) -> float | None:
-    """Of a call, seconds: a little more than its terms leave, since the process itself ends it in time."""
-    return None if terms.deadline is None else max(0.0, terms.deadline - monotonic()) + SLACK_S
-
-
-def _retry_after(error: grpc.aio.AioRpcError) -> float | None:
-    """Seconds, where the process has said so; gRPC itself also gives this status, to messages that are too large."""
-    for key, value in error.trailing_metadata():
-        if key == wire.RETRY_AFTER:
-            return int(value) / 1e6
-    return None
-
-
-def _gone() -> EngineLost:
-    return EngineLost("the generator process died; it is being restarted, ask again")
+        case pb.FAILURE_REASON_OVERLOADED:
+            raise Overloaded(f"the generator is busy: {failure.message}", failure.retry_after_us / 1e6) from None
+    raise EngineFailed(f"the generator failed: {failure.message}")

@@ -1,8 +1,8 @@
 """Tells a process that hangs from one that is busy.
 
 Two things can go silent: the process as a whole (its event loop sends no heartbeat), and its engine thread (inside one
-native call for far longer than such calls take, or anywhere else with work to do). Silence of the process is counted in this process's own ticks and not
-by the clock, so that being stopped ourselves for an hour makes nobody else late.
+native call for far longer than such calls take, or anywhere else with work to do). Silence of the process is counted in
+this process's own ticks and not by the clock, so that being stopped ourselves for an hour makes nobody else late.
 """
 
 from __future__ import annotations

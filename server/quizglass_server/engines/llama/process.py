@@ -53,13 +53,13 @@ class ProcessOptions:
     heartbeat: HeartbeatOptions = field(default_factory=HeartbeatOptions)
     breaker: BreakerOptions = field(default_factory=BreakerOptions)
 
-    def arguments(self, address: str, restore: Path | None) -> list[str]:
+    def arguments(self, socket: Path, restore: Path | None) -> list[str]:
         """Command line of the child, without the interpreter."""
         numbers = {"width": self.width, "height": self.height, "context": self.context}
         numbers |= {"sequences": self.sequences, "threads": self.threads, "vision-threads": self.vision_threads}
         numbers |= {"batch": self.batch, "cells": self.cells, "queue": self.queue}
         return [
-            f"--socket={address}",
+            f"--socket={socket}",
             f"--model={self.model}",
             f"--projector={self.projector}",
             *(f"--{name}={value}" for name, value in numbers.items()),
@@ -101,7 +101,6 @@ class Life:
         """Wait for its end and free what it held."""
         await self.process.wait()
         self.client.lose()
-        await self.client.close()
         await self.log
 
     def how(self) -> str:
@@ -133,12 +132,12 @@ class Launcher:
         if self.directory is None or not self.directory.is_dir():
             self.directory = _private_directory()
         self._lives += 1
-        address = f"unix:{self.directory / f'{self._lives}.sock'}"
+        socket = self.directory / f"{self._lives}.sock"
         # -P: the working directory is no place to import from.
         command = [sys.executable, "-P", "-m", "quizglass_server.engines.llama.child"]
         process = await asyncio.create_subprocess_exec(
             *command,
-            *self._options.arguments(address, restore),
+            *self._options.arguments(socket, restore),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
@@ -149,8 +148,10 @@ class Launcher:
         )
         assert process.stderr is not None
         log = asyncio.create_task(relay_all(process.stderr, logger), name="generator log")
+        client = GeneratorClient(on_lost)
         try:
             report = await self._report(process)
+            await client.connect(socket)
         except BaseException:
             with suppress(ProcessLookupError):
                 process.kill()
@@ -159,7 +160,7 @@ class Launcher:
             raise
         description, executor = report.get("description", ""), report.get("executor", "cpu")
         logger.info("generator process %d serves %s", process.pid, description)
-        return Life(process, GeneratorClient(address, on_lost), log, description, executor)
+        return Life(process, client, log, description, executor)
 
     def clean(self) -> None:
         """Remove the sockets."""

@@ -213,6 +213,7 @@ class GeneratorProcess:
             watching.cancel()
             ended.cancel()
         life.client.lose()
+        self._retire(life)
         logger.error("the generator process died (%s); restarting it", life.how())
         await life.bury()
 

@@ -1,4 +1,4 @@
-"""Plain types to messages of `quizglass.internal.v1` and back, and the settings both ends of the socket share."""
+"""Plain types to messages of `quizglass.internal.v1` and back."""
 
 from __future__ import annotations
 
@@ -17,16 +17,6 @@ from quizglass_server.engines.llama.prompt import (
     Usage,
     Vitals,
 )
-
-_MAX_MESSAGE_BYTES = 64 << 20
-"""A prompt may carry its picture as raw pixels: 3 MiB for 1024 x 1024."""
-MESSAGE_OPTIONS = (
-    ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
-    ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
-    ("grpc.enable_http_proxy", 0),
-)
-RETRY_AFTER = "retry-after-us"
-"""Trailing metadata of a refusal: microseconds until there may be room."""
 
 _TO_REASON = {
     "stop": pb.END_REASON_STOP,
