@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
@@ -83,8 +84,10 @@ class Life:
 
     def kill(self) -> None:
         """End it now."""
-        with suppress(ProcessLookupError):
-            self.process.kill()
+        # Process.kill would look for the exit status itself, and lose it to whoever waits for it.
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGKILL)
 
     async def end(self, wait_s: float) -> None:
         """Ask it to end, wait up to `wait_s` seconds, then kill it."""
