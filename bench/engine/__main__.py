@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import logging
 import shlex
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(filename=folder / "engine.log", level=logging.WARNING, format="%(asctime)s %(message)s")
     store = Store(folder / ("engine-quick" if args.quick else "engine"))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside, it still ends what it started
     began = perf_counter()
     with console.status("starting") as status:
         setup = _setup(args, folder, lambda text: status.update(f"[{perf_counter() - began:5.0f} s] {text}"))

@@ -56,7 +56,8 @@ def larger(source: Path, folder: Path, say: Callable[[str], None]) -> Reranker:
     import torch
     import transformers
 
-    made = Reranker("larger", folder / "larger" / "bundle", folder / "larger" / "checkpoint")
+    place = folder / f"larger-{_exporter()}"
+    made = Reranker("larger", place / "bundle", place / "checkpoint")
     if (made.bundle / "manifest.json").is_file():
         return made
     say("reranker, larger: making (once)")
@@ -77,6 +78,14 @@ def larger(source: Path, folder: Path, say: Callable[[str], None]) -> Reranker:
     _save(made, model, source)
     _bundle(made, source, lambda path: _export(model, label_ids(source), path))
     return made
+
+
+def _exporter() -> str:
+    """Names the version of the code that exports scorers: another one makes other graphs."""
+    from quizglass_export import bundling
+
+    sources = (Path(bundling.__path__[0]) / f"{name}.py" for name in ("decoder", "onnx_file", "scorer_text"))
+    return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
 
 def label_ids(source: Path) -> list[int]:

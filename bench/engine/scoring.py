@@ -91,8 +91,9 @@ def served_scorer(bundle: Path, threads: int) -> tuple[Score, Callable[[], None]
 
     loaded = Bundle.load(bundle)
     spec = loaded.reranker
-    pool = EnginePool(1)
-    scorer = OnnxReranker(loaded, pool, OnnxOptions(threads=threads, provider="cpu"))
+    # As a server shares out its cores: several runs at a time, each with one thread.
+    pool = EnginePool(threads)
+    scorer = OnnxReranker(loaded, pool, OnnxOptions(threads=1, provider="cpu"))
     tokenizer = PromptTokenizer(loaded.path(spec.tokenizer))
     template = PromptTemplate.load(loaded.path(spec.prompt))
     loop = asyncio.new_event_loop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -44,11 +45,20 @@ class Stock:
         self._questions = questions
         self._scenes = [np.asarray(Image.open(io.BytesIO(picture(q))).convert("RGB")) for q in questions]
         self._used = 0
+        self._ready: deque[tuple[Question, bytes]] = deque()
+
+    async def ahead(self, count: int) -> None:
+        """Make so many before they are needed: the clients share the machine with the server they ask."""
+        while len(self._ready) < count:
+            self._ready.append(await asyncio.to_thread(self._make))
 
     def __iter__(self) -> Iterator[tuple[Question, bytes]]:
         return self
 
     def __next__(self) -> tuple[Question, bytes]:
+        return self._ready.popleft() if self._ready else self._make()
+
+    def _make(self) -> tuple[Question, bytes]:
         number, self._used = self._used, self._used + 1
         scene = self._scenes[number % len(self._scenes)].copy()
         marks = np.random.default_rng(number).integers(0, 256, (8, 8, 3), dtype=np.uint8)
@@ -102,6 +112,7 @@ async def closed_loop(client: AsyncClient, stock: Stock, clients: int, seconds: 
 
 async def open_loop(client: AsyncClient, stock: Stock, times: Sequence[float]) -> list[Outcome]:
     """Turns sent at given seconds from now, whatever became of those before."""
+    await stock.ahead(len(times))
     frames = [next(stock) for _ in times]
     began = perf_counter()
     tasks = []
