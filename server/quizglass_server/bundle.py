@@ -96,10 +96,10 @@ class Bundle:
     @property
     def reranker(self) -> TextScorer:
         """The reranker's settings; BundleError if the bundle has none, or one of another kind."""
-        part: TextScorer | CrossEncoder = _present(self.manifest.roles.reranker, "reranker")
-        if not isinstance(part, TextScorer):
+        part = self.manifest.roles.reranker
+        if isinstance(part, CrossEncoder):
             raise BundleError(f"{MANIFEST}: roles.reranker.kind is {part.kind!r}; this server runs 'text-scorer' alone")
-        return part
+        return _present(part, "reranker")
 
     @property
     def image_encoder(self) -> ImageEncoder:

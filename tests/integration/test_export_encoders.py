@@ -5,16 +5,18 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytest.importorskip("optimum")
 
-from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.parity import Check
-from quizglass_export.bundling.samples import random_samples
-from quizglass_export.recipe.plan import make_plan
-from quizglass_export.recipe.read import RecipeFile
-from quizglass_export.recipe.schema import Recipe
-from tests.support.tiny_checkpoints import image_model, text_model
+from safetensors.torch import save_file  # noqa: E402
+
+from quizglass_export.bundling.errors import ExportError  # noqa: E402
+from quizglass_export.bundling.parity import Check  # noqa: E402
+from quizglass_export.bundling.samples import random_samples  # noqa: E402
+from quizglass_export.recipe.plan import make_plan  # noqa: E402
+from quizglass_export.recipe.read import RecipeFile  # noqa: E402
+from quizglass_export.recipe.schema import Recipe  # noqa: E402
+from tests.support.tiny_checkpoints import bert_tokenizer, blip2, image_model, owlv2, text_model  # noqa: E402
 
 
 def exported(folder: Path, role: str, checkpoint: Path, **spec: object) -> tuple[object, list[Check]]:
@@ -69,3 +71,28 @@ def test_cross_encoders_equal_transformers(tmp_path: Path, kind: str, labels: in
     assert (part.kind, part.logits, part.relevant) == ("cross-encoder", labels, labels - 1)
     assert all(check.passed for check in checks), checks
     assert checks[0].value < 1e-4
+
+
+def test_the_q_former_roles_equal_transformers(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    blip2(bert_tokenizer(folder)).save_pretrained(folder)
+    part, checks = exported(tmp_path, "coarse_reranker", folder)
+    assert (part.kind, part.queries, part.dimension) == ("q-former", 4, 24)
+    assert all(check.passed for check in checks), checks
+    with pytest.raises(ExportError, match=r"classifier\.safetensors: missing"):
+        exported(tmp_path, "domain_router", folder, labels=["food", "plants", "vehicles"])
+    head = {"weight": torch.randn(3, 32), "bias": torch.randn(3)}
+    save_file(head, folder / "classifier.safetensors")
+    part, checks = exported(tmp_path, "domain_router", folder, labels=["food", "plants", "vehicles"])
+    assert part.labels == ("food", "plants", "vehicles")
+    assert all(check.passed for check in checks), checks
+    with pytest.raises(ExportError, match=r"classifier\.safetensors: weight has shape \[3, 32\], not \[2, 32\]"):
+        exported(tmp_path, "domain_router", folder, labels=["food", "plants"])
+
+
+def test_a_detector_equals_transformers(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    owlv2(bert_tokenizer(folder)).save_pretrained(folder)
+    part, checks = exported(tmp_path, "detector", folder)
+    assert (part.kind, part.boxes, part.picture.width) == ("owlv2", 16, 56)
+    assert all(check.passed for check in checks), checks

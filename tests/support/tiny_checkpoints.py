@@ -156,3 +156,69 @@ def image_model(folder: Path, kind: str) -> Path:
     processor = transformers.CLIPImageProcessor if kind.startswith("clip") else transformers.SiglipImageProcessor
     processor().save_pretrained(folder)
     return folder
+
+
+def blip2(vocabulary: int = 60) -> Any:
+    """Blip2ForImageTextRetrieval with four query tokens."""
+    small = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = transformers.Blip2Config(
+        vision_config={**small, "image_size": 28, "patch_size": 14},
+        qformer_config={
+            **small,
+            "vocab_size": vocabulary,
+            "encoder_hidden_size": 32,
+            "cross_attention_frequency": 1,
+            "use_qformer_text_input": True,
+            "max_position_embeddings": 40,
+        },
+        text_config={"model_type": "opt", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1},
+        num_query_tokens=4,
+        image_text_hidden_size=24,
+    )
+    config._attn_implementation = "eager"
+    return scatter(transformers.Blip2ForImageTextRetrieval(config))
+
+
+def grounding_dino() -> Any:
+    """GroundingDinoForObjectDetection for 128 x 128 pixels."""
+    config = transformers.GroundingDinoConfig(
+        backbone_config=transformers.SwinConfig(
+            image_size=128,
+            patch_size=4,
+            embed_dim=16,
+            depths=[1, 1, 1, 1],
+            num_heads=[1, 2, 2, 2],
+            window_size=2,
+            out_indices=[2, 3, 4],
+        ),
+        text_config={
+            "model_type": "bert",
+            "hidden_size": 32,
+            "intermediate_size": 48,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "vocab_size": 1100,
+        },
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=48,
+        num_queries=8,
+        max_text_len=32,
+        disable_custom_kernels=True,
+    )
+    return scatter(transformers.GroundingDinoForObjectDetection(config))
+
+
+def owlv2(vocabulary: int = 60) -> Any:
+    """Owlv2ForObjectDetection for 56 x 56 pixels."""
+    small = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = transformers.Owlv2Config(
+        vision_config={**small, "image_size": 56, "patch_size": 14},
+        text_config={**small, "vocab_size": vocabulary, "max_position_embeddings": 16},
+        projection_dim=32,
+    )
+    return scatter(transformers.Owlv2ForObjectDetection(config))

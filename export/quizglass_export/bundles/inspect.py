@@ -14,7 +14,7 @@ from quizglass_server.bundle import Bundle
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
 from quizglass_server.manifest import Roles
 
-_FILE_KEYS = ("model", "projector", "tokenizer", "prompt")
+_FILE_KEYS = ("model", "text_model", "projector", "tokenizer", "prompt")
 
 
 def describe(bundle: Bundle) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _role(bundle: Bundle, role: str) -> dict[str, Any]:
         "runs_on": list(_runs_on(part.engine)),
         "precision": None,
     }
-    for key in ("model", "projector"):
+    for key in ("model", "text_model", "projector"):
         if (name := getattr(part, key, None)) is not None:
             entry[key] = _model(bundle.path(name))
     if "model" in entry:

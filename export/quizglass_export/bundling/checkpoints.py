@@ -158,8 +158,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 def check_vocabulary(config_file: Path, tokenizer: Path) -> None:
     """Raise ExportError where a tokenizer has ids beyond the model's vocabulary, or is none."""
-    config = read_json(config_file)
-    size = int(config.get("text_config", config)["vocab_size"])
+    size = _vocabulary_size(config_file)
     try:
         vocabulary = Tokenizer.from_file(str(tokenizer)).get_vocab(with_added_tokens=True)
     except Exception as error:
@@ -169,6 +168,13 @@ def check_vocabulary(config_file: Path, tokenizer: Path) -> None:
         raise ExportError(f"{tokenizer}: has no tokens")
     if largest >= size:
         raise ExportError(f"{tokenizer}: token id {largest} is beyond vocab_size {size} in {config_file}")
+
+
+def _vocabulary_size(config_file: Path) -> int:
+    """Rows of the text embedding; what a config leaves out is transformers' default."""
+    config = transformers.AutoConfig.from_pretrained(config_file.parent, local_files_only=True)
+    text = getattr(config, "qformer_config", None) or getattr(config, "text_config", None) or config
+    return int(text.vocab_size)
 
 
 def check_finite(path: Path) -> None:

@@ -23,6 +23,9 @@ RolePart = (
     manifest.VisionScorer
     | manifest.TextScorer
     | manifest.CrossEncoder
+    | manifest.QFormer
+    | manifest.QFormerClassifier
+    | manifest.Detector
     | manifest.ImageEncoder
     | manifest.TextEncoder
     | manifest.Generator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ def write_onnx(
     module: nn.Module,
     inputs: Mapping[str, Tensor],
     dynamic: Mapping[str, Mapping[int, str]],
-    output: str,
+    output: str | Sequence[str],
     path: Path,
 ) -> None:
     """Trace a module to an ONNX file.
@@ -30,7 +30,7 @@ def write_onnx(
         module: in evaluation mode; its forward takes `inputs` in order.
         inputs: an example of each input by name, with a batch of two or more so that no axis collapses.
         dynamic: names of the dynamic axes of each input and of the output.
-        output: name of the only output.
+        output: name of the only output, or of several.
         path: file to write.
     """
     with warnings.catch_warnings(), torch.no_grad():
@@ -40,7 +40,7 @@ def write_onnx(
             tuple(inputs.values()),
             str(path),
             input_names=list(inputs),
-            output_names=[output],
+            output_names=[output] if isinstance(output, str) else list(output),
             dynamic_axes={name: dict(axes) for name, axes in dynamic.items()},
             opset_version=OPSET,
             dynamo=False,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_export.architectures.qwen_vl import VISION_CLASSES
-from quizglass_export.bundling import roles_encoders, roles_llama, roles_onnx
+from quizglass_export.bundling import roles_encoders, roles_llama, roles_onnx, roles_vision
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import Exported, RoleJob
 from quizglass_export.bundling.parity import Check
@@ -36,13 +36,21 @@ _TEXT_SCORER = Exporter(roles_onnx.export_text_scorer, roles_onnx.check_text_sco
 _CROSS_ENCODER = Exporter(roles_encoders.export_cross_encoder, roles_encoders.check_cross_encoder)
 _IMAGE_ENCODER = Exporter(roles_encoders.export_image_encoder, roles_encoders.check_image_encoder)
 _TEXT_ENCODER = Exporter(roles_encoders.export_text_encoder, roles_encoders.check_text_encoder)
+_DETECTOR = Exporter(roles_vision.export_detector, roles_vision.check_detector)
 _GENERATOR = Exporter(roles_llama.export_generator, roles_llama.check_generator)
 _VISION_SCORERS = dict.fromkeys(VISION_CLASSES, _VISION_SCORER)
 EXPORTERS: dict[str, dict[str, Exporter]] = {
     "planner": _VISION_SCORERS,
     "tool_router": _VISION_SCORERS | {"qwen3": _TEXT_SCORER},
+    "domain_router": {
+        roles_vision.Q_FORMER: Exporter(roles_vision.export_domain_router, roles_vision.check_domain_router)
+    },
+    "coarse_reranker": {
+        roles_vision.Q_FORMER: Exporter(roles_vision.export_coarse_reranker, roles_vision.check_coarse_reranker)
+    },
     "reranker": {"qwen3": _TEXT_SCORER} | dict.fromkeys(roles_encoders.CROSS_CLASSES, _CROSS_ENCODER),
     "verifier": _VISION_SCORERS | {"qwen3": _TEXT_SCORER},
+    "detector": dict.fromkeys(roles_vision.DETECTOR_CLASSES, _DETECTOR),
     "image_encoder": dict.fromkeys(roles_encoders.IMAGE_CLASSES, _IMAGE_ENCODER),
     "text_encoder": dict.fromkeys(roles_encoders.TEXT_CLASSES, _TEXT_ENCODER),
     "generator": {"qwen2_5_vl": _GENERATOR},

@@ -119,6 +119,29 @@ class TextEncoder(_Exported):
     max_tokens: Count | None = None
 
 
+class CoarseReranker(_Exported):
+    """BLIP-2's Q-Former: pictures and passages to vectors."""
+
+    tokenizer: Path | None = None
+    max_tokens: Count = 256
+
+
+class DomainRouter(CoarseReranker):
+    """BLIP-2's Q-Former with `classifier.safetensors` beside the checkpoint: picture and question to a domain."""
+
+    labels: Annotated[tuple[str, ...], Field(min_length=2)]
+    """Names in the order of the head's rows."""
+    max_tokens: Count = 64
+
+
+class Detector(_Exported):
+    """Grounding DINO or OWLv2."""
+
+    tokenizer: Path | None = None
+    picture: Size | None = None
+    """Needed by Grounding DINO; OWLv2 has one size of its own."""
+
+
 class GeneratorTemplates(_Part):
     """Names of templates in the recipe's `prompts`."""
 
@@ -172,8 +195,11 @@ class Roles(_Part):
 
     planner: Planner | None = None
     tool_router: Scorer | None = None
+    domain_router: DomainRouter | None = None
+    coarse_reranker: CoarseReranker | None = None
     reranker: Reranker | None = None
     verifier: Scorer | None = None
+    detector: Detector | None = None
     image_encoder: ImageEncoder | None = None
     text_encoder: TextEncoder | None = None
     generator: Generator | None = None
