@@ -97,8 +97,8 @@ def write_thresholds(workdir: Path) -> None:
     Both go to `settings.json`, whose other keys stay, and so does a way to search that it already gives; the
     measurements go to `thresholds/done.json`.
     """
-    from quizglass_export.retrieval.evaluate import evaluate_images, evaluate_reranking
-    from quizglass_export.retrieval.picture_search import EVIDENCE
+    from quizglass_export.retrieval.evaluate import evaluate_reranking
+    from quizglass_export.retrieval.picture_search import EVIDENCE, evaluate_images
 
     path = workdir / "settings.json"
     settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -32,7 +32,7 @@ def test_thresholds_join_the_settings_that_are_there(tmp_path: Path, monkeypatch
     from quizglass_export.retrieval import evaluate, picture_search
 
     images = {"accept": {"threshold": 0.5, "kept": 1.0}, "all": {"recall@5": 0.9}, "accepted": {"recall@5": 0.8}}
-    monkeypatch.setattr(evaluate, "evaluate_images", lambda *place: images)
+    monkeypatch.setattr(picture_search, "evaluate_images", lambda *place: images)
     monkeypatch.setattr(evaluate, "evaluate_reranking", lambda *place: {"accept": {"threshold": 0.7}})
     given = {"version": "3", "thresholds": {"image_accept": 0.1}, "evidence": {"seen": 2, "kind_bonus": 0.0}}
     (tmp_path / "settings.json").write_text(json.dumps(given))
