@@ -79,7 +79,7 @@ class Breaker:
         """A process died, or could not be started: seconds to wait before the next start."""
         now, options = self._now(), self._options
         self._deaths.append(now)
-        if self._state is BreakerState.HALF_OPEN:
+        if self._state is not BreakerState.CLOSED:
             self._pause_s = min(self._pause_s * 2, options.pause_s * options.longest_pause)
             wait = self._open()
         elif self.recent_deaths >= options.deaths:
