@@ -8,6 +8,7 @@ import os
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from time import monotonic
 
 import gguf
@@ -29,6 +30,7 @@ from quizglass_server.engines.llama.prompt import (
     Terms,
     TextPart,
 )
+from quizglass_server.engines.llama.requests import Request
 from quizglass_server.engines.llama.worker import EngineWorker
 from tests.support.engine_runs import SMALL_PIECES, Given, answer, drive, finish, prompt
 from tests.support.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
@@ -227,6 +229,57 @@ def test_the_cache_holds_many_long_prompts_at_once(engine: Engine) -> None:
         assert [each.finished.reason for each in given] == ["length"] * 3
     vitals = engine.vitals()
     assert vitals.cells_used <= vitals.cells == 3 * CONTEXT
+
+
+def some_request(random: Random, engine: Engine, parts: list[Part], given: Given) -> Request:
+    """Of any kind."""
+    intake, terms = engine.intake, Terms(random.randrange(3))
+    kind = random.choice(["generation", "generation", "warm-up", "choice", "scoring"])
+    if kind == "generation":
+        return intake.generation(parts, 10, terms, sink=given)
+    if kind == "warm-up":
+        return intake.warm_up(parts[: random.randint(1, 4)], terms, sink=given)
+    if kind == "choice":
+        return intake.choice(parts, ["yes", "no", "not yet"], terms, sink=given)
+    return intake.scoring(parts, "an answer", terms, sink=given)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_comes_together_nobody_hears_another(
+    options: LoadOptions, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every kind of request at random, in a small cache, cancelled at random, with steps that are lost."""
+    random = Random(seed)
+    questions = [
+        prompt(text * times, picture)
+        for text in ("Why? ", "Who is it? ")
+        for times, picture in ((1, None), (1, 1), (9, 1), (30, 2), (35, None))
+    ]
+    model = NativeModel(replace(options, cells=CONTEXT + 200, batch=3, queue=100), LOG)
+    alone = [answer(Engine(model, [], SMALL_PIECES), parts, 10) for parts in questions]
+    engine = Engine(model, [], SMALL_PIECES)
+    real = model.decode
+    monkeypatch.setattr(model, "decode", lambda batch: (real(batch), random.choices((0, 2), (9, 1))[0])[1])
+    asked: list[tuple[int, Given, Request]] = []
+    for _ in range(60):
+        index, given = random.randrange(len(questions)), Given()
+        request = some_request(random, engine, questions[index], given)
+        engine.submit(request)
+        asked.append((index, given, request))
+        for _ in range(random.randrange(6)):
+            engine.step(wait=False)
+        if random.random() < 0.3:
+            engine.cancel(random.choice(asked)[2])
+    finish(engine)
+    for index, given, request in asked:
+        if request.cancelled:
+            continue
+        assert not isinstance(given.items[-1], BaseException)
+        if given.pieces:
+            assert given.texts == alone[index]
+    for held in list(engine.prefixes.kept):
+        engine.prefixes.evict(held)
+    assert engine.vitals().cells_used == 0
 
 
 async def test_prefixes_survive_a_restart(model: NativeModel, options: LoadOptions, tmp_path: Path) -> None:

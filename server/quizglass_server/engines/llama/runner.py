@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 
 from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.errors import DecodeFailed
 from quizglass_server.engines.llama.goals import Choice
-from quizglass_server.engines.llama.native import DECODED, FORKS, N_BATCH, NativeModel
+from quizglass_server.engines.llama.native import ABORTED, DECODED, FORKS, N_BATCH, NativeModel
 from quizglass_server.engines.llama.prefixes import Prefixes
 from quizglass_server.engines.llama.requests import Request
 from quizglass_server.engines.llama.sampling import Row, rows_of
@@ -99,6 +100,11 @@ class Runner:
             self._model.share(request.held.sequence, fork, position)
             self._tokens.add(goal.labels[index][:-1], position, fork, 0)
         code = self._decode(self._tokens)
+        while code == ABORTED and not request.cancelled:
+            # Meant for a step before this one.
+            for fork in range(len(group)):
+                self._model.forget(self._model.sequences + fork, position)
+            code = self._decode(self._tokens)
         rows = iter(rows_of(self._model.logits(self._tokens.outputs)) if code == DECODED else [])
         for fork in range(len(group)):
             self._model.forget(self._model.sequences + fork)
@@ -106,6 +112,8 @@ class Runner:
             raise DecodeFailed(f"llama_decode returned {code}: {self._model.last_error()}")
         for index in group:
             goal.scores[index] += sum(next(rows).log_probability(token) for token in goal.labels[index][1:])
+            if not isfinite(goal.scores[index]):
+                raise DecodeFailed(f"logits of labels[{index}] are not numbers; the model's file may be damaged")
 
     def _add(self, request: Request, count: int) -> int:
         """Append the next tokens of a request; how many rows it will get."""

@@ -127,16 +127,19 @@ class Scheduler:
         """Fill a step with pieces of prompts, first come, first served."""
         room = self._room(queue)
         rows = self._rows - self._batch
+        blocked = False
         for request in tuple(queue):
             if room <= 0:
                 return
             leader = request if request.parked else self._leader(request)
             if leader.parked or leader in plan.reading or leader in plan.complete:
                 continue
-            if not self._ready(leader):
+            if (blocked and leader.held is None) or not self._ready(leader):
                 continue
-            if not self._bound(leader):
-                return
+            if not self._bound(leader, plan.reading):
+                # Nobody overtakes it, but who holds cells already must go on, to give them back.
+                blocked = True
+                continue
             if leader.todo == 0:
                 plan.complete.append(leader)
             elif leader.at_picture:
@@ -151,10 +154,11 @@ class Scheduler:
 
     def _room(self, queue: list[Request]) -> int:
         """Tokens of prompts in the next step."""
-        if not self.streams:
-            return self.costs.alone
         first = next((request for request in queue if not request.parked), None)
         background = first is not None and first.terms.priority >= BACKGROUND
+        if not self.streams:
+            # A turn may come at any time, and should not wait for what nobody has asked for yet.
+            return self.costs.piece if background else self.costs.alone
         return self.costs.within(BACKGROUND_US) if background else self.costs.piece
 
     def _count(self, request: Request, room: int, rows: int) -> int:
@@ -182,7 +186,7 @@ class Scheduler:
                 return other
         return request
 
-    def _bound(self, request: Request) -> bool:
+    def _bound(self, request: Request, taking_part: list[Request]) -> bool:
         """Whether a request has a sequence, with all that is known of its beginning; gives it one if possible."""
         if request.held is not None:
             source, common = self._prefixes.longest(request.atoms, request.shareable)
@@ -197,7 +201,7 @@ class Scheduler:
             if request.held is not None:
                 request.begin(request.held.length)
                 return True
-            if not self._preempt(under_way, request):
+            if not self._preempt([each for each in under_way if each not in taking_part], request):
                 return False
 
     def _preempt(self, under_way: list[Request], request: Request) -> bool:
