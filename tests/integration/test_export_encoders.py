@@ -73,6 +73,14 @@ def test_cross_encoders_equal_transformers(tmp_path: Path, kind: str, labels: in
     assert checks[0].value < 1e-4
 
 
+def test_an_encoder_of_less_precision_is_judged_by_its_own_bound(tmp_path: Path) -> None:
+    checkpoint = image_model(tmp_path / "checkpoint", "siglip_vision_model")
+    _, checks = exported(tmp_path, "image_encoder", checkpoint, precision="fp16", accept={"cosine": 0.99})
+    assert checks[0].demand == ">= 0.99"
+    assert 0.99 < checks[0].value < 0.9999999
+    assert checks[0].passed
+
+
 def test_the_q_former_roles_equal_transformers(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     blip2(bert_tokenizer(folder)).save_pretrained(folder)

@@ -186,12 +186,13 @@ def test_halving_loses_nothing_and_leaves_other_weights_alone(tmp_path: Path) ->
             self.exact = torch.nn.Parameter(torch.randn(80, 80).half().float())
             self.fine = torch.nn.Parameter(torch.randn(80, 80))
             self.huge = torch.nn.Parameter(torch.full((80, 80), 1e6))
+            self.brain = torch.nn.Parameter(torch.randn(80, 80).bfloat16().float() * 2.0**40)
 
         def forward(self, x: Any) -> Any:
-            return x @ self.exact @ self.fine + x @ self.huge
+            return x @ self.exact @ self.fine + x @ self.huge + x @ self.brain
 
     path, x = tmp_path / "m.onnx", torch.randn(3, 80)
     write_onnx(Two().eval(), {"x": x}, {"x": {0: "batch"}, "y": {0: "batch"}}, "y", path)
     before = session(path).run(None, {"x": x.numpy()})[0]
-    assert halve_weights(path) == 80 * 80 * 2
+    assert halve_weights(path) == 2 * 80 * 80 * 2  # float16 and bfloat16
     assert np.array_equal(session(path).run(None, {"x": x.numpy()})[0], before)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import torch
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
@@ -48,7 +49,7 @@ def write_onnx(
 
 
 def halve_weights(path: Path) -> int:
-    """Store float32 weights as float16 where every value survives the round trip.
+    """Store float32 weights as float16 or bfloat16 where every value survives the round trip.
 
     Checkpoints are mostly published in half precision, so this loses nothing: a Cast restores float32, and runtimes
     fold it when they load the model. Weights that were changed by a merge stay as they are.
@@ -63,15 +64,13 @@ def halve_weights(path: Path) -> int:
     for tensor in graph.initializer:
         if tensor.data_type != TensorProto.FLOAT:
             continue
-        values = numpy_helper.to_array(tensor)
-        with np.errstate(over="ignore"):
-            half = values.astype(np.float16)
-        if values.size < _SMALLEST or not np.array_equal(half.astype(np.float32), values):
+        half = halved(numpy_helper.to_array(tensor), f"{tensor.name}.half")
+        if half is None:
             continue
         name = tensor.name
-        tensor.CopyFrom(numpy_helper.from_array(half, f"{name}.half"))
+        tensor.CopyFrom(half)
         casts.append(helper.make_node("Cast", [f"{name}.half"], [name], name=f"{name}.cast", to=TensorProto.FLOAT))
-        saved += values.nbytes - half.nbytes
+        saved += len(half.raw_data)
     if casts:
         nodes = [*casts, *graph.node]
         del graph.node[:]
@@ -79,3 +78,18 @@ def halve_weights(path: Path) -> int:
         onnx.checker.check_model(model)
         onnx.save(model, str(path))
     return saved
+
+
+def halved(values: NDArray[np.float32], name: str) -> TensorProto | None:
+    """Weights in half the bytes if that loses nothing and is worth a Cast; else None."""
+    if values.size < _SMALLEST:
+        return None
+    with np.errstate(over="ignore"):
+        half = values.astype(np.float16)
+    if np.array_equal(half.astype(np.float32), values):
+        return numpy_helper.from_array(half, name)
+    bits = np.ascontiguousarray(values).view(np.uint32)
+    if (bits & 0xFFFF).any():
+        return None
+    upper = (bits >> 16).astype("<u2")
+    return helper.make_tensor(name, TensorProto.BFLOAT16, values.shape, upper.tobytes(), raw=True)

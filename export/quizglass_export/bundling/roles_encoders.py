@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from quizglass_export.bundling.checkpoints import read_json
 from quizglass_export.bundling.encoders import write_cross_encoder, write_image_encoder, write_text_encoder
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import PREPROCESSOR, Exported, RoleJob, normalisation
-from quizglass_export.bundling.onnx_file import halve_weights
 from quizglass_export.bundling.parity import (
     Check,
     Floats,
@@ -27,6 +27,7 @@ from quizglass_export.bundling.parity import (
     session,
     tokenise_padded,
 )
+from quizglass_export.precision.accept import Feed, apply_precision, check_lossy_scorer
 from quizglass_export.recipe import schema
 from quizglass_server import manifest
 from quizglass_server.models import vision_inputs
@@ -70,8 +71,7 @@ def export_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
         dimension=int(model.config.projection_dim if clip else model.config.hidden_size),
     )
     write_image_encoder(model, job.path(part.model))
-    halve_weights(job.path(part.model))
-    return Exported(part, {"precision": "fp32"})
+    return Exported(part, apply_precision(job.path(part.model), spec.precision, _pixels(job, part), len(job.samples)))
 
 
 def check_image_encoder(job: RoleJob, spec: schema.ImageEncoder, part: manifest.ImageEncoder) -> list[Check]:
@@ -84,12 +84,23 @@ def check_image_encoder(job: RoleJob, spec: schema.ImageEncoder, part: manifest.
     run, exported, references = session(job.path(part.model)), list[Floats](), list[Floats]()
     for indices in batches(len(job.samples)):
         pictures = [vision_inputs.fit(job.samples[i].picture, part.picture) for i in indices]
-        stacked = np.stack([vision_inputs.channels(picture, part.picture) for picture in pictures])
-        exported += list(run.run(["image_embeds"], {"pixel_values": stacked})[0])
+        exported += list(run.run(["image_embeds"], _pixels(job, part)(indices))[0])
         with torch.no_grad():
             output = model(**processor(pictures, return_tensors="pt"))
         references += list(as_array(output.image_embeds if clip else output.pooler_output))
-    return [check_vectors(job.role, exported, references, job.demands.cosine)]
+    return [check_vectors(job.role, exported, references, _cosine(job, spec))]
+
+
+def _pixels(job: RoleJob, part: manifest.ImageEncoder) -> Feed:
+    def inputs(indices: Sequence[int]) -> Inputs:
+        pictures = [vision_inputs.channels(job.samples[i].picture, part.picture) for i in indices]
+        return {"pixel_values": np.stack(pictures)}
+
+    return inputs
+
+
+def _cosine(job: RoleJob, spec: schema.ImageEncoder | schema.TextEncoder) -> float:
+    return job.demands.cosine if spec.precision == "fp32" else spec.accept.cosine
 
 
 def _image_model(job: RoleJob) -> Any:
@@ -114,17 +125,30 @@ def export_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> Exported:
         max_tokens=min(how["max_tokens"], _longest(model.config)),
     )
     write_text_encoder(model, job.path(part.model))
-    halve_weights(job.path(part.model))
-    return Exported(part, {"precision": "fp32"})
+    texts = [part.passage_prefix + sample.passages[0] for sample in job.samples]
+    feed = _tokenised(job, job.path(part.model), part.max_tokens, texts)
+    return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(texts)))
 
 
 def check_text_encoder(job: RoleJob, spec: schema.TextEncoder, part: manifest.TextEncoder) -> list[Check]:
     """Compare the text encoder with transformers."""
     texts = [part.query_prefix + sample.query for sample in job.samples]
     texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
-    exported = _exported_texts(job.path(part.model), job.source.tokenizer_file(), part, texts)
+    exported = _exported_texts(job, part, texts)
     references = _reference_texts(_text_model(job), job.source.folder, part, texts)
-    return [check_vectors(job.role, exported, references, job.demands.cosine)]
+    return [check_vectors(job.role, exported, references, _cosine(job, spec))]
+
+
+def _tokenised(job: RoleJob, model: Path, limit: int, texts: Sequence[str | tuple[str, str]]) -> Feed:
+    """The inputs that a model has, for some of the texts or pairs."""
+    tokenizer = Tokenizer.from_file(str(job.source.tokenizer_file()))
+    names = {tensor.name for tensor in session(model).get_inputs()}
+
+    def inputs(indices: Sequence[int]) -> Inputs:
+        made = tokenise_padded(tokenizer, [texts[i] for i in indices], limit)
+        return {name: value for name, value in made.items() if name in names}
+
+    return inputs
 
 
 def _text_model(job: RoleJob) -> Any:
@@ -163,13 +187,12 @@ def _pooling(folder: Path, model_type: str) -> dict[str, Any]:
     return how
 
 
-def _exported_texts(model: Path, file: Path, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:
-    run, tokenizer = session(model), Tokenizer.from_file(str(file))
-    names = {tensor.name for tensor in run.get_inputs()}
+def _exported_texts(job: RoleJob, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:
+    run, feed = session(job.path(part.model)), _tokenised(job, job.path(part.model), part.max_tokens, texts)
     vectors: list[Floats] = []
     for indices in batches(len(texts)):
-        inputs = tokenise_padded(tokenizer, [texts[i] for i in indices], part.max_tokens)
-        states = run.run(["last_hidden_state"], {name: inputs[name] for name in inputs if name in names})[0]
+        inputs = feed(indices)
+        states = run.run(["last_hidden_state"], inputs)[0]
         vectors += list(pool(states, inputs["attention_mask"].astype(np.int64), part.pooling))
     return vectors
 
@@ -200,25 +223,26 @@ def export_cross_encoder(job: RoleJob, spec: schema.Reranker) -> Exported:
         relevant=logits - 1,
     )
     write_cross_encoder(model, job.path(part.model))
-    halve_weights(job.path(part.model))
-    return Exported(part, {"precision": "fp32"})
+    pairs = _pairs(job)
+    feed = _tokenised(job, job.path(part.model), part.max_tokens, pairs)
+    return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(pairs)))
+
+
+def _pairs(job: RoleJob) -> list[tuple[str, str]]:
+    return [(sample.query, passage) for sample in job.samples for passage in sample.passages][: len(job.samples)]
 
 
 def check_cross_encoder(job: RoleJob, spec: schema.Reranker, part: manifest.CrossEncoder) -> list[Check]:
     """Compare a cross-encoder's logits with transformers', pairs encoded by transformers' own tokenizer."""
     model = job.source.load(CROSS_CLASSES[job.source.model_type], ignore=_POSITIONS)
-    pairs = [(sample.query, passage) for sample in job.samples for passage in sample.passages][: len(job.samples)]
+    pairs = _pairs(job)
+    feed = _tokenised(job, job.path(part.model), part.max_tokens, pairs)
     tokenizer = transformers.AutoTokenizer.from_pretrained(job.source.folder, local_files_only=True)
-    own = Tokenizer.from_file(str(job.source.tokenizer_file()))
-    names = {tensor.name for tensor in session(job.path(part.model)).get_inputs()}
-
-    def inputs(indices: Any) -> Inputs:
-        made = tokenise_padded(own, [pairs[i] for i in indices], part.max_tokens)
-        return {name: value for name, value in made.items() if name in names}
-
     references = []
     with torch.no_grad():
         for query, passage in pairs:
             row = tokenizer(query, passage, truncation="longest_first", max_length=part.max_tokens, return_tensors="pt")
             references.append(as_array(model(**row).logits[0]))
-    return check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits)
+    if spec.precision == "fp32":
+        return check_scorer(job.role, job.path(part.model), references, feed, job.demands.logits)
+    return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept)

@@ -13,7 +13,7 @@ import transformers
 from quizglass_export.architectures.qwen_vl import VISION_CLASSES, vision_scorer
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import Exported, RoleJob, prompt_name
-from quizglass_export.bundling.onnx_file import halve_weights, write_onnx
+from quizglass_export.bundling.onnx_file import write_onnx
 from quizglass_export.bundling.parity import (
     Check,
     Floats,
@@ -22,6 +22,7 @@ from quizglass_export.bundling.parity import (
     check_scorer,
 )
 from quizglass_export.bundling.scorer_text import TextScorer
+from quizglass_export.precision.accept import Feed, apply_precision, check_lossy_scorer
 from quizglass_export.recipe import schema
 from quizglass_server import manifest
 from quizglass_server.domain import RGB
@@ -53,7 +54,7 @@ def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     prompts = _VisionPrompts(job, part)
     scorer = vision_scorer(model, labels, vision_inputs.patch_grid(part.picture))
     _write_scorer(scorer, prompts.inputs([0, len(prompts.rows) - 1]), VISION_AXES, job.path(part.model))
-    return Exported(part, {"precision": "fp32"})
+    return Exported(part, apply_precision(job.path(part.model), spec.precision, prompts.inputs, len(prompts.rows)))
 
 
 def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer) -> list[Check]:
@@ -65,7 +66,7 @@ def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.Vision
         _vision_logits(model, row, picture, part.picture)[labels]
         for row, picture in zip(prompts.rows, prompts.pictures, strict=True)
     ]
-    return check_scorer(job.role, job.path(part.model), references, prompts.inputs, job.demands.logits)
+    return _compare(job, spec, part, references, prompts.inputs)
 
 
 class _VisionPrompts:
@@ -107,7 +108,8 @@ def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     rows = _text_rows(job, part)
     example = vision_inputs.scorer_batch([rows[0], rows[-1]])
     _write_scorer(TextScorer(model, labels).eval(), example, TEXT_AXES, job.path(part.model))
-    return Exported(part, {"precision": "fp32"})
+    feed = _feed(rows)
+    return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(rows)))
 
 
 def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.TextScorer) -> list[Check]:
@@ -116,12 +118,30 @@ def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.TextScor
     model = job.source.load("Qwen3ForCausalLM")
     rows = _text_rows(job, part)
 
+    with torch.no_grad():
+        references = [as_array(model(input_ids=torch.tensor([row])).logits[0, -1, labels]) for row in rows]
+    return _compare(job, spec, part, references, _feed(rows))
+
+
+def _compare(
+    job: RoleJob,
+    spec: schema.Scorer,
+    part: manifest.VisionScorer | manifest.TextScorer,
+    references: list[Floats],
+    feed: Feed,
+) -> list[Check]:
+    if spec.precision == "fp32":
+        return check_scorer(job.role, job.path(part.model), references, feed, job.demands.logits)
+    return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept)
+
+
+def _feed(rows: Sequence[Sequence[int]]) -> Feed:
+    """The server's own tensors for some of the prompts."""
+
     def inputs(indices: Sequence[int]) -> Inputs:
         return vision_inputs.scorer_batch([rows[i] for i in indices])
 
-    with torch.no_grad():
-        references = [as_array(model(input_ids=torch.tensor([row])).logits[0, -1, labels]) for row in rows]
-    return check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits)
+    return inputs
 
 
 def _text_rows(job: RoleJob, part: manifest.TextScorer) -> list[list[int]]:
@@ -153,4 +173,3 @@ def _vision_logits(model: Any, row: list[int], picture: RGB, spec: manifest.Patc
 def _write_scorer(scorer: torch.nn.Module, example: Inputs, axes: dict[str, dict[int, str]], path: Path) -> None:
     tensors = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in example.items()}
     write_onnx(scorer, tensors, axes, "logits", path)
-    halve_weights(path)

@@ -122,6 +122,7 @@ class TextEncoder(_Exported):
 class CoarseReranker(_Exported):
     """BLIP-2's Q-Former: pictures and passages to vectors."""
 
+    precision: Literal["fp32"] = "fp32"
     tokenizer: Path | None = None
     max_tokens: Count = 256
 
@@ -137,6 +138,7 @@ class DomainRouter(CoarseReranker):
 class Detector(_Exported):
     """Grounding DINO or OWLv2."""
 
+    precision: Literal["fp32"] = "fp32"
     tokenizer: Path | None = None
     picture: Size | None = None
     """Needed by Grounding DINO; OWLv2 has one size of its own."""
