@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
 
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 """No completion may take longer; one that does ends its section with an error."""
 SYSTEM = "You are a helpful assistant."
 """llama-cpp-python's handler puts this before every question about a picture, so all contenders get it."""
