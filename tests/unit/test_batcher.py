@@ -75,6 +75,8 @@ async def test_a_cancelled_request_leaves_those_it_was_batched_with_whole(pool: 
     waiting = [asyncio.create_task(batcher.run(words(f"row {n}"))) for n in range(3)]
     await begun(*waiting)
     waiting[1].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting[1]
     model.gate.set()
     assert await first == ["FIRST"]
     assert await waiting[0] == ["ROW 0"]

@@ -47,6 +47,12 @@ class PrefillDecoder(nn.Module):
         self.layers = nn.ModuleList([_Layer(layer, self.config) for layer in model.layers])
         self.kinds: list[str] = [getattr(layer, "attention_type", "full_attention") for layer in model.layers]
         self.norm = model.norm
+        self.cache_shape = (
+            len(self.kinds),
+            int(self.config.num_key_value_heads),
+            int(model.layers[0].self_attn.head_dim),
+        )
+        """Layers, heads of keys and values, and size of each."""
         frequencies = model.rotary_emb.inv_freq.detach().clone().float()
         sections = (getattr(self.config, "rope_scaling", None) or {}).get("mrope_section") or [len(frequencies)]
         axes = torch.repeat_interleave(torch.arange(len(sections)), torch.tensor(sections))
@@ -76,6 +82,34 @@ class PrefillDecoder(nn.Module):
         normed: Tensor = self.norm(hidden)
         return normed
 
+    def resume(
+        self, embedded: Tensor, attention_mask: Tensor, position_ids: Tensor, past: Tensor, keep: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The same after a past.
+
+        Args:
+            embedded: float32 [B, S, D].
+            attention_mask: int64 [B, P + S], 1 for a token; padding on either side of the past and of the rest.
+            position_ids: int64 [axes, B, S].
+            past: float32 [L, 2, B, H, P, D_head], keys and values of each layer; P may be 0.
+            keep: int64 scalar: of how many leading positions, past and new, keys and values are returned.
+
+        Returns:
+            float32 [B, D], as `forward`, and [L, 2, B, H, keep, D_head].
+        """
+        batch, length, width = embedded.shape
+        masks = causal_masks(self.config, attention_mask, length)
+        rotary = self._rotary(position_ids)
+        asking = attention_mask[:, attention_mask.shape[1] - length :]
+        last = last_positions(asking) + torch.arange(batch) * length
+        hidden, kept = embedded.reshape(-1, width), []
+        layers: list[Any] = list(self.layers)
+        for index, (layer, kind) in enumerate(zip(layers, self.kinds, strict=True)):
+            wanted = last if index == len(self.layers) - 1 else None
+            hidden, keys, values = layer.step(hidden, masks[kind], rotary, wanted, past[index])
+            kept.append(torch.stack((keys[:, :, :keep], values[:, :, :keep])))
+        return self.norm(hidden), torch.stack(kept)
+
     def _rotary(self, position_ids: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and signed sines, float32 [B, S, 1, D_head], as `rotate` takes them."""
         angles = position_ids[self.axes].permute(1, 2, 0).to(torch.float32) * self.frequencies
@@ -103,9 +137,20 @@ class _Layer(nn.Module):
         self, hidden: Tensor, mask: Tensor, rotary: tuple[Tensor, Tensor], last: Tensor | None = None
     ) -> Tensor:
         """[B * S, D] to the same; with `last`, to the states [B, D] of those rows alone."""
+        return self.step(hidden, mask, rotary, last)[0]
+
+    def step(
+        self,
+        hidden: Tensor,
+        mask: Tensor,
+        rotary: tuple[Tensor, Tensor],
+        last: Tensor | None = None,
+        past: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As `forward`, after keys and values of a past [2, B, H, P, d]; gives all keys and values too."""
         length = mask.shape[1]
         normed = self.before(hidden)
-        values = self.value(normed).reshape(-1, length, self.groups, self.size)
+        values = self.value(normed).reshape(-1, length, self.groups, self.size).transpose(1, 2)
         if last is None:
             turned = rotate(self.both(normed, length), *rotary, self.size)
             queries, keys = torch.split(turned, [self.heads, self.groups], 2)
@@ -115,13 +160,14 @@ class _Layer(nn.Module):
             mask = mask.flatten(0, 1)[last][:, None]
             rotary = (rotary[0].flatten(0, 1)[last][:, None], rotary[1].flatten(0, 1)[last][:, None])
             queries = rotate(self.asking(normed, length), *rotary, self.size)
+        keys = keys.transpose(1, 2)
+        if past is not None:
+            keys, values = torch.cat((past[0], keys), 2), torch.cat((past[1], values), 2)
         grouped = queries.reshape(-1, length, self.groups, self.shared, self.size).permute(0, 2, 3, 1, 4)
-        scores = grouped @ keys.permute(0, 2, 3, 1)[:, :, None] + mask[:, None, None]
-        mixed = scores.softmax(-1) @ values.transpose(1, 2)[:, :, None]
-        mixed = mixed.permute(0, 3, 1, 2, 4).reshape(-1, self.heads * self.size)
-        hidden = hidden + self.out(mixed)
-        fed: Tensor = self.mlp(self.after(hidden))
-        return hidden + fed
+        scores = grouped @ keys.transpose(-1, -2)[:, :, None] + mask[:, None, None]
+        mixed = scores.softmax(-1) @ values[:, :, None]
+        hidden = hidden + self.out(mixed.permute(0, 3, 1, 2, 4).reshape(-1, self.heads * self.size))
+        return hidden + self.mlp(self.after(hidden)), keys, values
 
 
 class _Heads(nn.Module):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from quizglass_export.bundling.decoder import PrefillDecoder
 
@@ -31,5 +31,28 @@ class TextScorer(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """int64 [B, S] ids and mask (padding on either side) to float32 [B, labels] logits."""
         positions = (attention_mask.cumsum(1) - 1).clamp(min=0)
-        last = self.decoder(self.embed(input_ids), attention_mask, positions[None])
-        return torch.nn.functional.linear(last, self.head)
+        return functional.linear(self.decoder(self.embed(input_ids), attention_mask, positions[None]), self.head)
+
+
+class SharingTextScorer(TextScorer):
+    """The same, for prompts that begin alike: their common beginning runs once, and its keys and values are given to
+    the runs of what follows it.
+    """
+
+    def forward(  # type: ignore[override]  # another signature is the point
+        self, input_ids: Tensor, attention_mask: Tensor, past: Tensor, keep: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Score a batch.
+
+        Args:
+            input_ids: int64 [B, S], what follows the past.
+            attention_mask: int64 [B, P + S], 1 for a token; padding on either side of the past and of the rest.
+            past: float32 [L, 2, B, H, P, D_head], keys and values; P may be 0.
+            keep: int64 scalar, of how many leading positions keys and values are returned.
+
+        Returns:
+            `logits` float32 [B, labels] and `present` float32 [L, 2, B, H, keep, D_head].
+        """
+        positions = (attention_mask.cumsum(1) - 1).clamp(min=0)[:, attention_mask.shape[1] - input_ids.shape[1] :]
+        last, present = self.decoder.resume(self.embed(input_ids), attention_mask, positions[None], past, keep)
+        return functional.linear(last, self.head), present

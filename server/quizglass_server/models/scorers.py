@@ -17,12 +17,13 @@ from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
 from quizglass_server.manifest import TextScorer, VisionScorer
 from quizglass_server.models.fitting import PictureFitter, encode_within
-from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer
+from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, clean
+from quizglass_server.models.shared_prompts import Part, SharingScorer, before_data
 from quizglass_server.models.vision_inputs import image_span, patch_grid, scorer_batch
 
 MAX_BATCH = 16
-BATCH_TOKENS = 1024
-"""Padded tokens of one batch: larger ones bring nothing on a CPU."""
+BATCH_TOKENS = 512
+"""Padded tokens of one run. On a CPU larger ones are no faster, need more memory, and hold up what is urgent."""
 LIMITS = BatchLimits(BATCH_TOKENS, MAX_BATCH)
 
 Probabilities = NDArray[np.float64]
@@ -103,26 +104,43 @@ class OnnxReranker:
             self._template = PromptTemplate.load(bundle.path(spec.prompt))
         except PromptError as error:
             raise BundleError(f"roles.reranker: {error}") from error
-        self._session = OnnxSession(bundle.path(spec.model), _text_ranges(spec), "logits", how)
-        self.executor = self._session.executor
+        ranges = _text_ranges(spec)
+        session = OnnxSession(bundle.path(spec.model), ranges, "logits", how, free=("past", "keep"))
+        self.executor = session.executor
         """What runs it: tensorrt, cuda or cpu."""
-        self._batcher = Batcher[list[int], Probabilities](pool, self._run, len, LIMITS)
-        _warm_up("reranker", lambda: self._run([self._encode("a", "a")]))
+        self._scorer = SharingScorer(session)
+        limits = BatchLimits(BATCH_TOKENS, 1) if self._scorer.alone else LIMITS
+        self._batcher = Batcher(pool, self._scorer.run, lambda part: len(part.ids), limits)
+        _warm_up("reranker", lambda: self._scorer.run([Part(ids) for ids in self._encoded("a", ["a"])[1]]))
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
-        """Probability of "yes" for each passage, in order; a long passage is cut at its end."""
+        """Probability of "yes" for each passage, in order; a long passage is cut at its end.
+
+        What the prompts begin with, up to the passage, is run once.
+        """
         if not passages:
             return []
-        rows = await self._batcher.run(lambda: [self._encode(query, passage) for passage in passages])
-        return [float(probabilities[self._yes]) for probabilities in rows]
+        rows: list[list[int]] = []
+        results = await self._batcher.run(lambda: self._first(query, passages, rows))
+        if (states := results[0].states) is not None:
+            begun = states.shape[3]
+            results = await self._batcher.run(lambda: [Part(row[begun:], states) for row in rows])
+        return [float(softmax(result.logits)[self._yes]) for result in results]
 
-    def _run(self, rows: Sequence[list[int]]) -> Sequence[Probabilities]:
-        """Probabilities of the labels, one array [L] a row."""
-        return list(softmax(self._session.run(scorer_batch(rows))))
+    def _first(self, query: str, passages: Sequence[str], rows: list[list[int]]) -> list[Part]:
+        """What has to run first: the common beginning, or all rows where there is none. Fills `rows`."""
+        beginning, encoded = self._encoded(query, passages)
+        rows.extend(encoded)
+        begun = len(beginning)
+        if self._scorer.shares and begun and all(len(row) > begun and row[:begun] == beginning for row in rows):
+            return [Part(beginning, keep=True)]
+        return [Part(row) for row in rows]
 
-    def _encode(self, query: str, passage: str) -> list[int]:
-        prompt = self._template.render(query=query, passage=passage)
-        return encode_within(self._tokenizer, prompt, [], self._spec.max_tokens)
+    def _encoded(self, query: str, passages: Sequence[str]) -> tuple[list[int], list[list[int]]]:
+        """Token ids of what the prompts begin with, and of each prompt."""
+        prompts = [self._template.render(query=query, passage=passage) for passage in passages]
+        rows = [encode_within(self._tokenizer, prompt, [], self._spec.max_tokens) for prompt in prompts]
+        return self._tokenizer.encode(before_data(prompts[0], clean(passages[0]))), rows
 
 
 def _warm_up(role: str, work: Callable[[], object]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,15 +44,17 @@ class OnnxSession:
         how: OnnxOptions,
         *,
         optional: Mapping[str, InputRange] | None = None,
+        free: Collection[str] = (),
     ) -> None:
         """Load a model.
 
         Args:
             path: the ONNX file.
             ranges: the shapes that will be given, by input name.
-            optional: the same for inputs that a model may lack; `inputs` says which it has.
             output: the name of the output that `run` returns.
             how: threads and provider.
+            optional: the same for inputs that a model may lack; `inputs` says which it has.
+            free: names of further inputs that it may have, whose shapes only the model knows; see `shape`.
 
         Raises:
             BundleError: the file cannot be loaded, or lacks an input or the output.
@@ -73,7 +75,14 @@ class OnnxSession:
         """The provider that runs it: tensorrt, cuda or cpu."""
         self.inputs = frozenset(node.name for node in self._session.get_inputs())
         """Names of the inputs."""
-        self._check_names(set(ranges))
+        self.notes: Mapping[str, str] = self._session.get_modelmeta().custom_metadata_map
+        """What the exporter wrote into the file."""
+        self._check_names(set(ranges), set(free))
+
+    def shape(self, name: str) -> list[int | str]:
+        """Declared shape of an input; names stand for dynamic axes."""
+        (found,) = (node.shape for node in self._session.get_inputs() if node.name == name)
+        return list(found)
 
     def run(self, inputs: Mapping[str, Tensor]) -> NDArray[np.float32]:
         """Run the model, and add the time to the current stage's engine time.
@@ -81,20 +90,28 @@ class OnnxSession:
         Raises:
             EngineFailed: a shape is out of range, or ONNX Runtime failed.
         """
+        return self.run_for([self._output], inputs)[0]
+
+    def run_for(self, outputs: Sequence[str], inputs: Mapping[str, Tensor]) -> list[NDArray[np.float32]]:
+        """The same for several outputs.
+
+        Raises:
+            EngineFailed: a shape is out of range, or ONNX Runtime failed.
+        """
         for name, value in inputs.items():
-            if not self._ranges[name].holds(value.shape):
-                raise EngineFailed(f"{self.name}: {name} of shape {list(value.shape)} is outside {self._ranges[name]}")
+            if (known := self._ranges.get(name)) is not None and not known.holds(value.shape):
+                raise EngineFailed(f"{self.name}: {name} of shape {list(value.shape)} is outside {known}")
         try:
             with measured_engine():
-                result = self._session.run([self._output], dict(inputs))[0]
+                results = self._session.run(list(outputs), dict(inputs))
         except Exception as error:
             raise EngineFailed(f"{self.name}: ONNX Runtime failed; see the server's log") from error
-        return np.asarray(result, dtype=np.float32)
+        return [np.asarray(result, dtype=np.float32) for result in results]
 
-    def _check_names(self, required: set[str]) -> None:
+    def _check_names(self, required: set[str], free: set[str]) -> None:
         if missing := required - self.inputs:
             raise BundleError(f"{self.name}: has no input {', '.join(sorted(missing))}; export it again")
-        if extra := self.inputs - set(self._ranges):
+        if extra := self.inputs - set(self._ranges) - free:
             raise BundleError(f"{self.name}: needs the unknown input {', '.join(sorted(extra))}; export it again")
         outputs = [node.name for node in self._session.get_outputs()]
         if self._output not in outputs:

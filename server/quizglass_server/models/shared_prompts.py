@@ -1,0 +1,101 @@
+"""Inputs of scorers whose prompts share a beginning: it is run once, and its keys and values are given to the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.models.prompts import Prompt, SegmentKind
+
+ROWS, ALONE = "quizglass.rows", "alone"
+"""What an exporter notes in a model whose rows must not share a run (`quantise` of quizglass_export)."""
+
+States = NDArray[np.float32]
+"""Keys and values of a beginning: float32 [L, 2, H, P, D]."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """A prompt, or a piece of one."""
+
+    ids: list[int]
+    """At least one token."""
+    past: States | None = None
+    """Of what comes before it."""
+    keep: bool = False
+    """Whether its own keys and values are wanted."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PartResult:
+    """Of one part."""
+
+    logits: NDArray[np.float32]
+    """float32 [labels], after its last token."""
+    states: States | None = None
+    """When they were wanted, of all of its positions; those of its past are not repeated."""
+
+
+class SharingScorer:
+    """Runs parts of prompts; a model without the inputs `past` and `keep` takes whole prompts only."""
+
+    def __init__(self, session: OnnxSession) -> None:
+        self._session = session
+        self.shares = {"past", "keep"} <= session.inputs
+        """Whether beginnings can be shared."""
+        self.alone = session.notes.get(ROWS) == ALONE
+        """Whether a run may hold one row only."""
+        if self.shares:
+            layers, _, _, heads, _, size = session.shape("past")
+            self._dims = (int(layers), int(heads), int(size))
+
+    def run(self, parts: Sequence[Part]) -> list[PartResult]:
+        """Run some parts together.
+
+        Raises:
+            EngineFailed: ONNX Runtime failed.
+        """
+        if not self.shares:
+            logits = self._session.run(_padded(parts, 0))
+            return [PartResult(row) for row in logits]
+        before = max(0 if part.past is None else part.past.shape[3] for part in parts)
+        kept = max(before + len(part.ids) if part.keep else 0 for part in parts)
+        inputs = _padded(parts, before) | {"past": self._pasts(parts, before), "keep": np.array(kept, np.int64)}
+        logits, present = self._session.run_for(["logits", "present"], inputs)
+        return [
+            PartResult(
+                logits[row], present[:, :, row, :, before : before + len(part.ids)].copy() if part.keep else None
+            )
+            for row, part in enumerate(parts)
+        ]
+
+    def _pasts(self, parts: Sequence[Part], length: int) -> NDArray[np.float32]:
+        """float32 [L, 2, B, H, P, D], padded at the end."""
+        layers, heads, size = self._dims
+        pasts = np.zeros((layers, 2, len(parts), heads, length, size), np.float32)
+        for row, part in enumerate(parts):
+            if part.past is not None:
+                pasts[:, :, row, :, : part.past.shape[3]] = part.past
+        return pasts
+
+
+def _padded(parts: Sequence[Part], before: int) -> dict[str, NDArray[np.generic]]:
+    """Ids int64 [B, S] and mask [B, before + S], padded on the right of past and part."""
+    longest = max(len(part.ids) for part in parts)
+    ids = np.zeros((len(parts), longest), np.int64)
+    mask = np.zeros((len(parts), before + longest), np.int64)
+    for row, part in enumerate(parts):
+        ids[row, : len(part.ids)] = part.ids
+        mask[row, : 0 if part.past is None else part.past.shape[3]] = 1
+        mask[row, before : before + len(part.ids)] = 1
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+def before_data(prompt: Prompt, text: str) -> Prompt:
+    """The segments before the last piece of data that is `text`: prompts with another text there begin alike."""
+    found = [at for at, each in enumerate(prompt) if each.kind is SegmentKind.DATA and each.text.strip() == text]
+    return prompt[: found[-1]] if found else ()
