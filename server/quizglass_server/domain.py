@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -288,6 +288,62 @@ class Refusal:
     id: str
     field: str
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What a delete did; durable."""
+
+    id: str
+    sequence: int
+    """Number of the commit: a compaction up to it has removed the bytes."""
+    chunks: int
+    pictures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which entries a search may bring back; what is empty filters nothing. All of it has to fit."""
+
+    attributes: dict[str, str] = field(default_factory=dict)
+    """Exact values by key."""
+    kinds: tuple[str, ...] = ()
+    """Any of these."""
+    sources: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    """BCP 47; "en" also takes "en-GB"."""
+    time_from: int = 0
+    """Seconds since 1970, inclusive."""
+    time_until: int = 0
+    """Exclusive."""
+
+
+class SearchMode(Enum):
+    """How texts are searched."""
+
+    HYBRID = "hybrid"
+    VECTORS = "vectors"
+    KEYWORDS = "keywords"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a search may bring back and how results are put together."""
+
+    filter: Filter = field(default_factory=Filter)
+    mode: SearchMode = SearchMode.HYBRID
+    per_entry: bool = False
+    """Of each entry only its best chunk."""
+    fold_alike: bool = False
+    """Of entries whose pictures are near-duplicates only the best."""
+
+    @property
+    def key(self) -> Hashable:
+        """What tells it from others."""
+        wanted = self.filter
+        attributes = tuple(sorted(wanted.attributes.items()))
+        filtered = (attributes, wanted.kinds, wanted.sources, wanted.languages, wanted.time_from, wanted.time_until)
+        return (self.mode, self.per_entry, self.fold_alike, filtered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ async def test_rows_that_were_altered_are_found_and_mended(tmp_path: Path, alter
     report = salvage(tmp_path)
     assert (report.kept_as / FILE).exists()
     base = await open_base(tmp_path, options=GRAPHS_EARLY)
+    await base.settle()
     lost = {"text": ["e7"], "id": ["e7"]}.get(alteration, [])
     assert {entry.id for entry in await base.list("", 100)} == {f"e{n}" for n in range(60)} - set(lost)
     assert len(report.lost) == (alteration in ("text", "id", "picture"))

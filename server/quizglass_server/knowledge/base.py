@@ -1,42 +1,62 @@
 """The knowledge base: entries kept durably, found by picture and by text.
 
-SQLite is the truth (`schema.py`); the indexes follow it (`index.py`, `upkeep.py`). One thread writes, two read, one
-builds graphs; none of it happens on the event loop. This module knows neither gRPC nor how models run.
+SQLite is the truth (`schema.py`); the indexes follow it (`derived.py`). One thread writes, two read, one builds
+indexes; none of it happens on the event loop. This module knows neither gRPC nor how models run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import builtins
-from collections.abc import AsyncIterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+import logging
+from collections.abc import AsyncIterable, Callable, Hashable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
-from quizglass_server.domain import ChunkHit, Entry, EntryHit, Picture, PicturedEntry, Refusal, Vector
+import numpy as np
+
+from quizglass_server.domain import (
+    ChunkHit,
+    Deletion,
+    Entry,
+    EntryHit,
+    Finding,
+    Picture,
+    PicturedEntry,
+    Refusal,
+    SearchMode,
+    Vector,
+)
 from quizglass_server.errors import InvalidInput, KnowledgeFailed, RoleMissing
-from quizglass_server.knowledge.checks import damaged
+from quizglass_server.knowledge.cache import AnswerCache
 from quizglass_server.knowledge.clock import StoreClock
+from quizglass_server.knowledge.derived import Derived
 from quizglass_server.knowledge.embedding import unit_vector
-from quizglass_server.knowledge.index import IndexOptions, VectorIndex
+from quizglass_server.knowledge.finding import Finder, best_of_views
+from quizglass_server.knowledge.index import IndexOptions
 from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
-from quizglass_server.knowledge.inspection import check_before_opening
+from quizglass_server.knowledge.inspection import check_before_opening, remembered_time
 from quizglass_server.knowledge.lock import DirectoryLock
 from quizglass_server.knowledge.reader import Reader
-from quizglass_server.knowledge.records import AddReport, Change, Draft, GraphRecord, Kind
-from quizglass_server.knowledge.reembed import reembed_pictures, reembed_texts
+from quizglass_server.knowledge.records import AddReport, Change, Draft, Kind
+from quizglass_server.knowledge.reembed import reembed
 from quizglass_server.knowledge.salvage import migrate
-from quizglass_server.knowledge.schema import FILE, is_new
-from quizglass_server.knowledge.snapshots import Snapshots
+from quizglass_server.knowledge.schema import FILE
 from quizglass_server.knowledge.threads import StoreThreads
-from quizglass_server.knowledge.upkeep import Upkeep
 from quizglass_server.knowledge.validation import shown_id
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
 from quizglass_server.pictures import PictureLimits, decode_picture
 
+_log = logging.getLogger(__name__)
+
 _COMMIT_ENTRIES = 128  # entries a commit while importing: the wait for the disk is shared
 _COMMIT_BYTES = 32 << 20  # encoded pictures a commit, which wait in memory
-_ATTEMPTS = 10  # searches again when a hit was deleted between the index and the truth
+_EXPIRY_S = 30.0  # how often expired entries are looked for when nobody asks
+_ANY = Finding()
+_NO_VECTOR = np.empty(0, np.float32)
+
+Hits = TypeVar("Hits")
 
 
 class KnowledgeBase:
@@ -44,19 +64,20 @@ class KnowledgeBase:
 
     def __init__(self, directory: Path, lock: DirectoryLock, decode: Decode) -> None:
         """For `open` only."""
-        self._path = directory / FILE
         self._directory = directory
         self._lock = lock
         self._decode = decode
         self._text_encoder: TextEncoder | None = None
         self._image_encoder: ImageEncoder | None = None
         self._count = 0
+        self._changes = 0
+        self._next_expiry = 0
         self._closed = False
-        self._upkeep: dict[Kind, Upkeep] = {}
-        self._upkeep_job: Future[None] | None = None
-        self._clock = StoreClock(_remembered(directory))
-        self._store = StoreThreads(self._path, self._clock)
-        self._building = ThreadPoolExecutor(1, "knowledge-build")
+        self._cache = AnswerCache()
+        self._background: list[asyncio.Task[None]] = []
+        self._derived: Derived | None = None
+        self._clock = StoreClock(remembered_time(directory))
+        self._store = StoreThreads(directory / FILE, self._clock)
 
     @classmethod
     async def open(
@@ -70,7 +91,7 @@ class KnowledgeBase:
     ) -> KnowledgeBase:
         """Open a knowledge directory, creating it if need be. Pictures are decoded by `decode`, or under default caps.
 
-        Vectors of other encoders than these are made anew first, which takes as long as importing does.
+        Vectors of other encoders than these are made anew in the background.
 
         Raises:
             KnowledgeLocked: another server has it open; the message names the directory.
@@ -79,12 +100,14 @@ class KnowledgeBase:
         base = await asyncio.to_thread(cls._unfilled, directory, decode or _decode_by_default)
         try:
             base._text_encoder, base._image_encoder = text_encoder, image_encoder
-            await base._reembed()
-            await asyncio.to_thread(base._fill, options or IndexOptions())
+            base._derived = await asyncio.to_thread(base._derive, options or IndexOptions())
+            base._count = (await base._store.read(Reader.state)).count
+            base._next_expiry = base._derived.catalog.next_expiry()
         except BaseException:
             await base.close()
             raise
-        base._look_after()
+        base._derived.look_after()
+        base._background = [asyncio.create_task(base._reembed()), asyncio.create_task(base._expire_in_time())]
         return base
 
     async def add(self, entries: AsyncIterable[PicturedEntry]) -> AddReport:
@@ -113,53 +136,95 @@ class KnowledgeBase:
 
     async def get(self, id: str) -> Entry:
         """One entry. Raises NotFound."""
+        await self._expire()
         return await self._store.read(lambda reader: reader.entry(id))
 
     async def list(self, after: str, limit: int) -> builtins.list[Entry]:
         """Up to `limit` entries whose id comes after `after`, in order of id; fewer when they are very long."""
+        await self._expire()
         return await self._store.read(lambda reader: reader.page(after, limit))
 
-    async def delete(self, id: str) -> None:
-        """Delete an entry, durably. Raises NotFound."""
-        await self._store.write(lambda writer: writer.delete([id]), self._follow)
-        self._look_after()
+    async def picture(self, sha256: bytes) -> bytes:
+        """A stored picture, encoded. Raises NotFound."""
+        return await self._store.read(lambda reader: reader.picture(sha256))
+
+    async def delete(self, id: str) -> Deletion:
+        """Delete an entry, durably; its bytes are gone from the files after `compact`. Raises NotFound."""
+        change = await self._store.write(lambda writer: writer.delete([id]), self._follow)
+        self._indexes.look_after()
+        return Deletion(id, change.sequence, len(change.removed[Kind.CHUNKS]), len(change.removed[Kind.PICTURES]))
+
+    async def compact(self) -> int:
+        """Remove what deleted entries have left in the files; the sequence number up to which that is done."""
+        sequence = (await self._store.read(Reader.state)).sequence
+        await asyncio.wrap_future(self._indexes.rebuild())
+        await self._store.alone(lambda writer: writer.shrink())
+        return sequence
 
     def count(self) -> int:
         """Number of entries."""
         return self._count
 
-    async def search_pictures(self, vector: Vector, limit: int) -> builtins.list[EntryHit]:
+    async def search_pictures(self, vector: Vector, limit: int, finding: Finding = _ANY) -> builtins.list[EntryHit]:
         """Entries by their best picture, best first. Raises RoleMissing without an image encoder."""
-        return (await self.search_views([vector], limit))[0]
+        return (await self.search_views([vector], limit, finding))[0]
 
-    async def search_views(self, vectors: Sequence[Vector], limit: int) -> builtins.list[builtins.list[EntryHit]]:
+    async def search_crops(
+        self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
+    ) -> builtins.list[EntryHit]:
+        """Entries by their best picture for any of several crops of one thing, best first."""
+        return best_of_views(await self.search_views(vectors, limit, finding), limit)
+
+    async def search_views(
+        self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
+    ) -> builtins.list[builtins.list[EntryHit]]:
         """For each vector, entries by their best picture, best first. Raises RoleMissing without an image encoder."""
         encoder = self._image_encoder
         if encoder is None:
             raise RoleMissing("image_encoder", "searching by picture")
         queries = [unit_vector(vector, encoder.dimension, "image_encoder") for vector in vectors]
-        found = await self._store.read(lambda reader: self._found(reader, Kind.PICTURES, queries, limit))
-        return [[EntryHit(entry, score) for entry, _, score in hits] for hits in found]
+        key = ("views", *(query.tobytes() for query in queries), limit, finding.key)
+        return await self._answered(key, lambda reader: self._finder.views(reader, queries, limit, finding))
 
-    async def search_texts(self, vector: Vector, limit: int) -> builtins.list[ChunkHit]:
-        """Chunks, best first. Raises RoleMissing without a text encoder."""
-        encoder = self._text_encoder
-        if encoder is None:
-            raise RoleMissing("text_encoder", "searching by text")
-        query = unit_vector(vector, encoder.dimension, "text_encoder")
-        (hits,) = await self._store.read(lambda reader: self._found(reader, Kind.CHUNKS, [query], limit))
-        return [ChunkHit(entry, text, score) for entry, text, score in hits]
+    async def search_texts(
+        self, vector: Vector | None, limit: int, words: str = "", finding: Finding = _ANY
+    ) -> builtins.list[ChunkHit]:
+        """Chunks, best first: by vector, and with the words of the query by those too.
+
+        Raises:
+            RoleMissing: without a text encoder, unless the search is by keywords alone.
+        """
+        query: Vector | None = None
+        if finding.mode is not SearchMode.KEYWORDS:
+            encoder = self._text_encoder
+            if encoder is None:
+                raise RoleMissing("text_encoder", "searching by text")
+            query = unit_vector(vector if vector is not None else _NO_VECTOR, encoder.dimension, "text_encoder")
+        key = ("texts", b"" if query is None else query.tobytes(), words, limit, finding.key)
+        return await self._answered(key, lambda reader: self._finder.texts(reader, query, words, limit, finding))
 
     async def settle(self) -> None:
-        """Wait until the graphs have caught up with the entries. Nothing needs to: searches are right before."""
-        while (job := self._upkeep_job) is not None and not job.done():
+        """Wait until vectors are embedded anew and graphs have caught up. Nothing needs to: searches go on before."""
+        if self._background:
+            await asyncio.shield(self._background[0])
+        while (job := self._indexes.job) is not None and not job.done():
             await asyncio.wrap_future(job)
 
     async def close(self) -> None:
-        """Finish what is being written, save the graphs, let the next server in. Twice does no harm."""
-        if not self._closed:
-            self._closed = True
-            await asyncio.shield(asyncio.to_thread(self._close))
+        """Finish what is being written, save the indexes, let the next server in. Twice does no harm."""
+        if self._closed:
+            return
+        self._closed = True
+        for task in self._background:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        await asyncio.shield(asyncio.to_thread(self._close))
+
+    @property
+    def _indexes(self) -> Derived:
+        assert self._derived is not None
+        return self._derived
 
     @classmethod
     def _unfilled(cls, directory: Path, decode: Decode) -> KnowledgeBase:
@@ -176,86 +241,71 @@ class KnowledgeBase:
             lock.release()
             raise
 
-    async def _reembed(self) -> None:
-        space = spaces(self._text_encoder, self._image_encoder)
-        if self._text_encoder is not None:
-            await reembed_texts(self._store, self._text_encoder, space[Kind.CHUNKS])
-        if self._image_encoder is not None:
-            await reembed_pictures(self._store, self._image_encoder, space[Kind.PICTURES], self._decode)
-        self._count = (await self._store.read(Reader.state)).count
+    @property
+    def _finder(self) -> Finder:
+        return Finder(self._indexes.indexes, self._indexes.catalog, self._catch_up)
 
-    def _fill(self, options: IndexOptions) -> None:
-        snapshots = Snapshots(self._directory)
-        encoders = {Kind.CHUNKS: self._text_encoder, Kind.PICTURES: self._image_encoder}
-        for kind, space in spaces(self._text_encoder, self._image_encoder).items():
-            encoder = encoders[kind]
-            assert encoder is not None
-            index = VectorIndex(encoder.dimension, options)
-            self._upkeep[kind] = Upkeep(kind, space, index, self._path, snapshots, self._record_graph)
-            self._upkeep[kind].load()
+    def _derive(self, options: IndexOptions) -> Derived:
+        return Derived(self._directory, self._store, spaces(self._text_encoder, self._image_encoder), options)
+
+    async def _reembed(self) -> None:
+        encoders = (self._text_encoder, self._image_encoder)
+        await reembed(self._store, self._follow, *encoders, self._decode)
+        self._indexes.look_after()
 
     async def _commit(self, ingest: Ingest, drafts: builtins.list[Draft]) -> int:
         if not drafts:
             return 0
         await ingest.finish()
-        space = spaces(self._text_encoder, self._image_encoder)
-        await self._store.write(lambda writer: writer.put(drafts, space), self._follow)
-        self._look_after()
+        names = {kind: space.name for kind, space in spaces(self._text_encoder, self._image_encoder).items()}
+        await self._store.write(lambda writer: writer.put(drafts, names), self._follow)
+        self._indexes.look_after()
         return len(drafts)
 
     def _follow(self, change: Change) -> None:
         """Bring the indexes up to a commit; on the writing thread, so in order and even if the caller has gone."""
-        for kind, upkeep in self._upkeep.items():
-            upkeep.index.apply(change.added[kind], change.removed[kind])
+        self._indexes.follow(change)
         self._count += change.entries
+        self._changes += 1
+        if change.filed or change.gone:
+            self._next_expiry = self._indexes.catalog.next_expiry()
 
-    def _found(
-        self, reader: Reader, kind: Kind, queries: Sequence[Vector], limit: int
-    ) -> builtins.list[builtins.list[tuple[Entry, str, float]]]:
-        index = self._upkeep[kind].index
-        for _ in range(_ATTEMPTS):
-            found = [index.search(query, limit, per_entry=kind is Kind.PICTURES) for query in queries]
-            labels = {label: None for hits in found for label, _ in hits}
-            rows = reader.hits(kind, builtins.list(labels))
-            if len(rows) == len(labels):
-                return [[(rows[label].entry, rows[label].text, score) for label, score in hits] for hits in found]
-            self._store.write_and_wait(lambda _: None)  # what was deleted in between leaves the index with its commit
-        raise damaged(FILE, f"table {kind.value} lacks rows; it")
+    def _catch_up(self) -> None:
+        """Wait, on the thread of a reader, until the indexes have followed every commit so far."""
+        self._store.write_and_wait(lambda _: None)
 
-    def _look_after(self) -> None:
-        """Start upkeep on its thread if any is due and none is running."""
-        idle = self._upkeep_job is None or self._upkeep_job.done()
-        if idle and not self._closed and any(upkeep.index.due() for upkeep in self._upkeep.values()):
-            self._upkeep_job = self._building.submit(_run_all, list(self._upkeep.values()))
+    async def _answered(self, key: Hashable, find: Callable[[Reader], Hits]) -> Hits:
+        """The answer of a search: from the cache if nothing was written since it was asked before."""
+        await self._expire()
+        key = (self._changes, key)
+        answer: Hits | None = self._cache.get(key)
+        if answer is None:
+            answer = await self._store.read(find)
+            self._cache.put(key, answer)
+        return answer
 
-    def _record_graph(self, kind: Kind, record: GraphRecord) -> None:
-        self._store.write_and_wait(lambda writer: writer.record_graph(kind.value, record))
+    async def _expire(self) -> None:
+        """Delete the entries whose time has come, before anybody sees them."""
+        if self._next_expiry and self._clock() >= self._next_expiry:
+            await self._store.write(lambda writer: writer.expire(self._clock()), self._follow)
+
+    async def _expire_in_time(self) -> None:
+        while True:
+            await asyncio.sleep(_EXPIRY_S)
+            try:
+                await self._expire()
+            except KnowledgeFailed as error:
+                _log.warning("expired entries could not be deleted: %s", error.message)
 
     def _close(self) -> None:
-        for upkeep in self._upkeep.values():
-            upkeep.stop()
-        self._building.shutdown()
-        for upkeep in self._upkeep.values():
-            upkeep.save()
+        if self._derived is not None:
+            self._derived.close()
         self._store.close()
         self._lock.release()
 
 
-def _remembered(directory: Path) -> float:
-    """The store's own time as of its last commit."""
-    if is_new(directory / FILE):
-        return 0.0
-    with closing(Reader(directory / FILE)) as reader:
-        return float(reader.state().clock)
-
-
 def _decode_by_default(encoded: bytes, field: str) -> Picture:
     return decode_picture(encoded, PictureLimits(), field)
-
-
-def _run_all(upkeeps: list[Upkeep]) -> None:
-    for upkeep in upkeeps:
-        upkeep.run()
 
 
 def _picture_bytes(draft: Draft) -> int:

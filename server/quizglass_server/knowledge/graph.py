@@ -86,10 +86,13 @@ class Graph:
         return labels[0].astype(np.int64), (1.0 - distances[0]).astype(np.float32)
 
     def _scanned(self, query: Vector, count: int) -> tuple[Labels, Vector]:
-        if not len(self.labels):
-            return self.labels, np.empty(0, np.float32)
-        vectors = np.asarray(self._index.get_items(self.labels), dtype=np.float32)
-        return best(self.labels, vectors @ query, count)
+        return best(self.labels, self.vectors(self.labels) @ query, count)
+
+    def vectors(self, labels: Labels) -> Matrix:
+        """Vectors of labels that it holds."""
+        if not len(labels):
+            return np.empty((0, self._index.dim), np.float32)
+        return np.asarray(self._index.get_items(labels), dtype=np.float32)
 
 
 def best(labels: Labels, scores: Vector, count: int) -> tuple[Labels, Vector]:

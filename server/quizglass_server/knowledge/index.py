@@ -17,6 +17,10 @@ from quizglass_server.domain import Vector
 from quizglass_server.knowledge.graph import Graph, best
 from quizglass_server.knowledge.records import Additions, Labels, Matrix
 
+# A filter that so few entries pass is answered by scanning their vectors: a graph would have to be searched far.
+_FEW = 1_000
+_FEW_SHARE = 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
@@ -51,6 +55,18 @@ class State:
             return near
         far = self.graph.nearest(query, count)
         return best(np.concatenate([near[0], far[0]]), np.concatenate([near[1], far[1]]), count)
+
+    def among(self, query: Vector, labels: Labels) -> tuple[Labels, Vector]:
+        """Those labels (ascending) that are here, with their cosines, best first: exact."""
+        found, scores = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+        here = np.isin(self.labels, labels, assume_unique=True)
+        found.append(self.labels[here])
+        scores.append(self.vectors[here] @ query)
+        if self.graph is not None:
+            found.append(np.intersect1d(self.graph.labels, labels, assume_unique=True))
+            scores.append(self.graph.vectors(found[-1]) @ query)
+        every = np.concatenate(found)
+        return best(every, np.concatenate(scores), len(every))
 
 
 class VectorIndex:
@@ -89,14 +105,20 @@ class VectorIndex:
                 self._append(np.array(added.labels, np.int64), np.stack(added.vectors))
                 self._entry_of.update(zip(added.labels, added.entries, strict=True))
 
-    def search(self, query: Vector, limit: int, *, per_entry: bool) -> list[tuple[int, float]]:
-        """Labels and cosines, best first; with `per_entry` only the best of each entry."""
+    def search(
+        self, query: Vector, limit: int, *, per_entry: bool, allowed: set[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """Labels and cosines, best first; with `per_entry` only the best of each entry, and only of those allowed."""
         query = query / max(float(np.linalg.norm(query)), 1e-12)
         state = self._state
+        if allowed is not None and len(allowed) <= max(_FEW, len(self._entry_of) * _FEW_SHARE):
+            wanted = np.array([at for at, entry in list(self._entry_of.items()) if entry in allowed], dtype=np.int64)
+            labels, scores = state.among(query, np.sort(wanted))
+            return self._living(labels, scores, limit, per_entry, allowed)
         fetch = 2 * limit + 8
         while state.size:
             labels, scores = state.nearest(query, fetch)
-            hits = self._living(labels, scores, limit, per_entry)
+            hits = self._living(labels, scores, limit, per_entry, allowed)
             if len(hits) == limit or fetch >= state.size:
                 return hits
             fetch *= 4  # deleted vectors and further pictures of the same entries took the places
@@ -143,12 +165,26 @@ class VectorIndex:
         self._buffer[used:needed] = vectors
         self._state = State(state.graph, np.concatenate([state.labels, labels]), self._buffer[:needed])
 
-    def _living(self, labels: Labels, scores: Vector, limit: int, per_entry: bool) -> list[tuple[int, float]]:
+    def those_living(self, labels: Sequence[int], allowed: set[int] | None) -> list[int]:
+        """Those labels, in their order, that are not deleted and whose entry is allowed."""
+        entries = self._entry_of
+        return [label for label in labels if label in entries and (allowed is None or entries.get(label) in allowed)]
+
+    def first_of_each(self, hits: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+        """Of labels in order of rank, the first of each entry."""
+        first: dict[int | None, tuple[int, float]] = {}
+        for label, score in hits:
+            first.setdefault(self._entry_of.get(label), (label, score))
+        return list(first.values())
+
+    def _living(
+        self, labels: Labels, scores: Vector, limit: int, per_entry: bool, allowed: set[int] | None
+    ) -> list[tuple[int, float]]:
         hits: list[tuple[int, float]] = []
         seen: set[int] = set()
         for label, score in zip(labels.tolist(), scores.tolist(), strict=True):
             entry = self._entry_of.get(label)
-            if entry is None or (per_entry and entry in seen):
+            if entry is None or (per_entry and entry in seen) or (allowed is not None and entry not in allowed):
                 continue
             seen.add(entry)
             hits.append((label, score))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from quizglass_server.domain import Picture, PicturedEntry
 from quizglass_server.errors import RoleMissing
 from quizglass_server.knowledge.chunks import CHUNKING, chunk_entry, passage
+from quizglass_server.knowledge.derived import Space
 from quizglass_server.knowledge.embedding import Embedders
 from quizglass_server.knowledge.looks import look_of
 from quizglass_server.knowledge.records import Draft, Kind
@@ -60,11 +61,11 @@ class Ingest:
         return Draft(entry, chunks, tuple(pictures.values()))
 
 
-def spaces(text_encoder: TextEncoder | None, image_encoder: ImageEncoder | None) -> dict[Kind, str]:
-    """What makes the vectors of each kind: vectors of different spaces do not compare. Missing roles have none."""
-    made: dict[Kind, str] = {}
+def spaces(text_encoder: TextEncoder | None, image_encoder: ImageEncoder | None) -> dict[Kind, Space]:
+    """What makes the vectors of each kind. Missing roles have none."""
+    made: dict[Kind, Space] = {}
     if text_encoder is not None:
-        made[Kind.CHUNKS] = f"{text_encoder.fingerprint} {CHUNKING}"
+        made[Kind.CHUNKS] = Space(f"{text_encoder.fingerprint} {CHUNKING}", text_encoder.dimension)
     if image_encoder is not None:
-        made[Kind.PICTURES] = image_encoder.fingerprint
+        made[Kind.PICTURES] = Space(image_encoder.fingerprint, image_encoder.dimension)
     return made

@@ -6,17 +6,20 @@ Reads only, through a connection that cannot change the file: what is damaged st
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
+from quizglass_server.domain import Entry
 from quizglass_server.errors import KnowledgeFailed, NotFound
 from quizglass_server.knowledge.checks import State, damaged, file_digest, row_digest, signed
 from quizglass_server.knowledge.marker import Mark, read_marker
-from quizglass_server.knowledge.reader import Reader
-from quizglass_server.knowledge.records import Kind
+from quizglass_server.knowledge.reader import ROWS, Reader
+from quizglass_server.knowledge.records import GraphRecord, Kind
 from quizglass_server.knowledge.schema import (
     FILE,
     SCHEMA_VERSION,
@@ -25,6 +28,7 @@ from quizglass_server.knowledge.schema import (
     has_our_tables,
     is_new,
     schema_version,
+    transaction,
 )
 from quizglass_server.knowledge.snapshots import FOLDER, file_sha256
 
@@ -39,6 +43,38 @@ class Finding:
     message: str
     truth: bool = True
     """Whether it is in the truth; what is derived is rebuilt by itself."""
+
+
+class Inspector(Reader):
+    """A reader that also sees what is not sound."""
+
+    def graphs(self) -> list[GraphRecord]:
+        """All index snapshots that belong to this truth."""
+        with explained(self._file):
+            names = [name for (name,) in self._db.execute("SELECT kind FROM graphs").fetchall()]
+        return [record for record in (self.graph(name) for name in names) if record is not None]
+
+    @contextmanager
+    def one_commit(self) -> Iterator[sqlite3.Connection]:
+        """The connection inside one read transaction, for inspection."""
+        with explained(self._file), transaction(self._db, write=False):
+            yield self._db
+
+    def ids(self) -> Iterator[tuple[str, int]]:
+        """Ids of all entries with the digests of their rows; inside `one_commit`."""
+        yield from self._db.execute("SELECT id, digest FROM entries ORDER BY number")
+
+    def raw(self, kind: Kind) -> Iterator[tuple[Any, ...]]:
+        """All rows of vectors, unchecked; inside `one_commit`."""
+        yield from self._db.execute(f"{ROWS[kind]} ORDER BY label")
+
+    def picture_files(self) -> Iterator[tuple[bytes, bytes]]:
+        """Hashes and bytes of all pictures, unchecked; inside `one_commit`."""
+        yield from self._db.execute("SELECT sha256, encoded FROM picture_files")
+
+    def named(self, entry_id: str) -> Entry:
+        """One entry; inside `one_commit`. Raises NotFound, KnowledgeFailed."""
+        return self._named(entry_id)
 
 
 def check_before_opening(directory: Path) -> None:
@@ -69,6 +105,14 @@ def check_before_opening(directory: Path) -> None:
     _compare(state, mark)
 
 
+def remembered_time(directory: Path) -> float:
+    """The store's own time as of its last commit. Raises KnowledgeFailed."""
+    if is_new(directory / FILE):
+        return 0.0
+    with closing(Reader(directory / FILE)) as reader:
+        return float(reader.state().clock)
+
+
 def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _rows: None) -> list[Finding]:
     """Everything that is not as it was written, in the truth and in what is derived from it; may take minutes.
 
@@ -78,7 +122,7 @@ def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _
         check_before_opening(directory)
         if not (directory / FILE).exists():
             return [Finding(FILE, "does not exist; nothing was stored here")]
-        with closing(Reader(directory / FILE)) as reader:
+        with closing(Inspector(directory / FILE)) as reader:
             found = [Finding(FILE, message) for message in _inside(reader, step)]
             found += _snapshots(directory, reader)
     except KnowledgeFailed as error:
@@ -117,7 +161,7 @@ def _compare(state: State, mark: Mark | None) -> None:
         _log.warning("%s is %d commits older than when it was last closed; taken for a restored copy", FILE, missing)
 
 
-def _inside(reader: Reader, step: Callable[[str, int], None]) -> Iterator[str]:
+def _inside(reader: Inspector, step: Callable[[str, int], None]) -> Iterator[str]:
     """Damage inside the file, from one read transaction."""
     with reader.one_commit() as connection:
         state = State.load(connection, FILE)
@@ -135,22 +179,22 @@ def _inside(reader: Reader, step: Callable[[str, int], None]) -> Iterator[str]:
                 yield f"rows of table {table} are missing, doubled or altered"
 
 
-def _entry_sum(reader: Reader, _table: str) -> Iterator[tuple[int, str]]:
+def _entry_sum(reader: Inspector, _table: str) -> Iterator[tuple[int, str]]:
     for entry_id, digest in reader.ids():
         try:
-            reader.entry_inside(entry_id)
+            reader.named(entry_id)
             yield digest, ""
         except (KnowledgeFailed, NotFound) as error:
             yield digest, error.message
 
 
-def _row_sum(reader: Reader, table: str) -> Iterator[tuple[int, str]]:
+def _row_sum(reader: Inspector, table: str) -> Iterator[tuple[int, str]]:
     for row in reader.raw(Kind(table)):
         fine = row_digest(row[:-1], reader.key) == row[-1]
         yield row[-1], "" if fine else f"row {row[0]} of table {table} is damaged"
 
 
-def _file_sum(reader: Reader, _table: str) -> Iterator[tuple[int, str]]:
+def _file_sum(reader: Inspector, _table: str) -> Iterator[tuple[int, str]]:
     for key, encoded in reader.picture_files():
         fine = sha256(encoded).digest() == key
         yield file_digest(key), "" if fine else f"picture {key.hex()[:16]} is damaged"
@@ -159,7 +203,7 @@ def _file_sum(reader: Reader, _table: str) -> Iterator[tuple[int, str]]:
 _TABLES = {"entries": _entry_sum, "chunks": _row_sum, "pictures": _row_sum, "picture_files": _file_sum}
 
 
-def _snapshots(directory: Path, reader: Reader) -> list[Finding]:
+def _snapshots(directory: Path, reader: Inspector) -> list[Finding]:
     found = []
     for record in reader.graphs():
         path = directory / FOLDER / record.file

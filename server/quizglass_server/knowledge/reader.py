@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ PAGE_CHARS = 4 << 20
 """Of text: twice what a message of entries may hold, so that a page cut here is always cut there too."""
 
 _ENTRY = f"SELECT {ENTRY_COLUMNS}, digest FROM entries"  # noqa: S608  # our own names
-_ROWS = {
+ROWS = {
     Kind.PICTURES: f"SELECT {PICTURE_COLUMNS}, digest FROM pictures",  # noqa: S608
     Kind.CHUNKS: f"SELECT {CHUNK_COLUMNS}, digest FROM chunks",  # noqa: S608
 }
@@ -83,7 +82,17 @@ class Reader:
     def entry(self, entry_id: str) -> Entry:
         """One entry. Raises NotFound."""
         with explained(self._file), transaction(self._db, write=False):
-            return self.entry_inside(entry_id)
+            return self._named(entry_id)
+
+    def picture(self, sha256: bytes) -> bytes:
+        """A stored picture, encoded. Raises NotFound, KnowledgeFailed."""
+        with explained(self._file):
+            row = self._db.execute("SELECT encoded FROM picture_files WHERE sha256 = ?", (sha256,)).fetchone()
+        if row is None:
+            raise NotFound(f"no picture {sha256.hex()[:16]} in the knowledge store")
+        if hashlib.sha256(row[0]).digest() != sha256:
+            raise damaged(self._file.name, f"picture {sha256.hex()[:16]}")
+        return bytes(row[0])
 
     def page(self, after: str, limit: int) -> list[Entry]:
         """Up to `limit` entries whose id is greater than `after`, in order of id (code points), at least one if any.
@@ -106,7 +115,7 @@ class Reader:
         entries: dict[int, Entry] = {}
         with explained(self._file), transaction(self._db, write=False):
             for label in labels:
-                row = self._db.execute(f"{_ROWS[kind]} WHERE label = ?", (label,)).fetchone()
+                row = self._db.execute(f"{ROWS[kind]} WHERE label = ?", (label,)).fetchone()
                 if row is None:
                     continue
                 self._check(kind, row)
@@ -117,8 +126,8 @@ class Reader:
                 found[label] = Hit(number, entries[number], text, look, np.frombuffer(row[_VECTOR], "<f4"))
         return found
 
-    def labels(self, kind: Kind, space: str) -> tuple[Labels, Labels]:
-        """Labels in ascending order, and the number of the entry each belongs to.
+    def labels(self, kind: Kind, space: str | None) -> tuple[Labels, Labels]:
+        """Labels in ascending order, and the number of the entry each belongs to; of one space, or (None) of all.
 
         Raises:
             KnowledgeFailed: labels are missing, doubled or altered.
@@ -126,7 +135,7 @@ class Reader:
         with explained(self._file), transaction(self._db, write=False):
             state = State.load(self._db, self._file.name)
             rows = self._db.execute(_LABELS[kind]).fetchall()
-        by_space: dict[str, list[tuple[int, int]]] = {space: []}
+        by_space: dict[str, list[tuple[int, int]]] = {} if space is None else {space: []}
         for label, entry, made_in in rows:
             by_space.setdefault(made_in, []).append((label, entry))
         pairs = {name: self._pairs(kind, found) for name, found in by_space.items()}
@@ -134,7 +143,9 @@ class Reader:
         expected = {name: total for name, total in state.sums.items() if name.startswith(labels_of(kind, ""))}
         if {name: total for name, total in sums.items() if total} != expected:
             raise damaged(self._file.name, f"table {kind.value}")
-        found = pairs[space][np.argsort(pairs[space][:, 0])]
+        chosen = [pairs[space]] if space is not None else [np.empty((0, 2), np.int64), *pairs.values()]
+        found = np.concatenate(chosen)
+        found = found[np.argsort(found[:, 0])]
         return found[:, 0].copy(), found[:, 1].copy()
 
     def check_ids(self) -> State:
@@ -170,7 +181,7 @@ class Reader:
         """Rows of vectors in batches, by ascending label, each checked. Raises KnowledgeFailed."""
         while True:
             with explained(self._file):
-                selected = f"{_ROWS[kind]} WHERE label > ? ORDER BY label LIMIT ?"
+                selected = f"{ROWS[kind]} WHERE label > ? ORDER BY label LIMIT ?"
                 rows = self._db.execute(selected, (after, batch)).fetchall()
             if not rows:
                 return
@@ -191,6 +202,16 @@ class Reader:
             after = made[-1].number
             yield made
 
+    def titles(self, numbers: Iterable[int]) -> dict[int, str]:
+        """Titles of those of the entries that there are. Raises KnowledgeFailed when one is damaged."""
+        found: dict[int, str] = {}
+        with explained(self._file), transaction(self._db, write=False):
+            for number in numbers:
+                row = self._db.execute(f"{_ENTRY} WHERE number = ?", (number,)).fetchone()
+                if row is not None:
+                    found[number] = self._whole(row).title
+        return found
+
     def numbers(self) -> list[int]:
         """Numbers of all entries."""
         with explained(self._file):
@@ -209,39 +230,6 @@ class Reader:
         if row is None or [type(column) for column in row] != [str, str, str, int]:
             return None
         return GraphRecord(*row)
-
-    def graphs(self) -> list[GraphRecord]:
-        """All index snapshots that belong to this truth."""
-        with explained(self._file):
-            names = [name for (name,) in self._db.execute("SELECT kind FROM graphs").fetchall()]
-        return [record for record in (self.graph(name) for name in names) if record is not None]
-
-    @contextmanager
-    def one_commit(self) -> Iterator[sqlite3.Connection]:
-        """The connection inside one read transaction, for inspection."""
-        with explained(self._file), transaction(self._db, write=False):
-            yield self._db
-
-    def ids(self) -> Iterator[tuple[str, int]]:
-        """Ids of all entries with the digests of their rows; inside `one_commit`."""
-        yield from self._db.execute("SELECT id, digest FROM entries ORDER BY number")
-
-    def entry_inside(self, entry_id: str) -> Entry:
-        """One entry, inside `one_commit`. Raises NotFound, KnowledgeFailed."""
-        row = self._db.execute(f"{_ENTRY} WHERE id = ?", (entry_id,)).fetchone()
-        if row is None:
-            raise NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)
-        if row[1] != entry_id:
-            raise damaged(self._file.name, f"the index of ids, at {entry_id!r},")
-        return self._whole(row)
-
-    def raw(self, kind: Kind) -> Iterator[tuple[Any, ...]]:
-        """All rows of vectors, unchecked; inside `one_commit`."""
-        yield from self._db.execute(f"{_ROWS[kind]} ORDER BY label")
-
-    def picture_files(self) -> Iterator[tuple[bytes, bytes]]:
-        """Hashes and bytes of all pictures, unchecked; inside `one_commit`."""
-        yield from self._db.execute("SELECT sha256, encoded FROM picture_files")
 
     def entries_outside(self, space: str, limit: int) -> list[tuple[int, Entry]]:
         """Entries with chunks whose vectors are of another space, with their numbers."""
@@ -266,6 +254,15 @@ class Reader:
             return np.array(pairs, dtype=np.int64).reshape(-1, 2)
         except (TypeError, ValueError, OverflowError) as error:  # of other types, in a damaged file
             raise damaged(self._file.name, f"table {kind.value}") from error
+
+    def _named(self, entry_id: str) -> Entry:
+        """One entry, inside a transaction."""
+        row = self._db.execute(f"{_ENTRY} WHERE id = ?", (entry_id,)).fetchone()
+        if row is None:
+            raise NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)
+        if row[1] != entry_id:
+            raise damaged(self._file.name, f"the index of ids, at {entry_id!r},")
+        return self._whole(row)
 
     def _numbered(self, number: int) -> Entry:
         row = self._db.execute(f"{_ENTRY} WHERE number = ?", (number,)).fetchone()

@@ -55,8 +55,6 @@ class Filed:
     entry: Entry
     expires: int
     """Seconds since 1970, 0: never."""
-    chunks: list[tuple[int, str]] = field(default_factory=list)
-    """Labels and texts."""
 
 
 @dataclass(slots=True)
@@ -66,6 +64,8 @@ class Change:
     added: dict[Kind, Additions] = field(default_factory=lambda: {kind: Additions() for kind in Kind})
     removed: dict[Kind, list[int]] = field(default_factory=lambda: {kind: [] for kind in Kind})
     filed: list[Filed] = field(default_factory=list)
+    passages: list[tuple[int, str]] = field(default_factory=list)
+    """Labels of new chunks and what encoders see of them, by ascending label."""
     gone: list[int] = field(default_factory=list)
     """Numbers of the entries that were removed or replaced."""
     entries: int = 0

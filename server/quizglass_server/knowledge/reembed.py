@@ -1,18 +1,21 @@
 """Makes the vectors anew that another encoder made: of chunks from their entries, of pictures from their bytes.
 
-Runs when a store is opened. Every batch is a commit of its own, so an interruption loses no more than one.
+Runs in the background after a store was opened. Every batch is a commit of its own, so an interruption loses no more
+than one; until its turn comes, a chunk is found by its words alone and a picture not at all.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from quizglass_server.domain import Entry, Vector
 from quizglass_server.errors import InvalidInput
 from quizglass_server.knowledge.chunks import chunk_entry, passage
 from quizglass_server.knowledge.embedding import Embedders
-from quizglass_server.knowledge.ingest import Decode
+from quizglass_server.knowledge.ingest import Decode, spaces
+from quizglass_server.knowledge.records import Change, Kind
 from quizglass_server.knowledge.threads import StoreThreads
 from quizglass_server.knowledge.writer import Rechunked
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
@@ -21,41 +24,65 @@ _log = logging.getLogger(__name__)
 _BATCH = 64
 
 
-async def reembed_texts(store: StoreThreads, encoder: TextEncoder, space: str) -> None:
+Follow = Callable[[Change], None]
+"""Brings the indexes up to a commit."""
+
+
+async def reembed(
+    store: StoreThreads,
+    follow: Follow,
+    text_encoder: TextEncoder | None,
+    image_encoder: ImageEncoder | None,
+    decode: Decode,
+) -> None:
+    """Make all vectors of other encoders anew. What goes wrong is logged: the rest is tried at the next start."""
+    space = spaces(text_encoder, image_encoder)
+    try:
+        if text_encoder is not None:
+            await reembed_texts(store, follow, text_encoder, space[Kind.CHUNKS].name)
+        if image_encoder is not None:
+            await reembed_pictures(store, follow, image_encoder, space[Kind.PICTURES].name, decode)
+    except Exception:
+        _log.exception("vectors of another encoder could not be made anew; it is tried again at the next start")
+
+
+async def reembed_texts(store: StoreThreads, follow: Follow, encoder: TextEncoder, space: str) -> None:
     """Cut and embed the entries whose chunks are of another space."""
     done = 0
     while outside := await store.read(lambda reader: reader.entries_outside(space, _BATCH)):
-        await _replace_texts(store, encoder, space, outside)
+        await _replace_texts(store, follow, encoder, space, outside)
         done += len(outside)
         _log.info("the text encoder changed: the texts of %d entries are embedded anew", done)
 
 
-async def reembed_pictures(store: StoreThreads, encoder: ImageEncoder, space: str, decode: Decode) -> None:
+async def reembed_pictures(
+    store: StoreThreads, follow: Follow, encoder: ImageEncoder, space: str, decode: Decode
+) -> None:
     """Decode and embed the pictures whose vectors are of another space. One that no longer decodes is not found."""
     done = 0
     while outside := await store.read(lambda reader: reader.pictures_outside(space, _BATCH)):
         vectors = await _embedded(outside, encoder, decode)
-        await _replace_pictures(store, space, vectors)
+        await _replace_pictures(store, follow, space, vectors)
         done += len(outside)
         _log.info("the image encoder changed: %d pictures are embedded anew", done)
 
 
 async def _replace_texts(
-    store: StoreThreads, encoder: TextEncoder, space: str, entries: list[tuple[int, Entry]]
+    store: StoreThreads, follow: Follow, encoder: TextEncoder, space: str, entries: list[tuple[int, Entry]]
 ) -> None:
     embedders = Embedders(encoder, None)
     made: list[Rechunked] = []
     for number, entry in entries:
         chunks = await asyncio.to_thread(chunk_entry, entry, encoder.count_tokens)
-        made.append(Rechunked(number, chunks))
+        made.append(Rechunked(number, entry.title, chunks))
         for chunk in chunks:
             await embedders.passages.put(passage(entry.title, chunk), made[-1].vectors.append)
     await embedders.flush()
-    await store.write(lambda writer: writer.replace_chunks(made, space))
+    await store.write(lambda writer: writer.replace_chunks(made, space), follow)
 
 
-async def _replace_pictures(store: StoreThreads, space: str, vectors: dict[int, Vector | None]) -> None:
-    await store.write(lambda writer: writer.replace_picture_vectors(vectors, space))
+async def _replace_pictures(store: StoreThreads, follow: Follow, space: str, vectors: dict[int, Vector | None]) -> None:
+    await store.write(lambda writer: writer.replace_picture_vectors(vectors, space), follow)
 
 
 async def _embedded(

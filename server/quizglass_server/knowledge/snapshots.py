@@ -10,15 +10,19 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.graph import LIBRARY, Graph
-from quizglass_server.knowledge.records import GraphRecord, Kind
+from quizglass_server.knowledge.graph import LIBRARY
+from quizglass_server.knowledge.records import GraphRecord
 
 _log = logging.getLogger(__name__)
-_SUFFIX = ".hnsw"
+_SUFFIX = ".index"
 FOLDER = "graphs"
+
+Loaded = TypeVar("Loaded")
 
 
 def graph_space(space: str) -> str:
@@ -37,43 +41,46 @@ class Snapshots:
         except OSError as error:
             raise KnowledgeFailed(f"{self._folder}: cannot be created ({error.strerror})") from error
 
-    def load(self, kind: Kind, record: GraphRecord | None, space: str, dimension: int) -> Graph | None:
-        """The graph that belongs to the truth, or None, with the reason in the log: then it has to be built."""
+    def load(self, name: str, record: GraphRecord | None, space: str, read: Callable[[Path], Loaded]) -> Loaded | None:
+        """What belongs to the truth, or None, with the reason in the log: then it has to be built.
+
+        `read` is called when the file's hash is the recorded one; it may raise KnowledgeFailed.
+        """
         if record is None:
             return None
-        path = self._folder / record.file
+        path = self._folder / Path(record.file).name
         try:
-            if record.space != graph_space(space):
-                reason = "it holds vectors of another encoder or was built otherwise"
+            if record.space != space:
+                reason = "it was built otherwise, or of the vectors of another encoder"
             elif file_sha256(path) != record.sha256:
                 reason = "its SHA-256 is not the recorded one"
             else:
-                return Graph.load(path, dimension)
+                return read(path)
         except OSError as error:
             reason = error.strerror or type(error).__name__
         except KnowledgeFailed as error:
             reason = error.message
-        _log.warning("index snapshot %s of %s is not used: %s; building from the entries", path, kind.value, reason)
+        _log.warning("index snapshot %s of %s is not used: %s; building from the entries", path, name, reason)
         return None
 
-    def save(self, kind: Kind, graph: Graph, space: str, sequence: int) -> GraphRecord:
-        """Write a graph; on return the file is on disk under its final name.
+    def save(self, name: str, write: Callable[[Path], None], space: str, sequence: int) -> GraphRecord:
+        """Write what `write` writes; on return the file is on disk under its final name.
 
         Raises:
             OSError, RuntimeError: it could not be written. The snapshot before is untouched.
         """
-        temporary = self._folder / f"{kind.value}.partial"
-        graph.save(temporary)
+        temporary = self._folder / f"{name}.partial"
+        write(temporary)
         digest = file_sha256(temporary)
-        path = self._folder / f"{kind.value}-{sequence}-{digest[:12]}{_SUFFIX}"
+        path = self._folder / f"{name}-{sequence}-{digest[:12]}{_SUFFIX}"
         sync(temporary)
         temporary.replace(path)
         sync(self._folder)
-        return GraphRecord(path.name, digest, graph_space(space), sequence)
+        return GraphRecord(path.name, digest, space, sequence)
 
-    def clear_except(self, kind: Kind, record: GraphRecord | None) -> None:
-        """Remove what earlier snapshots of this kind and interrupted writes have left."""
-        for path in self._folder.glob(f"{kind.value}[-.]*"):
+    def clear_except(self, name: str, record: GraphRecord | None) -> None:
+        """Remove what earlier snapshots of this name and interrupted writes have left."""
+        for path in self._folder.glob(f"{name}[-.]*"):
             if record is None or path.name != record.file:
                 path.unlink(missing_ok=True)
 

@@ -13,12 +13,12 @@ from quizglass_server.knowledge.graph import Graph, Stopped
 from quizglass_server.knowledge.index import VectorIndex
 from quizglass_server.knowledge.reader import Reader
 from quizglass_server.knowledge.records import GraphRecord, Kind, Labels, Matrix
-from quizglass_server.knowledge.snapshots import Snapshots
+from quizglass_server.knowledge.snapshots import Snapshots, graph_space
 
 _log = logging.getLogger(__name__)
 _SAVE_GROWTH = 1.25  # a growing graph is saved when it is this much larger than its snapshot, and at close
 
-Record = Callable[[Kind, GraphRecord], None]
+Record = Callable[[str, GraphRecord], None]
 """Writes a record to the truth, durably."""
 
 
@@ -43,10 +43,13 @@ class Upkeep:
         reader = Reader(self._path)
         try:
             record = reader.graph(self.kind.value)
-            graph = self._snapshots.load(self.kind, record, self._space, self.index.dimension)
-            self._snapshots.clear_except(self.kind, record if graph else None)
-            labels, entries = reader.labels(self.kind, self._space)
-            self.index.fill(graph, labels, entries, self._outside(reader, graph, labels))
+            graph = self._snapshots.load(
+                self.kind.value, record, graph_space(self._space), lambda path: Graph.load(path, self.index.dimension)
+            )
+            self._snapshots.clear_except(self.kind.value, record if graph else None)
+            labels, _ = reader.labels(self.kind, self._space)
+            every = reader.labels(self.kind, None)  # those of another space are found by their words
+            self.index.fill(graph, *every, self._outside(reader, graph, labels))
             self._saved = graph
         finally:
             reader.close()
@@ -61,6 +64,13 @@ class Upkeep:
             _log.info("building the %s index was interrupted; it goes on at the next start", self.kind.value)
         except Exception:
             _log.exception("the %s index could not be brought up to date; searches scan instead", self.kind.value)
+
+    def rebuild(self) -> None:
+        """Build anew whatever is due, and save: nothing of deleted vectors stays on the disk."""
+        self._build()
+        if self.index.state.graph is None:
+            self._snapshots.clear_except(self.kind.value, None)
+        self.save()
 
     def stop(self) -> None:
         """Ask `run` to return soon."""
@@ -77,9 +87,9 @@ class Upkeep:
                 sequence = reader.state().sequence
             finally:
                 reader.close()
-            record = self._snapshots.save(self.kind, graph, self._space, sequence)
-            self._record(self.kind, record)
-            self._snapshots.clear_except(self.kind, record)
+            record = self._snapshots.save(self.kind.value, graph.save, graph_space(self._space), sequence)
+            self._record(self.kind.value, record)
+            self._snapshots.clear_except(self.kind.value, record)
             self._saved = graph
         except Exception:
             _log.exception("the snapshot of the %s index could not be written", self.kind.value)

@@ -19,7 +19,11 @@ MAX_ATTRIBUTES = 200
 MAX_KEY = 60
 MAX_VALUE = 500
 MAX_PICTURES = 16
+MAX_TIME = 253_402_300_799  # the last second of the year 9999
+MAX_LIFE_S = 100 * 366 * 86_400
+TEXT_FORMATS = ("", "markdown", "html")
 
+_LANGUAGE = re.compile(r"(?=.{2,35}$)[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _ID = re.compile(r"[A-Za-z0-9._:/-]+")
 
 
@@ -40,6 +44,10 @@ def checked_entry(given: PicturedEntry) -> PicturedEntry:
         text=_limited("text", clean_text(entry.text), MAX_TEXT),
         attributes=_checked_attributes(entry.attributes),
         source=_line("source", entry.source, MAX_SOURCE),
+        language=_checked_language(entry.language),
+        text_format=_checked_format(entry.text_format),
+        time=_between("time", entry.time, MAX_TIME),
+        expires_after_s=_between("expires_after_s", entry.expires_after_s, MAX_LIFE_S),
     )
     return PicturedEntry(clean, given.pictures)
 
@@ -75,6 +83,24 @@ def _checked_id(entry_id: str) -> str:
     if not _ID.fullmatch(entry_id):
         raise InvalidInput("id", 'only the letters a to z, digits and ". _ : / -" are allowed')
     return entry_id
+
+
+def _checked_language(tag: str) -> str:
+    if tag and not _LANGUAGE.fullmatch(tag):
+        raise InvalidInput("language", 'is not a BCP 47 tag such as "en" or "pt-BR"; leave it empty if unknown')
+    return tag
+
+
+def _checked_format(name: str) -> str:
+    if name not in TEXT_FORMATS:
+        raise InvalidInput("text_format", f"there is no format {clean_line(name)[:40]!r}; plain, markdown and html are")
+    return name
+
+
+def _between(field: str, value: int, most: int) -> int:
+    if not 0 <= value <= most:
+        raise InvalidInput(field, f"{value} is not between 0 and {most}")
+    return value
 
 
 def _limited(field: str, text: str, limit: int) -> str:

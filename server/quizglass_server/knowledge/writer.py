@@ -14,6 +14,7 @@ from quizglass_server.domain import Vector
 from quizglass_server.errors import NotFound
 from quizglass_server.knowledge import checks
 from quizglass_server.knowledge.checks import State, label_digest, labels_of, row_digest
+from quizglass_server.knowledge.chunks import passage
 from quizglass_server.knowledge.clock import Clock
 from quizglass_server.knowledge.marker import Mark, Marker
 from quizglass_server.knowledge.reader import UNUSABLE
@@ -38,6 +39,7 @@ class Rechunked:
     """An entry, by number, with its new chunks and their vectors."""
 
     number: int
+    title: str
     chunks: Sequence[str]
     vectors: list[Vector] = field(default_factory=list)
 
@@ -114,23 +116,33 @@ class Writer:
         rows = self._db.execute("SELECT id FROM entries WHERE expires > 0 AND expires <= ?", (int(now),)).fetchall()
         return self.delete([entry_id for (entry_id,) in rows]) if rows else Change()
 
-    def replace_chunks(self, rechunked: Sequence[Rechunked], space: str) -> None:
-        """Give entries other chunks, with vectors of another space."""
+    def replace_chunks(self, rechunked: Sequence[Rechunked], space: str) -> Change:
+        """Give entries other chunks, with vectors of another space. Entries that are gone are passed over."""
+        change = Change()
         for made in rechunked:
-            self._remove_vectors(Kind.CHUNKS, made.number)
+            if self._db.execute("SELECT 1 FROM entries WHERE number = ?", (made.number,)).fetchone() is None:
+                continue
+            change.removed[Kind.CHUNKS] += self._remove_vectors(Kind.CHUNKS, made.number)
             for position, (text, vector) in enumerate(zip(made.chunks, made.vectors, strict=True)):
-                self._add_chunk(made.number, position, text, space, vector, len(made.chunks))
+                label = self._add_chunk(made.number, position, text, space, vector, len(made.chunks))
+                change.note(Kind.CHUNKS, label, made.number, vector)
+                change.passages.append((label, passage(made.title, text)))
+        return change
 
-    def replace_picture_vectors(self, vectors: dict[int, Vector | None], space: str) -> None:
+    def replace_picture_vectors(self, vectors: dict[int, Vector | None], space: str) -> Change:
         """Give pictures, by label, vectors of another space under new labels; None: it could not be made."""
+        change = Change()
         for label, vector in vectors.items():
-            entry, position, sha256, look, old, digest = self._db.execute(
-                "DELETE FROM pictures WHERE label = ? RETURNING entry, position, sha256, look, space, digest", (label,)
-            ).fetchall()[0]
-            self._state.remove("pictures", digest)
-            self._state.remove(labels_of(Kind.PICTURES, old), label_digest(label, entry))
-            made = (space, _blob(vector)) if vector is not None else (UNUSABLE + space, b"")
-            self._add_picture(entry, position, sha256, *made, look)
+            selected = "DELETE FROM pictures WHERE label = ? RETURNING entry, position, sha256, look, space, digest"
+            for entry, position, sha256, look, old, digest in self._db.execute(selected, (label,)).fetchall():
+                self._state.remove("pictures", digest)
+                self._state.remove(labels_of(Kind.PICTURES, old), label_digest(label, entry))
+                change.removed[Kind.PICTURES].append(label)
+                made = (space, _blob(vector)) if vector is not None else (UNUSABLE + space, b"")
+                fresh = self._add_picture(entry, position, sha256, *made, look)
+                if vector is not None:
+                    change.note(Kind.PICTURES, fresh, entry, vector)
+        return change
 
     def record_graph(self, name: str, graph: GraphRecord) -> None:
         """Say which index snapshot belongs to this truth."""
@@ -203,7 +215,7 @@ class Writer:
         for position, (text, vector) in enumerate(chunks):
             label = self._add_chunk(number, position, text, spaces[Kind.CHUNKS], vector, len(draft.chunks))
             change.note(Kind.CHUNKS, label, number, vector)
-            filed.chunks.append((label, text))
+            change.passages.append((label, passage(draft.entry.title, text)))
         for sha256, encoded in zip(draft.entry.picture_sha256, draft.pictures, strict=True):
             adding = "INSERT OR IGNORE INTO picture_files (sha256, encoded) VALUES (?, ?)"
             if self._db.execute(adding, (sha256, encoded)).rowcount:
@@ -264,6 +276,8 @@ def settled(change: Change) -> Change:
         added.labels = [added.labels[index] for index in kept]
         added.entries = [added.entries[index] for index in kept]
         added.vectors = [added.vectors[index] for index in kept]
+    replaced = set(change.removed[Kind.CHUNKS])
+    change.passages = [(label, words) for label, words in change.passages if label not in replaced]
     change.filed = [filed for filed in change.filed if filed.number not in set(change.gone)]
     return change
 
