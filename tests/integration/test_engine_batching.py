@@ -299,6 +299,19 @@ def test_a_score_longer_than_a_step_gives(engine: Engine, monkeypatch: pytest.Mo
     )
 
 
+def test_labels_read_on_do_not_touch_the_rows_of_others(engine: Engine) -> None:
+    """The rest of the labels is a step of its own, which overwrites the logits of the one before."""
+    engine.scheduler.costs = type(SMALL_PIECES)((1000,) * 4, ((512, 1000),))
+    alone, beside, chosen = Given(), Given(), Given()
+    drive(engine, engine.intake.generation(ASKED[3], 1, sink=alone))
+    engine.submit(engine.intake.choice([TextPart("Yes or no?", trusted=False)], ["a red car", "no"], sink=chosen))
+    engine.submit(engine.intake.generation(ASKED[3], 1, sink=beside))
+    finish(engine)
+    assert chosen.items
+    assert beside.texts == alone.texts
+    assert beside.pieces[0].probability == pytest.approx(alone.pieces[0].probability, rel=1e-2)
+
+
 @pytest.mark.parametrize(
     ("constraint", "matches"),
     [

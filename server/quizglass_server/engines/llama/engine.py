@@ -14,14 +14,15 @@ from time import perf_counter_ns
 
 from quizglass_server.engines.llama.costs import Costs, measure
 from quizglass_server.engines.llama.encoder import Encoding, PictureEncoder
-from quizglass_server.engines.llama.errors import DecodeFailed, EngineBroken, LoadFailed
+from quizglass_server.engines.llama.errors import DecodeFailed, LoadFailed
 from quizglass_server.engines.llama.goals import Choice, WarmUp
 from quizglass_server.engines.llama.intake import Intake
 from quizglass_server.engines.llama.load import Load
-from quizglass_server.engines.llama.native import ABORTED, DECODED, NativeModel
+from quizglass_server.engines.llama.native import DECODED, NativeModel
 from quizglass_server.engines.llama.prefixes import Prefixes
 from quizglass_server.engines.llama.prompt import Overloaded, Vitals
 from quizglass_server.engines.llama.pulse import Inbox, Pulse
+from quizglass_server.engines.llama.recovery import Recovery
 from quizglass_server.engines.llama.requests import LastGiven, Request
 from quizglass_server.engines.llama.runner import Runner
 from quizglass_server.engines.llama.sampling import Row
@@ -29,9 +30,6 @@ from quizglass_server.engines.llama.scheduler import Plan, Scheduler
 
 LONG_STEP_US = 10_000
 """A step that takes longer holds back nothing that earlier ones have given, and is stopped for a cancellation."""
-_MOST_FAILURES = 16
-"""Steps that fail one after the other before llama.cpp is given up."""
-
 logger = logging.getLogger(__name__)
 
 
@@ -63,6 +61,7 @@ class Engine:
         self.load = Load(self.scheduler, self.prefixes, self.encoder, options.queue)
         self._pulse = Pulse(model)
         self._runner = Runner(model, self.prefixes, self._pulse.decode)
+        self._recovery = Recovery(model, self.prefixes, self.scheduler, self._pulse, self._fail)
         self._inbox = Inbox()
         self._arrivals = count()
         self._reading: Sequence[Request] = ()
@@ -183,7 +182,7 @@ class Engine:
                 self.prefilled_tokens += sum(size for _, size in plan.pieces)
                 self._take(given)
             else:
-                self._failed(code, plan.streams + [each for each, _ in plan.pieces])
+                self._recovery.failed(code, plan.streams + [each for each, _ in plan.pieces])
         if plan.picture and not plan.picture[0].ended and plan.picture[0].held:
             self._reading = plan.reading if cost > LONG_STEP_US else ()
             self._run_picture(*plan.picture)
@@ -195,60 +194,43 @@ class Engine:
             self.prefilled_tokens += before - request.todo_cells
             self._end_of_warm_up(request)
         else:
-            self._failed(code, [request])
+            self._recovery.failed(code, [request])
 
     def _take(self, given: list[tuple[Request, list[Row]]]) -> None:
         """Hand rows of logits to the requests that wanted them."""
         bad = [request for request, rows in given if not all(isfinite(row.total) for row in rows)]
         if bad:
-            self._poisoned(bad)
+            self._recovery.poisoned(bad)
             return
+        forking: list[tuple[Request, Choice]] = []
         for request, rows in given:
             if not rows:
                 self._end_of_warm_up(request)
                 continue
             if request in self.scheduler.suspects:
                 self.scheduler.suspects.remove(request)
-            try:
-                reason = request.goal.take(request, rows)
-                if reason is not None and isinstance(request.goal, Choice):
-                    self._runner.forks(request, request.goal)
-            except DecodeFailed as error:
-                self._fail(request, error)
-                continue
-            if reason is not None:
-                self._finish(request, reason)
-            else:
+            reason = request.goal.take(request, rows)
+            if reason is None:
                 self.scheduler.sort_in(request)
+            elif isinstance(request.goal, Choice):
+                forking.append((request, request.goal))
+            else:
+                self._finish(request, reason)
+        # Not before every row has been read: forks overwrite the logits.
+        for request, goal in forking:
+            self._fork(request, goal)
+
+    def _fork(self, request: Request, goal: Choice) -> None:
+        try:
+            self._runner.forks(request, goal)
+        except DecodeFailed as error:
+            self._fail(request, error)
+        else:
+            self._finish(request, "stop")
 
     def _end_of_warm_up(self, request: Request) -> None:
         if request.todo == 0 and request.goal.wanted_from(request) is None:
             self._finish(request, "stop")
-
-    def _failed(self, code: int, participants: list[Request]) -> None:
-        """A step gave nothing, and memory is as it was before: find out whose fault it was, if anybody's."""
-        if code == ABORTED:
-            return
-        self._pulse.failures += 1
-        reason = f"llama_decode returned {code}: {self.model.last_error()}"
-        logger.error("a step of %d requests failed: %s", len(participants), reason)
-        if self._pulse.failures > _MOST_FAILURES:
-            raise EngineBroken(f"{self._pulse.failures} steps failed one after the other; the last: {reason}")
-        if len(participants) == 1:
-            self._fail(participants[0], DecodeFailed(reason))
-        else:
-            self.scheduler.suspects = participants
-
-    def _poisoned(self, bad: list[Request]) -> None:
-        """Logits that are not numbers: what is in memory cannot be trusted, and would spoil everybody's logits."""
-        suspects = self.scheduler.suspects
-        if suspects and suspects[0] in bad:
-            self._fail(suspects[0], DecodeFailed("the model gave logits that are not numbers; its file may be damaged"))
-        logger.error("logits that are not numbers; the memory is built anew")
-        under_way = [request for request in self.scheduler.requests if request.held is not None]
-        self.model.clear()
-        self.prefixes.clear()
-        self.scheduler.start_over(under_way)
 
     def _sweep(self, now: float) -> None:
         """End what was cancelled or is late."""
