@@ -21,7 +21,7 @@ from quizglass_export.bundling.parity import (
     as_array,
     check_scorer,
 )
-from quizglass_export.bundling.scorer_text import TextScorer
+from quizglass_export.bundling.scorer_file import without_past, write_text_scorer
 from quizglass_export.precision.accept import Feed, apply_precision, check_lossy_scorer
 from quizglass_export.recipe import schema
 from quizglass_server import manifest
@@ -106,9 +106,8 @@ def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
         max_tokens=min(spec.max_tokens, model.config.max_position_embeddings),
     )
     rows = _text_rows(job, part)
-    example = vision_inputs.scorer_batch([rows[0], rows[-1]])
-    _write_scorer(TextScorer(model, labels).eval(), example, TEXT_AXES, job.path(part.model))
-    feed = _feed(rows)
+    write_text_scorer(model, labels, job.path(part.model))
+    feed = _feed(rows, job.path(part.model))
     return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(rows)))
 
 
@@ -120,7 +119,7 @@ def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.TextScor
 
     with torch.no_grad():
         references = [as_array(model(input_ids=torch.tensor([row])).logits[0, -1, labels]) for row in rows]
-    return _compare(job, spec, part, references, _feed(rows))
+    return _compare(job, spec, part, references, _feed(rows, job.path(part.model)))
 
 
 def _compare(
@@ -135,11 +134,12 @@ def _compare(
     return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept)
 
 
-def _feed(rows: Sequence[Sequence[int]]) -> Feed:
-    """The server's own tensors for some of the prompts."""
+def _feed(rows: Sequence[Sequence[int]], path: Path) -> Feed:
+    """The server's own tensors for some of the prompts, each of them whole."""
+    completed = without_past(path)
 
     def inputs(indices: Sequence[int]) -> Inputs:
-        return vision_inputs.scorer_batch([rows[i] for i in indices])
+        return completed(vision_inputs.scorer_batch([rows[i] for i in indices]))
 
     return inputs
 

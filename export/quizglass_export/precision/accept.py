@@ -12,6 +12,7 @@ import numpy as np
 
 from quizglass_export.bundling.onnx_file import halve_weights
 from quizglass_export.bundling.parity import Check, Floats, Inputs, at_most, batches, session, share
+from quizglass_export.bundling.quantise import quantise_products
 from quizglass_export.precision.convert import to_float16, to_int8, to_weight_only
 from quizglass_export.recipe.schema import Acceptance, Precision
 
@@ -44,6 +45,9 @@ def apply_precision(path: Path, precision: Precision, inputs: Feed, count: int) 
         chosen = range(0, count, 2)[:_CALIBRATED]
         notes["products"] = to_int8(path, path, (inputs([index]) for index in chosen))
         notes["calibration_samples"] = len(chosen)
+    elif precision == "int8-rows":
+        notes["products"] = quantise_products(path, path)
+        halve_weights(path)
     else:
         notes["products"] = to_weight_only(path, path, 8 if precision == "int8-weights" else 4)
     notes["latency_ms"] = latency(path, inputs, count)

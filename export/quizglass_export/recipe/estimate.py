@@ -21,7 +21,7 @@ from quizglass_export.recipe.source import Source
 _MOST_HEADER = 100 << 20
 _RUNTIME = 700 << 20
 """Interpreter with torch, transformers and ONNX Runtime."""
-_BYTES = {"fp32": 4.0, "fp16": 2.0, "int8": 1.2, "int8-weights": 1.3, "int4-weights": 0.8}
+_BYTES = {"fp32": 4.0, "fp16": 2.0, "int8": 1.2, "int8-rows": 1.2, "int8-weights": 1.3, "int4-weights": 0.8}
 _GGUF_BYTES = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 1.1, "q6_k": 0.9, "q5_k_m": 0.8, "q4_k_m": 0.7, "q4_0": 0.7}
 
 

@@ -22,9 +22,9 @@ STOP = "<|im_end|>"
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Labels = Annotated[tuple[tuple[str, str], ...], Field(min_length=2)]
-Precision = Literal["fp32", "fp16", "int8", "int8-weights", "int4-weights"]
-"""Of an ONNX model: computing in float32 or float16; static INT8 (QDQ) calibrated on the samples; or float32
-activations with 8- or 4-bit weights."""
+Precision = Literal["fp32", "fp16", "int8", "int8-rows", "int8-weights", "int4-weights"]
+"""Of an ONNX model: computing in float32 or float16; static INT8 (QDQ) calibrated on the samples; INT8 with a scale for
+each token, found while it runs (CPU alone); or float32 activations with 8- or 4-bit weights."""
 GgufType = Literal["f32", "f16", "bf16", "q8_0", "q4_0", "q4_k_m", "q5_k_m", "q6_k"]
 TensorType = Literal["f32", "f16", "bf16", "q8_0", "q4_0", "q4_k", "q5_k", "q6_k"]
 
