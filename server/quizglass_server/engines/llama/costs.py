@@ -22,7 +22,7 @@ ALONE_US = 400_000
 """Longest piece when no answer is being written: only new requests wait for it, and a cancellation does not."""
 BACKGROUND_US = 20_000
 """Longest piece of a background request beside answers that are being written."""
-_PIECES = (16, 32, 64, 128, 256, N_BATCH)
+_PIECES = (16, 32, 64, 128, 256, N_BATCH - 64)  # the rest of a batch is for the answers written beside a piece
 _BUDGET_US = 600_000
 _ROUNDS = 9
 _DEPTH = 32
