@@ -79,36 +79,42 @@ async def _deadline(setup: Setup, ours: Ours, trial: int, trials: int) -> tuple[
     ask = Ask(words(_PROMPT_WORDS, 8000 + trial), _TOKENS)
     prompt = await _prompt_steps(ours, ask)
     wanted = Random(trial).randrange(2, _TOKENS // 2)
-    before, seen = await _steps(ours), 0
+    before = await _steps(ours)
     until = monotonic() + _AMPLE_S
-    end: Finished | None = None
-    resumed = until
-    stream = ours.process.generate(parts(ask), ask.tokens, Terms(deadline=until))
-    async with asyncio.timeout(PATIENCE_S), aclosing(stream):
-        async for item in stream:
-            if isinstance(item, Finished):
-                end = item
-            elif seen < wanted:
-                seen += 1
-                if seen == wanted:
-                    resumed = await _hold_up(ours, until)
-    told = monotonic()
-    if end is None or end.reason != "deadline":
-        raise RuntimeError(f"a deadline that passed ended with {end.reason if end else 'nothing'}")
-    return await _quiet(ours) - before - prompt - (seen - 1), told - resumed
+    items: list[Piece | Finished] = []
+    enough = asyncio.Event()
+
+    async def read() -> float:
+        """All items; when the last one came."""
+        async with aclosing(ours.process.generate(parts(ask), ask.tokens, Terms(deadline=until))) as stream:
+            async for item in stream:
+                items.append(item)
+                if len(items) >= wanted:
+                    enough.set()
+        return monotonic()
+
+    async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
+        reading = group.create_task(read())
+        await enough.wait()
+        seen, resumed = await _hold_up(ours, until, items)
+    end = items[-1]
+    if not isinstance(end, Finished) or end.reason != "deadline":
+        raise RuntimeError(f"a deadline that passed ended with {end}")
+    return await _quiet(ours) - before - prompt - (seen - 1), reading.result() - resumed
 
 
-async def _hold_up(ours: Ours, until: float) -> float:
-    """Stop the process until the deadline is over; when it went on."""
+async def _hold_up(ours: Ours, until: float, items: list[Piece | Finished]) -> tuple[int, float]:
+    """Stop the process until the deadline is over: how many items it had sent by then, and when it went on."""
     pid = ours.process.pid
     if pid is None:
         raise RuntimeError("the generator process is gone")
     os.kill(pid, signal.SIGSTOP)
     try:
         await asyncio.sleep(until - monotonic() + _HELD_BEYOND_S)
+        seen = len(items)  # with those that were on their way when it stopped
     finally:
         os.kill(pid, signal.SIGCONT)
-    return monotonic()
+    return seen, monotonic()
 
 
 async def _prompt_steps(ours: Ours, ask: Ask) -> int:
