@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from difflib import get_close_matches
 from time import monotonic
 
@@ -13,6 +13,7 @@ from quizglass_server.domain import (
     AnswerDelta,
     Done,
     Evidence,
+    Finding,
     FinishReason,
     Origin,
     Picture,
@@ -36,6 +37,7 @@ from quizglass_server.steps.wording import same_wording
 from quizglass_server.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
+_ANY = Finding()
 
 
 class Assistant:
@@ -87,9 +89,16 @@ class Assistant:
             if not task.cancelled():
                 task.exception()  # seen, also when nobody waits for the turn any more
 
-    async def search(self, text: str, picture: Picture | None, limit: int) -> list[Evidence]:
+    async def search(
+        self,
+        text: str,
+        picture: Picture | None,
+        limit: int,
+        finding: Finding = _ANY,
+        more: Sequence[Picture] = (),
+    ) -> list[Evidence]:
         """Search the knowledge store outside of any turn; see `search.search`."""
-        return await search(self._resources, text, picture, limit)
+        return await search(self._resources, text, picture, limit, finding, more)
 
     def _check_roles(self, policy: Policy) -> None:
         for role in policy.roles:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from quizglass_server.domain import Picture, Vector
+from quizglass_server.domain import EntryHit, Finding, Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.models.faces import Generator, ImageEncoder, Planner, Reader, Reranker, TextEncoder
 from quizglass_server.scheduling.costs import StepCosts
@@ -15,6 +15,7 @@ from quizglass_server.steps.image_search import PictureIndex
 from quizglass_server.steps.text_search import TextIndex
 from quizglass_server.steps.tuning import Tuning
 
+_ANY = Finding()
 _CACHED_VECTORS, _CACHED_WORDS = 4096, 1024  # a vector is 128 to 1,024 floats
 
 Embed = Callable[[Sequence[View]], Awaitable[Sequence[Vector] | None]]
@@ -56,6 +57,10 @@ class ModelSet(Protocol):
 
 class Knowledge(PictureIndex, TextIndex, Protocol):
     """A store that can be searched."""
+
+    async def search_crops(self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY) -> list[EntryHit]:
+        """Entries by their best picture for any of several views of one thing, best first."""
+        ...
 
     def count(self) -> int:
         """Number of entries."""

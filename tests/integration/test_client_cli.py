@@ -228,7 +228,7 @@ def test_add_list_get_search_delete(stage, quizglass, photo):
     assert status == 0
     assert "Velmora" in out
     assert objects(quizglass("knowledge", "search", "--text", "cost?", "--json")[1])[0]["entry_id"] == "velmora"
-    assert quizglass("knowledge", "delete", "a")[:2] == (0, "deleted a\n")
+    assert quizglass("knowledge", "delete", "a")[:2] == (0, "deleted a (commit 7)\n")
     status, _, err = quizglass("knowledge", "delete", "a")
     assert status == 1
     assert "there is no entry 'a'" in err

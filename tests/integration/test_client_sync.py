@@ -11,8 +11,10 @@ from quizglass_client import (
     AddReport,
     AnswerDelta,
     Client,
+    Deleted,
     Done,
     Entry,
+    Filter,
     InvalidRequest,
     NotFound,
     Overloaded,
@@ -148,10 +150,10 @@ def test_reading_is_retried_while_the_server_is_briefly_unavailable(stage, clien
     failures = [errors.EngineLost("restarting"), errors.EngineLost("restarting")]
     usual = stage.assistant.search
 
-    async def sometimes(text, picture, limit):
+    async def sometimes(*asked):
         if failures:
             raise failures.pop()
-        return await usual(text, picture, limit)
+        return await usual(*asked)
 
     stage.assistant.search = sometimes
     assert client.search("cost?")[0].title == "Velmora"
@@ -209,3 +211,46 @@ def test_health_and_capabilities(client):
     assert found.policies[0] == "planning-agent"
     assert found.roles[0].ready
     assert found.limits["max_question_chars"] == 2000
+
+
+def test_an_entry_keeps_language_format_time_and_life(stage, client):
+    given = Entry(
+        "a", "A", text="# Title", language="en-GB", text_format="markdown", time=1_700_000_000, expires_after=60
+    )
+    assert client.add_entries([given]).added == 1
+    assert stage.knowledge.entries["a"].text_format == "markdown"
+    assert client.get_entry("a") == given
+    report = client.add_entries([Entry("b", "B", text_format="word")])
+    assert [(refused.field, refused.message) for refused in report.refused] == [
+        ("text_format", "there is no 'word'; choose one of 'markdown', 'html'")
+    ]
+
+
+def test_a_search_can_be_filtered_and_several_pictures_be_of_one_thing(stage, client):
+    wanted = Filter({"colour": "red"}, kinds=["car"], sources=["web"], languages=["en"], time_from=1, time_until=9)
+    client.search("cost?", [png(), png(32), png(16)], filter=wanted, per_entry=True, mode="keywords")
+    ((finding, more),) = stage.assistant.findings
+    assert finding == domain.Finding(
+        domain.Filter({"colour": "red"}, ("car",), ("web",), ("en",), 1, 9), domain.SearchMode.KEYWORDS, per_entry=True
+    )
+    assert [picture.width for picture in more] == [32, 16]
+    client.search("cost?")
+    assert stage.assistant.findings[-1] == (domain.Finding(), [])
+    with pytest.raises(InvalidRequest, match="mode"):
+        client.search("cost?", mode="magic")
+    with pytest.raises(InvalidRequest, match=r"filter\.kinds"):
+        client.search("cost?", filter=Filter(kinds=["x" * 501]))
+    with pytest.raises(InvalidRequest, match="more_pictures"):
+        client.search("", [png()] * 10)
+
+
+def test_a_picture_comes_back_and_a_deletion_gives_a_receipt(stage, client):
+    client.add_entries([Entry("a", "A", pictures=(png(),))])
+    (digest,) = client.get_entry("a").picture_sha256
+    assert client.get_picture(digest) == png()
+    assert client.delete_entry("a") == Deleted("a", 7, 2, 1)
+    assert client.compact() == 7
+    with pytest.raises(NotFound):
+        client.get_picture(digest)
+    with pytest.raises(InvalidRequest, match="sha256"):
+        client.get_picture(b"short")

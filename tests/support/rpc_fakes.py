@@ -80,6 +80,7 @@ class Assistant:
         self.turns: list[domain.Turn] = []
         self.asked: list[tuple[str, Budget]] = []
         self.searches: list[tuple[str, domain.Picture | None, int]] = []
+        self.findings: list[tuple[domain.Finding | None, Sequence[domain.Picture]]] = []
         self.failure: Exception | None = None
 
     async def usual(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
@@ -91,8 +92,16 @@ class Assistant:
         self.asked.append((policy, budget))
         return self.script(turn, policy, budget)
 
-    async def search(self, text: str, picture: domain.Picture | None, limit: int) -> list[domain.Evidence]:
+    async def search(
+        self,
+        text: str,
+        picture: domain.Picture | None,
+        limit: int,
+        finding: domain.Finding | None = None,
+        more: Sequence[domain.Picture] = (),
+    ) -> list[domain.Evidence]:
         self.searches.append((text, picture, limit))
+        self.findings.append((finding, more))
         if self.failure is not None:
             raise self.failure
         return [FOUND]
@@ -137,9 +146,20 @@ class Knowledge:
     async def list(self, after: str, limit: int) -> list[domain.Entry]:
         return [self.entries[id] for id in sorted(self.entries) if id > after][:limit]
 
-    async def delete(self, id: str) -> None:
+    async def delete(self, id: str) -> domain.Deletion:
         await self.get(id)
         del self.entries[id]
+        return domain.Deletion(id, 7, 2, len(self.pictures.pop(id, ())))
+
+    async def compact(self) -> int:
+        return 7
+
+    async def picture(self, digest: bytes) -> bytes:
+        for pictures in self.pictures.values():
+            for encoded in pictures:
+                if sha256(encoded).digest() == digest:
+                    return encoded
+        raise NotFound("there is no such picture")
 
     def count(self) -> int:
         return len(self.entries)

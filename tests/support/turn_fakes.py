@@ -165,7 +165,12 @@ class Knowledge:
         self.searches.append("image")
         return [self.entries[:limit] for _ in vectors]
 
-    async def search_texts(self, vector: Vector, limit: int) -> list[ChunkHit]:
+    async def search_crops(self, vectors: Sequence[Vector], limit: int, finding: object = None) -> list[EntryHit]:
+        return (await self.search_views(vectors[:1], limit))[0]
+
+    async def search_texts(
+        self, vector: Vector | None, limit: int, words: str = "", finding: object = None
+    ) -> list[ChunkHit]:
         self.searches.append("text")
         return self.chunks[:limit]
 

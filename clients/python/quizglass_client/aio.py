@@ -15,9 +15,19 @@ from quizglass_client import convert
 from quizglass_client.batches import batches
 from quizglass_client.channel import DEFAULT_TARGET, options
 from quizglass_client.errors import ServerError, translated
-from quizglass_client.pictures import encode
+from quizglass_client.pictures import encode, several
 from quizglass_client.timing import Limits
-from quizglass_client.types import AddReport, Answer, Capabilities, Entry, Event, Evidence, PictureLike
+from quizglass_client.types import (
+    AddReport,
+    Answer,
+    Capabilities,
+    Deleted,
+    Entry,
+    Event,
+    Evidence,
+    Filter,
+    PictureLike,
+)
 
 
 class AsyncClient:
@@ -146,20 +156,58 @@ class AsyncClient:
             if not token:
                 return
 
-    async def delete_entry(self, entry_id: str) -> None:
-        """Delete one entry with its pictures.
+    async def delete_entry(self, entry_id: str) -> Deleted:
+        """Delete one entry with its pictures; the receipt says when its bytes are gone (`compact`).
 
         Raises:
             NotFound: there is none of that id.
         """
         with translated():
             request = knowledge_pb2.DeleteEntryRequest(id=convert.entry_id(entry_id))
-            await self._knowledge.DeleteEntry(request, timeout=self._limits.call)
+            return convert.deleted(entry_id, await self._knowledge.DeleteEntry(request, timeout=self._limits.call))
 
-    async def search(self, text: str = "", picture: PictureLike | None = None, limit: int = 5) -> list[Evidence]:
-        """Search by text, by picture, or by both; best first."""
+    async def compact(self) -> int:
+        """Remove what deleted entries have left in the server's files; the sequence number up to which that is done."""
         with translated():
-            request = convert.search_request(text, await self._encoded(picture), limit)
+            response = await self._knowledge.CompactEntries(knowledge_pb2.CompactEntriesRequest())
+            return int(response.sequence)
+
+    async def get_picture(self, sha256: bytes) -> bytes:
+        """One stored picture, encoded as it was added.
+
+        Raises:
+            NotFound: no entry shows it.
+        """
+        with translated():
+            request = knowledge_pb2.GetPictureRequest(sha256=sha256)
+            return bytes((await self._knowledge.GetPicture(request, timeout=self._limits.call)).encoded)
+
+    async def search(
+        self,
+        text: str = "",
+        picture: PictureLike | Sequence[PictureLike] | None = None,
+        limit: int = 5,
+        *,
+        filter: Filter | None = None,
+        per_entry: bool = False,
+        fold_near_duplicates: bool = False,
+        mode: str = "",
+    ) -> list[Evidence]:
+        """Search by text, by picture, or by both; best first.
+
+        Args:
+            text: what to look for.
+            picture: what it looks like; several are pictures or crops of the same thing.
+            limit: results wanted, 1 to 100.
+            filter: which entries may be brought back.
+            per_entry: of each entry only its best result.
+            fold_near_duplicates: of entries whose pictures are near-duplicates only the best.
+            mode: how `text` is searched: hybrid (also the default, empty), vectors or keywords.
+        """
+        with translated():
+            given = several(picture)
+            pictures = [encoded for one in given if (encoded := await self._encoded(one)) is not None]
+            request = convert.search_request(text, pictures, limit, filter, per_entry, fold_near_duplicates, mode)
             found = await self._knowledge.SearchEntries(request, timeout=self._limits.call)
             return [convert.evidence(message) for message in found.results]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
 from quizglass_client import types
@@ -34,6 +34,9 @@ _ORIGINS = _words(types_pb2.Evidence.Origin, "ORIGIN_")
 _OUTCOMES = _words(assistant_pb2.Verdict.Outcome, "OUTCOME_")
 _FINISHES = _words(assistant_pb2.Done.FinishReason, "FINISH_REASON_")
 _ABSTENTIONS = _words(assistant_pb2.Done.AbstainReason, "ABSTAIN_REASON_")
+_FORMATS = _words(knowledge_pb2.TextFormat, "TEXT_FORMAT_") | {knowledge_pb2.TEXT_FORMAT_PLAIN: ""}
+_FORMAT_NUMBERS = {"": 0} | {name: number for number, name in _FORMATS.items() if name}
+_MODE_NUMBERS = {name: number for number, name in _words(knowledge_pb2.SearchMode, "SEARCH_MODE_").items()}
 
 
 def ask_request(
@@ -155,6 +158,10 @@ def entry(message: knowledge_pb2.Entry) -> types.Entry:
         attributes=dict(message.attributes),
         source=message.source,
         picture_sha256=tuple(message.picture_sha256),
+        language=message.language,
+        text_format=_FORMATS.get(message.text_format, ""),
+        time=message.time,
+        expires_after=message.expires_after_s,
     )
 
 
@@ -173,6 +180,10 @@ def add_request(value: types.Entry, side: int) -> knowledge_pb2.AddEntriesReques
             text=_text(value.text, "text"),
             attributes=dict(_attributes(value.attributes)),
             source=_text(value.source, "source"),
+            language=_text(value.language, "language"),
+            text_format=_number(value.text_format, "text_format", _FORMAT_NUMBERS),
+            time=value.time,
+            expires_after_s=value.expires_after,
             pictures=[encode(picture, side, f"pictures[{i}]") for i, picture in enumerate(value.pictures)],
         )
     )
@@ -183,15 +194,55 @@ def _attributes(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield _text(key, "attributes"), _text(value, f"attributes[{key}]")
 
 
-def search_request(text: str, picture: bytes | None, limit: int) -> knowledge_pb2.SearchEntriesRequest:
-    """A search by text, by encoded picture, or by both.
+def search_request(
+    text: str,
+    pictures: Sequence[bytes],
+    limit: int,
+    filter: types.Filter | None,
+    per_entry: bool,
+    fold_near_duplicates: bool,
+    mode: str,
+) -> knowledge_pb2.SearchEntriesRequest:
+    """A search by text, by encoded pictures of one thing, or by both.
 
     Raises:
         InvalidRequest: the text cannot be sent, or the limit is no number of results.
     """
     if not 1 <= limit <= 100:
         raise InvalidRequest.of("limit", f"{limit} is not between 1 and 100")
-    return knowledge_pb2.SearchEntriesRequest(text=_text(text, "text"), picture=picture or b"", limit=limit)
+    return knowledge_pb2.SearchEntriesRequest(
+        text=_text(text, "text"),
+        picture=pictures[0] if pictures else b"",
+        more_pictures=pictures[1:],
+        limit=limit,
+        filter=None if filter is None else _filter(filter),
+        per_entry=per_entry,
+        fold_near_duplicates=fold_near_duplicates,
+        mode=_number(mode, "mode", _MODE_NUMBERS),
+    )
+
+
+def _filter(wanted: types.Filter) -> knowledge_pb2.EntryFilter:
+    return knowledge_pb2.EntryFilter(
+        attributes=dict(_attributes(wanted.attributes)),
+        kinds=[_text(kind, "filter.kinds") for kind in wanted.kinds],
+        sources=[_text(source, "filter.sources") for source in wanted.sources],
+        languages=[_text(language, "filter.languages") for language in wanted.languages],
+        time_from=wanted.time_from,
+        time_until=wanted.time_until,
+    )
+
+
+def _number(word: str, field: str, numbers: Mapping[str, int]) -> Any:  # an enum's number
+    if word not in numbers:
+        known = ", ".join(repr(name) for name in numbers if name)
+        raise InvalidRequest.of(field, f"there is no {word!r}; choose one of {known}")
+    return numbers[word]
+
+
+def deleted(entry_id: str, message: knowledge_pb2.DeleteEntryResponse) -> types.Deleted:
+    """The receipt of a deletion."""
+    return types.Deleted(entry_id, message.sequence, message.chunks, message.pictures)
 
 
 def entry_id(value: str) -> str:

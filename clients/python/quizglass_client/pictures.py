@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image, ImageOps
@@ -11,6 +12,15 @@ from quizglass_client.errors import InvalidRequest
 from quizglass_client.types import PictureLike
 
 _JPEG_QUALITY = 90
+
+
+def several(pictures: PictureLike | Sequence[PictureLike] | None) -> Sequence[PictureLike]:
+    """One picture, several or none, as a sequence."""
+    if pictures is None:
+        return ()
+    if isinstance(pictures, bytes | str | Path | Image.Image):
+        return (pictures,)
+    return pictures
 
 
 def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:

@@ -202,6 +202,39 @@ class Entry:
     source: str = ""
     pictures: tuple[PictureLike, ...] = ()
     picture_sha256: tuple[bytes, ...] = ()
+    language: str = ""
+    """BCP 47: "en", "pt-BR"."""
+    text_format: str = ""
+    """Of `text`: empty (plain), markdown or html."""
+    time: int = 0
+    """Seconds since 1970 of what it tells; 0: not said."""
+    expires_after: int = 0
+    """Seconds until it is deleted by itself; when it comes back, what is left. 0: never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The receipt of a deletion: the bytes are gone once `compact` returns at least this sequence number."""
+
+    id: str
+    sequence: int
+    chunks: int
+    pictures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which entries a search may bring back; what is empty filters nothing, all that is set has to fit."""
+
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    kinds: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    languages: Sequence[str] = ()
+    """"en" also takes "en-GB"."""
+    time_from: int = 0
+    """Seconds since 1970, inclusive."""
+    time_until: int = 0
+    """Exclusive."""
 
 
 @dataclass(frozen=True, slots=True)

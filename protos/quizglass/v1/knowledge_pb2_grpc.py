@@ -55,6 +55,16 @@ class KnowledgeServiceStub:
                 request_serializer=quizglass_dot_v1_dot_knowledge__pb2.DeleteEntryRequest.SerializeToString,
                 response_deserializer=quizglass_dot_v1_dot_knowledge__pb2.DeleteEntryResponse.FromString,
                 _registered_method=True)
+        self.GetPicture = channel.unary_unary(
+                '/quizglass.v1.KnowledgeService/GetPicture',
+                request_serializer=quizglass_dot_v1_dot_knowledge__pb2.GetPictureRequest.SerializeToString,
+                response_deserializer=quizglass_dot_v1_dot_knowledge__pb2.GetPictureResponse.FromString,
+                _registered_method=True)
+        self.CompactEntries = channel.unary_unary(
+                '/quizglass.v1.KnowledgeService/CompactEntries',
+                request_serializer=quizglass_dot_v1_dot_knowledge__pb2.CompactEntriesRequest.SerializeToString,
+                response_deserializer=quizglass_dot_v1_dot_knowledge__pb2.CompactEntriesResponse.FromString,
+                _registered_method=True)
         self.SearchEntries = channel.unary_unary(
                 '/quizglass.v1.KnowledgeService/SearchEntries',
                 request_serializer=quizglass_dot_v1_dot_knowledge__pb2.SearchEntriesRequest.SerializeToString,
@@ -95,6 +105,20 @@ class KnowledgeServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetPicture(self, request, context):
+        """One stored picture. NOT_FOUND when no entry shows it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CompactEntries(self, request, context):
+        """Removes from the files what deleted and expired entries have left there. May take minutes; searches go on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def SearchEntries(self, request, context):
         """Searches by text, by picture, or by both.
         """
@@ -124,6 +148,16 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     servicer.DeleteEntry,
                     request_deserializer=quizglass_dot_v1_dot_knowledge__pb2.DeleteEntryRequest.FromString,
                     response_serializer=quizglass_dot_v1_dot_knowledge__pb2.DeleteEntryResponse.SerializeToString,
+            ),
+            'GetPicture': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPicture,
+                    request_deserializer=quizglass_dot_v1_dot_knowledge__pb2.GetPictureRequest.FromString,
+                    response_serializer=quizglass_dot_v1_dot_knowledge__pb2.GetPictureResponse.SerializeToString,
+            ),
+            'CompactEntries': grpc.unary_unary_rpc_method_handler(
+                    servicer.CompactEntries,
+                    request_deserializer=quizglass_dot_v1_dot_knowledge__pb2.CompactEntriesRequest.FromString,
+                    response_serializer=quizglass_dot_v1_dot_knowledge__pb2.CompactEntriesResponse.SerializeToString,
             ),
             'SearchEntries': grpc.unary_unary_rpc_method_handler(
                     servicer.SearchEntries,
@@ -240,6 +274,60 @@ class KnowledgeService:
             '/quizglass.v1.KnowledgeService/DeleteEntry',
             quizglass_dot_v1_dot_knowledge__pb2.DeleteEntryRequest.SerializeToString,
             quizglass_dot_v1_dot_knowledge__pb2.DeleteEntryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPicture(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quizglass.v1.KnowledgeService/GetPicture',
+            quizglass_dot_v1_dot_knowledge__pb2.GetPictureRequest.SerializeToString,
+            quizglass_dot_v1_dot_knowledge__pb2.GetPictureResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CompactEntries(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quizglass.v1.KnowledgeService/CompactEntries',
+            quizglass_dot_v1_dot_knowledge__pb2.CompactEntriesRequest.SerializeToString,
+            quizglass_dot_v1_dot_knowledge__pb2.CompactEntriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

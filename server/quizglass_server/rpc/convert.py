@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
 from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
 from quizglass_server import domain
+from quizglass_server.errors import InvalidInput
+from quizglass_server.rpc import checks
 
 PLANS: dict[domain.Plan, types_pb2.Plan] = {
     domain.Plan.NONE: types_pb2.PLAN_NONE,
@@ -34,6 +38,25 @@ _ABSTENTIONS = {
     domain.AbstainReason.NO_EVIDENCE: assistant_pb2.Done.ABSTAIN_REASON_NO_EVIDENCE,
     domain.AbstainReason.BUDGET: assistant_pb2.Done.ABSTAIN_REASON_BUDGET,
 }
+
+_FORMATS: dict[int, str] = {
+    knowledge_pb2.TEXT_FORMAT_UNSPECIFIED: "",
+    knowledge_pb2.TEXT_FORMAT_PLAIN: "",
+    knowledge_pb2.TEXT_FORMAT_MARKDOWN: "markdown",
+    knowledge_pb2.TEXT_FORMAT_HTML: "html",
+}
+_FORMAT_NUMBERS = {
+    "": knowledge_pb2.TEXT_FORMAT_UNSPECIFIED,
+    "markdown": knowledge_pb2.TEXT_FORMAT_MARKDOWN,
+    "html": knowledge_pb2.TEXT_FORMAT_HTML,
+}
+_MODES: dict[int, domain.SearchMode] = {
+    knowledge_pb2.SEARCH_MODE_UNSPECIFIED: domain.SearchMode.HYBRID,
+    knowledge_pb2.SEARCH_MODE_HYBRID: domain.SearchMode.HYBRID,
+    knowledge_pb2.SEARCH_MODE_VECTORS: domain.SearchMode.VECTORS,
+    knowledge_pb2.SEARCH_MODE_KEYWORDS: domain.SearchMode.KEYWORDS,
+}
+_MAX_FILTERED, _MAX_FILTER_TEXT = 100, 500
 
 
 def evidence_message(evidence: domain.Evidence) -> types_pb2.Evidence:
@@ -118,6 +141,10 @@ def entry_message(entry: domain.Entry) -> knowledge_pb2.Entry:
         attributes=entry.attributes,
         source=entry.source,
         picture_sha256=entry.picture_sha256,
+        language=entry.language,
+        text_format=_FORMAT_NUMBERS[entry.text_format],
+        time=entry.time,
+        expires_after_s=entry.expires_after_s,
     )
 
 
@@ -132,6 +159,50 @@ def entry_value(message: knowledge_pb2.Entry) -> domain.PicturedEntry:
             text=message.text,
             attributes=dict(message.attributes),
             source=message.source,
+            language=message.language,
+            text_format=_format(message.text_format),
+            time=message.time,
+            expires_after_s=message.expires_after_s,
         ),
         tuple(message.pictures),
     )
+
+
+def _format(number: int) -> str:
+    """A format's word; one that this server does not know is named by its number, for the entry's checks to refuse."""
+    return _FORMATS.get(number, str(number))
+
+
+def finding_value(request: knowledge_pb2.SearchEntriesRequest) -> domain.Finding:
+    """How a search is to be answered.
+
+    Raises:
+        InvalidInput: a filter is too long, or the mode is unknown.
+    """
+    if request.mode not in _MODES:
+        raise InvalidInput("mode", f"there is no search mode {request.mode}")
+    filter_ = domain.Filter(
+        dict(_short_items(request.filter.attributes)),
+        _short(request.filter.kinds, "filter.kinds"),
+        _short(request.filter.sources, "filter.sources"),
+        _short(request.filter.languages, "filter.languages"),
+        request.filter.time_from,
+        request.filter.time_until,
+    )
+    return domain.Finding(filter_, _MODES[request.mode], request.per_entry, request.fold_near_duplicates)
+
+
+def _short(values: Sequence[str], field: str) -> tuple[str, ...]:
+    checks.at_most(len(values), _MAX_FILTERED, field)
+    return tuple(
+        checks.text(value, f"{field}[{number}]", longest=_MAX_FILTER_TEXT) for number, value in enumerate(values)
+    )
+
+
+def _short_items(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    checks.at_most(len(values), _MAX_FILTERED, "filter.attributes")
+    for key, value in values.items():
+        yield (
+            checks.text(key, "filter.attributes", longest=_MAX_FILTER_TEXT),
+            checks.text(value, f"filter.attributes[{key[:60]}]", longest=_MAX_FILTER_TEXT),
+        )

@@ -11,13 +11,15 @@ from quizglass_server.domain import PicturedEntry
 from quizglass_server.errors import InvalidInput
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.rpc import checks
-from quizglass_server.rpc.convert import entry_message, entry_value, evidence_message
+from quizglass_server.rpc.convert import entry_message, entry_value, evidence_message, finding_value
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.guard import Context, Guard
 
 _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
 _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
 _MAX_ID, _MAX_TEXT = 200, 2000
+_MAX_MORE_PICTURES = 8
+_SHA256_BYTES = 32
 # gRPC clients take messages of 4 MiB unless told otherwise; one entry at its limits has half of that.
 _MAX_PAGE_BYTES = 2 * 1024 * 1024
 
@@ -67,8 +69,20 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     async def DeleteEntry(self, request: knowledge_pb2.DeleteEntryRequest, context: Context) -> Any:
         """Delete one entry with its chunks and pictures."""
         async with self._guard(context, "DeleteEntry"):
-            await self._knowledge.delete(checks.text(request.id, "id", longest=_MAX_ID))
-            return knowledge_pb2.DeleteEntryResponse()
+            gone = await self._knowledge.delete(checks.text(request.id, "id", longest=_MAX_ID))
+            return knowledge_pb2.DeleteEntryResponse(sequence=gone.sequence, chunks=gone.chunks, pictures=gone.pictures)
+
+    async def GetPicture(self, request: knowledge_pb2.GetPictureRequest, context: Context) -> Any:
+        """One stored picture."""
+        async with self._guard(context, "GetPicture"):
+            if len(request.sha256) != _SHA256_BYTES:
+                raise InvalidInput("sha256", f"{len(request.sha256)} bytes is not a SHA-256, which has {_SHA256_BYTES}")
+            return knowledge_pb2.GetPictureResponse(encoded=await self._knowledge.picture(request.sha256))
+
+    async def CompactEntries(self, request: knowledge_pb2.CompactEntriesRequest, context: Context) -> Any:
+        """Remove what deleted entries have left in the files."""
+        async with self._guard(context, "CompactEntries"):
+            return knowledge_pb2.CompactEntriesResponse(sequence=await self._knowledge.compact())
 
     async def SearchEntries(self, request: knowledge_pb2.SearchEntriesRequest, context: Context) -> Any:
         """Search by text, by picture, or by both."""
@@ -77,10 +91,16 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
                 raise InvalidInput("text", "give a text, a picture, or both to search for")
             text = checks.text(request.text, "text", longest=_MAX_TEXT, required=not request.picture)
             limit = checks.within(request.limit or _DEFAULT_RESULTS, 1, _MAX_RESULTS, "limit")
+            checks.at_most(len(request.more_pictures), _MAX_MORE_PICTURES, "more_pictures")
+            finding = finding_value(request)
             # As for turns: pictures in memory are bounded by the permits.
             async with self._assistant.admission.admit():
                 picture = await self._frames.decode(request.picture, "picture") if request.picture else None
-                found = await self._assistant.search(text, picture, limit)
+                more = [
+                    await self._frames.decode(encoded, f"more_pictures[{number}]")
+                    for number, encoded in enumerate(request.more_pictures)
+                ]
+                found = await self._assistant.search(text, picture, limit, finding, more)
             return knowledge_pb2.SearchEntriesResponse(results=[evidence_message(item) for item in found])
 
 

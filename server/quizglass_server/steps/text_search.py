@@ -5,22 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quizglass_server.domain import ChunkHit, Evidence, Origin, Vector
+from quizglass_server.domain import ChunkHit, Evidence, Finding, Origin, SearchMode, Vector
+from quizglass_server.errors import RoleMissing
 from quizglass_server.models.faces import TextEncoder
+
+_ANY = Finding()
 
 
 class TextIndex(Protocol):
     """What can be searched by text."""
 
-    async def search_texts(self, vector: Vector, limit: int) -> list[ChunkHit]:
-        """The nearest chunks, best first."""
+    async def search_texts(
+        self, vector: Vector | None, limit: int, words: str = "", finding: Finding = _ANY
+    ) -> list[ChunkHit]:
+        """The chunks nearest to a vector and those that fit the words best, best first."""
         ...
 
 
-async def search_texts(encoder: TextEncoder, index: TextIndex, query: str, limit: int) -> list[ChunkHit]:
-    """The `limit` nearest chunks, best first."""
+async def search_texts(
+    encoder: TextEncoder | None, index: TextIndex, query: str, limit: int, finding: Finding = _ANY
+) -> list[ChunkHit]:
+    """The `limit` best chunks, best first. Raises RoleMissing without an encoder, unless keywords alone are asked."""
+    if finding.mode is SearchMode.KEYWORDS:
+        return await index.search_texts(None, limit, query, finding)
+    if encoder is None:
+        raise RoleMissing("text_encoder", "searching by text")
     vectors = await encoder.embed_queries([query])
-    return await index.search_texts(vectors[0], limit)
+    return await index.search_texts(vectors[0], limit, query, finding)
 
 
 def text_evidence(hits: Sequence[ChunkHit]) -> list[Evidence]:

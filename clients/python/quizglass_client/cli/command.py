@@ -98,17 +98,33 @@ def _add_knowledge(commands: _Commands[argparse.ArgumentParser], common: argpars
     made = _command(commands, common, "add", knowledge.add, "add or replace one entry")
     for name in ("id", "title"):
         made.add_argument(f"--{name}", required=True)
-    for name in ("text", "caption", "kind", "source"):
+    for name in ("text", "caption", "kind", "source", "language"):
         made.add_argument(f"--{name}", default="")
+    made.add_argument("--text-format", choices=("markdown", "html"), default="", help="of --text (default: plain)")
+    made.add_argument(
+        "--expires-after", type=int, default=0, metavar="SECONDS", help="delete it by itself after so long"
+    )
     made.add_argument("--attribute", action="append", default=[], metavar="KEY=VALUE", help="a fact; repeat")
     _file(made.add_argument("--picture", action="append", default=[], metavar="FILE", help="a picture of it; repeat"))
     made = _command(commands, common, "search", knowledge.search, "search by text, by picture, or by both")
     made.add_argument("--text", default="")
-    _file(made.add_argument("--picture", metavar="FILE"))
+    several = "a picture of it; repeat for more pictures or crops of the same thing"
+    _file(made.add_argument("--picture", action="append", default=[], metavar="FILE", help=several))
     made.add_argument("--limit", type=int, default=5, help="results, 1 to 100 (default 5)")
+    for name in ("kind", "source", "language"):
+        made.add_argument(
+            f"--{name}", action="append", default=[], help=f"only entries of this {name}; repeat for more"
+        )
+    made.add_argument(
+        "--attribute", action="append", default=[], metavar="KEY=VALUE", help="only with this fact; repeat"
+    )
+    made.add_argument("--per-entry", action="store_true", help="only the best result of each entry")
+    made.add_argument("--fold-near-duplicates", action="store_true", help="only the best of pictures that are alike")
+    made.add_argument("--mode", choices=("hybrid", "vectors", "keywords"), default="", help="how --text is searched")
     _command(commands, common, "list", knowledge.list_entries, "list all entries")
     _command(commands, common, "get", knowledge.get, "show one entry").add_argument("id")
     _command(commands, common, "delete", knowledge.delete, "delete one entry").add_argument("id")
+    _command(commands, common, "compact", knowledge.compact, "remove what deleted entries have left in the files")
 
 
 def _file(argument: argparse.Action) -> None:

@@ -11,12 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from quizglass_client.cli.ask import picture
 from quizglass_client.cli.entries import BadLine, GoodLine, count_lines, entries_file, read_entries
 from quizglass_client.cli.output import FAILED, OK, UsageError, print_json, say, stdout
 from quizglass_client.cli.show import evidence_table, plain
 from quizglass_client.sync import Client
-from quizglass_client.types import AddReport, Entry
+from quizglass_client.types import AddReport, Entry, Filter
 
 
 def import_entries(client: Client, arguments: argparse.Namespace) -> int:
@@ -75,6 +74,9 @@ def add(client: Client, arguments: argparse.Namespace) -> int:
         kind=arguments.kind,
         source=arguments.source,
         attributes=dict(_attribute(text) for text in arguments.attribute),
+        language=arguments.language,
+        text_format=arguments.text_format,
+        expires_after=arguments.expires_after,
         pictures=tuple(Path(name) for name in arguments.picture),
     )
     report = client.add_entries([entry])
@@ -98,7 +100,21 @@ def search(client: Client, arguments: argparse.Namespace) -> int:
     """Search by text, by picture, or by both."""
     if not arguments.text and not arguments.picture:
         raise UsageError("give --text, --picture, or both to search for")
-    found = client.search(arguments.text, picture(arguments.picture), arguments.limit)
+    wanted = Filter(
+        attributes=dict(_attribute(text) for text in arguments.attribute),
+        kinds=tuple(arguments.kind),
+        sources=tuple(arguments.source),
+        languages=tuple(arguments.language),
+    )
+    found = client.search(
+        arguments.text,
+        [Path(name) for name in arguments.picture],
+        arguments.limit,
+        filter=wanted,
+        per_entry=arguments.per_entry,
+        fold_near_duplicates=arguments.fold_near_duplicates,
+        mode=arguments.mode,
+    )
     if arguments.json:
         for item in found:
             print_json(item)
@@ -143,9 +159,19 @@ def get(client: Client, arguments: argparse.Namespace) -> int:
 
 def delete(client: Client, arguments: argparse.Namespace) -> int:
     """Delete one entry."""
-    client.delete_entry(arguments.id)
+    receipt = client.delete_entry(arguments.id)
     if arguments.json:
-        print_json({"deleted": arguments.id})
+        print_json({"deleted": arguments.id, "sequence": receipt.sequence})
     else:
-        stdout().print(Text(f"deleted {plain(arguments.id)}"))
+        stdout().print(Text(f"deleted {plain(arguments.id)} (commit {receipt.sequence})"))
+    return OK
+
+
+def compact(client: Client, arguments: argparse.Namespace) -> int:
+    """Remove what deleted entries have left in the files."""
+    sequence = client.compact()
+    if arguments.json:
+        print_json({"sequence": sequence})
+    else:
+        stdout().print(Text(f"nothing is left of what was deleted up to commit {sequence}"))
     return OK
