@@ -139,5 +139,7 @@ def _session_options(ort: Any, threads: int) -> onnxruntime.SessionOptions:
     settings.inter_op_num_threads = 1
     # A spinning thread would take its core from llama.cpp, which shares the machine.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # It would hold a block for every shape that was ever run, and lengths hardly repeat.
+    settings.enable_mem_pattern = False
     settings.log_severity_level = 3
     return settings
