@@ -12,7 +12,7 @@ from pathlib import Path
 import shtab
 
 from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.cli import about, ask, knowledge
+from quizglass_client.cli import about, ask, knowledge, store
 from quizglass_client.cli.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
 from quizglass_client.errors import ClientError
 from quizglass_client.sync import Client
@@ -61,7 +61,9 @@ def parser() -> argparse.ArgumentParser:
     _add_ask(commands, common)
     knowledge_help = "add, list, delete and search what the server can look up"
     below = commands.add_parser("knowledge", help=knowledge_help, description=knowledge_help.capitalize() + ".")
-    _add_knowledge(below.add_subparsers(metavar="COMMAND", required=True), common)
+    below_knowledge = below.add_subparsers(metavar="COMMAND", required=True)
+    _add_knowledge(below_knowledge, common)
+    _add_store(below_knowledge, common)
     _command(commands, common, "capabilities", about.capabilities, "show what the server can do")
     _command(commands, common, "health", about.health, "tell whether the server takes requests")
     return top
@@ -125,6 +127,19 @@ def _add_knowledge(commands: _Commands[argparse.ArgumentParser], common: argpars
     _command(commands, common, "get", knowledge.get, "show one entry").add_argument("id")
     _command(commands, common, "delete", knowledge.delete, "delete one entry").add_argument("id")
     _command(commands, common, "compact", knowledge.compact, "remove what deleted entries have left in the files")
+
+
+def _add_store(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
+    """Commands on files, which need no server."""
+    for name, summary, paths in (
+        ("verify", "look whether a store's files are as they were written", ("DIR",)),
+        ("repair", "keep what is sound of a damaged store", ("DIR",)),
+        ("snapshot", "copy a store as of one moment while its server writes on", ("DIR", "TARGET")),
+        ("restore", "put a snapshot in the place of a store", ("SNAPSHOT", "DIR")),
+    ):
+        made = _command(commands, common, name, store.run, summary)
+        made.set_defaults(action=name)
+        made.add_argument("path", nargs=len(paths), metavar=paths if len(paths) > 1 else paths[0])
 
 
 def _file(argument: argparse.Action) -> None:

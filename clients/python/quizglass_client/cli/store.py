@@ -1,0 +1,27 @@
+"""`quizglass knowledge verify`, `repair`, `snapshot` and `restore`: they work on files, on the machine these are on.
+
+The server's package does the work, in a process of its own: the client needs nothing of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from importlib.util import find_spec
+
+from quizglass_client.cli.output import FAILED, UsageError
+from quizglass_client.sync import Client
+
+_MODULE = "quizglass_server.knowledge"
+_NEEDED = ("numpy", "hnswlib")  # of the server's extras
+
+
+def run(_client: Client, arguments: argparse.Namespace) -> int:
+    """Run the server package's command of the same name. 0 all is well, 1 something is damaged or lost."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"{arguments.action} needs {missing[0]}; install quizglass with the extra cpu or gpu")
+    command = [sys.executable, "-m", _MODULE, arguments.action, *arguments.path]
+    status = subprocess.run([*command, *(["--json"] if arguments.json else [])], check=False).returncode  # noqa: S603
+    return status if status in (0, FAILED) else FAILED

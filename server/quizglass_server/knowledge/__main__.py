@@ -1,0 +1,132 @@
+"""`python -m quizglass_server.knowledge`: looks after the files of a knowledge store, on the machine they are on.
+
+`quizglass knowledge verify`, `repair`, `snapshot` and `restore` run this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
+from quizglass_server.knowledge.backup import restore, snapshot
+from quizglass_server.knowledge.inspection import inspect
+from quizglass_server.knowledge.lock import DirectoryLock
+from quizglass_server.knowledge.salvage import salvage
+
+_FINE, _FOUND, _FAILED = 0, 1, 4
+_EVERY = 10_000  # rows between two words on progress
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 0 when all is well, 1 when something was damaged or lost, 4 when it could not be done."""
+    given = _parser().parse_args(arguments)
+    try:
+        said, status = given.run(given)
+    except (KnowledgeFailed, KnowledgeLocked) as error:
+        print(f"quizglass knowledge: {error.message}", file=sys.stderr)
+        return _FAILED
+    if given.json:
+        print(json.dumps(said))
+    else:
+        _print(said)
+    return int(status)
+
+
+def _verify(given: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    findings = inspect(given.directory, _rows)
+    said = {
+        "directory": str(given.directory),
+        "damaged": [f"{finding.file}: {finding.message}" for finding in findings if finding.truth],
+        "rebuilt by itself": [f"{finding.file}: {finding.message}" for finding in findings if not finding.truth],
+    }
+    return said, _FOUND if said["damaged"] else _FINE
+
+
+def _repair(given: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    with closing(_Held(given.directory)):
+        done = salvage(given.directory, lambda entries: _rows("entries", entries))
+    said = {
+        "directory": str(given.directory),
+        "entries kept": done.entries,
+        "lost": done.lost,
+        "lost without a name": done.nameless,
+        "not known": done.doubts,
+        "entries embedded anew at the next start": done.remade,
+        "the files before": str(done.kept_as),
+    }
+    return said, _FOUND if done.lost or done.nameless or done.doubts else _FINE
+
+
+def _snapshot(given: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    state = snapshot(given.directory, given.target)
+    return {"snapshot": str(given.target), "entries": state.count, "sequence": state.sequence}, _FINE
+
+
+def _restore(given: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    kept = restore(given.source, given.directory)
+    return {"directory": str(given.directory), "the files before": "" if kept is None else str(kept)}, _FINE
+
+
+class _Held:
+    """The directory's lock, for `closing`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._lock = DirectoryLock(directory)
+
+    def close(self) -> None:
+        """Release it."""
+        self._lock.release()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="quizglass knowledge", description=__doc__)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    directory, source = ("directory", "directory of the knowledge store"), ("source", "a snapshot")
+    verify = "look whether everything is as it was written; beside a running server too"
+    _command(commands, "verify", _verify, verify, directory)
+    repair = "keep what is sound of a damaged store; the server must not run"
+    _command(commands, "repair", _repair, repair, directory)
+    copy = "copy a store as of one commit, while its server writes on"
+    _command(commands, "snapshot", _snapshot, copy, directory, ("target", "directory to make"))
+    put = "put a snapshot in the place of a store; the server must not run"
+    _command(commands, "restore", _restore, put, source, directory)
+    return parser
+
+
+def _command(
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], tuple[dict[str, Any], int]],
+    summary: str,
+    *paths: tuple[str, str],
+) -> None:
+    made = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
+    for path, words in paths:
+        made.add_argument(path, type=Path, help=words)
+    made.add_argument("--json", action="store_true", help="print JSON")
+    made.set_defaults(run=run)
+
+
+def _rows(table: str, rows: int) -> None:
+    if rows % _EVERY == 0:
+        print(f"{table}: {rows}", file=sys.stderr)
+
+
+def _print(said: dict[str, Any]) -> None:
+    for name, value in said.items():
+        if isinstance(value, list):
+            print(f"{name}: {len(value) or 'nothing'}")
+            for line in value:
+                print(f"  {line}")
+        else:
+            print(f"{name}: {value}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
