@@ -14,6 +14,7 @@ import shtab
 
 from quizglass_export import starter_command
 from quizglass_export.bundles import command as bundles
+from quizglass_export.bundling import adapter_command
 from quizglass_export.bundling import command as bundling
 from quizglass_export.pocketworld import command as pocketworld
 
@@ -34,6 +35,9 @@ def build_parser() -> argparse.ArgumentParser:
     bundling.add_pack_arguments(pack)
     pack.set_defaults(run=bundling.run_pack)
     bundles.add_commands(commands)
+    adapter = commands.add_parser("adapter", help=adapter_command.HELP, description=adapter_command.HELP)
+    adapter_command.add_arguments(adapter)
+    adapter.set_defaults(run=adapter_command.run)
     world = commands.add_parser("pocketworld", help=pocketworld.HELP, description=pocketworld.HELP)
     pocketworld.add_arguments(world)
     world.set_defaults(run=pocketworld.run)

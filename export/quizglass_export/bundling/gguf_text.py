@@ -1,4 +1,4 @@
-"""The generator's language part as GGUF, from a transformers model in memory.
+"""A language model as GGUF, from a transformers model in memory: Qwen2-VL's and Qwen2.5-VL's, and Qwen3.
 
 llama.cpp's architecture `qwen2vl` reads no RMS epsilon, and silently goes wrong without the rotary base, the
 pre-tokeniser's name or the token types, so all of them are written and none is optional here.
@@ -23,10 +23,10 @@ _HEAD = "lm_head.weight"
 
 
 def write_text_gguf(model: Any, tokenizer: Path, path: Path, name: str) -> None:
-    """Write the language model of a Qwen2_5_VLForConditionalGeneration in float32.
+    """Write the language model of a Qwen2-VL, Qwen2.5-VL or Qwen3 in float32.
 
     Args:
-        model: merged, float32.
+        model: Qwen2VLForConditionalGeneration, Qwen2_5_VLForConditionalGeneration or Qwen3ForCausalLM; merged, float32.
         tokenizer: its `tokenizer.json` (byte-level BPE with Qwen2's pre-tokeniser).
         path: file to write.
         name: model name for the metadata.
@@ -34,24 +34,36 @@ def write_text_gguf(model: Any, tokenizer: Path, path: Path, name: str) -> None:
     Raises:
         ExportError: llama.cpp would run the model wrongly.
     """
-    config = model.config.text_config
-    if config.rms_norm_eps > _LARGEST_EPSILON:
-        raise ExportError(
-            f"config.json: text_config.rms_norm_eps is {config.rms_norm_eps}; llama.cpp uses 0 for this "
-            f"architecture, so train with at most {_LARGEST_EPSILON}"
-        )
-    writer = gguf.GGUFWriter(str(path), "qwen2vl")
+    architecture = text_architecture(model.config)
+    config = model.config if architecture == "qwen3" else model.config.text_config
+    writer = gguf.GGUFWriter(str(path), architecture)
     _write_shape(writer, config, name)
+    if architecture == "qwen2vl":
+        _write_sections(writer, config)
+    else:
+        writer.add_key_length(config.head_dim)
+        writer.add_value_length(config.head_dim)
     _write_vocabulary(writer, tokenizer, int(config.vocab_size))
-    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN2VL, config.num_hidden_layers)
     for key, tensor in model.state_dict().items():
         if key.startswith(_VISION_PREFIX) or (key == _HEAD and config.tie_word_embeddings):
             continue
-        target = names.get_name(key.replace("model.language_model.", "model."), (".weight", ".bias"))
-        if target is None:
-            raise ExportError(f"model.safetensors: {key} has no counterpart in GGUF's qwen2vl architecture")
-        writer.add_tensor(target, float32(tensor))
+        writer.add_tensor(gguf_name(key, architecture, config.num_hidden_layers), float32(tensor))
     finish(writer)
+
+
+def text_architecture(config: Any) -> str:
+    """llama.cpp's name of a transformers model's language part."""
+    return "qwen3" if config.model_type == "qwen3" else "qwen2vl"
+
+
+def gguf_name(key: str, architecture: str, layers: int) -> str:
+    """llama.cpp's name of one of transformers' tensors; ExportError if it has none."""
+    kind = {"qwen3": gguf.MODEL_ARCH.QWEN3, "qwen2vl": gguf.MODEL_ARCH.QWEN2VL}[architecture]
+    names = gguf.get_tensor_name_map(kind, layers)
+    target: str | None = names.get_name(key.replace("model.language_model.", "model."), (".weight", ".bias"))
+    if target is None:
+        raise ExportError(f"model.safetensors: {key} has no counterpart in GGUF's {architecture} architecture")
+    return target
 
 
 def float32(tensor: Tensor) -> NDArray[np.float32]:
@@ -79,6 +91,14 @@ def _write_shape(writer: gguf.GGUFWriter, config: Any, name: str) -> None:
     writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_rope_freq_base(config.rope_theta)
+
+
+def _write_sections(writer: gguf.GGUFWriter, config: Any) -> None:
+    if config.rms_norm_eps > _LARGEST_EPSILON:
+        raise ExportError(
+            f"config.json: text_config.rms_norm_eps is {config.rms_norm_eps}; llama.cpp uses 0 for this "
+            f"architecture, so train with at most {_LARGEST_EPSILON}"
+        )
     sections = list(config.rope_scaling["mrope_section"])
     writer.add_rope_dimension_sections(sections + [0] * (4 - len(sections)))
 

@@ -11,7 +11,7 @@ from quizglass_export.bundling.checkpoints import read_json
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.samples import Sample
 from quizglass_export.recipe.schema import Demands
-from quizglass_export.recipe.source import Source
+from quizglass_export.recipe.source import GgufSource, Source
 from quizglass_server import manifest
 from quizglass_server.manifest import Channels, Patched, Size
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer
@@ -47,17 +47,19 @@ class RoleJob:
         samples: what the model is compared and calibrated on.
         generated: how many samples a generator answers.
         demands: bounds of the comparison with PyTorch.
+        threads: CPU threads for PyTorch and quantising.
     """
 
     role: str
     title: str
-    source: Source
+    source: Source | GgufSource
     folder: Path
     tokenizer: str
     prompts: Mapping[str, Path]
     samples: Sequence[Sample]
     generated: int
     demands: Demands
+    threads: int
 
     def path(self, name: str) -> Path:
         """A file to write; its directory is made."""

@@ -18,8 +18,19 @@ from quizglass_export.bundling.errors import ExportError
 from quizglass_server.domain import RGB
 from quizglass_server.models.prompts import Prompt
 
-FILE_TYPES = {"f16": 1, "q8_0": 7}
+FILE_TYPES = {
+    "f32": 0,
+    "f16": 1,
+    "q4_0": 2,
+    "q8_0": 7,
+    "q4_k_m": 15,
+    "q5_k_m": 17,
+    "q6_k": 18,
+    "bf16": 32,
+}
 """llama.cpp's numbers (`llama_ftype`) of the quantisations offered."""
+TENSOR_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "q4_k": 12, "q5_k": 13, "q6_k": 14, "bf16": 30}
+"""ggml's numbers (`ggml_type`) of the types offered for single tensors."""
 
 _WORKER = "quizglass_export.bundling.llama_worker"
 
@@ -46,9 +57,56 @@ class Generations:
     first: list[NDArray[np.float32]]
 
 
-def quantise(source: Path, target: Path, file_type: str) -> None:
-    """Quantise a float32 GGUF; ExportError if llama.cpp cannot."""
-    _run({"task": "quantise", "source": str(source), "target": str(target), "file_type": FILE_TYPES[file_type]})
+def quantise(
+    source: Path,
+    target: Path,
+    file_type: str,
+    *,
+    token_embedding: str | None = None,
+    output: str | None = None,
+    threads: int = 1,
+) -> None:
+    """Quantise a GGUF.
+
+    Args:
+        source: in float32, float16 or bfloat16.
+        target: file to write.
+        file_type: one of `FILE_TYPES`. K types need rows of a multiple of 256; others get another type.
+        token_embedding: type of the input embedding, one of `TENSOR_TYPES`; None: as the file type has it.
+        output: the same for the output matrix.
+        threads: CPU threads.
+
+    Raises:
+        ExportError: llama.cpp cannot.
+    """
+    _run(
+        {
+            "task": "quantise",
+            "source": str(source),
+            "target": str(target),
+            "file_type": FILE_TYPES[file_type],
+            "token_embedding": None if token_embedding is None else TENSOR_TYPES[token_embedding],
+            "output": None if output is None else TENSOR_TYPES[output],
+            "threads": threads,
+        }
+    )
+
+
+def tokenise(model: Path, texts: Sequence[str], *, special: bool) -> list[list[int]]:
+    """Token ids as llama.cpp sees texts; with `special`, special tokens written in them are parsed."""
+    job = {"task": "tokenise", "model": str(model), "texts": list(texts), "special": special}
+    ids: list[list[int]] = _run(job)["ids"]
+    return ids
+
+
+def logits(model: Path, rows: Sequence[Sequence[int]], *, adapter: Path | None = None) -> list[NDArray[np.float32]]:
+    """Logits [S, V] after every token of each row, optionally under a GGUF LoRA adapter; ExportError if it fails."""
+    with tempfile.TemporaryDirectory(prefix="quizglass-") as folder:
+        file = Path(folder) / "logits.npz"
+        job = {"task": "logits", "model": str(model), "rows": [list(row) for row in rows], "out": str(file)}
+        _run(job | {"adapter": None if adapter is None else str(adapter)})
+        with np.load(file, allow_pickle=False) as found:
+            return [found[f"arr_{index}"] for index in range(len(rows))]
 
 
 def generate(job: GenerationJob, advance: Callable[[], None] = lambda: None) -> Generations:

@@ -1,4 +1,4 @@
-"""llama.cpp in a process of its own: quantises a GGUF, or answers prompts greedily.
+"""llama.cpp in a process of its own: quantises a GGUF, answers prompts greedily, tokenises, gives logits.
 
 llama.cpp's asserts abort the process, and an export must end with an error and not with a crash. Run as
 `python -m quizglass_export.bundling.llama_worker JOB.json RESULT.json`; the other side is `llama_jobs`. Prints one
@@ -31,14 +31,97 @@ def _collect(level: int, text: bytes, _: Any) -> None:
 
 
 def quantise(job: Job) -> Job:
-    """Quantise `source` to `target` with llama.cpp's file type `file_type` on one thread."""
+    """Quantise `source` to `target` with llama.cpp's file type `file_type` ."""
     parameters = llama.llama_model_quantize_default_params()
     parameters.ftype = job["file_type"]
-    parameters.nthread = 1
+    parameters.nthread = job["threads"]
+    if job["token_embedding"] is not None:
+        parameters.token_embedding_type = job["token_embedding"]
+    if job["output"] is not None:
+        parameters.output_tensor_type = job["output"]
     code = llama.llama_model_quantize(job["source"].encode(), job["target"].encode(), ctypes.byref(parameters))
     if code:
         raise RuntimeError(f"quantising failed with {code}: {_reasons()}")
     return {}
+
+
+def tokenise(job: Job) -> Job:
+    """Token ids of `texts`; the vocabulary alone is loaded."""
+    parameters = llama.llama_model_default_params()
+    parameters.vocab_only = True
+    vocabulary = llama.llama_model_get_vocab(load(job["model"], parameters))
+    return {"ids": [token_ids(vocabulary, text, special=job["special"]) for text in job["texts"]]}
+
+
+def logits(job: Job) -> Job:
+    """Write the logits [S, V] of every position of `rows` to the file `out`."""
+    parameters = llama.llama_model_default_params()
+    parameters.n_gpu_layers = 0
+    model = load(job["model"], parameters)
+    size = llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(model))
+    longest = max(len(row) for row in job["rows"])
+    context = new_context(model, longest + 8, max(longest, _BATCH), exact=True)
+    if job["adapter"] is not None:
+        adapter = llama.llama_adapter_lora_init(model, job["adapter"].encode())
+        if not adapter:
+            raise RuntimeError(f"{job['adapter']}: llama.cpp cannot load it: {_reasons()}")
+        adapters = (llama.llama_adapter_lora_p_ctypes * 1)(adapter)
+        llama.llama_set_adapters_lora(context, adapters, 1, (ctypes.c_float * 1)(1.0))
+    batch = llama.llama_batch_init(longest, 0, 1)
+    found = []
+    for row in job["rows"]:
+        llama.llama_memory_clear(llama.llama_get_memory(context), True)
+        fill(batch, row, 0, every=True)
+        if code := llama.llama_decode(context, batch):
+            raise RuntimeError(f"llama.cpp cannot decode ({code}): {_reasons()}")
+        values = llama.llama_get_logits(context)
+        found.append(np.ctypeslib.as_array(values, shape=(len(row), size)).copy())
+    np.savez(job["out"], *found)
+    return {}
+
+
+def load(path: str, parameters: Any) -> Any:
+    """A model; RuntimeError with llama.cpp's reason if it cannot be loaded."""
+    model = llama.llama_model_load_from_file(path.encode(), parameters)
+    if not model:
+        raise RuntimeError(f"{path}: llama.cpp cannot load it: {_reasons()}")
+    return model
+
+
+def new_context(model: Any, length: int, batch: int, *, exact: bool = False) -> Any:
+    """A context on one thread; an `exact` one keeps keys and values in float32, so that only weights differ."""
+    parameters = llama.llama_context_default_params()
+    parameters.n_ctx = length
+    parameters.n_batch = parameters.n_ubatch = batch
+    parameters.n_threads = parameters.n_threads_batch = 1
+    parameters.no_perf = True
+    if exact:
+        parameters.type_k = parameters.type_v = llama.GGML_TYPE_F32
+        parameters.flash_attn_type = llama.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    context = llama.llama_init_from_model(model, parameters)
+    if not context:
+        raise RuntimeError(f"llama.cpp cannot make a context: {_reasons()}")
+    return context
+
+
+def token_ids(vocabulary: Any, text: str, *, special: bool) -> list[int]:
+    """Token ids of a text, without a beginning token."""
+    data = text.encode()
+    room = len(data) + 8
+    ids = (ctypes.c_int32 * room)()
+    count = llama.llama_tokenize(vocabulary, data, len(data), ids, room, False, special)
+    return list(ids[:count])
+
+
+def fill(batch: Any, ids: Sequence[int], position: int, *, every: bool) -> None:
+    """Put tokens of sequence 0 in a batch, with logits of the last or of `every` one."""
+    batch.n_tokens = len(ids)
+    for index, token in enumerate(ids):
+        batch.token[index] = token
+        batch.pos[index] = position + index
+        batch.n_seq_id[index] = 1
+        batch.seq_id[index][0] = 0
+        batch.logits[index] = every or index == len(ids) - 1
 
 
 def answer(job: Job) -> Job:
@@ -70,25 +153,12 @@ class _Runner:
         self.pictures: NDArray[np.uint8] = np.load(job["pictures"], allow_pickle=False)
         model_parameters = llama.llama_model_default_params()
         model_parameters.n_gpu_layers = 0
-        self.model = llama.llama_model_load_from_file(job["model"].encode(), model_parameters)
-        if not self.model:
-            raise RuntimeError(f"{job['model']}: llama.cpp cannot load it: {_reasons()}")
+        self.model = load(job["model"], model_parameters)
         self.vocabulary = llama.llama_model_get_vocab(self.model)
         self.size: int = llama.llama_vocab_n_tokens(self.vocabulary)
-        self.context = self._new_context(job["context"])
+        self.context = new_context(self.model, job["context"], _BATCH)
         self.vision = self._new_vision(job["projector"])
         self.batch = llama.llama_batch_init(_BATCH, 0, 1)
-
-    def _new_context(self, length: int) -> Any:
-        parameters = llama.llama_context_default_params()
-        parameters.n_ctx = length
-        parameters.n_batch = parameters.n_ubatch = _BATCH
-        parameters.n_threads = parameters.n_threads_batch = 1
-        parameters.no_perf = True
-        context = llama.llama_init_from_model(self.model, parameters)
-        if not context:
-            raise RuntimeError(f"llama.cpp cannot make a context: {_reasons()}")
-        return context
 
     def _new_vision(self, projector: str) -> Any:
         parameters = mtmd.mtmd_context_params_default()
@@ -112,7 +182,7 @@ class _Runner:
             if kind == "image":
                 ids, position = self._see(self.pictures[prompt["picture"]], position)
             else:
-                ids = self._tokenise(text, special=kind == "text")
+                ids = token_ids(self.vocabulary, text, special=kind == "text")
                 position = self._read(ids, position)
             seen += ids
         first = logits = self._logits()
@@ -123,23 +193,10 @@ class _Runner:
             logits = self._logits()
         return seen, answer, [float(value) for value in first]
 
-    def _tokenise(self, text: str, *, special: bool) -> list[int]:
-        data = text.encode()
-        room = len(data) + 8
-        ids = (ctypes.c_int32 * room)()
-        count = llama.llama_tokenize(self.vocabulary, data, len(data), ids, room, False, special)
-        return list(ids[:count])
-
     def _read(self, ids: Sequence[int], position: int) -> int:
         for start in range(0, len(ids), _BATCH):
             part = ids[start : start + _BATCH]
-            self.batch.n_tokens = len(part)
-            for index, token in enumerate(part):
-                self.batch.token[index] = token
-                self.batch.pos[index] = position + index
-                self.batch.n_seq_id[index] = 1
-                self.batch.seq_id[index][0] = 0
-                self.batch.logits[index] = index == len(part) - 1
+            fill(self.batch, part, position, every=False)
             if code := llama.llama_decode(self.context, self.batch):
                 raise RuntimeError(f"llama.cpp cannot decode ({code}): {_reasons()}")
             position += len(part)
@@ -199,7 +256,8 @@ def main(arguments: Sequence[str]) -> int:
     mtmd.mtmd_helper_log_set(_collect, None)
     llama.llama_backend_init()
     try:
-        result = {"quantise": quantise, "answer": answer}[job["task"]](job)
+        tasks = {"quantise": quantise, "answer": answer, "tokenise": tokenise, "logits": logits}
+        result = tasks[job["task"]](job)
     except RuntimeError as error:
         print(error, file=sys.stderr)
         return 1

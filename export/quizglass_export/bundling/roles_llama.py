@@ -3,37 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import transformers
 
+from quizglass_export.architectures.qwen_vl import VISION_CLASSES
+from quizglass_export.bundles.gguf_header import read_gguf
+from quizglass_export.bundling.drift import drift
 from quizglass_export.bundling.gguf_text import write_text_gguf
 from quizglass_export.bundling.gguf_vision import write_vision_gguf
+from quizglass_export.bundling.hostile import HOSTILE_TEXTS
 from quizglass_export.bundling.job import Exported, RoleJob, prompt_name
-from quizglass_export.bundling.llama_jobs import GenerationJob, Generations, generate, quantise
+from quizglass_export.bundling.llama_jobs import GenerationJob, Generations, generate, logits, quantise, tokenise
 from quizglass_export.bundling.parity import Check, share
 from quizglass_export.recipe import schema
 from quizglass_server import manifest
 from quizglass_server.domain import RGB
 from quizglass_server.models import vision_inputs
-from quizglass_server.models.prompts import Prompt, PromptTokenizer
+from quizglass_server.models.prompts import Prompt, PromptTokenizer, Segment, SegmentKind
 
-Prompts = Sequence[tuple[Prompt, RGB]]
+_DRIFT_TEXTS, _DRIFT_TOKENS = 16, 64
+_LOGITS = 1e-2
+"""Most that a logit may differ where weights are at least float16."""
 
 
 def export_generator(job: RoleJob, spec: schema.Generator) -> Exported:
     """Write the generator's two files."""
     tokenizer = job.source.tokenizer_file()
-    model = job.source.load("Qwen2_5_VLForConditionalGeneration")
+    model = job.source.load(VISION_CLASSES[job.source.model_type])
     picture = job.picture(spec.picture)
+    model_file, projector = f"{job.role}/model-{spec.quantisation}.gguf", f"{job.role}/mmproj-f16.gguf"
+    full = job.path(f"{job.role}/full.gguf")
+    write_text_gguf(model, tokenizer, full, job.title)
+    quantise(
+        full,
+        job.path(model_file),
+        spec.quantisation,
+        token_embedding=spec.token_embedding,
+        output=spec.output,
+        threads=job.threads,
+    )
+    full.unlink()
+    write_vision_gguf(model, picture, job.path(projector))
+    return Exported(generator_part(spec, model_file, projector), _stored(job.path(model_file), spec))
+
+
+def generator_part(spec: schema.Generator, model: str, projector: str) -> manifest.Generator:
+    """The manifest's entry of a generator with these two files."""
     names = spec.prompts
-    part = manifest.Generator(
+    return manifest.Generator(
         engine="llama",
         kind="generator",
-        model=f"{job.role}/model-{spec.quantisation}.gguf",
-        projector=f"{job.role}/mmproj-f16.gguf",
+        model=model,
+        projector=projector,
         prompts=manifest.GeneratorPrompts(
             answer=prompt_name(names.answer),
             rewrite=prompt_name(names.rewrite),
@@ -44,17 +69,19 @@ def export_generator(job: RoleJob, spec: schema.Generator) -> Exported:
         context=spec.context,
         max_new_tokens=spec.max_new_tokens,
     )
-    full = job.path(f"{job.role}/full.gguf")
-    write_text_gguf(model, tokenizer, full, job.title)
-    quantise(full, job.path(part.model), spec.quantisation)
-    full.unlink()
-    write_vision_gguf(model, picture, job.path(part.projector))
-    return Exported(part, {"precision": spec.quantisation})
+
+
+def _stored(model: Path, spec: schema.Generator) -> dict[str, Any]:
+    """How the text model's tensors were quantised: llama.cpp chooses by tensor."""
+    types: dict[str, int] = {}
+    for tensor in read_gguf(model).tensors.values():
+        types[tensor.type] = types.get(tensor.type, 0) + tensor.bytes
+    return {"precision": spec.quantisation, "bytes_by_type": types}
 
 
 def check_generator(job: RoleJob, spec: schema.Generator, part: manifest.Generator) -> list[Check]:
-    """Compare the generator's answers with transformers'."""
-    model = job.source.load("Qwen2_5_VLForConditionalGeneration")
+    """Compare the generator's tokens, logits and answers with transformers'."""
+    model = job.source.load(VISION_CLASSES[job.source.model_type])
     picture = job.picture(spec.picture)
     tokenizer = job.prompt_tokenizer()
     prompts = _prompts(job, spec, picture)
@@ -76,7 +103,40 @@ def check_generator(job: RoleJob, spec: schema.Generator, part: manifest.Generat
         _answer(model, row, pixels, picture, stop, part.max_new_tokens)
         for row, (_, pixels) in zip(rows, prompts, strict=True)
     ]
-    return _compare(job, tokenizer, served, rows, expected)
+    checks = _compare(job, tokenizer, served, rows, expected)
+    return [*checks, check_tokens(job.role, job.path(part.model), tokenizer), _check_drift(job, spec, part, model)]
+
+
+def check_tokens(role: str, model: Path, tokenizer: PromptTokenizer) -> Check:
+    """Whether llama.cpp splits hostile texts as the tokenizer does, as data and as templates."""
+    wrong = []
+    for special, kind in ((False, SegmentKind.DATA), (True, SegmentKind.TEXT)):
+        expected = [tokenizer.encode((Segment(kind, text),), []) for text in HOSTILE_TEXTS]
+        found = tokenise(model, HOSTILE_TEXTS, special=special)
+        wrong += [text for text, a, b in zip(HOSTILE_TEXTS, expected, found, strict=True) if a != b]
+    count = 2 * len(HOSTILE_TEXTS)
+    detail = f"differs: {', '.join(repr(text[:30]) for text in wrong[:3])}" if wrong else ""
+    equal = 1 - len(wrong) / count
+    return Check(role, "equal tokens of hostile texts", equal, ">= 1", count, not wrong, detail)
+
+
+def _check_drift(job: RoleJob, spec: schema.Generator, part: manifest.Generator, model: Any) -> Check:
+    """Logits at every position of passages; bounded where nothing was quantised, else reported."""
+    tokenizer = job.prompt_tokenizer()
+    texts = [passage for sample in job.samples[:_DRIFT_TEXTS] for passage in sample.passages[:1]]
+    rows = [tokenizer.encode((Segment(SegmentKind.DATA, text),), [])[:_DRIFT_TOKENS] for text in texts]
+    rows = [row for row in rows if row]
+    with torch.no_grad():
+        sources = [model(input_ids=torch.tensor([row])).logits[0].float().numpy() for row in rows]
+    found = drift(sources, logits(job.path(part.model), rows))
+    bounded = spec.quantisation in ("f32", "f16")
+    demand = f"<= {_LOGITS:g}" if bounded else "reported"
+    detail = (
+        f"mean {found.mean:.3g}, equal best tokens {found.agreement:.2%}, divergence {found.divergence:.3g} nats, "
+        f"{found.positions} positions"
+    )
+    passed = not bounded or found.largest <= _LOGITS
+    return Check(job.role, "largest difference of logits of texts", found.largest, demand, len(rows), passed, detail)
 
 
 def _compare(

@@ -14,9 +14,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from quizglass_export.bundles.gguf_header import read_gguf
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.recipe.plan import Plan
-from quizglass_export.recipe.source import Source
+from quizglass_export.recipe.source import GgufSource, Source
 
 _MOST_HEADER = 100 << 20
 _RUNTIME = 700 << 20
@@ -79,7 +80,11 @@ def available_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _estimate(role: str, source: Source, spec: Any) -> Estimate:
+def _estimate(role: str, source: Source | GgufSource, spec: Any) -> Estimate:
+    if isinstance(source, GgufSource):
+        size = sum(path.stat().st_size for path in (source.model, source.projector))
+        parameters = read_gguf(source.model).parameters + read_gguf(source.projector).parameters
+        return Estimate(role, size, parameters, size, 0, _RUNTIME + size)
     files = source.weights()
     tensors = [size for path in files for size in tensor_sizes(path)]
     parameters, largest = sum(tensors), max(tensors, default=0)

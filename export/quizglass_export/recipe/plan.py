@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_export.architectures.qwen_vl import VISION_CLASSES
-from quizglass_export.bundling import roles_encoders, roles_llama, roles_onnx, roles_vision
+from quizglass_export.bundling import ready_gguf, roles_encoders, roles_llama, roles_onnx, roles_vision
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import Exported, RoleJob
 from quizglass_export.bundling.parity import Check
 from quizglass_export.bundling.samples import Sample
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.read import RecipeFile
-from quizglass_export.recipe.source import Source
+from quizglass_export.recipe.source import GgufSource, Source
 from quizglass_export.recipe.work import Work
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
@@ -53,7 +53,11 @@ EXPORTERS: dict[str, dict[str, Exporter]] = {
     "detector": dict.fromkeys(roles_vision.DETECTOR_CLASSES, _DETECTOR),
     "image_encoder": dict.fromkeys(roles_encoders.IMAGE_CLASSES, _IMAGE_ENCODER),
     "text_encoder": dict.fromkeys(roles_encoders.TEXT_CLASSES, _TEXT_ENCODER),
-    "generator": {"qwen2_5_vl": _GENERATOR},
+    "generator": {
+        "qwen2_vl": _GENERATOR,
+        "qwen2_5_vl": _GENERATOR,
+        "gguf": Exporter(ready_gguf.export_ready, ready_gguf.check_ready),
+    },
 }
 """Role to transformers' model type to what exports it."""
 
@@ -69,7 +73,7 @@ class Plan:
     """
 
     file: RecipeFile
-    sources: Mapping[str, Source]
+    sources: Mapping[str, Source | GgufSource]
     prompts: Mapping[str, Path]
 
     def spec(self, role: str) -> Any:
@@ -93,6 +97,7 @@ class Plan:
             samples=samples,
             generated=recipe.samples.generated,
             demands=recipe.demands,
+            threads=recipe.threads,
         )
 
     def tokenizers(self, work: Work) -> dict[str, tuple[Path, str]]:
@@ -114,7 +119,7 @@ def make_plan(file: RecipeFile) -> Plan:
     Raises:
         ExportError: a file is missing or of another architecture, or a prompt is missing.
     """
-    sources: dict[str, Source] = {}
+    sources: dict[str, Source | GgufSource] = {}
     prompts: dict[str, Path] = {}
     folder = file.path(file.recipe.prompts) if file.recipe.prompts else DEFAULT_PROMPTS
     for role in EXPORTERS:
@@ -122,7 +127,7 @@ def make_plan(file: RecipeFile) -> Plan:
         if spec is None:
             continue
         source = _source(file, spec)
-        source.check(role, tuple(EXPORTERS[role]))
+        source.check(role, tuple(kind for kind in EXPORTERS[role] if kind != "gguf"))
         sources[role] = source
         for name in _prompt_names(spec):
             prompts[name] = folder / f"{name}.jinja"
@@ -140,7 +145,7 @@ def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[P
     return {
         "role": role,
         "title": recipe.name,
-        "spec": json.loads(spec.model_dump_json(exclude={"checkpoint", "tokenizer", "adapters"})),
+        "spec": json.loads(spec.model_dump_json(exclude={"checkpoint", "tokenizer", "adapters", "model", "projector"})),
         "weights": [weight for _, weight in plan.sources[role].adapters],
         "sources": [[path.name, work.digest(path)] for path in plan.sources[role].files()],
         "tokenizer": [work.digest(tokenizer[0]), tokenizer[1]] if tokenizer else None,
@@ -149,7 +154,9 @@ def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[P
     }
 
 
-def _source(file: RecipeFile, spec: Any) -> Source:
+def _source(file: RecipeFile, spec: Any) -> Source | GgufSource:
+    if isinstance(spec, schema.Generator) and spec.model and spec.projector and spec.tokenizer:
+        return GgufSource(file.path(spec.model), file.path(spec.projector), file.path(spec.tokenizer))
     tokenizer = getattr(spec, "tokenizer", None)
     return Source(
         folder=file.path(spec.checkpoint),

@@ -1,4 +1,4 @@
-"""One checkpoint with its adapters: whether its files are there, and the float32 model they make together."""
+"""Where a role comes from: a checkpoint with its adapters, or GGUF files that are taken as they are."""
 
 from __future__ import annotations
 
@@ -100,3 +100,57 @@ class Source:
             check_finite(path)
         model = load_float32(self.folder, getattr(transformers, kind), ignore=ignore, **options)
         return merge_adapters(model, self.adapters)
+
+
+@dataclass(frozen=True, slots=True)
+class GgufSource:
+    """A ready-made pair of GGUF files and the tokenizer that they are compared with.
+
+    Attributes:
+        model: the language model.
+        projector: its vision part.
+        tokenizer: the model's `tokenizer.json`.
+    """
+
+    model: Path
+    projector: Path
+    tokenizer: Path
+    adapters: tuple[tuple[Path, float], ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where the language model lies."""
+        return self.model.parent
+
+    @property
+    def model_type(self) -> str:
+        """Always `gguf`."""
+        return "gguf"
+
+    def config(self) -> dict[str, Any]:
+        """GGUF files have no `config.json`."""
+        raise ExportError(f"{self.model}: has no config.json")
+
+    def tokenizer_file(self) -> Path:
+        """The tokenizer; ExportError if it is missing."""
+        if not self.tokenizer.is_file():
+            raise ExportError(f"{self.tokenizer}: missing; roles.generator.tokenizer must name a tokenizer.json")
+        return self.tokenizer
+
+    def check(self, role: str, model_types: tuple[str, ...]) -> None:
+        """Raise ExportError where a file is missing or a link."""
+        for key, path in (("model", self.model), ("projector", self.projector)):
+            if path.is_symlink() or not path.is_file():
+                raise ExportError(f"{path}: missing or a link; roles.{role}.{key} must name a GGUF file")
+
+    def files(self) -> Iterator[Path]:
+        """All three."""
+        yield from (self.model, self.projector, self.tokenizer)
+
+    def weights(self) -> list[Path]:
+        """No weight files in safetensors' form."""
+        return []
+
+    def load(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
+        """GGUF files are not loaded by PyTorch."""
+        raise ExportError(f"{self.model}: PyTorch cannot load it")

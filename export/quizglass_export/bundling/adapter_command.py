@@ -1,0 +1,44 @@
+"""`quizglass-export adapter`: a PEFT adapter as a GGUF LoRA beside a base that is not merged."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+HELP = "write a PEFT adapter of a generator as a GGUF LoRA file"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("--checkpoint", type=Path, required=True, help="the base that it was trained on")
+    parser.add_argument("--adapter", type=Path, required=True, help="the adapter, as PEFT saves it")
+    parser.add_argument("--weight", type=float, default=1.0, help="by how much it counts (default: %(default)s)")
+    parser.add_argument("--out", type=Path, required=True, help="GGUF file to write")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the file. Returns 0, or 2 when the adapter cannot be written."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    import transformers
+
+    from quizglass_export.bundling.checkpoints import ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG
+    from quizglass_export.bundling.errors import ExportError
+    from quizglass_export.bundling.gguf_lora import write_lora_gguf
+
+    scratch = args.out.with_name(f".{args.out.name}.new")
+    try:
+        for path in (args.checkpoint / CONFIG, args.adapter / ADAPTER_CONFIG, args.adapter / ADAPTER_WEIGHTS):
+            if not path.is_file():
+                raise ExportError(f"{path}: missing")
+        config = transformers.AutoConfig.from_pretrained(args.checkpoint, local_files_only=True)
+        count = write_lora_gguf(config, args.adapter, scratch, weight=args.weight)
+        scratch.replace(args.out)
+    except (ExportError, OSError) as error:
+        print(f"quizglass-export adapter: {error}", file=sys.stderr)
+        return 2
+    finally:
+        scratch.unlink(missing_ok=True)
+    print(f"{args.out}: {count} matrices, {args.out.stat().st_size:,} bytes")
+    return 0

@@ -1,0 +1,49 @@
+"""How far a quantised language model is from its source: logits, best tokens, and distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from quizglass_export.bundling.parity import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Differences over all positions of some texts.
+
+    Attributes:
+        largest: largest absolute difference of a logit.
+        mean: mean absolute difference of logits.
+        agreement: share of positions with the same best token.
+        divergence: mean Kullback-Leibler divergence from the source's distribution, in nats.
+        positions: how many positions were compared.
+    """
+
+    largest: float
+    mean: float
+    agreement: float
+    divergence: float
+    positions: int
+
+
+def drift(sources: Sequence[Floats], found: Sequence[Floats]) -> Drift:
+    """Compare logits [S, V] of each text."""
+    largest, total, same, divergence, positions, count = 0.0, 0.0, 0, 0.0, 0, 0
+    for source, other in zip(sources, found, strict=True):
+        apart = np.abs(source - other)
+        largest = max(largest, float(apart.max()))
+        total += float(apart.sum(dtype=np.float64))
+        count += apart.size
+        same += int((source.argmax(-1) == other.argmax(-1)).sum())
+        first, second = _log_softmax(source), _log_softmax(other)
+        divergence += float((np.exp(first) * (first - second)).sum())
+        positions += len(source)
+    return Drift(largest, total / count, same / positions, divergence / positions, positions)
+
+
+def _log_softmax(values: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    shifted = values.astype(np.float64) - values.max(-1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)))

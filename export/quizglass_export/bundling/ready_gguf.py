@@ -1,0 +1,126 @@
+"""A generator from GGUF files that somebody else made: checked, then copied byte by byte."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+
+from quizglass_export.bundles.gguf_header import GgufHeader, read_gguf
+from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.job import Exported, RoleJob
+from quizglass_export.bundling.llama_jobs import GenerationJob, generate
+from quizglass_export.bundling.parity import Check
+from quizglass_export.bundling.roles_llama import check_tokens, generator_part
+from quizglass_export.recipe import schema
+from quizglass_export.recipe.source import GgufSource
+from quizglass_server import manifest
+from quizglass_server.models.prompts import PromptError, Segment, SegmentKind
+
+ARCHITECTURES = ("qwen2vl",)
+PROJECTORS = ("qwen2vl_merger", "qwen2.5vl_merger")
+
+
+def export_ready(job: RoleJob, spec: schema.Generator) -> Exported:
+    """Check and copy a pair of GGUF files.
+
+    Raises:
+        ExportError: a file is damaged, of another architecture, or does not fit the other or the tokenizer.
+    """
+    source = job.source
+    if not isinstance(source, GgufSource):
+        raise ExportError(f"{source.folder}: no GGUF files")
+    model, projector = read_gguf(source.model), read_gguf(source.projector)
+    _check_model(source.model, model, spec)
+    _check_projector(source.projector, projector, model, spec)
+    _check_vocabulary(source.model, model, source.tokenizer_file(), spec)
+    part = generator_part(spec, f"{job.role}/model.gguf", f"{job.role}/mmproj.gguf")
+    shutil.copyfile(source.model, job.path(part.model))
+    shutil.copyfile(source.projector, job.path(part.projector))
+    types = sorted({tensor.type for tensor in model.tensors.values()})
+    template = "tokenizer.chat_template" in model.metadata
+    return Exported(part, {"precision": "/".join(types), "ready_made": True, "chat_template": template})
+
+
+def check_ready(job: RoleJob, spec: schema.Generator, part: manifest.Generator) -> list[Check]:
+    """Whether llama.cpp loads both files, splits texts as the tokenizer does, and answers about a picture."""
+    tokenizer = job.prompt_tokenizer()
+    height, width = spec.picture.height, spec.picture.width
+    picture = np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    prompt = (Segment(SegmentKind.IMAGE), Segment(SegmentKind.DATA, "What is this?"))
+    served = generate(
+        GenerationJob(
+            model=job.path(part.model),
+            projector=job.path(part.projector),
+            prompts=[(prompt, picture)],
+            stop=[tokenizer.token_id(text) for text in part.stop],
+            image_token=tokenizer.token_id(spec.image_token),
+            context=part.context,
+            max_new_tokens=1,
+        )
+    )
+    finite = bool(np.isfinite(served.first[0]).all())
+    return [
+        check_tokens(job.role, job.path(part.model), tokenizer),
+        Check(job.role, "finite logits after a picture", float(finite), ">= 1", 1, finite),
+    ]
+
+
+def _check_model(path: Path, header: GgufHeader, spec: schema.Generator) -> None:
+    architecture = header.metadata.get("general.architecture")
+    if architecture not in ARCHITECTURES:
+        raise ExportError(f"{path}: general.architecture is {architecture!r}; it can be {', '.join(ARCHITECTURES)}")
+    key = f"{architecture}.context_length"
+    context = header.metadata.get(key)
+    if not isinstance(context, int) or context < spec.context:
+        raise ExportError(f"{path}: {key} is {context!r}, the recipe's context {spec.context}; choose a shorter one")
+
+
+def _check_projector(path: Path, header: GgufHeader, model: GgufHeader, spec: schema.Generator) -> None:
+    found = header.metadata
+    if found.get("general.architecture") != "clip" or found.get("clip.projector_type") not in PROJECTORS:
+        kind = found.get("clip.projector_type", found.get("general.architecture"))
+        raise ExportError(f"{path}: a projector of type {kind!r}; it can be {', '.join(PROJECTORS)}")
+    wide = found.get("clip.vision.projection_dim")
+    expected = model.metadata.get("qwen2vl.embedding_length")
+    if wide != expected:
+        raise ExportError(f"{path}: clip.vision.projection_dim is {wide}, the model's embedding_length {expected}")
+    side = int(found.get("clip.vision.patch_size", 0)) * int(found.get("clip.vision.spatial_merge_size", 2))
+    if side < 1 or spec.picture.width % side or spec.picture.height % side:
+        raise ExportError(f"roles.generator.picture: width and height must be multiples of {side}, as {path} has them")
+
+
+def _check_vocabulary(path: Path, header: GgufHeader, tokenizer: Path, spec: schema.Generator) -> None:
+    """Equal ids have equal tokens, special ones are marked as such, and the texts that end an answer are tokens."""
+    tokens = header.metadata.get("tokenizer.ggml.tokens")
+    types = header.metadata.get("tokenizer.ggml.token_type")
+    if not isinstance(tokens, list) or not isinstance(types, list) or len(tokens) != len(types):
+        raise ExportError(f"{path}: tokenizer.ggml.tokens and token_type must be lists of one length")
+    wanted, special = _read_tokenizer(tokenizer)
+    for token, index in wanted.items():
+        if index >= len(tokens) or tokens[index] != token:
+            found = tokens[index] if index < len(tokens) else "nothing"
+            raise ExportError(f"{path}: token {index} is {found!r}, {tokenizer} has {token!r}; wrong pair")
+    for token in special:
+        if types[wanted[token]] != gguf.TokenType.CONTROL:
+            raise ExportError(f"{path}: {token!r} is no control token; texts could be taken for it. Convert it again")
+    for text in (*spec.stop, spec.image_token):
+        if text not in wanted:
+            raise ExportError(f"{tokenizer}: has no token {text!r}, which roles.generator names")
+    if header.metadata.get("tokenizer.ggml.pre") != "qwen2":
+        raise ExportError(f"{path}: tokenizer.ggml.pre is {header.metadata.get('tokenizer.ggml.pre')!r}, not 'qwen2'")
+
+
+def _read_tokenizer(path: Path) -> tuple[Mapping[str, int], list[str]]:
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        added = {each["content"]: int(each["id"]) for each in content["added_tokens"]}
+        special = [each["content"] for each in content["added_tokens"] if each["special"]]
+        return {**content["model"]["vocab"], **added}, special
+    except (OSError, ValueError, KeyError, TypeError, PromptError) as error:
+        raise ExportError(f"{path}: not a tokenizer.json of byte-level BPE: {error}") from error
