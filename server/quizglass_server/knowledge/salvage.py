@@ -7,7 +7,6 @@ a picture that is not sound itself is reported. The file before is kept.
 
 from __future__ import annotations
 
-import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -22,7 +21,6 @@ import numpy as np
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.checks import State, row_digest
 from quizglass_server.knowledge.clock import StoreClock
-from quizglass_server.knowledge.marker import FILE as MARKER
 from quizglass_server.knowledge.marker import Mark, read_marker
 from quizglass_server.knowledge.reader import entry_of
 from quizglass_server.knowledge.records import Draft, Kind
@@ -36,7 +34,7 @@ from quizglass_server.knowledge.schema import (
     is_new,
     schema_version,
 )
-from quizglass_server.knowledge.snapshots import sync
+from quizglass_server.knowledge.swapping import clear, swap, whole_length
 from quizglass_server.knowledge.writer import Writer
 
 LOST = "lost"
@@ -88,9 +86,9 @@ def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None
         KnowledgeFailed: it is not a knowledge store, or the new file cannot be written. The old one is untouched.
     """
     path, fresh = directory / FILE, directory / "salvage"
-    _clear(fresh)
+    clear(fresh)
     fresh.mkdir()
-    with closing(connect(path, write=False)) as connection, explained(Path(FILE)):
+    with closing(connect(whole_length(path, fresh), write=False)) as connection, explained(Path(FILE)):
         mark = read_marker(directory)
         version = schema_version(connection, FILE)
         for table in _KEY if version else ["state"]:  # without tables there is nothing to look for
@@ -98,7 +96,7 @@ def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None
         old = _Old(connection, version, mark)
         report = _fill(old, fresh / FILE, step)
         _account(report, old.state, mark, old.guessed)
-    report.kept_as = _swap(directory, fresh)
+    report.kept_as = swap(directory, fresh)
     return report
 
 
@@ -153,31 +151,6 @@ def _write(writer: Writer, drafts: list[tuple[Draft, Spaces]]) -> None:
     for outcome in writer.run([put_all]):
         if isinstance(outcome, Exception):
             raise outcome
-
-
-def _swap(directory: Path, fresh: Path) -> Path:
-    """Put the new file in the place of the old one, which is kept in a folder of its own."""
-    numbers = (number for number in range(1, 10_000) if not (directory / f"before-repair-{number}").exists())
-    kept = directory / f"before-repair-{next(numbers)}"
-    kept.mkdir()
-    os.link(directory / FILE, kept / FILE)
-    for suffix in ("-wal", "-shm"):  # the log must be gone before another file stands beside it
-        if (directory / f"{FILE}{suffix}").exists():
-            (directory / f"{FILE}{suffix}").replace(kept / f"{FILE}{suffix}")
-    (fresh / FILE).replace(directory / FILE)
-    if (fresh / MARKER).exists():
-        (fresh / MARKER).replace(directory / MARKER)
-    _clear(fresh)
-    sync(directory)
-    return kept
-
-
-def _clear(folder: Path) -> None:
-    """Remove what an interrupted run has left."""
-    if folder.exists():
-        for path in folder.iterdir():
-            path.unlink()
-        folder.rmdir()
 
 
 class _Old:
