@@ -84,7 +84,9 @@ def _exporter() -> str:
     """Names the version of the code that exports scorers: another one makes other graphs."""
     from quizglass_export import bundling
 
-    sources = (Path(bundling.__path__[0]) / f"{name}.py" for name in ("decoder", "onnx_file", "scorer_text"))
+    sources = (
+        Path(bundling.__path__[0]) / f"{name}.py" for name in ("decoder", "onnx_file", "scorer_file", "scorer_text")
+    )
     return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
 
@@ -109,13 +111,15 @@ def _export(model: Any, labels: list[int] | None, path: Path) -> None:
     import torch
 
     from quizglass_export.bundling.onnx_file import write_onnx
-    from quizglass_export.bundling.scorer_text import TextScorer
+    from quizglass_export.bundling.scorer_file import write_text_scorer
 
-    scorer: Any = _every_logit(model) if labels is None else TextScorer(model, labels)
+    if labels is not None:
+        write_text_scorer(model, labels, path)
+        return
     ids = torch.randint(0, 1000, (2, 16))
-    rows = {0: "batch", 1: "sequence"}
-    axes = {"input_ids": rows, "attention_mask": rows, "logits": rows if labels is None else {0: "batch"}}
-    write_onnx(scorer.eval(), {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, axes, "logits", path)
+    axes = {name: {0: "batch", 1: "sequence"} for name in ("input_ids", "attention_mask", "logits")}
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    write_onnx(_every_logit(model).eval(), inputs, axes, "logits", path)
 
 
 def _every_logit(model: Any) -> Any:
