@@ -17,8 +17,8 @@ from quizglass_server.settings import Settings
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*render.documents(), ROOT / "CHANGELOG.md"]
 ROOTS = ("", "server/quizglass_server", "export/quizglass_export", "clients/python/quizglass_client")
-MADE = ("bench/results", "models/starter", "work/", ".run/")
-"""Made by commands that the documents name."""
+MADE = ("bench/results", "models/starter", "work/", ".run/", "bundle.toml")
+"""Made by users, or by commands that the documents name."""
 STAGES = {"decode", "read", "plan", "embed", "image_search", "rewrite", "text_search", "rerank", "generate", "verify"}
 SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "FAILED"}
 OTHER_WORDS = {"UNEXPECTED", "incident", "quizglass"}
