@@ -1,12 +1,52 @@
-# quizglass server, CPU. The bundle and the knowledge directory are mounted, never baked in:
+# quizglass server. The bundle and the knowledge directory are mounted, never baked in.
+#   docker build --tag quizglass .                      (the last target: CPU)
+#   docker build --target gpu --tag quizglass:gpu .      (unverified on hardware: see docs/operations.md)
 #   docker run --read-only --tmpfs /tmp -p 127.0.0.1:50061:50061 \
 #     -v $PWD/models/starter/bundle:/bundle:ro -v quizglass-knowledge:/knowledge quizglass
-FROM python:3.11.13-slim-bookworm AS build
+# with `--gpus all` for the second one.
+
+FROM nvidia/cuda:12.9.1-cudnn-devel-ubuntu24.04 AS build-gpu
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends build-essential cmake ninja-build git python3-dev python3-venv \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+RUN python3 -m venv /opt/quizglass && /opt/quizglass/bin/pip install --no-cache-dir pip==26.3
+# Turing to Hopper; other cards run by the driver's compilation of the newest of these.
+ENV CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=75;80;86;89;90"
+COPY pyproject.toml README.md ./
+COPY protos ./protos
+COPY server ./server
+COPY clients/python ./clients/python
+COPY export ./export
+RUN /opt/quizglass/bin/pip install --no-cache-dir '.[gpu]'
+
+FROM nvidia/cuda:12.9.1-cudnn-runtime-ubuntu24.04 AS gpu
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends libgomp1 libglib2.0-0 libgl1 python3 \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --uid 10001 --create-home --shell /usr/sbin/nologin quizglass \
+    && install --directory --owner quizglass --group quizglass /knowledge /engines
+COPY --from=build-gpu /opt/quizglass /opt/quizglass
+ENV PATH=/opt/quizglass/bin:$PATH PYTHONUNBUFFERED=1 QUIZGLASS_SERVER=127.0.0.1:50061 \
+    QUIZGLASS_ENGINE_CACHE=/engines
+USER 10001:10001
+# Engines that TensorRT builds are kept here; they fit one card, driver and version alone.
+VOLUME ["/knowledge", "/engines"]
+EXPOSE 50061
+HEALTHCHECK --interval=10s --timeout=3s --start-period=300s --retries=3 CMD ["quizglass", "health"]
+ENTRYPOINT ["quizglass-server", "--bundle", "/bundle", "--knowledge", "/knowledge", "--host", "0.0.0.0"]
+
+FROM python:3.11.13-slim-bookworm AS build-cpu
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends build-essential cmake ninja-build git \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-RUN python -m venv /opt/quizglass && /opt/quizglass/bin/pip install --no-cache-dir --upgrade pip
+RUN python -m venv /opt/quizglass && /opt/quizglass/bin/pip install --no-cache-dir pip==26.3
 # llama.cpp for any x86-64 with AVX2, not only for the machine that builds the image.
 ENV CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON"
 COPY pyproject.toml README.md ./
@@ -16,15 +56,16 @@ COPY clients/python ./clients/python
 COPY export ./export
 RUN /opt/quizglass/bin/pip install --no-cache-dir '.[cpu]'
 
-FROM python:3.11.13-slim-bookworm
+FROM python:3.11.13-slim-bookworm AS cpu
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends libgomp1 libglib2.0-0 libgl1 \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --create-home --shell /usr/sbin/nologin quizglass \
     && install --directory --owner quizglass --group quizglass /knowledge
-COPY --from=build /opt/quizglass /opt/quizglass
+COPY --from=build-cpu /opt/quizglass /opt/quizglass
 ENV PATH=/opt/quizglass/bin:$PATH PYTHONUNBUFFERED=1 QUIZGLASS_SERVER=127.0.0.1:50061
-USER quizglass
+USER 10001:10001
 VOLUME /knowledge
 EXPOSE 50061
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 CMD ["quizglass", "health"]
