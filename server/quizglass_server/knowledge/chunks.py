@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from quizglass_server.domain import Entry
+from quizglass_server.knowledge.markup import Block, blocks
 
 CHUNKING = "chunks-1"
 """Version of the rules below; part of the space of chunk vectors, so that chunks of other rules are cut anew."""
@@ -13,6 +14,7 @@ CHUNKING = "chunks-1"
 MAX_TOKENS = 120
 """Longest chunk. With a title of ordinary length it fits the 256 tokens that sentence encoders are trained on."""
 _OVERLAP_TOKENS = 30  # a sentence up to this long is repeated at the start of the next chunk, to carry its subject
+_HEADINGS_TOKENS = 30  # headings of more than this are too long to be repeated with every chunk
 _HEADING_TOKENS = 12  # a paragraph shorter than this joins the one that follows
 _CHARACTERS_A_TOKEN = 8  # WordPiece counts a word of any length above 100 characters as one token: bound it ourselves
 _SHORTEST_TELLING_VALUE = 3  # "7" found somewhere in a text does not tell that the text states the attribute
@@ -31,13 +33,28 @@ def chunk_entry(entry: Entry, count_tokens: CountTokens) -> list[str]:
 
     That is the caption, and each attribute as "The <key> of <title> is <value>.", a chunk each.
     """
-    chunks = list(chunk_text(entry.text, count_tokens))
-    if entry.caption and not _says(entry.text, entry.caption):
+    content = blocks(entry.text, entry.text_format)
+    chunks = [chunk for block in content for chunk in _chunk_block(block, count_tokens)]
+    said = "\n".join(block.text for block in content)
+    if entry.caption and not _says(said, entry.caption):
         chunks.append(entry.caption)
     for key, value in entry.attributes.items():
-        if value and not _says(entry.text, value):
+        if value and not _says(said, value):
             chunks.extend(_split_long(f"The {key.replace('_', ' ')} of {entry.title} is {value}.", count_tokens))
     return chunks
+
+
+def _chunk_block(block: Block, count_tokens: CountTokens) -> Iterator[str]:
+    """Chunks of a block, each under the headings above it as far as these leave most of the room to the text."""
+    above = ": ".join(block.headings)
+    if above and _length(above, count_tokens) > _HEADINGS_TOKENS:
+        above = block.headings[-1]
+    if not above or _length(above, count_tokens) > _HEADINGS_TOKENS:
+        yield from chunk_text(block.text, count_tokens)
+        return
+    room = MAX_TOKENS - _length(above, count_tokens)
+    for chunk in chunk_text(block.text, count_tokens, room):
+        yield f"{above}: {chunk}"
 
 
 def passage(title: str, chunk: str) -> str:
@@ -45,8 +62,8 @@ def passage(title: str, chunk: str) -> str:
     return f"{title}: {chunk}"
 
 
-def chunk_text(text: str, count_tokens: CountTokens) -> Iterator[str]:
-    """Paragraphs of at most `MAX_TOKENS`; longer ones by sentences, with a short one repeated as overlap."""
+def chunk_text(text: str, count_tokens: CountTokens, room: int = MAX_TOKENS) -> Iterator[str]:
+    """Paragraphs of at most `room` tokens; longer ones by sentences, with a short one repeated as overlap."""
     heading = ""
     for block in _PARAGRAPH.split(text):
         paragraph = " ".join([heading, *block.split()]).strip()
@@ -56,7 +73,7 @@ def chunk_text(text: str, count_tokens: CountTokens) -> Iterator[str]:
         if _length(paragraph, count_tokens) < _HEADING_TOKENS:
             heading = paragraph
         else:
-            yield from _split_long(paragraph, count_tokens)
+            yield from _split_long(paragraph, count_tokens, room)
     if heading:
         yield heading
 
@@ -71,16 +88,16 @@ def _length(text: str, count_tokens: CountTokens) -> int:
     return max(count_tokens(text), -(-len(text) // _CHARACTERS_A_TOKEN))
 
 
-def _split_long(paragraph: str, count_tokens: CountTokens) -> Iterator[str]:
-    if _length(paragraph, count_tokens) <= MAX_TOKENS:
+def _split_long(paragraph: str, count_tokens: CountTokens, room: int = MAX_TOKENS) -> Iterator[str]:
+    if _length(paragraph, count_tokens) <= room:
         yield paragraph
         return
     chunk: list[tuple[str, int]] = []
-    for sentence in _sentences(paragraph, count_tokens):
-        if chunk and _total(chunk) + sentence[1] > MAX_TOKENS:
+    for sentence in _sentences(paragraph, count_tokens, room):
+        if chunk and _total(chunk) + sentence[1] > room:
             yield _joined(chunk)
             last = chunk[-1]
-            carried = len(chunk) > 1 and last[1] <= _OVERLAP_TOKENS and last[1] + sentence[1] <= MAX_TOKENS
+            carried = len(chunk) > 1 and last[1] <= _OVERLAP_TOKENS and last[1] + sentence[1] <= room
             chunk = [last] if carried else []
         chunk.append(sentence)
     yield _joined(chunk)
@@ -94,22 +111,22 @@ def _joined(pieces: list[tuple[str, int]]) -> str:
     return " ".join(text for text, _ in pieces)
 
 
-def _sentences(paragraph: str, count_tokens: CountTokens) -> Iterator[tuple[str, int]]:
+def _sentences(paragraph: str, count_tokens: CountTokens, room: int) -> Iterator[tuple[str, int]]:
     """Sentences with their lengths; one that is too long comes in pieces that are not."""
     for sentence in _SENTENCE_END.split(paragraph):
         if not sentence:
             continue
         length = _length(sentence, count_tokens)
-        if length <= MAX_TOKENS:
+        if length <= room:
             yield sentence, length
         else:
-            yield from _halves(sentence, count_tokens)
+            yield from _halves(sentence, count_tokens, room)
 
 
-def _halves(text: str, count_tokens: CountTokens) -> Iterator[tuple[str, int]]:
+def _halves(text: str, count_tokens: CountTokens, room: int) -> Iterator[tuple[str, int]]:
     """Halve at the space nearest the middle, or in the middle of a run without spaces, until every piece fits."""
     length = _length(text, count_tokens)
-    if length <= MAX_TOKENS or len(text) < 2:
+    if length <= room or len(text) < 2:
         yield text, length
         return
     middle = len(text) // 2
@@ -117,4 +134,4 @@ def _halves(text: str, count_tokens: CountTokens) -> Iterator[tuple[str, int]]:
     cut = min(spaces, key=lambda at: abs(at - middle), default=middle)
     for half in (text[:cut].strip(), text[cut:].strip()):
         if half:
-            yield from _halves(half, count_tokens)
+            yield from _halves(half, count_tokens, room)

@@ -1,0 +1,135 @@
+"""Markdown and HTML as blocks of plain text under their headings.
+
+HTML is read by selectolax (Lexbor, which parses as browsers do); Markdown becomes HTML first, by markdown-it-py
+(CommonMark with tables). What is not content, such as scripts, styles and navigation, is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from markdown_it import MarkdownIt
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_LEFT_OUT = "script, style, noscript, template, nav, header, footer, aside, form, svg, math, iframe, button, select"
+_BLOCK_TAGS = """
+    address article blockquote body caption dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr html li main ol p
+    pre section summary table tbody tfoot thead tr ul
+"""
+_BLOCKS = frozenset(_BLOCK_TAGS.split())
+_HEADING = re.compile(r"h([1-6])")
+_DEEPEST = 100  # elements within each other; what is deeper is taken as one text
+_MARKDOWN = MarkdownIt("commonmark").enable("table")
+_ITEMS = "; "  # between the items of a list and the cells of a row
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, a list, a table's row or a piece of code."""
+
+    headings: tuple[str, ...]
+    """From the outermost to the nearest."""
+    text: str
+
+
+def blocks(text: str, text_format: str) -> list[Block]:
+    """What a text consists of, in order; a plain text has no structure beyond its paragraphs and is one block."""
+    if text_format == "markdown":
+        return list(_html(_MARKDOWN.render(text)))
+    if text_format == "html":
+        return list(_html(text))
+    return [Block((), text)]
+
+
+class _Outline:
+    """The headings above the place that is read."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[int, str]] = []
+
+    def enter(self, level: int, heading: str) -> None:
+        """A heading of this level (1 is the highest) begins."""
+        self._open = [(above, words) for above, words in self._open if above < level]
+        if heading:
+            self._open.append((level, heading))
+
+    def block(self, text: str) -> Block:
+        """A block below the headings."""
+        return Block(tuple(words for _, words in self._open), text)
+
+
+def _html(text: str) -> Iterator[Block]:
+    parsed = LexborHTMLParser(text)
+    for node in parsed.css(_LEFT_OUT):
+        node.decompose()
+    if parsed.body is None:
+        return
+    outline, words = _Outline(), list[str]()
+    for kind, content in _walk(parsed.body):
+        if kind == "text":
+            words.append(content)
+            continue
+        paragraph, words = " ".join("".join(words).split()), []
+        if kind.startswith("/h") and _HEADING.fullmatch(kind[1:]):
+            outline.enter(int(kind[2]), paragraph)
+        elif paragraph:
+            yield outline.block(paragraph)
+    rest = " ".join("".join(words).split())
+    if rest:
+        yield outline.block(rest)
+
+
+def _walk(node: LexborNode, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Texts, and the beginnings and ends of blocks, in document order; a list and a table's row are a block each."""
+    for child in node.iter(include_text=True):
+        tag = child.tag or ""
+        if tag == "-text":
+            yield "text", child.text(deep=False)
+        elif tag in ("ul", "ol", "dl") or depth > _DEEPEST:
+            yield from _as_block(tag, _ITEMS.join(_parts(child)))
+        elif tag == "table":
+            for row in _rows(child):
+                yield from _as_block("tr", row)
+        elif tag in _BLOCKS:
+            yield tag, ""
+            yield from _walk(child, depth + 1)
+            yield f"/{tag}", ""
+        elif tag == "br":
+            yield "text", " "
+        elif tag == "img":
+            yield "text", f" {child.attributes.get('alt') or ''} "
+        else:
+            yield from _walk(child, depth + 1)
+
+
+def _as_block(tag: str, text: str) -> Iterator[tuple[str, str]]:
+    yield tag, ""
+    yield "text", text
+    yield f"/{tag}", ""
+
+
+def _rows(table: LexborNode) -> Iterator[str]:
+    """Rows as "column: value" where the first row is one of headings."""
+    rows = table.css("tr")
+    columns = [_words(cell) for cell in rows[0].css("th")] if rows and not rows[0].css("td") else []
+    for row in rows[1:] if columns else rows:
+        cells = enumerate(_words(cell) for cell in row.iter())
+        yield _ITEMS.join(_named(cell, columns[at] if at < len(columns) else "") for at, cell in cells if cell)
+
+
+def _named(cell: str, column: str) -> str:
+    return f"{column}: {cell}" if column else cell
+
+
+def _parts(node: LexborNode) -> Iterator[str]:
+    """Texts of what is directly below."""
+    for child in node.iter(include_text=True):
+        words = _words(child)
+        if words:
+            yield words
+
+
+def _words(node: LexborNode) -> str:
+    return " ".join((node.text(separator=" ") or "").split())
