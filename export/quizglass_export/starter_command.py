@@ -21,13 +21,13 @@ SHARES = {
     "language": 14.0,
     "grounding": 8.0,
     "joint": 50.0,
-    "planner": 16.0,
+    "planner": 24.0,
     "text_encoder": 8.0,
     "reranker": 16.0,
     "image_encoder": 30.0,
 }
 """How the time for training is divided; a stage without a share takes what it needs."""
-UNTIMED_MINUTES = 24.0
+UNTIMED_MINUTES = 28.0
 """About what drawing, annotating and measuring take on two CPU cores."""
 CALIBRATION = (7001, 1000, 400)
 """Seed and size of the world that thresholds are set on, and how many queries."""

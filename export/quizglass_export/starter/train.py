@@ -28,11 +28,11 @@ from quizglass_export.starter.vlm import new_model
 
 _log = logging.getLogger(__name__)
 STAGES = ("tokenizer", "pictures", "vision", "language", "grounding", "joint", "annotate", "planner")
-MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "planner": 16.0}
+MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "planner": 24.0}
 """Budgets that two CPU cores manage together in under two hours."""
 SHARDS = 8
 JOINT_BLOCKS = (3_000_000, 40)
-PLANNER_BLOCKS = (3_100_000, 80)
+PLANNER_BLOCKS = (3_100_000, 140)
 """Many worlds seen about once: trained for epochs on a few, the planner learns the things by heart instead of whether
 the base knows them."""
 HELD_OUT_BLOCKS = (3_900_000, 4)
