@@ -17,10 +17,12 @@ import numpy as np
 import pytest
 
 from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
+from quizglass_server.engines.llama.costs import Costs
 from quizglass_server.engines.llama.engine import Engine
 from quizglass_server.engines.llama.errors import DecodeFailed, EngineBroken
+from quizglass_server.engines.llama.gauge import Gauge
 from quizglass_server.engines.llama.logs import LlamaLog
-from quizglass_server.engines.llama.native import ABORTED, LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.native import ABORTED, N_BATCH, LoadOptions, NativeModel, start_backend
 from quizglass_server.engines.llama.prompt import Constraint, Part, Scored, Terms, TextPart, Usage
 from quizglass_server.engines.llama.requests import Request
 from tests.support.engine_runs import SMALL_PIECES, Given, answer, drive, finish, picture, prompt
@@ -212,7 +214,7 @@ def test_an_aborted_step_is_as_if_it_had_never_been(
 
 def test_cancelling_stops_a_long_step(endless: Engine, alone: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     """A whole prompt in one step is stopped inside llama.cpp, and reading it anew gives the right answer."""
-    endless.scheduler.costs = type(SMALL_PIECES)((1000,), ((512, 300_000),))
+    endless.scheduler.gauge = Gauge(Costs((1000,), ((512, 300_000),)), fixed=True)
     codes: list[int] = []
     deciding = Event()
 
@@ -299,9 +301,31 @@ def test_a_score_longer_than_a_step_gives(engine: Engine, monkeypatch: pytest.Mo
     )
 
 
+def test_a_piece_leaves_room_for_the_answers_written_beside_it(
+    endless: Engine, alone: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full piece and a token for everybody else are more than llama.cpp takes in one batch."""
+    endless.scheduler.gauge = Gauge(Costs((1000,) * 4, ((N_BATCH, 1000),)), fixed=True)
+    sizes: list[int] = []
+
+    def decode(real: Decode, batch: object) -> int:
+        sizes.append(cast("TokenBatch", batch).struct.n_tokens)
+        return real(cast("TokenBatch", batch))
+
+    watched(endless, monkeypatch, decode)
+    given = [ask(endless, parts)[0] for parts in ASKED[:3]]
+    while not all(each.texts for each in given):
+        endless.step()
+    long, _ = ask(endless, prompt(LONG * 4, seed=None))
+    finish(endless)
+    assert max(sizes) == N_BATCH
+    assert [each.texts for each in given] == alone[:3]
+    assert long.finished.usage.prompt_tokens > N_BATCH
+
+
 def test_labels_read_on_do_not_touch_the_rows_of_others(engine: Engine) -> None:
     """The rest of the labels is a step of its own, which overwrites the logits of the one before."""
-    engine.scheduler.costs = type(SMALL_PIECES)((1000,) * 4, ((512, 1000),))
+    engine.scheduler.gauge = Gauge(Costs((1000,) * 4, ((512, 1000),)), fixed=True)
     alone, beside, chosen = Given(), Given(), Given()
     drive(engine, engine.intake.generation(ASKED[3], 1, sink=alone))
     engine.submit(engine.intake.choice([TextPart("Yes or no?", trusted=False)], ["a red car", "no"], sink=chosen))
@@ -354,7 +378,7 @@ def test_a_picture_read_ahead_is_not_read_again(engine: Engine) -> None:
 
 
 def test_a_question_goes_on_from_a_picture_that_is_half_read(endless: Engine, alone: list[list[str]]) -> None:
-    endless.scheduler.costs = type(SMALL_PIECES)((1000,) * 4, ((4, 20_000), (512, 10**9)))
+    endless.scheduler.gauge = Gauge(Costs((1000,) * 4, ((4, 20_000), (512, 10**9))), fixed=True)
     ready = Given()
     endless.submit(warm := endless.intake.warm_up(ASKED[0][:2], Terms(2), sink=ready))
     while not warm.picture_rows:

@@ -12,12 +12,14 @@ from itertools import count
 from math import inf, isfinite
 from time import perf_counter_ns
 
-from quizglass_server.engines.llama.costs import Costs, measure
+from quizglass_server.engines.llama.costs import Costs
 from quizglass_server.engines.llama.encoder import Encoding, PictureEncoder
 from quizglass_server.engines.llama.errors import DecodeFailed, LoadFailed
+from quizglass_server.engines.llama.gauge import Gauge
 from quizglass_server.engines.llama.goals import Choice, WarmUp
 from quizglass_server.engines.llama.intake import Intake
 from quizglass_server.engines.llama.load import Load
+from quizglass_server.engines.llama.measuring import measure
 from quizglass_server.engines.llama.native import DECODED, NativeModel
 from quizglass_server.engines.llama.prefixes import Prefixes
 from quizglass_server.engines.llama.prompt import Overloaded, Vitals
@@ -42,7 +44,7 @@ class Engine:
         Args:
             model: what to run.
             stop: texts that end an answer, each one token of the model.
-            costs: of steps; measured when not given.
+            costs: of steps, which are kept to; measured, and kept up to date, when not given.
 
         Raises:
             LoadFailed: a stop text is not one token, or the model cannot decode.
@@ -50,14 +52,14 @@ class Engine:
         options = model.options
         self.intake = Intake(model, stop)
         model.clear()
-        costs = costs or measure(model, options.batch)
+        gauge = Gauge(measure(model, options.batch)) if costs is None else Gauge(costs, fixed=True)
         self.reused_tokens = self.prefilled_tokens = 0
         self.flush: Callable[[bool], None] = lambda _: None
         """Told after each step that results have been put; True when the next ones may take a while."""
         self.model = model
         self.prefixes = Prefixes(model, model.sequences, options.sequences, options.cache_cells)
         self.encoder = PictureEncoder(model.projector.encode, lambda done: self.call(lambda: self._encoded(done)))
-        self.scheduler = Scheduler(self.prefixes, costs, options.batch, model.rows, self._ready)
+        self.scheduler = Scheduler(self.prefixes, gauge, options.batch, model.rows, self._ready)
         self.load = Load(self.scheduler, self.prefixes, self.encoder, options.queue)
         self._pulse = Pulse(model)
         self._runner = Runner(model, self.prefixes, self._pulse.decode)
@@ -177,9 +179,7 @@ class Engine:
             started = perf_counter_ns()
             code, given = self._runner.tokens(plan)
             if code == DECODED:
-                expected = cost if plan.pieces else self.scheduler.costs.step_us[len(plan.streams) - 1]
-                self.load.note_step(expected, (perf_counter_ns() - started) / 1000)
-                self.prefilled_tokens += sum(size for _, size in plan.pieces)
+                self._note(plan, cost, (perf_counter_ns() - started) / 1000)
                 self._take(given)
             else:
                 self._recovery.failed(code, plan.streams + [each for each, _ in plan.pieces])
@@ -188,10 +188,26 @@ class Engine:
             self._run_picture(*plan.picture)
         self._reading = ()
 
+    def _note(self, plan: Plan, expected_us: float, spent_us: float) -> None:
+        """A step has taken so long."""
+        gauge, ledger = self.scheduler.gauge, self.prefixes.ledger
+        if plan.pieces:
+            tokens = sum(size for _, size in plan.pieces)
+            self.prefilled_tokens += tokens
+            self.load.note_step(expected_us, spent_us)
+            gauge.piece(tokens + len(plan.streams), spent_us)
+        else:
+            size = len(plan.streams) + plan.padding
+            self.load.note_step(gauge.costs.step_us[size - 1], spent_us)
+            gauge.step(size, ledger.size - ledger.free, spent_us)
+
     def _run_picture(self, request: Request, size: int) -> None:
         before = request.todo_cells
+        started = perf_counter_ns()
         if (code := self._runner.picture(request, size)) == DECODED:
-            self.prefilled_tokens += before - request.todo_cells
+            rows = before - request.todo_cells
+            self.prefilled_tokens += rows
+            self.scheduler.gauge.piece(rows, (perf_counter_ns() - started) / 1000)
             self._end_of_warm_up(request)
         else:
             self._recovery.failed(code, [request])

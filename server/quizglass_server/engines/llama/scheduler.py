@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from quizglass_server.engines.llama.costs import BACKGROUND_US, Costs
+from quizglass_server.engines.llama.gauge import Gauge
+from quizglass_server.engines.llama.native import N_BATCH
 from quizglass_server.engines.llama.prefixes import Prefixes
 from quizglass_server.engines.llama.requests import Request
 
@@ -51,18 +53,18 @@ class Scheduler:
     """Every request of the engine, in order."""
 
     def __init__(
-        self, prefixes: Prefixes, costs: Costs, batch: int, rows: int, ready: Callable[[Request], bool]
+        self, prefixes: Prefixes, gauge: Gauge, batch: int, rows: int, ready: Callable[[Request], bool]
     ) -> None:
         """Make a scheduler.
 
         Args:
             prefixes: gives sequences and cells.
-            costs: measured.
+            gauge: of the costs of steps.
             batch: most requests under way at once.
             rows: most rows of logits of a step.
             ready: whether a request's picture is encoded, if it needs it; asks for it otherwise.
         """
-        self.costs = costs
+        self.gauge = gauge
         self.queue: list[Request] = []
         """Prompts being read or not begun."""
         self.streams: list[Request] = []
@@ -73,6 +75,11 @@ class Scheduler:
         self._batch = batch
         self._rows = rows
         self._ready = ready
+
+    @property
+    def costs(self) -> Costs:
+        """Of steps, as they are known now."""
+        return self.gauge.costs
 
     @property
     def requests(self) -> list[Request]:
@@ -119,7 +126,7 @@ class Scheduler:
             # Beside a piece of a prompt a few rows more cost next to nothing.
             plan.streams = list(self.streams)
         else:
-            count, plan.padding = self.costs.batch(len(self.streams))
+            count, plan.padding = self.gauge.batch(len(self.streams))
             plan.streams = self.streams[:count]
         return plan
 
@@ -159,7 +166,8 @@ class Scheduler:
         if not self.streams:
             # A turn may come at any time, and should not wait for what nobody has asked for yet.
             return self.costs.piece if background else self.costs.alone
-        return self.costs.within(BACKGROUND_US) if background else self.costs.piece
+        # Every answer gets its next token in the same batch.
+        return min(N_BATCH - len(self.streams), self.costs.within(BACKGROUND_US) if background else self.costs.piece)
 
     def _count(self, request: Request, room: int, rows: int) -> int:
         """How many tokens of a prompt are read next, within the room and the rows of logits left."""
