@@ -15,8 +15,8 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _LEFT_OUT = "script, style, noscript, template, nav, header, footer, aside, form, svg, math, iframe, button, select"
 _BLOCK_TAGS = """
-    address article blockquote body caption dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr html li main ol p
-    pre section summary table tbody tfoot thead tr ul
+    address article blockquote body caption dd details div dl dt figcaption figure h1 h2 h3 h4 h5 h6 hr html li main ol
+    p pre section summary table tbody tfoot thead tr ul
 """
 _BLOCKS = frozenset(_BLOCK_TAGS.split())
 _HEADING = re.compile(r"h([1-6])")

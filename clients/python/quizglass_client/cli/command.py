@@ -12,7 +12,7 @@ from pathlib import Path
 import shtab
 
 from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.cli import about, ask, knowledge, store
+from quizglass_client.cli import about, ask, exporting, importing, knowledge, store
 from quizglass_client.cli.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
 from quizglass_client.errors import ClientError
 from quizglass_client.sync import Client
@@ -95,8 +95,7 @@ def _add_ask(commands: _Commands[argparse.ArgumentParser], common: argparse.Argu
 
 
 def _add_knowledge(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
-    made = _command(commands, common, "import", knowledge.import_entries, "import a folder or a file of entries")
-    _file(made.add_argument("path", type=Path, metavar="DIR|FILE.jsonl", help="folder with entries.jsonl, or the file"))
+    _add_import(commands, common)
     made = _command(commands, common, "add", knowledge.add, "add or replace one entry")
     for name in ("id", "title"):
         made.add_argument(f"--{name}", required=True)
@@ -127,6 +126,18 @@ def _add_knowledge(commands: _Commands[argparse.ArgumentParser], common: argpars
     _command(commands, common, "get", knowledge.get, "show one entry").add_argument("id")
     _command(commands, common, "delete", knowledge.delete, "delete one entry").add_argument("id")
     _command(commands, common, "compact", knowledge.compact, "remove what deleted entries have left in the files")
+
+
+def _add_import(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
+    made = _command(commands, common, "import", importing.import_entries, "import a folder or a file of entries")
+    what = "entries.jsonl or a folder with it, CSV, Parquet, a MediaWiki dump, or a folder of Markdown, HTML and text"
+    _file(made.add_argument("path", type=Path, metavar="DIR|FILE", help=what))
+    resume = "remembers there how far it got, and goes on from there when it is given again"
+    _file(made.add_argument("--resume", type=Path, metavar="FILE", help=resume))
+    report = "write what was refused there, as JSON lines"
+    _file(made.add_argument("--report", type=Path, metavar="FILE", help=report))
+    made = _command(commands, common, "export", exporting.export, "write all entries to a folder that can be imported")
+    made.add_argument("folder", type=Path, metavar="DIR")
 
 
 def _add_store(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:

@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from quizglass_client.cli.output import UsageError
 from quizglass_client.types import Entry
 
 FILE_NAME = "entries.jsonl"
-_KEYS = frozenset(("id", "title", "kind", "caption", "text", "source", "attributes", "pictures"))
+_TEXTS = ("id", "title", "caption", "kind", "text", "source", "language", "text_format")
+_NUMBERS = ("time", "expires_after")
+_KEYS = frozenset((*_TEXTS, *_NUMBERS, "attributes", "pictures"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class GoodLine:
-    """A line and its entry."""
+    """A line, or the number of a row, page or file, and its entry."""
 
     line: int
     entry: Entry
@@ -86,20 +89,20 @@ def _entry(record: object, folder: Path) -> Entry:
         raise ValueError("attributes: must be an object of strings")
     if not isinstance(pictures, list) or not all(isinstance(name, str) for name in pictures):
         raise ValueError("pictures: must be a list of paths")
-    return Entry(
-        id=_string(record, "id"),
-        title=_string(record, "title"),
-        caption=_string(record, "caption"),
-        kind=_string(record, "kind"),
-        text=_string(record, "text"),
-        attributes=attributes,
-        source=_string(record, "source"),
-        pictures=tuple(folder / name for name in pictures),
-    )
+    fields: dict[str, Any] = {key: _string(record, key) for key in _TEXTS}
+    fields |= {key: _number(record, key) for key in _NUMBERS}
+    return Entry(**fields, attributes=attributes, pictures=tuple(folder / name for name in pictures))
 
 
 def _string(record: dict[str, object], key: str) -> str:
     value = record.get(key, "")
     if not isinstance(value, str):
         raise ValueError(f"{key}: must be a string")
+    return value
+
+
+def _number(record: dict[str, object], key: str) -> int:
+    value = record.get(key, 0)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+        raise ValueError(f"{key}: must be a whole number of seconds, 0 or more")
     return value

@@ -3,65 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from quizglass_client.cli.entries import BadLine, GoodLine, count_lines, entries_file, read_entries
 from quizglass_client.cli.output import FAILED, OK, UsageError, print_json, say, stdout
 from quizglass_client.cli.show import evidence_table, plain
 from quizglass_client.sync import Client
-from quizglass_client.types import AddReport, Entry, Filter
-
-
-def import_entries(client: Client, arguments: argparse.Namespace) -> int:
-    """Import a file of entries, with a progress bar that counts what is on disk."""
-    path = entries_file(arguments.path)
-    lines: list[int] = []
-    bad: list[BadLine] = []
-
-    def good() -> Iterator[Entry]:
-        for line in read_entries(path):
-            match line:
-                case GoodLine(number, entry):
-                    lines.append(number)
-                    yield entry
-                case BadLine():
-                    bad.append(line)
-
-    with _progress(arguments.json) as progress:
-        task = progress.add_task("importing", total=count_lines(path))
-
-        def advance(report: AddReport) -> None:
-            progress.update(task, completed=report.added + len(report.refused) + len(bad))
-
-        report = client.add_entries(good(), on_progress=advance)
-        progress.update(task, completed=report.added + len(report.refused) + len(bad))
-    refused = [{"line": line.line, "id": "", "field": "", "message": line.message} for line in bad]
-    refused += [{"line": lines[r.index], "id": r.id, "field": r.field, "message": r.message} for r in report.refused]
-    refused.sort(key=lambda item: int(str(item["line"])))
-    return _say_report(path, report.added, refused, arguments.json)
-
-
-def _progress(quiet: bool) -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), disable=quiet)
-
-
-def _say_report(path: Path, added: int, refused: list[dict[str, object]], as_json: bool) -> int:
-    if as_json:
-        print_json({"file": str(path), "added": added, "refused": refused})
-    else:
-        for item in refused:
-            field = f"{item['field']}: " if item["field"] else ""
-            name = f" ({item['id']})" if item["id"] else ""
-            say(f"{path}:{item['line']}{name}: {field}{item['message']}")
-        stdout().print(Text(f"{added} entries added, {len(refused)} refused"))
-    return FAILED if refused else OK
+from quizglass_client.types import Entry, Filter
 
 
 def add(client: Client, arguments: argparse.Namespace) -> int:

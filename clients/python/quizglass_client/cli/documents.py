@@ -1,0 +1,60 @@
+"""Reads a folder of documents: a file of Markdown, HTML or plain text an entry, with the picture of the same name."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from quizglass_client.cli.entries import BadLine, GoodLine
+from quizglass_client.types import Entry
+
+FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": ""}
+_PICTURES = (".jpg", ".jpeg", ".png", ".webp")
+_TITLE = {
+    "markdown": re.compile(r"^#\s+(.+?)\s*#*$", re.MULTILINE),
+    "html": re.compile(r"<(title|h1)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL),
+}
+_TAG, _NOT_OF_AN_ID = re.compile(r"<[^>]*>"), re.compile(r"[^A-Za-z0-9._:/-]+")
+_LONGEST_TITLE, _LONGEST_ID = 200, 200
+
+
+def documents(folder: Path) -> list[Path]:
+    """Documents of a folder and those below, in order."""
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in FORMATS and path.is_file())
+
+
+def read_documents(folder: Path) -> Iterator[GoodLine | BadLine]:
+    """Documents, numbered from 1 in the order of `documents`."""
+    for number, path in enumerate(documents(folder), 1):
+        try:
+            yield GoodLine(number, _entry(path, folder))
+        except UnicodeDecodeError:
+            yield BadLine(number, f"{path.relative_to(folder)}: is not UTF-8")
+        except OSError as error:
+            yield BadLine(number, f"{path.relative_to(folder)}: cannot be read ({error.strerror})")
+
+
+def _entry(path: Path, folder: Path) -> Entry:
+    text = path.read_text(encoding="utf-8-sig")
+    text_format = FORMATS[path.suffix.lower()]
+    name = path.relative_to(folder).as_posix()
+    pictures = tuple(picture for suffix in _PICTURES for picture in (path.with_suffix(suffix),) if picture.is_file())
+    return Entry(
+        id=_NOT_OF_AN_ID.sub("-", name)[:_LONGEST_ID],
+        title=(_title(text, text_format) or path.stem.replace("_", " "))[:_LONGEST_TITLE],
+        text=text,
+        text_format=text_format,
+        source=name[:500],
+        time=max(0, int(path.stat().st_mtime)),
+        pictures=pictures,
+    )
+
+
+def _title(text: str, text_format: str) -> str:
+    pattern = _TITLE.get(text_format)
+    match = pattern.search(text) if pattern is not None else None
+    if match is None:
+        return ""
+    return " ".join(html.unescape(_TAG.sub(" ", match[match.lastindex or 0])).split())

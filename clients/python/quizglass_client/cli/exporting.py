@@ -1,0 +1,67 @@
+"""`quizglass knowledge export`: everything that was added, as a folder that can be imported again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from rich.text import Text
+
+from quizglass_client.cli.entries import FILE_NAME
+from quizglass_client.cli.output import OK, UsageError, print_json, stdout
+from quizglass_client.sync import Client
+from quizglass_client.types import Entry
+
+_PICTURES = "pictures"
+_KINDS = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp", b"GIF8": ".gif"}
+
+
+def export(client: Client, arguments: argparse.Namespace) -> int:
+    """Write entries.jsonl and the pictures, each picture once."""
+    folder: Path = arguments.folder
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty; give a folder that does not exist yet")
+    (folder / _PICTURES).mkdir(parents=True)
+    names: dict[bytes, str] = {}
+    count = 0
+    fresh = folder / f"{FILE_NAME}.partial"
+    with fresh.open("w", encoding="utf-8") as file:
+        for entry in client.list_entries():
+            for digest in entry.picture_sha256:
+                if digest not in names:
+                    names[digest] = _write(folder, digest, client.get_picture(digest))
+            file.write(json.dumps(record(entry, names), ensure_ascii=False) + "\n")
+            count += 1
+    fresh.replace(folder / FILE_NAME)
+    if arguments.json:
+        print_json({"folder": str(folder), "entries": count, "pictures": len(names)})
+    else:
+        stdout().print(Text(f"{count} entries and {len(names)} pictures in {folder}"))
+    return OK
+
+
+def record(entry: Entry, names: dict[bytes, str]) -> dict[str, object]:
+    """A line of entries.jsonl; what is empty is left out."""
+    fields: dict[str, object] = {
+        "id": entry.id,
+        "title": entry.title,
+        "kind": entry.kind,
+        "caption": entry.caption,
+        "text": entry.text,
+        "text_format": entry.text_format,
+        "language": entry.language,
+        "attributes": dict(entry.attributes),
+        "pictures": [names[digest] for digest in entry.picture_sha256],
+        "source": entry.source,
+        "time": entry.time,
+        "expires_after": entry.expires_after,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _write(folder: Path, digest: bytes, encoded: bytes) -> str:
+    suffix = next((suffix for start, suffix in _KINDS.items() if encoded.startswith(start)), ".picture")
+    name = f"{_PICTURES}/{digest.hex()}{suffix}"
+    (folder / name).write_bytes(encoded)
+    return name

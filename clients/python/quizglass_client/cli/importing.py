@@ -1,0 +1,171 @@
+"""`quizglass knowledge import`: whatever holds entries, with progress, resuming and a report of what was refused."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from quizglass_client.cli.documents import documents, read_documents
+from quizglass_client.cli.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
+from quizglass_client.cli.output import FAILED, OK, UsageError, print_json, say, stdout
+from quizglass_client.cli.tables import count_rows, read_csv, read_parquet
+from quizglass_client.cli.wiki import read_wiki
+from quizglass_client.sync import Client
+from quizglass_client.types import AddReport, Entry
+
+Lines = Iterator[GoodLine | BadLine]
+_WIKI = (".xml", ".bz2", ".gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is imported."""
+
+    path: Path
+    read: Callable[[], Lines]
+    total: int | None
+    """Items, where that is known without reading everything."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    """How far an import has got, in a file that the next one is given."""
+
+    file: Path | None
+    source: str
+    done: int = 0
+    refused: list[dict[str, object]] = field(default_factory=list)
+
+    def load(self) -> None:
+        """Go on where the file says. Raises UsageError when it is of another import."""
+        if self.file is None or not self.file.exists():
+            return
+        try:
+            told = json.loads(self.file.read_text(encoding="utf-8"))
+            source, self.done, self.refused = str(told["source"]), int(told["done"]), list(told["refused"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{self.file} does not tell how far an import got; delete it to begin anew") from error
+        if source != self.source:
+            raise UsageError(f"{self.file} is of another import, or the file has changed; delete it to begin anew")
+
+    def save(self) -> None:
+        """Remember how far it is: what it counts is on the server's disk."""
+        if self.file is not None:
+            fresh = self.file.with_name(f"{self.file.name}.partial")
+            told = {"source": self.source, "done": self.done, "refused": self.refused}
+            fresh.write_text(json.dumps(told), encoding="utf-8")
+            fresh.replace(self.file)
+
+
+def import_entries(client: Client, arguments: argparse.Namespace) -> int:
+    """Import, with a progress bar that counts what is on disk."""
+    source = _source(arguments.path)
+    memory = _Memory(arguments.resume, _fingerprint(source.path))
+    memory.load()
+    taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
+    added, settled = 0, 0
+
+    def good() -> Iterator[Entry]:
+        for line in islice(source.read(), memory.done, None):
+            taken.append(line)
+            if isinstance(line, GoodLine):
+                yield line.entry
+
+    with _progress(arguments.json) as progress:
+        task = progress.add_task("importing", total=source.total, completed=memory.done)
+
+        def advance(report: AddReport) -> None:
+            nonlocal added, settled
+            settled = _settle(memory, taken, report, settled)
+            added = report.added
+            progress.update(task, completed=memory.done)
+
+        final = client.add_entries(good(), on_progress=advance)
+        _settle(memory, taken, final, settled, ended=True)
+        progress.update(task, completed=memory.done)
+    return _say_report(source.path, added, memory.refused, arguments)
+
+
+def _settle(
+    memory: _Memory, taken: list[GoodLine | BadLine], report: AddReport, settled: int, *, ended: bool = False
+) -> int:
+    """Count what the server has acknowledged: entries before the position `report` has reached, bad lines among them.
+
+    Returns:
+        Entries acknowledged so far.
+    """
+    reached = report.added + len(report.refused)
+    refusals = {refused.index: refused for refused in report.refused if refused.index >= settled}
+    position, kept = settled, 0
+    for line in taken:
+        if isinstance(line, GoodLine):
+            if position == reached:
+                break
+            if position in refusals:
+                refused = refusals[position]
+                memory.refused.append(
+                    {"line": line.line, "id": refused.id, "field": refused.field, "message": refused.message}
+                )
+            position += 1
+        elif position == reached and not ended:
+            break
+        else:
+            memory.refused.append({"line": line.line, "id": "", "field": "", "message": line.message})
+        kept += 1
+    del taken[:kept]
+    memory.done += kept
+    memory.save()
+    return position
+
+
+def _source(path: Path) -> Source:
+    """What a path holds, by its name.
+
+    Raises:
+        UsageError: nothing that can be imported.
+    """
+    if path.is_dir() and not (path / FILE_NAME).is_file() and (found := documents(path)):
+        return Source(path, lambda: read_documents(path), len(found))
+    if path.is_file() and path.suffix == ".csv":
+        return Source(path, lambda: read_csv(path), None)
+    if path.is_file() and path.suffix == ".parquet":
+        return Source(path, lambda: read_parquet(path), count_rows(path))
+    if path.is_file() and path.suffix in _WIKI:
+        return Source(path, lambda: read_wiki(path), None)
+    file = entries_file(path)
+    return Source(file, lambda: read_entries(file), count_lines(file))
+
+
+def _fingerprint(path: Path) -> str:
+    """Tells whether a file is the same as before."""
+    about = path.stat()
+    size = len(documents(path)) if path.is_dir() else about.st_size
+    return f"{path.resolve()} {size}" if path.is_dir() else f"{path.resolve()} {size} {about.st_mtime_ns}"
+
+
+def _progress(quiet: bool) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), disable=quiet)
+
+
+def _say_report(path: Path, added: int, refused: list[dict[str, object]], arguments: argparse.Namespace) -> int:
+    if arguments.report is not None:
+        lines = [json.dumps(item, ensure_ascii=False) + "\n" for item in refused]
+        arguments.report.write_text("".join(lines), encoding="utf-8")
+    if arguments.json:
+        print_json({"file": str(path), "added": added, "refused": refused})
+    else:
+        for item in refused:
+            field_ = f"{item['field']}: " if item["field"] else ""
+            name = f" ({item['id']})" if item["id"] else ""
+            say(f"{path}:{item['line']}{name}: {field_}{item['message']}")
+        stdout().print(Text(f"{added} entries added, {len(refused)} refused"))
+    return FAILED if refused else OK
