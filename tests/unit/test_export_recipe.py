@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 pytest.importorskip("torch")
 
+from quizglass_export.bundling.checkpoints import tensor_sizes
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.recipe.estimate import check_room, tensor_sizes
+from quizglass_export.recipe.estimate import check_room
 from quizglass_export.recipe.read import read_recipe
 from quizglass_export.recipe.work import digest_of, open_work
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ ADAPTER_WEIGHTS = "adapter_model.safetensors"
 TRAINING = "training.json"
 """What is known of the training, beside the parts; it becomes part of a bundle's provenance."""
 
+_MOST_HEADER = 100 << 20
 MODEL_TYPES = {
     "base": "qwen2_5_vl",
     "reranker_base": "qwen3",
@@ -198,3 +200,22 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ExportError(f"{path}: must hold a JSON object")
     return value
+
+
+def tensor_sizes(path: Path) -> list[int]:
+    """Number of elements of each tensor of a safetensors file, from its header.
+
+    Raises:
+        ExportError: the header is no header, or claims more bytes than the file has.
+    """
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if not 2 <= length <= min(_MOST_HEADER, path.stat().st_size):
+                raise ExportError(f"{path}: not a readable safetensors file: header of {length:,} bytes")
+            header = json.loads(file.read(length))
+        return [prod(entry["shape"]) for key, entry in header.items() if key != "__metadata__"]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        if isinstance(error, ExportError):
+            raise
+        raise ExportError(f"{path}: not a readable safetensors file: {error}") from error

@@ -14,6 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 OPSET = 18
+_PART = 1 << 22
+"""Elements that are looked at together: large weights have no second copy in memory for it."""
 _SMALLEST = 4096
 """Initialisers with fewer elements are left alone: a Cast costs more than it saves."""
 
@@ -84,12 +86,13 @@ def halved(values: NDArray[np.float32], name: str) -> TensorProto | None:
     """Weights in half the bytes if that loses nothing and is worth a Cast; else None."""
     if values.size < _SMALLEST:
         return None
+    flat = np.ascontiguousarray(values).reshape(-1)
+    parts = [slice(start, start + _PART) for start in range(0, flat.size, _PART)]
     with np.errstate(over="ignore"):
-        half = values.astype(np.float16)
-    if np.array_equal(half.astype(np.float32), values):
-        return numpy_helper.from_array(half, name)
-    bits = np.ascontiguousarray(values).view(np.uint32)
-    if (bits & 0xFFFF).any():
+        if all(np.array_equal(flat[part].astype(np.float16).astype(np.float32), flat[part]) for part in parts):
+            return numpy_helper.from_array(flat.astype(np.float16).reshape(values.shape), name)
+    bits = flat.view(np.uint32)
+    if any((bits[part] & 0xFFFF).any() for part in parts):
         return None
-    upper = (bits >> 16).astype("<u2")
+    upper = np.concatenate([(bits[part] >> 16).astype("<u2") for part in parts])
     return helper.make_tensor(name, TensorProto.BFLOAT16, values.shape, upper.tobytes(), raw=True)

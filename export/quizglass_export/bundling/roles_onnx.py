@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
 import transformers
 
 from quizglass_export.architectures.qwen_vl import VISION_CLASSES, vision_scorer
+from quizglass_export.bundling import scorer_file
+from quizglass_export.bundling.checkpoints import CONFIG, tensor_sizes
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import Exported, RoleJob, prompt_name
 from quizglass_export.bundling.onnx_file import write_onnx
@@ -21,13 +24,19 @@ from quizglass_export.bundling.parity import (
     as_array,
     check_scorer,
 )
-from quizglass_export.bundling.scorer_file import without_past, write_text_scorer
+from quizglass_export.bundling.scorer_file import without_past
+from quizglass_export.bundling.scorer_text import SharingTextScorer
 from quizglass_export.precision.accept import Feed, apply_precision, check_lossy_scorer
 from quizglass_export.recipe import schema
+from quizglass_export.recipe.source import GgufSource, Source
+from quizglass_export.weights.graph import write_streamed
+from quizglass_export.weights.merged import MergedWeights
 from quizglass_server import manifest
 from quizglass_server.domain import RGB
 from quizglass_server.models import vision_inputs
 
+LARGE = 2 << 30
+"""Bytes of a checkpoint in float32 from which it is read tensor by tensor."""
 ROWS = {0: "batch", 1: "sequence"}
 TEXT_AXES = {"input_ids": ROWS, "attention_mask": ROWS, "logits": {0: "batch"}}
 VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
@@ -36,7 +45,6 @@ VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_v
 def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     """Merge and export a vision-language scorer."""
     labels = job.labels(spec.labels)
-    model = job.source.load(VISION_CLASSES[job.source.model_type])
     part = manifest.VisionScorer(
         engine="onnx",
         kind="vl-scorer",
@@ -49,11 +57,21 @@ def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
         max_tokens=spec.max_tokens,
     )
     image_id = job.prompt_tokenizer().token_id(spec.image_token)
-    if image_id != model.config.image_token_id:
-        raise ExportError(f"config.json: image_token_id is {model.config.image_token_id}, tokenizer has {image_id}")
-    prompts = _VisionPrompts(job, part)
-    scorer = vision_scorer(model, labels, vision_inputs.patch_grid(part.picture))
-    _write_scorer(scorer, prompts.inputs([0, len(prompts.rows) - 1]), VISION_AXES, job.path(part.model))
+    known = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True).image_token_id
+    if image_id != known:
+        raise ExportError(f"{job.source.folder / CONFIG}: image_token_id is {known}, the tokenizer has {image_id}")
+    prompts = VisionPrompts(job, part)
+    grid = vision_inputs.patch_grid(part.picture)
+    given = prompts.inputs([0, len(prompts.rows) - 1])
+    example = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in given.items()}
+    kind = VISION_CLASSES[job.source.model_type]
+    if is_large(job.source):
+        weights = MergedWeights(job.source, kind)
+        build = partial(vision_scorer, labels=labels, grid=grid)
+        write_streamed(weights, build, labels, lambda _: example, VISION_AXES, ["logits"], job.path(part.model))
+    else:
+        scorer = vision_scorer(job.source.load(kind), labels, grid)
+        write_onnx(scorer, example, VISION_AXES, "logits", job.path(part.model))
     return Exported(part, apply_precision(job.path(part.model), spec.precision, prompts.inputs, len(prompts.rows)))
 
 
@@ -61,15 +79,16 @@ def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.Vision
     """Compare a vision-language scorer with transformers."""
     labels = job.labels(part.labels)
     model = job.source.load(VISION_CLASSES[job.source.model_type])
-    prompts = _VisionPrompts(job, part)
+    prompts = VisionPrompts(job, part)
     references = [
         _vision_logits(model, row, picture, part.picture)[labels]
         for row, picture in zip(prompts.rows, prompts.pictures, strict=True)
     ]
+    del model  # before ONNX Runtime loads as much again
     return _compare(job, spec, part, references, prompts.inputs)
 
 
-class _VisionPrompts:
+class VisionPrompts:
     """The samples as a vision-language scorer reads them."""
 
     def __init__(self, job: RoleJob, part: manifest.VisionScorer) -> None:
@@ -95,7 +114,7 @@ class _VisionPrompts:
 def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     """Merge and export a scorer of texts."""
     labels = job.labels(spec.labels)
-    model = job.source.load("Qwen3ForCausalLM")
+    longest = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True).max_position_embeddings
     part = manifest.TextScorer(
         engine="onnx",
         kind="text-scorer",
@@ -103,10 +122,22 @@ def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
         tokenizer=job.tokenizer,
         prompt=prompt_name(spec.prompt),
         labels=spec.labels,
-        max_tokens=min(spec.max_tokens, model.config.max_position_embeddings),
+        max_tokens=min(spec.max_tokens, longest),
     )
     rows = _text_rows(job, part)
-    write_text_scorer(model, labels, job.path(part.model))
+    if is_large(job.source):
+        weights = MergedWeights(job.source, "Qwen3ForCausalLM")
+        write_streamed(
+            weights,
+            partial(_sharing, labels=labels),
+            labels,
+            scorer_file.example,
+            scorer_file.AXES,
+            scorer_file.OUTPUTS,
+            job.path(part.model),
+        )
+    else:
+        scorer_file.write_text_scorer(job.source.load("Qwen3ForCausalLM"), labels, job.path(part.model))
     feed = _feed(rows, job.path(part.model))
     return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(rows)))
 
@@ -119,7 +150,17 @@ def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.TextScor
 
     with torch.no_grad():
         references = [as_array(model(input_ids=torch.tensor([row])).logits[0, -1, labels]) for row in rows]
+    del model
     return _compare(job, spec, part, references, _feed(rows, job.path(part.model)))
+
+
+def _sharing(model: Any, labels: Sequence[int]) -> SharingTextScorer:
+    return SharingTextScorer(model, labels).eval()
+
+
+def is_large(source: Source | GgufSource) -> TypeGuard[Source]:
+    """Whether a checkpoint in float32 is too much to have in memory for its export alone."""
+    return isinstance(source, Source) and sum(sum(tensor_sizes(path)) for path in source.weights()) * 4 > LARGE
 
 
 def _compare(
@@ -168,8 +209,3 @@ def _vision_logits(model: Any, row: list[int], picture: RGB, spec: manifest.Patc
         pixels = processor(images=[picture], return_tensors="pt")
         output = model(input_ids=ids, attention_mask=torch.ones_like(ids), **pixels)
     return as_array(output.logits[0, -1])
-
-
-def _write_scorer(scorer: torch.nn.Module, example: Inputs, axes: dict[str, dict[int, str]], path: Path) -> None:
-    tensors = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in example.items()}
-    write_onnx(scorer, tensors, axes, "logits", path)

@@ -13,7 +13,8 @@ from quizglass_export.bundling.onnx_file import write_onnx
 from quizglass_export.bundling.parity import Inputs, session
 from quizglass_export.bundling.scorer_text import SharingTextScorer
 
-_AXES = {
+OUTPUTS = ("logits", "present")
+AXES = {
     "input_ids": {0: "batch", 1: "sequence"},
     "attention_mask": {0: "batch", 1: "whole"},
     "past": {2: "batch", 4: "past"},
@@ -31,11 +32,16 @@ def write_text_scorer(model: Any, labels: Sequence[int], path: Path) -> None:
         path: the file to write, all in float32.
     """
     scorer = SharingTextScorer(model, labels).eval()
+    write_onnx(scorer, example(scorer), AXES, OUTPUTS, path)
+
+
+def example(scorer: SharingTextScorer) -> dict[str, torch.Tensor]:
+    """Inputs of a batch of two with a past."""
     layers, heads, size = scorer.decoder.cache_shape
     past = torch.zeros(layers, 2, 2, heads, 3, size)
     ids = torch.ones(2, 5, dtype=torch.int64)
-    inputs = {"input_ids": ids, "attention_mask": torch.ones(2, 8, dtype=torch.int64), "past": past}
-    write_onnx(scorer, inputs | {"keep": torch.tensor(2)}, _AXES, ("logits", "present"), path)
+    mask = torch.ones(2, 8, dtype=torch.int64)
+    return {"input_ids": ids, "attention_mask": mask, "past": past, "keep": torch.tensor(2)}
 
 
 def without_past(path: Path) -> Callable[[Inputs], Inputs]:

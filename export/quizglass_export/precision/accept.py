@@ -36,7 +36,10 @@ def apply_precision(path: Path, precision: Precision, inputs: Feed, count: int) 
         Notes for the report: precision, bytes before, products changed, calibration samples, and the median time of
         one sample alone in milliseconds.
     """
+    beside = path.with_name(f"{path.name}.data")
     notes: dict[str, Any] = {"precision": precision, "float32_bytes": path.stat().st_size}
+    if beside.exists() and precision == "fp32":
+        return notes | {"float32_bytes": path.stat().st_size + beside.stat().st_size}  # halved when it was written
     if precision == "fp32":
         halve_weights(path)
     elif precision == "fp16":

@@ -24,6 +24,8 @@ from quizglass_export.precision.products import Weights, replace_products, split
 
 Inputs = Mapping[str, NDArray[np.generic]]
 _BLOCK = 32
+_ONE_FILE = 1 << 30
+"""Most bytes of weights inside a model file; protobuf allows 2 GiB."""
 _MICROSOFT = "com.microsoft"
 _INT8_ROWS = 4
 """`accuracy_level` of MatMulNBits: activations in INT8, each row and block with a scale of its own."""
@@ -48,7 +50,7 @@ def to_float16(source: Path, target: Path) -> int:
             raise ExportError(f"{source}: {tensor.name} has values beyond float16's range; choose another precision")
     with contextlib.redirect_stdout(io.StringIO()):
         halved = convert_float_to_float16(model, keep_io_types=True, max_finite_val=1e4, disable_shape_infer=True)
-    onnx.save(halved, str(target))
+    _save(halved, target)
     return count
 
 
@@ -81,7 +83,7 @@ def to_weight_only(source: Path, target: Path, bits: int) -> int:
 
     count = replace_products(model, replaced)
     _import_microsoft(model)
-    onnx.save(model, str(target))
+    _save(model, target)
     return count
 
 
@@ -120,6 +122,8 @@ def to_int8(source: Path, target: Path, calibration: Iterable[Inputs]) -> int:
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
 
     model = onnx.load(str(source))
+    if _size(model) > _ONE_FILE:
+        raise ExportError(f"{source}: too large for static INT8; choose int8-rows or int8-weights")
     split_gemms(model)
     own = {tensor.name for tensor in model.graph.initializer}
     names = []
@@ -171,6 +175,18 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logging.getLogger().setLevel(level)
+
+
+def _save(model: onnx.ModelProto, target: Path) -> None:
+    """Write a model; with its weights beside it where protobuf could not hold them."""
+    beside = target.with_name(f"{target.name}.data")
+    beside.unlink(missing_ok=True)
+    large = _size(model) > _ONE_FILE
+    onnx.save(model, str(target), save_as_external_data=large, location=beside.name if large else None)
+
+
+def _size(model: onnx.ModelProto) -> int:
+    return sum(len(tensor.raw_data) for tensor in model.graph.initializer)
 
 
 def _import_microsoft(model: onnx.ModelProto) -> None:

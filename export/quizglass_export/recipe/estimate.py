@@ -5,21 +5,19 @@ From the headers of the weight files alone. The figures are upper estimates; doc
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
 from quizglass_export.bundles.gguf_header import read_gguf
+from quizglass_export.bundling.checkpoints import tensor_sizes
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.recipe.plan import Plan
 from quizglass_export.recipe.source import GgufSource, Source
 
-_MOST_HEADER = 100 << 20
 _RUNTIME = 700 << 20
 """Interpreter with torch, transformers and ONNX Runtime."""
 _BYTES = {"fp32": 4.0, "fp16": 2.0, "int8": 1.2, "int8-rows": 1.2, "int8-weights": 1.3, "int4-weights": 0.8}
@@ -99,22 +97,3 @@ def _estimate(role: str, source: Source | GgufSource, spec: Any) -> Estimate:
         scratch=intermediate,
         memory=_RUNTIME + 2 * float32 + 8 * largest,
     )
-
-
-def tensor_sizes(path: Path) -> list[int]:
-    """Number of elements of each tensor of a safetensors file, from its header.
-
-    Raises:
-        ExportError: the header is no header, or claims more bytes than the file has.
-    """
-    try:
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if not 2 <= length <= min(_MOST_HEADER, path.stat().st_size):
-                raise ExportError(f"{path}: not a readable safetensors file: header of {length:,} bytes")
-            header = json.loads(file.read(length))
-        return [prod(entry["shape"]) for key, entry in header.items() if key != "__metadata__"]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        if isinstance(error, ExportError):
-            raise
-        raise ExportError(f"{path}: not a readable safetensors file: {error}") from error
