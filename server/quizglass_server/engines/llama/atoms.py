@@ -121,7 +121,9 @@ def to_atoms(
 
 def with_room(atoms: Atoms, room: int) -> Atoms:
     """The same run with room for `room` more atoms."""
-    return Atoms(np.append(atoms.ids, np.zeros(room, np.int32)), atoms.at, atoms.pictures, atoms.slot)
+    ids = np.zeros(len(atoms.ids) + room, np.int32)
+    ids[: len(atoms.ids)] = atoms.ids
+    return Atoms(ids, atoms.at, atoms.pictures, atoms.slot)
 
 
 def _check(part: PicturePart, size: tuple[int, int]) -> None:

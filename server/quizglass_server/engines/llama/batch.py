@@ -48,6 +48,16 @@ class TokenBatch:
             self.outputs += end - start - wanted_from
         self.count = end
 
+    def add_each(self, tokens: list[int], positions: list[int], sequences: list[int]) -> None:
+        """Append one token of each of several sequences, with logits after it."""
+        start, end = self.count, self.count + len(tokens)
+        self._token[start:end] = tokens
+        self._position[start:end] = positions
+        self._frame.sequence[start:end] = sequences
+        self._wanted[start:end] = 1
+        self.outputs += end - start
+        self.count = end
+
     @property
     def first(self) -> int:
         """The first token."""

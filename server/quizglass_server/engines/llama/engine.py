@@ -169,11 +169,12 @@ class Engine:
         self.flush(self._starved)
 
     def _run(self, plan: Plan) -> None:
-        cost = self.scheduler.costs.piece_cost(sum(size for _, size in plan.pieces))
-        if plan.picture:
-            cost = self.scheduler.costs.piece_cost(plan.picture[1])
-        if plan.reading and cost > LONG_STEP_US:
-            self.flush(True)
+        cost = 0.0
+        if plan.pieces or plan.picture:
+            tokens = plan.picture[1] if plan.picture else sum(size for _, size in plan.pieces)
+            cost = self.scheduler.costs.piece_cost(tokens)
+            if cost > LONG_STEP_US:
+                self.flush(True)
         if plan.streams or plan.pieces:
             self._reading = plan.reading if plan.pieces and cost > LONG_STEP_US else ()
             started = perf_counter_ns()
@@ -214,16 +215,16 @@ class Engine:
 
     def _take(self, given: list[tuple[Request, list[Row]]]) -> None:
         """Hand rows of logits to the requests that wanted them."""
-        bad = [request for request, rows in given if not all(isfinite(row.total) for row in rows)]
-        if bad:
-            self._recovery.poisoned(bad)
+        if not isfinite(sum(row.total for _, rows in given for row in rows)):
+            self._recovery.poisoned([r for r, rows in given if not all(isfinite(row.total) for row in rows)])
             return
         forking: list[tuple[Request, Choice]] = []
+        suspects = self.scheduler.suspects
         for request, rows in given:
             if not rows:
                 self._end_of_warm_up(request)
                 continue
-            if request in self.scheduler.suspects:
+            if suspects and request in suspects:
                 self.scheduler.suspects.remove(request)
             reason = request.goal.take(request, rows)
             if reason is None:
@@ -287,6 +288,8 @@ class Engine:
 
     def _ready(self, request: Request) -> bool:
         """Whether what is left of a request needs no picture that is not encoded yet; asks for it otherwise."""
+        if request.picture is None or request.embedding is not None:
+            return True
         done = request.done if request.held else self.prefixes.longest(request.atoms, request.shareable)[1]
         if all(index < done for index in request.atoms.at):
             return True

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 from quizglass_server.engines.llama.costs import Costs
 
+_LOOK_US = 50_000
+"""Time in steps between two looks for a size to try."""
 REST_US = 3_000_000
 """A size is tried again after so much time in steps."""
 PRICE = 0.02
@@ -32,6 +34,8 @@ _FEWER, _MORE = 1.5, 2.0
 """A step costs at most so many times what one of more sequences costs, or one of fewer for as many tokens."""
 _PIECE_MORE = 1.25
 """Likewise for pieces, which read their tokens the faster the larger they are."""
+_ALIKE = 0.02
+"""Changes by less are not worth a new table."""
 _NEAR = 0.75
 """A piece tells of the next larger size from this share of it on."""
 
@@ -112,6 +116,10 @@ class Gauge:
         for (size, _), samples in zip(self.costs.piece_us, self._pieces, strict=True):
             likely = min((_PIECE_MORE * cost * size / smaller for smaller, cost in pieces), default=min(samples))
             pieces.append((size, max(1, int(min(likely, *samples)))))
+        if all(_alike(new, old) for new, old in zip(steps, self.costs.step_us, strict=True)) and all(
+            _alike(new[1], old[1]) for new, old in zip(pieces, self.costs.piece_us, strict=True)
+        ):
+            return
         before, self.costs = self.costs, Costs(steps, tuple(pieces), self.costs.cell_us)
         if logger.isEnabledFor(logging.DEBUG) and before.batch(len(steps)) != self.costs.batch(len(steps)):
             logger.debug(
@@ -127,13 +135,12 @@ class Gauge:
             for size in range(1, min(ready + _PADDED, len(self._steps)) + 1)
             if size != count + padding and ((used := self._used[size - 1]) is None or self._spent - used >= REST_US)
         ]
+        self._look = self._spent + _LOOK_US
         if not resting:
             return None
         size = min(resting, key=lambda each: (self._used[each - 1] or 0.0, each != ready, -each))
         price = _TRIES * max(0.0, self._most(size) - min(size, ready) * token_us)
         if price > (self._credit if self._used[size - 1] is not None else self._first_credit):
-            # Nothing changes in the meantime but what is saved up.
-            self._look = self._spent + token_us * count
             return None
         self._credit = self._first_credit = 0.0
         return size
@@ -141,6 +148,10 @@ class Gauge:
     def _most(self, size: int) -> float:
         """What a step of a size costs at most, going by its own cost and by the others'."""
         return min(_bounds(size, self.costs.step_us))
+
+
+def _alike(new: float, old: float) -> bool:
+    return abs(new - old) <= _ALIKE * old
 
 
 def _bounds(size: int, step_us: Sequence[int]) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Sequence
+from math import exp
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class Generation:
             return "stop"
         if self._constraint is not None:
             self._constraint.accept(token)
-        probability = min(1.0, float(np.exp(row.log_probability(token))))
+        probability = min(1.0, exp(row.log_probability(token)))
         self._probabilities.append(probability)
         request.generated_tokens += 1
         request.sink.put(

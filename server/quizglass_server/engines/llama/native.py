@@ -32,6 +32,8 @@ DECODED, NO_CELLS, ABORTED = 0, 1, 2
 _PIECE_BYTES = 256
 _LOGIT_BYTES = 64 << 20
 _MIN_ROWS = 32
+_TEMPLATES, _TEMPLATE = 256, 4096
+"""Most texts of prompt templates whose tokens are kept, and the longest, characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,9 @@ class NativeModel:
         self._context = self._new_context()
         self._memory = llama.llama_get_memory(self._context)
         self._piece = ctypes.create_string_buffer(_PIECE_BYTES)
+        self._pieces: dict[int, bytes] = {}
+        self._ends: dict[int, bool] = {}
+        self._templates: dict[str, list[int]] = {}
         self._logits = np.zeros((0, self.vocabulary), np.float32)
         self._logits_at: int | None = None
         self._abort_flag = ctypes.create_string_buffer(2)
@@ -125,22 +130,31 @@ class NativeModel:
 
     def tokenise(self, text: str, *, special: bool) -> list[int]:
         """Token ids of a text; special tokens are parsed only where `special` says so. Safe in any thread."""
+        if special and (known := self._templates.get(text)) is not None:
+            return known.copy()
         encoded = text.encode()
         room = len(encoded) + 8
         ids = (ctypes.c_int32 * room)()
         count = int(llama.llama_tokenize(self.vocab, encoded, len(encoded), ids, room, False, special))
         if count < 0:
             raise DecodeFailed(f"{-count} tokens for {len(encoded)} bytes of text")
-        return list(ids[:count])
+        tokens: list[int] = ids[:count]
+        if special and len(text) <= _TEMPLATE and len(self._templates) < _TEMPLATES:
+            self._templates[text] = tokens.copy()
+        return tokens
 
     def piece(self, token: int) -> bytes:
         """UTF-8 bytes of a token, perhaps half a character; empty for control tokens."""
-        length = int(llama.llama_token_to_piece(self.vocab, token, self._piece, _PIECE_BYTES, 0, False))
-        return bytes(self._piece.raw[:length]) if length > 0 else b""
+        if (known := self._pieces.get(token)) is None:
+            length = int(llama.llama_token_to_piece(self.vocab, token, self._piece, _PIECE_BYTES, 0, False))
+            known = self._pieces[token] = self._piece.raw[:length] if length > 0 else b""
+        return known
 
     def ends(self, token: int) -> bool:
         """Whether the model itself ends with this token."""
-        return bool(llama.llama_vocab_is_eog(self.vocab, token))
+        if (known := self._ends.get(token)) is None:
+            known = self._ends[token] = bool(llama.llama_vocab_is_eog(self.vocab, token))
+        return known
 
     def decode(self, batch: TokenBatch | EmbeddingBatch) -> int:
         """Run a batch of at most `N_BATCH` rows; what `llama_decode` returned."""
@@ -157,9 +171,10 @@ class NativeModel:
 
     def logits(self, count: int) -> NDArray[np.float32]:
         """The `count` rows that the last decode was asked for, float32 [count, vocabulary]; overwritten by the next."""
-        address = ctypes.cast(llama.llama_get_logits(self._context), ctypes.c_void_p).value
-        if not address:
+        pointer = llama.llama_get_logits(self._context)
+        if not pointer:
             raise EngineBroken("llama.cpp has no logits after a decode that was asked for some")
+        address = ctypes.addressof(pointer.contents)
         if address != self._logits_at:
             # Made anew only where llama.cpp has moved its buffer; rows beyond `count` may not exist.
             values = (ctypes.c_float * (self.rows * self.vocabulary)).from_address(address)

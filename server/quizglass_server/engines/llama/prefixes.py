@@ -178,7 +178,10 @@ class Prefixes:
         others = [held for held in self.kept if held is not source]
         if not (self._free or others):
             return None
-        if self.ledger.free_without([held.cells for held in others]) < reserve - shared:
+        if (
+            self.ledger.free < reserve - shared
+            and self.ledger.free_without([held.cells for held in others]) < reserve - shared
+        ):
             return None
         self._evict_until(reserve - shared, source, sequence=True)
         held = Held(self._free.pop(), atoms, common, self.ledger.take(reserve - shared))

@@ -79,9 +79,7 @@ class Inbox:
 
     def empty(self) -> None:
         """Do everything that there is."""
-        try:
-            while True:
-                if (action := self._actions.get_nowait()) is not None:
-                    action()
-        except Empty:
-            return
+        # Nobody else takes from it.
+        while not self._actions.empty():
+            if (action := self._actions.get_nowait()) is not None:
+                action()

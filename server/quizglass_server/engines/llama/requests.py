@@ -85,6 +85,8 @@ class Request:
     reused_tokens: int = 0
     generated_tokens: int = 0
     encoded_picture: bool = False
+    last: int = 0
+    """Token that the answer ends with so far."""
     _begun: int = field(default=0, repr=False)
 
     @property
@@ -130,7 +132,7 @@ class Request:
 
     def append(self, token: int) -> None:
         """The answer goes on with a token."""
-        self.atoms.ids[self.length] = token
+        self.atoms.ids[self.length] = self.last = token
         self.length += 1
 
     def begin(self, reused: int) -> None:

@@ -9,9 +9,9 @@ from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.errors import DecodeFailed
 from quizglass_server.engines.llama.goals import Choice
 from quizglass_server.engines.llama.native import ABORTED, DECODED, FORKS, N_BATCH, NativeModel
-from quizglass_server.engines.llama.prefixes import Prefixes
+from quizglass_server.engines.llama.prefixes import Held, Prefixes
 from quizglass_server.engines.llama.requests import Request
-from quizglass_server.engines.llama.sampling import Row, rows_of
+from quizglass_server.engines.llama.sampling import Row, Sampler
 from quizglass_server.engines.llama.scheduler import Plan
 
 Decode = Callable[[TokenBatch | EmbeddingBatch], int]
@@ -26,6 +26,7 @@ class Runner:
         self._prefixes = prefixes
         self._decode = decode
         self._tokens = TokenBatch(N_BATCH)
+        self._sampler = Sampler(model.vocabulary)
 
     def tokens(self, plan: Plan) -> tuple[int, list[tuple[Request, list[Row]]]]:
         """One token for each stream and the pieces of prompts: llama.cpp's code, and the rows that each request wanted.
@@ -34,20 +35,24 @@ class Runner:
         """
         tokens = self._tokens
         tokens.clear()
-        parts = [(request, 1) for request in plan.streams] + plan.pieces
-        wanted = [self._add(request, count) for request, count in parts]
-        self._pad(plan.padding)
+        streams = self._add_streams(plan.streams)
+        wanted = [self._add(request, count) for request, count in plan.pieces]
+        if plan.padding:
+            self._pad(plan.padding)
         code = self._decode(tokens)
         for sequence in range(plan.padding):
             self._model.forget(self._model.sequences + sequence)
         if code != DECODED:
             # Also what was computed for the neighbours may be in memory, without logits: it is computed again.
-            self._roll_back([request for request, _ in parts])
+            self._roll_back([*plan.streams, *(request for request, _ in plan.pieces)])
             return code, []
-        rows = rows_of(self._model.logits(tokens.outputs)) if tokens.outputs else []
+        rows = self._sampler.rows(self._model.logits(tokens.outputs)) if tokens.outputs else []
         given: list[tuple[Request, list[Row]]] = []
-        start = 0
-        for (request, count), outputs in zip(parts, wanted, strict=True):
+        for held, request, row in zip(streams, plan.streams, rows, strict=False):
+            held.length += 1
+            given.append((request, [row]))
+        start = len(streams)
+        for (request, count), outputs in zip(plan.pieces, wanted, strict=True):
             if request.held is not None:
                 request.held.length += count
             given.append((request, rows[start : start + outputs]))
@@ -105,7 +110,7 @@ class Runner:
             for fork in range(len(group)):
                 self._model.forget(self._model.sequences + fork, position)
             code = self._decode(self._tokens)
-        rows = iter(rows_of(self._model.logits(self._tokens.outputs)) if code == DECODED else [])
+        rows = iter(self._sampler.rows(self._model.logits(self._tokens.outputs)) if code == DECODED else [])
         for fork in range(len(group)):
             self._model.forget(self._model.sequences + fork)
         if code != DECODED:
@@ -114,6 +119,19 @@ class Runner:
             goal.scores[index] += sum(next(rows).log_probability(token) for token in goal.labels[index][1:])
             if not isfinite(goal.scores[index]):
                 raise DecodeFailed(f"logits of labels[{index}] are not numbers; the model's file may be damaged")
+
+    def _add_streams(self, streams: list[Request]) -> list[Held]:
+        """Append the next token of each answer."""
+        holds = [request.held for request in streams if request.held is not None]
+        if len(holds) < len(streams):
+            raise DecodeFailed("a request without a sequence was to be run")
+        if holds:
+            self._tokens.add_each(
+                [request.last for request in streams],
+                [held.position for held in holds],
+                [held.sequence for held in holds],
+            )
+        return holds
 
     def _add(self, request: Request, count: int) -> int:
         """Append the next tokens of a request; how many rows it will get."""

@@ -46,6 +46,8 @@ class Plan:
     @property
     def reading(self) -> list[Request]:
         """Requests whose prompt is read on."""
+        if not self.pieces and self.picture is None:
+            return []
         return [request for request, _ in (*self.pieces, *([self.picture] if self.picture else []))]
 
 
@@ -98,7 +100,7 @@ class Scheduler:
 
     def sort_in(self, request: Request) -> None:
         """A request may have gone from reading to writing."""
-        if request.writing and request in self.queue:
+        if request in self.queue and request.writing:
             self.queue.remove(request)
             insort(self.streams, request, key=_order)
 
@@ -121,7 +123,8 @@ class Scheduler:
                 self._read([suspect], plan)
             if not plan.empty or plan.complete:
                 return plan
-        self._read(self.queue, plan)
+        if self.queue:
+            self._read(self.queue, plan)
         if plan.pieces:
             # Beside a piece of a prompt a few rows more cost next to nothing.
             plan.streams = list(self.streams)
