@@ -17,6 +17,7 @@ from quizglass_export.bundles import command as bundles
 from quizglass_export.bundling import adapter_command
 from quizglass_export.bundling import command as bundling
 from quizglass_export.pocketworld import command as pocketworld
+from quizglass_export.trt import command as trt
 
 _EXTRA = "pip install 'quizglass[export]'"
 
@@ -35,6 +36,9 @@ def build_parser() -> argparse.ArgumentParser:
     bundling.add_pack_arguments(pack)
     pack.set_defaults(run=bundling.run_pack)
     bundles.add_commands(commands)
+    tensorrt = commands.add_parser("tensorrt", help=trt.HELP, description=trt.HELP)
+    trt.add_arguments(tensorrt)
+    tensorrt.set_defaults(run=trt.run)
     adapter = commands.add_parser("adapter", help=adapter_command.HELP, description=adapter_command.HELP)
     adapter_command.add_arguments(adapter)
     adapter.set_defaults(run=adapter_command.run)

@@ -1,0 +1,206 @@
+"""Building TensorRT engines, and ONNX Runtime's context models that hold one.
+
+Unverified on hardware: TensorRT's libraries cannot be installed where this is built, so the tests run against a
+stand-in at the import, which records what is asked of it. Engines fit one version of TensorRT and one kind of card.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quizglass_export.bundles.onnx_graph import read_onnx
+from quizglass_export.bundling.errors import ExportError
+from quizglass_server.bundle import file_digest
+from quizglass_server.engines.onnx.providers import NAMES, InputRange, options
+
+FLAGS = ("fp16", "bf16", "int8")
+_BATCH_AXES = ("batch", "batch_size", "b")
+_TOKEN_AXES = ("sequence", "sequence_length", "tokens", "s")
+_TENSORRT = NAMES["tensorrt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Shapes that an engine is built for."""
+
+    batch: int = 16
+    usual_tokens: int = 128
+    tokens: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """How an engine is built.
+
+    Attributes:
+        flags: precisions beyond float32 that TensorRT may choose.
+        workspace: bytes that it may use while building.
+        timing_cache: file with timings of earlier builds, read and written; None: without.
+    """
+
+    flags: tuple[str, ...] = ()
+    workspace: int = 2 << 30
+    timing_cache: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What an engine fits: the card's name, its compute capability and the driver."""
+
+    name: str
+    capability: str
+    driver: str
+
+
+def input_ranges(model: Path, limits: Limits) -> dict[str, InputRange]:
+    """Smallest, usual and largest shape of every input.
+
+    Raises:
+        ExportError: an input has a dynamic axis that is neither batch nor tokens.
+    """
+    graph = read_onnx(model).graph
+    own = {tensor.name for tensor in graph.initializer}
+    ranges = {}
+    for value in graph.input:
+        if value.name in own:
+            continue
+        axes = [axis.dim_param or int(axis.dim_value) for axis in value.type.tensor_type.shape.dim]
+        sizes = [_sizes(model, value.name, axis, limits) for axis in axes]
+        ranges[value.name] = InputRange(*(tuple(size[place] for size in sizes) for place in range(3)))
+    return ranges
+
+
+def engine_name(model: Path, version: str, hardware: Hardware, chosen: Sequence[str]) -> str:
+    """File name of an engine: everything that it depends on is in it."""
+    card = re.sub(r"[^a-z0-9]+", "-", hardware.name.lower()).strip("-")
+    parts = [
+        model.parent.name,
+        file_digest(model)[:12],
+        f"trt{version}",
+        f"sm{hardware.capability.replace('.', '')}",
+        card,
+        f"driver{hardware.driver}",
+        "-".join(sorted(chosen)) or "fp32",
+    ]
+    return "_".join(parts) + ".engine"
+
+
+def find_hardware() -> Hardware:
+    """The first card, as `nvidia-smi` names it; ExportError if there is none."""
+    command = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603
+        name, capability, driver = (part.strip() for part in done.stdout.splitlines()[0].split(","))
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        raise ExportError(
+            f"nvidia-smi: no NVIDIA card found ({error}); build engines on the machine that runs them"
+        ) from None
+    return Hardware(name, capability, driver)
+
+
+def build_engine(model: Path, out: Path, limits: Limits, how: EngineOptions, hardware: Hardware) -> Path:
+    """Build an engine; returns its file below `out`.
+
+    Raises:
+        ExportError: TensorRT is missing or refuses the model; with the parser's first words.
+    """
+    if unknown := [flag for flag in how.flags if flag not in FLAGS]:
+        raise ExportError(f"{unknown[0]}: unknown precision; use {', '.join(FLAGS)}")
+    trt = _import_tensorrt()
+    logger = trt.Logger(trt.Logger.WARNING)
+    builder = trt.Builder(logger)
+    network = builder.create_network(0)
+    parser = trt.OnnxParser(network, logger)
+    if not parser.parse_from_file(str(model)):
+        reasons = [str(parser.get_error(index)) for index in range(parser.num_errors)]
+        raise ExportError(f"{model}: TensorRT {trt.__version__} cannot parse it: {(reasons or ['no reason given'])[0]}")
+    config = builder.create_builder_config()
+    config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, how.workspace)
+    for flag in how.flags:
+        config.set_flag(getattr(trt.BuilderFlag, flag.upper()))
+    _add_profile(builder, config, input_ranges(model, limits), model)
+    cache = _timing_cache(config, how.timing_cache)
+    plan = builder.build_serialized_network(network, config)
+    if plan is None:
+        raise ExportError(f"{model}: TensorRT {trt.__version__} built no engine; its log has the reason")
+    if cache is not None and how.timing_cache is not None:
+        _write(how.timing_cache, bytes(config.get_timing_cache().serialize()))
+    path = out / engine_name(model, trt.__version__, hardware, how.flags)
+    _write(path, bytes(plan))
+    return path
+
+
+def write_context_model(model: Path, out: Path, limits: Limits, flags: Sequence[str] = ()) -> Path:
+    """Have ONNX Runtime's TensorRT provider write a model that holds its engine, so that no server builds one.
+
+    Raises:
+        ExportError: the provider is not there, or ONNX Runtime fell back from it.
+    """
+    import onnxruntime
+
+    if _TENSORRT not in onnxruntime.get_available_providers():
+        raise ExportError(
+            "onnxruntime has no TensorRT provider here; pip install 'quizglass[gpu]' on the machine that runs it"
+        )
+    scratch = out.with_name(f".{out.name}.new")
+    settings = onnxruntime.SessionOptions()
+    settings.add_session_config_entry("ep.context_enable", "1")
+    settings.add_session_config_entry("ep.context_file_path", str(scratch))
+    settings.add_session_config_entry("ep.context_embed_mode", "1")
+    given = options(_TENSORRT, input_ranges(model, limits), None)
+    given |= {f"trt_{flag}_enable": "1" for flag in flags}
+    session = onnxruntime.InferenceSession(str(model), settings, providers=[(_TENSORRT, given), NAMES["cpu"]])
+    running = session.get_providers()
+    if not running or running[0] != _TENSORRT or not scratch.is_file():
+        scratch.unlink(missing_ok=True)
+        raise ExportError(
+            f"{model}: ONNX Runtime fell back to {running[0] if running else 'nothing'}; no engine was built"
+        )
+    scratch.replace(out)
+    return out
+
+
+def _sizes(model: Path, name: str, axis: str | int, limits: Limits) -> tuple[int, int, int]:
+    if isinstance(axis, int) and axis > 0:
+        return axis, axis, axis
+    if axis in _BATCH_AXES:
+        return 1, 1, limits.batch
+    if axis in _TOKEN_AXES:
+        return 1, min(limits.usual_tokens, limits.tokens), limits.tokens
+    raise ExportError(f"{model}: input {name} has the dynamic axis {axis!r}; engines know batch and tokens alone")
+
+
+def _add_profile(builder: Any, config: Any, ranges: Mapping[str, InputRange], model: Path) -> None:
+    profile = builder.create_optimization_profile()
+    for name, each in ranges.items():
+        profile.set_shape(name, each.smallest, each.usual, each.largest)
+    if config.add_optimization_profile(profile) < 0:
+        raise ExportError(f"{model}: TensorRT refuses the shapes {dict(ranges)}")
+
+
+def _timing_cache(config: Any, path: Path | None) -> Any:
+    if path is None:
+        return None
+    cache = config.create_timing_cache(path.read_bytes() if path.is_file() else b"")
+    config.set_timing_cache(cache, False)
+    return cache
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.new")
+    scratch.write_bytes(content)
+    scratch.replace(path)
+
+
+def _import_tensorrt() -> Any:
+    try:
+        import tensorrt
+    except ImportError as error:
+        raise ExportError(f"tensorrt is not installed ({error}); pip install 'quizglass[gpu]'") from error
+    return tensorrt
