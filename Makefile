@@ -15,7 +15,7 @@ THREADS ?= 2
 ENGINE ?=
 
 .PHONY: help demo serve test check lint types unit protos protos-check starter bundle knowledge \
-	bench-accuracy bench-latency bench-engine bench-export clean
+	bench-accuracy bench-latency bench-engine bench-export bench-knowledge clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -80,6 +80,9 @@ bench-engine: $(VENV)/.dev ## The engine, scorers and server under load, beside 
 
 bench-export: $(VENV)/.dev ## Memory of a large export, precisions and heads of a scorer (EXPORT="--only memory --shape small")
 	$(BIN)/python -m bench.export $(EXPORT)
+
+bench-knowledge: $(VENV)/.dev ## The knowledge store beside others, damaged, killed (KNOWLEDGE="--only speed --sizes 10000")
+	$(BIN)/python -m bench.knowledge $(KNOWLEDGE)
 
 clean: ## Remove what was made here (not the trained models)
 	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist

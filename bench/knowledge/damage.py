@@ -235,6 +235,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mutations", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="end with a line of JSON")
     args = parser.parse_args()
     verdicts = run(args.mutations, args.seed, lambda done: print(f"\r{done} of {args.mutations}", end="", flush=True))
     print()
@@ -242,6 +243,8 @@ def main() -> None:
         print(f"{outcome:18} {count}")
     for mutation, words in verdicts.bad:
         print(f"{mutation.state}/{mutation.file} {mutation.how}: {words}")
+    if args.json:
+        print(json.dumps({"mutations": args.mutations, "outcomes": verdicts.outcomes, "bad": len(verdicts.bad)}))
     sys.exit(1 if verdicts.bad else 0)
 
 

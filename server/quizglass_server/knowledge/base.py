@@ -36,12 +36,12 @@ from quizglass_server.knowledge.embedding import unit_vector
 from quizglass_server.knowledge.finding import Finder, best_of_views
 from quizglass_server.knowledge.index import IndexOptions
 from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
-from quizglass_server.knowledge.inspection import check_before_opening, remembered_time
+from quizglass_server.knowledge.inspection import remembered_time
 from quizglass_server.knowledge.lock import DirectoryLock
+from quizglass_server.knowledge.opening import locked
 from quizglass_server.knowledge.reader import Reader
 from quizglass_server.knowledge.records import AddReport, Change, Draft, Kind
 from quizglass_server.knowledge.reembed import reembed
-from quizglass_server.knowledge.salvage import migrate
 from quizglass_server.knowledge.schema import FILE
 from quizglass_server.knowledge.threads import StoreThreads
 from quizglass_server.knowledge.validation import shown_id
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 _COMMIT_ENTRIES = 128  # entries a commit while importing: the wait for the disk is shared
 _COMMIT_BYTES = 32 << 20  # encoded pictures a commit, which wait in memory
-_EXPIRY_S = 30.0  # how often expired entries are looked for when nobody asks
+_TIDY_S = 15.0  # how often expired entries are looked for when nobody asks, and a pause after which nobody writes
 _ANY = Finding()
 _NO_VECTOR = np.empty(0, np.float32)
 
@@ -107,7 +107,7 @@ class KnowledgeBase:
             await base.close()
             raise
         base._derived.look_after()
-        base._background = [asyncio.create_task(base._reembed()), asyncio.create_task(base._expire_in_time())]
+        base._background = [asyncio.create_task(base._reembed()), asyncio.create_task(base._tidy())]
         return base
 
     async def add(self, entries: AsyncIterable[PicturedEntry]) -> AddReport:
@@ -207,8 +207,10 @@ class KnowledgeBase:
         """Wait until vectors are embedded anew and graphs have caught up. Nothing needs to: searches go on before."""
         if self._background:
             await asyncio.shield(self._background[0])
-        while (job := self._indexes.job) is not None and not job.done():
-            await asyncio.wrap_future(job)
+        for idle in (False, True):
+            self._indexes.look_after(idle=idle)
+            while (job := self._indexes.job) is not None and not job.done():
+                await asyncio.wrap_future(job)
 
     async def close(self) -> None:
         """Finish what is being written, save the indexes, let the next server in. Twice does no harm."""
@@ -228,14 +230,8 @@ class KnowledgeBase:
 
     @classmethod
     def _unfilled(cls, directory: Path, decode: Decode) -> KnowledgeBase:
+        lock = locked(directory)
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created ({error.strerror})") from error
-        lock = DirectoryLock(directory)
-        try:
-            migrate(directory)
-            check_before_opening(directory)
             return cls(directory, lock, decode)
         except BaseException:
             lock.release()
@@ -289,13 +285,16 @@ class KnowledgeBase:
         if self._next_expiry and self._clock() >= self._next_expiry:
             await self._store.write(lambda writer: writer.expire(self._clock()), self._follow)
 
-    async def _expire_in_time(self) -> None:
+    async def _tidy(self) -> None:
+        """Delete what has expired though nobody asks, and merge what is new when nobody writes."""
         while True:
-            await asyncio.sleep(_EXPIRY_S)
+            before = self._changes
+            await asyncio.sleep(_TIDY_S)
             try:
                 await self._expire()
             except KnowledgeFailed as error:
                 _log.warning("expired entries could not be deleted: %s", error.message)
+            self._indexes.look_after(idle=self._changes == before)
 
     def _close(self) -> None:
         if self._derived is not None:

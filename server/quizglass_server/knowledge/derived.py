@@ -70,11 +70,11 @@ class Derived:
             upkeep.index.apply(change.added[kind], change.removed[kind])
         self._keeper.apply(change)
 
-    def look_after(self) -> None:
-        """Start upkeep on its thread if any is due and none is running."""
-        idle = self._job is None or self._job.done()
-        if idle and not self._stopped and self._due():
-            self._job = self._thread.submit(self._run)
+    def look_after(self, *, idle: bool = False) -> None:
+        """Start upkeep on its thread if any is due and none is running. `idle`: nobody is writing."""
+        free = self._job is None or self._job.done()
+        if free and not self._stopped and self._due(idle):
+            self._job = self._thread.submit(self._run, idle)
 
     def rebuild(self) -> Future[None]:
         """Build everything anew, so that nothing of what was deleted stays in it."""
@@ -90,16 +90,16 @@ class Derived:
             upkeep.save()
         self._keeper.save()
 
-    def _due(self) -> bool:
-        return any(upkeep.index.due() for upkeep in self._upkeep.values()) or self._catalog_due()
+    def _due(self, idle: bool) -> bool:
+        return any(upkeep.index.due(idle=idle) for upkeep in self._upkeep.values()) or self._catalog_due()
 
     def _catalog_due(self) -> bool:
         chunks = self._upkeep.get(Kind.CHUNKS)
         return chunks is not None and self._keeper.due(len(chunks.index))
 
-    def _run(self) -> None:
+    def _run(self, idle: bool) -> None:
         for upkeep in self._upkeep.values():
-            upkeep.run()
+            upkeep.run(idle=idle)
         try:
             if self._catalog_due():
                 self._keeper.rebuild()

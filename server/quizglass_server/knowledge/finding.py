@@ -14,8 +14,8 @@ from quizglass_server.knowledge.catalog import Catalog
 from quizglass_server.knowledge.checks import damaged
 from quizglass_server.knowledge.index import VectorIndex
 from quizglass_server.knowledge.looks import alike
-from quizglass_server.knowledge.reader import Hit, Reader
-from quizglass_server.knowledge.records import Kind
+from quizglass_server.knowledge.reader import Reader
+from quizglass_server.knowledge.records import Hit, Kind
 from quizglass_server.knowledge.schema import FILE
 
 RANK_OFFSET = 60

@@ -83,7 +83,7 @@ class Graph:
             labels, distances = self._index.knn_query(query, k=count, num_threads=1)
         except RuntimeError:  # too few elements reachable: rare, and no reason to fail
             return self._scanned(query, count)
-        return labels[0].astype(np.int64), (1.0 - distances[0]).astype(np.float32)
+        return labels[0].view(np.int64), 1.0 - distances[0]
 
     def _scanned(self, query: Vector, count: int) -> tuple[Labels, Vector]:
         return best(self.labels, self.vectors(self.labels) @ query, count)

@@ -20,6 +20,9 @@ from quizglass_server.knowledge.records import Additions, Labels, Matrix
 # A filter that so few entries pass is answered by scanning their vectors: a graph would have to be searched far.
 _FEW = 1_000
 _FEW_SHARE = 0.05
+_IDLE_TAIL = 64
+_UNIT = 1e-6
+_MERGED_AS_IT_IS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,11 @@ class State:
 
     def nearest(self, query: Vector, count: int) -> tuple[Labels, Vector]:
         """Labels and cosines of the `count` nearest, best first, deleted ones included."""
-        near = best(self.labels, self.vectors @ query, count)
+        if self.graph is not None and not len(self.labels):
+            return self.graph.nearest(query, count)
+        near = self.labels, self.vectors @ query
+        if self.graph is None or len(self.labels) > _MERGED_AS_IT_IS:
+            near = best(*near, count)
         if self.graph is None:
             return near
         far = self.graph.nearest(query, count)
@@ -109,13 +116,18 @@ class VectorIndex:
         self, query: Vector, limit: int, *, per_entry: bool, allowed: set[int] | None = None
     ) -> list[tuple[int, float]]:
         """Labels and cosines, best first; with `per_entry` only the best of each entry, and only of those allowed."""
-        query = query / max(float(np.linalg.norm(query)), 1e-12)
+        square = float(query @ query)
+        if (
+            abs(square - 1.0) > _UNIT
+        ):  # as a rule it is a unit vector, and dividing costs as much as a tenth of a search
+            query = query / max(square**0.5, 1e-12)
         state = self._state
         if allowed is not None and len(allowed) <= max(_FEW, len(self._entry_of) * _FEW_SHARE):
             wanted = np.array([at for at, entry in list(self._entry_of.items()) if entry in allowed], dtype=np.int64)
             labels, scores = state.among(query, np.sort(wanted))
             return self._living(labels, scores, limit, per_entry, allowed)
-        fetch = 2 * limit + 8
+        exact = not per_entry and allowed is None and state.size == len(self._entry_of)  # nothing to pass over
+        fetch = limit if exact else 2 * limit + 8
         while state.size:
             labels, scores = state.nearest(query, fetch)
             hits = self._living(labels, scores, limit, per_entry, allowed)
@@ -124,8 +136,11 @@ class VectorIndex:
             fetch *= 4  # deleted vectors and further pictures of the same entries took the places
         return []
 
-    def due(self) -> str:
-        """What has become of the graph: "" (fine), "grow" (merge the new vectors) or "build" (make it anew)."""
+    def due(self, *, idle: bool = False) -> str:
+        """What has become of the graph: "" (fine), "grow" (merge the new vectors) or "build" (make it anew).
+
+        When nobody is writing (`idle`), a few new vectors are reason enough: each makes every search slower.
+        """
         state = self._state
         inside = len(state.graph.labels) if state.graph else 0
         dead = state.size - len(self._entry_of)
@@ -133,7 +148,8 @@ class VectorIndex:
             return "build"
         if state.graph is None:
             return "build" if len(state.labels) >= self.options.graph_from else ""
-        return "grow" if len(state.labels) >= max(self.options.tail, inside // 50) else ""
+        most = _IDLE_TAIL if idle else max(self.options.tail, inside // 50)
+        return "grow" if len(state.labels) >= most else ""
 
     def publish(self, graph: Graph | None) -> None:
         """Search this graph from now on; vectors that it does not hold stay in the scan."""

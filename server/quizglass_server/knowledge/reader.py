@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from quizglass_server.domain import Entry, Vector
+from quizglass_server.domain import Entry
 from quizglass_server.errors import NotFound
 from quizglass_server.knowledge.checks import State, damaged, id_digest, labels_of, labels_sum, row_digest, signed
 from quizglass_server.knowledge.clock import Clock
-from quizglass_server.knowledge.records import Filed, GraphRecord, Kind, Labels, Matrix
+from quizglass_server.knowledge.records import Filed, GraphRecord, Hit, Kind, Labels, Matrix, entry_of
 from quizglass_server.knowledge.schema import (
     CHUNK_COLUMNS,
     ENTRY_COLUMNS,
@@ -41,19 +39,8 @@ _LABELS = {
     Kind.PICTURES: "SELECT label, entry, space FROM pictures INDEXED BY pictures_in_space",
     Kind.CHUNKS: "SELECT label, entry, space FROM chunks INDEXED BY chunks_in_space",
 }
+_TOGETHER = 500  # values of one query
 _VECTOR, _SPACE = 5, 4  # columns of both kinds
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """What a label stands for."""
-
-    number: int
-    entry: Entry
-    text: str
-    """The chunk; empty for pictures."""
-    look: int
-    vector: Vector
 
 
 class Reader:
@@ -112,18 +99,18 @@ class Reader:
     def hits(self, kind: Kind, labels: Sequence[int]) -> dict[int, Hit]:
         """What each label that still exists stands for."""
         found: dict[int, Hit] = {}
-        entries: dict[int, Entry] = {}
         with explained(self._file), transaction(self._db, write=False):
-            for label in labels:
-                row = self._db.execute(f"{ROWS[kind]} WHERE label = ?", (label,)).fetchone()
-                if row is None:
-                    continue
+            rows = self._among(f"{ROWS[kind]} WHERE label", labels)
+            for row in rows:
                 self._check(kind, row)
-                number = row[1]
-                if number not in entries:
-                    entries[number] = self._numbered(number)
-                text, look = (row[3], 0) if kind is Kind.CHUNKS else ("", row[6])
-                found[label] = Hit(number, entries[number], text, look, np.frombuffer(row[_VECTOR], "<f4"))
+            numbers = dict.fromkeys(row[1] for row in rows)
+            entries = {row[0]: self._whole(row) for row in self._among(f"{_ENTRY} WHERE number", list(numbers))}
+        for row in rows:
+            label, number = row[:2]
+            if number not in entries:
+                raise damaged(self._file.name, f"entry number {number} is missing; the store")
+            text, look = (row[3], 0) if kind is Kind.CHUNKS else ("", row[6])
+            found[label] = Hit(number, entries[number], text, look, np.frombuffer(row[_VECTOR], "<f4"))
         return found
 
     def labels(self, kind: Kind, space: str | None) -> tuple[Labels, Labels]:
@@ -204,13 +191,9 @@ class Reader:
 
     def titles(self, numbers: Iterable[int]) -> dict[int, str]:
         """Titles of those of the entries that there are. Raises KnowledgeFailed when one is damaged."""
-        found: dict[int, str] = {}
         with explained(self._file), transaction(self._db, write=False):
-            for number in numbers:
-                row = self._db.execute(f"{_ENTRY} WHERE number = ?", (number,)).fetchone()
-                if row is not None:
-                    found[number] = self._whole(row).title
-        return found
+            rows = self._among(f"{_ENTRY} WHERE number", list(numbers))
+            return {row[0]: self._whole(row).title for row in rows}
 
     def numbers(self) -> list[int]:
         """Numbers of all entries."""
@@ -249,6 +232,14 @@ class Reader:
             ).fetchall()
         return rows
 
+    def _among(self, selected: str, values: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Rows whose last named column is one of the values."""
+        rows: list[tuple[Any, ...]] = []
+        for start in range(0, len(values), _TOGETHER):
+            some = values[start : start + _TOGETHER]
+            rows += self._db.execute(f"{selected} IN ({', '.join('?' * len(some))})", some).fetchall()
+        return rows
+
     def _pairs(self, kind: Kind, pairs: list[tuple[int, int]]) -> Labels:
         try:
             return np.array(pairs, dtype=np.int64).reshape(-1, 2)
@@ -279,22 +270,3 @@ class Reader:
     def _check(self, kind: Kind, row: tuple[Any, ...]) -> None:
         if row_digest(row[:-1], self.key) != row[-1]:
             raise damaged(self._file.name, f"row {row[0]} of table {kind.value}")
-
-
-def entry_of(row: tuple[Any, ...], now: float) -> Entry:
-    """The entry of a row of `ENTRY_COLUMNS`."""
-    _, entry_id, title, caption, kind, text, attributes, source, language, text_format, told, expires, shown = row[:13]
-    return Entry(
-        id=entry_id,
-        title=title,
-        caption=caption,
-        kind=kind,
-        text=text,
-        attributes=json.loads(attributes),
-        source=source,
-        picture_sha256=tuple(shown[start : start + 32] for start in range(0, len(shown), 32)),
-        language=language,
-        text_format=text_format,
-        time=told,
-        expires_after_s=max(1, int(expires - now)) if expires else 0,
-    )

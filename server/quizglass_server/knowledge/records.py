@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,3 +99,34 @@ class AddReport:
 
     added: int = 0
     refused: list[Refusal] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a label stands for."""
+
+    number: int
+    entry: Entry
+    text: str
+    """The chunk; empty for pictures."""
+    look: int
+    vector: Vector
+
+
+def entry_of(row: tuple[Any, ...], now: float) -> Entry:
+    """The entry of a row of `ENTRY_COLUMNS`."""
+    _, entry_id, title, caption, kind, text, attributes, source, language, text_format, told, expires, shown = row[:13]
+    return Entry(
+        id=entry_id,
+        title=title,
+        caption=caption,
+        kind=kind,
+        text=text,
+        attributes=json.loads(attributes),
+        source=source,
+        picture_sha256=tuple(shown[start : start + 32] for start in range(0, len(shown), 32)),
+        language=language,
+        text_format=text_format,
+        time=told,
+        expires_after_s=max(1, int(expires - now)) if expires else 0,
+    )

@@ -22,8 +22,7 @@ from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.checks import State, row_digest
 from quizglass_server.knowledge.clock import StoreClock
 from quizglass_server.knowledge.marker import Mark, read_marker
-from quizglass_server.knowledge.reader import entry_of
-from quizglass_server.knowledge.records import Draft, Kind
+from quizglass_server.knowledge.records import Draft, Kind, entry_of
 from quizglass_server.knowledge.schema import (
     CHUNK_COLUMNS,
     ENTRY_COLUMNS,

@@ -54,11 +54,12 @@ class Upkeep:
         finally:
             reader.close()
 
-    def run(self) -> None:
+    def run(self, *, idle: bool = False) -> None:
         """Do what is due, until nothing is or `stop` was called. Nothing that goes wrong here stops searches."""
         try:
-            while (task := self.index.due()) and not self._stop.is_set():
+            while (task := self.index.due(idle=idle)) and not self._stop.is_set():
                 self._build() if task == "build" else self._grow()
+                idle = False
             self._save_if_grown()
         except Stopped:
             _log.info("building the %s index was interrupted; it goes on at the next start", self.kind.value)
