@@ -102,6 +102,8 @@ class Trial:
             if wrong:
                 verdicts.bad.append((mutation, f"{outcome} (seed {seed}) {wrong}"))
         verdicts.outcomes[outcome] += 1
+        if outcome == "repair-crashed":
+            verdicts.bad.append((mutation, f"{outcome} (seed {seed})"))
 
     def _judge(self, said: dict[str, Any] | None) -> str:
         if said is None:

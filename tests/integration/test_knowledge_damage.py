@@ -105,6 +105,8 @@ async def test_an_emptied_truth_is_not_taken_for_a_new_one(tmp_path: Path) -> No
         damaged()
         with pytest.raises(KnowledgeFailed, match="missing or empty"):
             await open_base(tmp_path)
+        with pytest.raises(KnowledgeFailed, match="nothing can be repaired"):
+            salvage(tmp_path)
 
 
 def test_a_directory_that_may_not_be_written_is_refused_and_named() -> None:

@@ -85,8 +85,11 @@ def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None
         KnowledgeFailed: it is not a knowledge store, or the new file cannot be written. The old one is untouched.
     """
     path, fresh = directory / FILE, directory / "salvage"
-    clear(fresh)
-    fresh.mkdir()
+    if is_new(path):
+        raise KnowledgeFailed(f"{FILE} is missing or empty: nothing can be repaired; restore a snapshot", file=FILE)
+    with explained(Path(FILE)):
+        clear(fresh)
+        fresh.mkdir()
     with closing(connect(whole_length(path, fresh), write=False)) as connection, explained(Path(FILE)):
         mark = read_marker(directory)
         version = schema_version(connection, FILE)
@@ -95,7 +98,8 @@ def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None
         old = _Old(connection, version, mark)
         report = _fill(old, fresh / FILE, step)
         _account(report, old.state, mark, old.guessed)
-    report.kept_as = swap(directory, fresh)
+    with explained(Path(FILE)):
+        report.kept_as = swap(directory, fresh)
     return report
 
 
