@@ -24,7 +24,7 @@ from quizglass_server.domain import (
     Turn,
     Vector,
 )
-from quizglass_server.errors import BudgetExceeded, Overloaded, RoleMissing
+from quizglass_server.errors import BudgetExceeded, RoleMissing
 from quizglass_server.journal import Journal
 from quizglass_server.models.faces import Generator
 from quizglass_server.resources import Resources
@@ -47,8 +47,6 @@ _Role = TypeVar("_Role")
 
 CHEAP_S = 0.05
 """An embedding that usually takes longer is not begun before the plan asks for it."""
-_AMPLE = 2.0
-"""Time left, in usual times of an answer, in which an engine that refuses it is overloaded, not the budget short."""
 _CLOSING_S, _CLOSING_SHARE = 0.05, 0.05
 """Kept back from the generator for the verdict and the last messages: seconds at most, share of the budget at most."""
 
@@ -201,11 +199,6 @@ class Toolbox:
             if isinstance(error, TimeoutError) and not limit.expired():
                 raise
             draft.finish = FinishReason.BUDGET
-        except Overloaded:
-            if costs.known(LAST_STEP) and left > _AMPLE * costs.usual(LAST_STEP):
-                raise  # what usually does is not enough: it is the server that has no room
-            draft.finish = FinishReason.BUDGET
-            return draft
         if draft.finish is FinishReason.BUDGET:
             costs.was_cut(LAST_STEP, monotonic() - started)
         else:

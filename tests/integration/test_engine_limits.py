@@ -9,12 +9,16 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from threading import Event
 from time import monotonic
 
 import gguf
 import numpy as np
 import pytest
 
+from quizglass_server.engines.llama import engine as engine_module
+from quizglass_server.engines.llama import requests as requests_module
+from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.costs import Costs
 from quizglass_server.engines.llama.engine import Engine
 from quizglass_server.engines.llama.errors import DecodeFailed, LoadFailed
@@ -29,6 +33,7 @@ from quizglass_server.engines.llama.prompt import (
     RequestRefused,
     Terms,
     TextPart,
+    TooLate,
 )
 from quizglass_server.engines.llama.requests import Request
 from quizglass_server.engines.llama.worker import EngineWorker
@@ -138,16 +143,16 @@ def test_one_request_more_than_may_wait_is_refused_at_once(engine: Engine) -> No
 def test_a_deadline_that_cannot_be_met_is_refused_at_once(model: NativeModel) -> None:
     engine = Engine(model, [], SLOW)
     soon = Terms(deadline=monotonic() + 1.0)
-    with pytest.raises(Overloaded, match="are left") as refused:
+    with pytest.raises(TooLate, match="are left"):
         engine.submit(engine.intake.generation(prompt("x" * 100, seed=None), 4, soon, sink=Given()))
-    assert 5 < refused.value.retry_after_s < 20
     assert engine.pending == 0
     engine.submit(engine.intake.generation(prompt("x" * 100, seed=None), 4, sink=Given()))
     # It fits by itself, but not behind the one before it.
     terms = Terms(deadline=monotonic() + 3.0, priority=2)
     late = engine.intake.generation([TextPart("hi", trusted=False)], 4, terms, sink=Given())
-    with pytest.raises(Overloaded):
+    with pytest.raises(Overloaded, match="behind others") as refused:
         engine.submit(late)
+    assert 1 < refused.value.retry_after_s < 20
     finish(engine)
 
 
@@ -168,6 +173,56 @@ def test_a_deadline_that_passes_ends_the_answer(engine: Engine) -> None:
     choice.terms = Terms(deadline=monotonic())
     finish(engine)
     assert isinstance(chosen.items[-1], Overloaded)
+
+
+def test_a_picture_that_is_never_done_shows_while_others_go_on(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = Event(), Event()
+    real = engine.encoder._encode
+
+    def blocked(rgb: bytes) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        begun.set()
+        go_on.wait()
+        return real(rgb)
+
+    monkeypatch.setattr(engine.encoder, "_encode", blocked)
+    assert engine.vitals().encoding_us == 0
+    stuck = Given()
+    engine.submit(engine.intake.generation(prompt("What?", seed=77), 4, sink=stuck))
+    engine.step()
+    begun.wait()
+    assert len(answer(engine, prompt("Who?", seed=None), 4)) == 4
+    since = engine.vitals().encoding_us
+    while engine.vitals().encoding_us <= since:
+        engine.step(wait=False)
+    go_on.set()
+    finish(engine)
+    assert len(stuck.texts) == 4
+    assert engine.vitals().encoding_us == 0
+    # Its own picture is work for it, however little the engine's thread did meanwhile.
+    assert stuck.finished.usage.engine_us > since
+
+
+def test_waiting_for_others_is_not_engine_time(model: NativeModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One answer after the other, where a step takes a millisecond and nothing else takes any time."""
+    engine = Engine(model, [], Costs((1000, 10**6), ((512, 1000),)))
+    now = [10**9]
+    for module in (engine_module, requests_module):
+        monkeypatch.setattr(module, "perf_counter_ns", lambda: now[0])
+    decode = engine._runner._decode
+
+    def timed(batch: TokenBatch | EmbeddingBatch) -> int:
+        now[0] += 10**6
+        return decode(batch)
+
+    monkeypatch.setattr(engine._runner, "_decode", timed)
+    first, second = Given(), Given()
+    engine.submit(engine.intake.generation(prompt("Who?", seed=None), 100, sink=first))
+    engine.submit(engine.intake.generation(prompt("Where?", seed=None), 4, sink=second))
+    finish(engine)
+    # Both prompts are read in one step, which was needed for either.
+    assert [each.finished.usage.engine_us for each in (first, second)] == [100_000, 4_000]
+    assert now[0] - 10**9 == 103 * 10**6
+    engine.close()
 
 
 def test_an_engine_that_sleeps_wakes_for_a_deadline(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

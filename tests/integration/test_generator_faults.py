@@ -19,10 +19,19 @@ from quizglass_server.engines.llama.breaker import BreakerOptions, BreakerState
 from quizglass_server.engines.llama.client import GeneratorClient, PromptRefused
 from quizglass_server.engines.llama.heartbeat import HeartbeatOptions, hang
 from quizglass_server.engines.llama.process import ProcessOptions
-from quizglass_server.engines.llama.prompt import Finished, Overloaded, PicturePart, Piece, Terms, Usage, Vitals
+from quizglass_server.engines.llama.prompt import (
+    Finished,
+    Overloaded,
+    PicturePart,
+    Piece,
+    Terms,
+    TooLate,
+    Usage,
+    Vitals,
+)
 from quizglass_server.engines.llama.service import GeneratorService
 from quizglass_server.engines.llama.supervisor import GeneratorProcess
-from quizglass_server.errors import EngineLost
+from quizglass_server.errors import BudgetExceeded, EngineLost
 from quizglass_server.errors import Overloaded as NoRoom
 from tests.support.generator_process import (
     LONG,
@@ -144,11 +153,11 @@ async def test_a_deadline_before_its_turn_comes_spends_nothing(options: ProcessO
         await anext(first)
         late = Terms(1, monotonic() + 0.1)
         items: list[Piece | Finished] = []
-        with suppress(NoRoom):
+        with suppress(NoRoom, BudgetExceeded):
             items = [item async for item in process.generate(PROMPT, LONG, late)]
         assert [item.reason for item in items if isinstance(item, Finished)] in (["deadline"], [])
         assert not any(isinstance(item, Piece) for item in items)
-        with pytest.raises(NoRoom):
+        with pytest.raises(BudgetExceeded):
             await process.choose(PROMPT, ["a", "b"], Terms(1, monotonic()))
         assert isinstance(await anext(first), Piece)
         await first.aclose()
@@ -232,12 +241,24 @@ async def test_an_engine_stuck_in_one_call_is_seen_though_its_process_sends_hear
         assert "one call" in await hang(heartbeats, HeartbeatOptions(interval_s=0.01, silent_s=30))
 
 
+async def test_a_picture_stuck_in_the_encoder_is_seen_though_the_engine_goes_on(scripted) -> None:
+    scripted.worker.said = Vitals(beat=monotonic(), encoding_us=50_000_000, encode_us=2_000_000)
+    async with aclosing(scripted.client.watch(0.01)) as heartbeats:
+        assert "encoded for 50.0 s, more than 40.0 s" in await hang(heartbeats, HeartbeatOptions(0.01, silent_s=30))
+
+
 async def test_a_refusal_for_lack_of_room_brings_its_delay(scripted) -> None:
     scripted.worker.failure = Overloaded("8 requests wait", 0.25)
     with pytest.raises(NoRoom, match="8 requests wait") as refused:
         await drain(scripted.client.generate(PROMPT, 8))
     assert refused.value.retry_after_s == 0.25
     assert not scripted.lost.is_set()
+
+
+async def test_a_refusal_for_lack_of_time_is_no_lack_of_room(scripted) -> None:
+    scripted.worker.failure = TooLate("the answer would take 9 s and 1 s are left")
+    with pytest.raises(BudgetExceeded, match="9 s and 1 s"):
+        await drain(scripted.client.generate(PROMPT, 8))
 
 
 async def test_a_deadline_reaches_the_engine_and_its_end_the_caller(scripted) -> None:

@@ -170,19 +170,18 @@ async def test_a_step_that_its_engine_refuses_for_lack_of_time_is_skipped(error:
     assert world.models.calls.of("text_encoder") == [["Who founded Tandric?"]]
 
 
-@pytest.mark.parametrize("error", [Overloaded("no room", 1.0), BudgetExceeded("too late")])
-async def test_an_answer_that_the_engine_refuses_for_lack_of_time_is_an_abstention(error: Exception) -> None:
+async def test_an_answer_that_the_engine_refuses_for_lack_of_time_is_an_abstention() -> None:
     world = World()
-    world.models.before["answer"] = failing(error)
+    world.models.before["answer"] = failing(BudgetExceeded("too late"))
     world.resources.costs.took("generate", 40.0)
     end = done(await world.ask(policy="none"))
     assert (end.answer, end.finish_reason) == ("I don't know", FinishReason.BUDGET)
     assert end.abstain_reason is AbstainReason.BUDGET
 
 
-async def test_an_engine_without_room_for_what_usually_fits_is_overloaded() -> None:
+async def test_an_answer_that_the_engine_has_no_room_for_is_a_refusal() -> None:
     world = World()
-    await world.ask(policy="none")
+    world.resources.costs.took("generate", 40.0)
     world.models.before["answer"] = failing(Overloaded("no room", 1.5))
     with pytest.raises(Overloaded) as refusal:
         await world.ask(policy="none")

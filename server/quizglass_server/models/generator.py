@@ -104,7 +104,8 @@ class LlamaGenerator:
 
         Raises:
             InvalidInput: the prompt does not fit the model's context.
-            Overloaded: the engine's queue is full, or the work cannot be done before it is due.
+            Overloaded: the engine's queue is full, or what is ahead leaves the work no time before it is due.
+            BudgetExceeded: the work would not be done before it is due even if nothing else were.
             EngineLost: the process died or hangs, or is being restarted for too long.
             EngineFailed: llama.cpp failed, or the bundle has no prompt for the task.
         """

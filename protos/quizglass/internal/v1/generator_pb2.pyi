@@ -14,6 +14,7 @@ class FailureReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FAILURE_REASON_PIXELS_MISSING: _ClassVar[FailureReason]
     FAILURE_REASON_OVERLOADED: _ClassVar[FailureReason]
     FAILURE_REASON_FAILED: _ClassVar[FailureReason]
+    FAILURE_REASON_TOO_LATE: _ClassVar[FailureReason]
 
 class EndReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -27,6 +28,7 @@ FAILURE_REASON_REFUSED: FailureReason
 FAILURE_REASON_PIXELS_MISSING: FailureReason
 FAILURE_REASON_OVERLOADED: FailureReason
 FAILURE_REASON_FAILED: FailureReason
+FAILURE_REASON_TOO_LATE: FailureReason
 END_REASON_UNSPECIFIED: EndReason
 END_REASON_STOP: EndReason
 END_REASON_LENGTH: EndReason
@@ -212,7 +214,7 @@ class GetInfoResponse(_message.Message):
     def __init__(self, description: _Optional[str] = ..., context: _Optional[int] = ..., threads: _Optional[int] = ..., pending: _Optional[int] = ..., vitals: _Optional[_Union[Vitals, _Mapping]] = ...) -> None: ...
 
 class Vitals(_message.Message):
-    __slots__ = ("silent_us", "busy", "active", "waiting", "cells_used", "cells", "decode_steps", "encoded_pictures", "kept", "reused_tokens", "prefilled_tokens", "step_us", "prefill_us", "piece")
+    __slots__ = ("silent_us", "busy", "active", "waiting", "cells_used", "cells", "decode_steps", "encoded_pictures", "kept", "reused_tokens", "prefilled_tokens", "step_us", "prefill_us", "piece", "encoding_us", "encode_us")
     SILENT_US_FIELD_NUMBER: _ClassVar[int]
     BUSY_FIELD_NUMBER: _ClassVar[int]
     ACTIVE_FIELD_NUMBER: _ClassVar[int]
@@ -227,6 +229,8 @@ class Vitals(_message.Message):
     STEP_US_FIELD_NUMBER: _ClassVar[int]
     PREFILL_US_FIELD_NUMBER: _ClassVar[int]
     PIECE_FIELD_NUMBER: _ClassVar[int]
+    ENCODING_US_FIELD_NUMBER: _ClassVar[int]
+    ENCODE_US_FIELD_NUMBER: _ClassVar[int]
     silent_us: int
     busy: bool
     active: int
@@ -241,7 +245,9 @@ class Vitals(_message.Message):
     step_us: _containers.RepeatedScalarFieldContainer[int]
     prefill_us: int
     piece: int
-    def __init__(self, silent_us: _Optional[int] = ..., busy: _Optional[bool] = ..., active: _Optional[int] = ..., waiting: _Optional[int] = ..., cells_used: _Optional[int] = ..., cells: _Optional[int] = ..., decode_steps: _Optional[int] = ..., encoded_pictures: _Optional[int] = ..., kept: _Optional[int] = ..., reused_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., step_us: _Optional[_Iterable[int]] = ..., prefill_us: _Optional[int] = ..., piece: _Optional[int] = ...) -> None: ...
+    encoding_us: int
+    encode_us: int
+    def __init__(self, silent_us: _Optional[int] = ..., busy: _Optional[bool] = ..., active: _Optional[int] = ..., waiting: _Optional[int] = ..., cells_used: _Optional[int] = ..., cells: _Optional[int] = ..., decode_steps: _Optional[int] = ..., encoded_pictures: _Optional[int] = ..., kept: _Optional[int] = ..., reused_tokens: _Optional[int] = ..., prefilled_tokens: _Optional[int] = ..., step_us: _Optional[_Iterable[int]] = ..., prefill_us: _Optional[int] = ..., piece: _Optional[int] = ..., encoding_us: _Optional[int] = ..., encode_us: _Optional[int] = ...) -> None: ...
 
 class WatchRequest(_message.Message):
     __slots__ = ("interval_us",)

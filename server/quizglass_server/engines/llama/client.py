@@ -81,8 +81,8 @@ class GeneratorClient:
 
         Raises:
             PromptRefused: the prompt does not fit the model, or the constraint cannot be used.
-            Overloaded: no room, or the deadline cannot be met.
-            BudgetExceeded: the deadline passed and the process said nothing.
+            Overloaded: no room, or the deadline cannot be met because of other requests.
+            BudgetExceeded: the deadline cannot be met in any case, or passed and the process said nothing.
             EngineLost: the process died or hangs.
             EngineFailed: llama.cpp failed on this request.
         """
@@ -204,4 +204,6 @@ def _raise(failure: pb.Failure) -> NoReturn:
             raise _PixelsMissing from None
         case pb.FAILURE_REASON_OVERLOADED:
             raise Overloaded(f"the generator is busy: {failure.message}", failure.retry_after_us / 1e6) from None
+        case pb.FAILURE_REASON_TOO_LATE:
+            raise BudgetExceeded(f"the time does not suffice for the generator: {failure.message}") from None
     raise EngineFailed(f"the generator failed: {failure.message}")

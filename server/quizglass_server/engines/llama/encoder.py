@@ -38,6 +38,9 @@ class Encoding:
     """Cleared by the engine thread when all of them have left: then it is skipped, if it has not begun."""
     embedding: Embedding | None = None
     error: Exception | None = None
+    began: int = 0
+    """`perf_counter_ns` at the beginning."""
+    ended: int = 0
 
 
 class PictureEncoder:
@@ -53,6 +56,7 @@ class PictureEncoder:
         self.encoded = 0
         self.encode_us = 0.0
         """Usual cost of a picture."""
+        self._began = 0
         self._encode = encode
         self._deliver = deliver
         self._cache = BoundedCache[bytes, Embedding](EMBEDDING_CACHE_BYTES, lambda value: value.nbytes)
@@ -60,6 +64,12 @@ class PictureEncoder:
         self._jobs: PriorityQueue[tuple[tuple[float, ...], int, Encoding | None]] = PriorityQueue()
         self._numbers = count()
         Thread(target=self._run, name="encoder", daemon=True).start()
+
+    @property
+    def encoding_us(self) -> int:
+        """How long the picture that is being encoded has taken so far, 0 if there is none; for any thread."""
+        began = self._began
+        return (perf_counter_ns() - began) // 1000 if began else 0
 
     def provide(self, request: Request) -> bool:
         """Whether a request has its picture's embedding now; if not it is parked until `deliver`."""
@@ -77,6 +87,7 @@ class PictureEncoder:
         known.wanted = True
         known.waiting.append(request)
         request.parked = True
+        request.parked_at = perf_counter_ns()
         return False
 
     def has(self, sha256: bytes) -> bool:
@@ -93,7 +104,7 @@ class PictureEncoder:
         if encoding.embedding is not None:
             self._cache.put(encoding.picture.sha256, encoding.embedding)
         for request in encoding.waiting:
-            request.parked = False
+            request.unpark(encoding.began, encoding.ended)
             request.embedding = encoding.embedding
         return encoding.waiting
 
@@ -116,13 +127,14 @@ class PictureEncoder:
             self._deliver(encoding)
 
     def _run_one(self, encoding: Encoding) -> None:
-        started = perf_counter_ns()
+        encoding.began = self._began = perf_counter_ns()
         try:
             encoding.embedding = self._checked(encoding.picture.rgb)
         except Exception as error:
             logger.exception("a picture could not be encoded")
             encoding.error = error
-        spent = (perf_counter_ns() - started) / 1000
+        encoding.ended, self._began = perf_counter_ns(), 0
+        spent = (encoding.ended - encoding.began) / 1000
         self.encode_us = spent if not self.encoded else 0.7 * self.encode_us + 0.3 * spent
         self.encoded += 1
 

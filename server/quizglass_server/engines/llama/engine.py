@@ -22,9 +22,10 @@ from quizglass_server.engines.llama.load import Load
 from quizglass_server.engines.llama.measuring import measure
 from quizglass_server.engines.llama.native import DECODED, NativeModel
 from quizglass_server.engines.llama.prefixes import Prefixes
-from quizglass_server.engines.llama.prompt import Overloaded, Vitals
+from quizglass_server.engines.llama.prompt import Overloaded, TooLate, Vitals
 from quizglass_server.engines.llama.pulse import Inbox, Pulse
 from quizglass_server.engines.llama.recovery import Recovery
+from quizglass_server.engines.llama.report import vitals
 from quizglass_server.engines.llama.requests import LastGiven, Request
 from quizglass_server.engines.llama.runner import Runner
 from quizglass_server.engines.llama.sampling import Row
@@ -88,7 +89,8 @@ class Engine:
         """Enqueue a request; for any thread.
 
         Raises:
-            Overloaded: too many wait, or its deadline cannot be met; nothing is done for it.
+            Overloaded: too many wait, or its deadline cannot be met because of them; nothing is done for it.
+            TooLate: its deadline cannot be met in any case.
         """
         deadline = request.terms.deadline
         request.order = (request.terms.priority, inf if deadline is None else deadline, next(self._arrivals))
@@ -110,24 +112,7 @@ class Engine:
 
     def vitals(self) -> Vitals:
         """How the engine is; for any thread."""
-        costs, ledger = self.scheduler.costs, self.prefixes.ledger
-        active = sum(request.held is not None for request in tuple(self.scheduler.requests))
-        return Vitals(
-            beat=self._pulse.last,
-            busy=self._pulse.busy,
-            active=active,
-            waiting=max(0, self.pending - active),
-            cells_used=ledger.size - ledger.free,
-            cells=ledger.size,
-            decode_steps=self.decode_steps,
-            encoded_pictures=self.encoded_pictures,
-            kept=len(self.prefixes.kept),
-            reused_tokens=self.reused_tokens,
-            prefilled_tokens=self.prefilled_tokens,
-            step_us=costs.step_us,
-            prefill_us=int(costs.piece_cost(costs.piece)),
-            piece=costs.piece,
-        )
+        return vitals(self, self._pulse)
 
     def warm_up(self) -> None:
         """Run every kind of work once, so that the first request does not pay for paging weights in.
@@ -165,7 +150,13 @@ class Engine:
             self._finish(request, "stop")
         self._starved = plan.empty and not plan.complete
         if not plan.empty:
+            started = perf_counter_ns()
+            participants = plan.participants
+            for request in participants:
+                request.takes_part(started)
             self._run(plan)
+            for request in participants:
+                request.takes_part(None)
         self.flush(self._starved)
 
     def _run(self, plan: Plan) -> None:
@@ -269,7 +260,9 @@ class Engine:
         self.load.note(request, reason)
         result = request.goal.result(reason, request.usage())
         if result is None and reason == "deadline":
-            result = Overloaded("the deadline has passed", self.load.retry_after())
+            # Who has not even begun could not because of others.
+            late = "the deadline has passed"
+            result = TooLate(late) if request.begun else Overloaded(late, self.load.retry_after())
         if result is not None:
             request.sink.put(result, urgent=True)
 

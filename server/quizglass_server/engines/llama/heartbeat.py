@@ -1,8 +1,9 @@
 """Tells a process that hangs from one that is busy.
 
-Two things can go silent: the process as a whole (its event loop sends no heartbeat), and its engine thread (inside one
-native call for far longer than such calls take, or anywhere else with work to do). Silence of the process is counted in
-this process's own ticks and not by the clock, so that being stopped ourselves for an hour makes nobody else late.
+Three things can go silent: the process as a whole (its event loop sends no heartbeat), its engine thread (inside one
+native call for far longer than such calls take, or anywhere else with work to do), and the thread that encodes
+pictures. Silence of the process is counted in this process's own ticks and not by the clock, so that being stopped
+ourselves for an hour makes nobody else late.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ class HeartbeatOptions:
         dearest_us = max((vitals.prefill_us, *vitals.step_us))
         return max(self.silent_s, CALL_COSTS * dearest_us / 1e6)
 
+    def encode_limit_s(self, vitals: Vitals) -> float:
+        """Most seconds that a picture of this model may take."""
+        return max(self.silent_s, CALL_COSTS * vitals.encode_us / 1e6)
+
 
 async def hang(heartbeats: AsyncIterator[Vitals], options: HeartbeatOptions) -> str:
     """Wait until the process that sends these heartbeats hangs.
@@ -57,6 +62,9 @@ async def hang(heartbeats: AsyncIterator[Vitals], options: HeartbeatOptions) -> 
             if spent_s > limit_s and (vitals.busy or vitals.active or vitals.waiting):
                 where = "in one call" if vitals.busy else "silent with work to do"
                 return f"its engine has been {where} for {spent_s:.1f} s, more than {limit_s:.1f} s"
+            spent_s, limit_s = vitals.encoding_us / 1e6, options.encode_limit_s(vitals)
+            if spent_s > limit_s:
+                return f"a picture has been encoded for {spent_s:.1f} s, more than {limit_s:.1f} s"
             reading = asyncio.ensure_future(anext(heartbeats))
     finally:
         reading.cancel()

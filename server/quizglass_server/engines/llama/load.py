@@ -11,7 +11,7 @@ from time import monotonic
 from quizglass_server.engines.llama.encoder import PictureEncoder
 from quizglass_server.engines.llama.goals import Generation
 from quizglass_server.engines.llama.prefixes import Prefixes
-from quizglass_server.engines.llama.prompt import Overloaded
+from quizglass_server.engines.llama.prompt import Overloaded, TooLate
 from quizglass_server.engines.llama.requests import Request
 from quizglass_server.engines.llama.scheduler import Scheduler
 
@@ -43,17 +43,20 @@ class Load:
         """Count a request in.
 
         Raises:
-            Overloaded: the queue is full, or the deadline passes before its answer can be complete.
+            Overloaded: the queue is full, or the deadline passes before it can be complete because of others.
+            TooLate: the deadline passes before it could be complete if it were alone.
         """
         waiting = sum(each.held is None for each in tuple(self._requests))
         if waiting >= self._queue:
             raise Overloaded(f"{self._queue} requests wait already", self.retry_after())
         if request.terms.deadline is not None:
             left = request.terms.deadline - monotonic()
-            needed = self._needed_s(request)
+            alone, needed = self._needed_s(request)
+            if alone > left:
+                raise TooLate(f"the answer would take {alone:.2f} s and {max(left, 0):.2f} s are left")
             if needed > left:
                 raise Overloaded(
-                    f"the answer would take {needed:.2f} s and {max(left, 0):.2f} s are left",
+                    f"the answer would take {needed:.2f} s behind others and {left:.2f} s are left",
                     max(needed - left, _MIN_RETRY_S),
                 )
         self._requests[request] = None
@@ -80,18 +83,20 @@ class Load:
         """A step has taken so long: prompts are longer than those measured, and the machine may do other things."""
         self._drift += _RECENT * (max(1.0, spent_us / expected_us) - self._drift)
 
-    def _needed_s(self, request: Request) -> float:
-        """Until a new request's answer is complete."""
+    def _needed_s(self, request: Request) -> tuple[float, float]:
+        """Until a new request's answer is complete, alone and behind those that are there."""
+        costs = self._scheduler.costs
         known = self._prefixes.longest(request.atoms, request.length)[1]
         own = request.atoms.cells(request.length) - request.atoms.cells(known)
-        cost = self._scheduler.costs.prompt(own)
+        prompt = costs.prompt(own)
         if request.picture is not None and any(index >= known for index in request.atoms.at):
-            cost += 0 if self._encoder.has(request.picture.sha256) else self._encoder.encode_us
+            prompt += 0 if self._encoder.has(request.picture.sha256) else self._encoder.encode_us
         ahead = [each for each in tuple(self._requests) if each.order < request.order]
         together = sum(each.writing for each in ahead) + 1
-        cost += request.goal.expected_tokens(self._usual) * self._scheduler.costs.step(together)
+        tokens = request.goal.expected_tokens(self._usual)
         reading = [each for each in ahead if not each.writing]
-        return (cost * self._drift + self._work_us(reading)) / 1e6
+        behind = (prompt + tokens * costs.step(together)) * self._drift + self._work_us(reading)
+        return (prompt + tokens * costs.step(1)) * self._drift / 1e6, behind / 1e6
 
     def _work_us(self, requests: list[Request] | tuple[Request, ...]) -> float:
         """Until all of these would be complete."""

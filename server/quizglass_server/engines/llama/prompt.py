@@ -118,14 +118,22 @@ class Vitals:
     """Measured cost of one piece of a prompt."""
     piece: int = 0
     """Tokens of a piece."""
+    encoding_us: int = 0
+    """How long the picture that is being encoded has taken so far; 0 if there is none."""
+    encode_us: int = 0
+    """Usual cost of encoding a picture."""
 
 
 class RequestRefused(Exception):
     """The request cannot be served as it is; the message names the limit."""
 
 
+class TooLate(Exception):
+    """The deadline cannot be met, or has passed, though nothing stands in the way; the message says by how much."""
+
+
 class Overloaded(Exception):
-    """The queue is full, or the deadline cannot be met; nothing was done for the request."""
+    """The queue is full, or the deadline cannot be met because of others; nothing was done for the request."""
 
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)

@@ -87,7 +87,12 @@ class Request:
     encoded_picture: bool = False
     last: int = 0
     """Token that the answer ends with so far."""
-    _begun: int = field(default=0, repr=False)
+    begun: bool = False
+    """Work on it has begun."""
+    parked_at: int = 0
+    """When it began to wait for its picture, of `perf_counter_ns`."""
+    _engine_ns: int = field(default=0, repr=False)
+    _since: int = field(default=0, repr=False)
 
     @property
     def done(self) -> int:
@@ -137,11 +142,23 @@ class Request:
 
     def begin(self, reused: int) -> None:
         """Work on it begins; `reused` atoms need none."""
-        if not self._begun:
-            self._begun = perf_counter_ns()
+        if not self.begun:
+            self.begun = True
             self.reused_tokens = self.atoms.cells(reused)
+
+    def takes_part(self, now: int | None) -> None:
+        """The engine works for it from `now` on, of `perf_counter_ns`; None: no longer."""
+        if self._since:
+            self._engine_ns += perf_counter_ns() - self._since
+        self._since = now or 0
+
+    def unpark(self, began: int, ended: int) -> None:
+        """Its picture was encoded between these times of `perf_counter_ns`; what it waited of that is work for it."""
+        self.parked = False
+        self._engine_ns += max(0, ended - max(began, self.parked_at))
 
     def usage(self) -> Usage:
         """What it has cost."""
-        spent = (perf_counter_ns() - self._begun) // 1000 if self._begun else 0
+        self.takes_part(None)
+        spent = self._engine_ns // 1000
         return Usage(self.prompt_tokens, self.reused_tokens, self.generated_tokens, spent, self.encoded_picture)

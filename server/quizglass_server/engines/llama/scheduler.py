@@ -35,6 +35,8 @@ class Plan:
     """Prompts that are read on, and by how many tokens."""
     picture: tuple[Request, int] | None = None
     """A picture that is read on, and by how many rows; goes by itself, since llama.cpp mixes it with no tokens."""
+    followers: list[Request] = field(default_factory=list)
+    """Whose beginning is read on by another request that has the same."""
     complete: list[Request] = field(default_factory=list)
     """Prompts that turned out to be in memory as a whole, and of which nothing else is wanted."""
 
@@ -42,6 +44,11 @@ class Plan:
     def empty(self) -> bool:
         """Whether there is nothing to compute."""
         return not (self.streams or self.pieces or self.picture)
+
+    @property
+    def participants(self) -> list[Request]:
+        """Requests that the step is run for."""
+        return [*self.streams, *self.reading, *self.followers]
 
     @property
     def reading(self) -> list[Request]:
@@ -143,6 +150,8 @@ class Scheduler:
                 return
             leader = request if request.parked else self._leader(request)
             if leader.parked or leader in plan.reading or leader in plan.complete:
+                if leader is not request and leader in plan.reading:
+                    plan.followers.append(request)
                 continue
             if (blocked and leader.held is None) or not self._ready(leader):
                 continue
@@ -156,11 +165,14 @@ class Scheduler:
                 if plan.pieces:
                     return
                 plan.picture = (leader, room)
-                return
             elif count := self._count(leader, room, rows):
                 plan.pieces.append((leader, count))
                 room -= count
                 rows -= _wanted(leader, count)
+            if leader is not request and leader in plan.reading:
+                plan.followers.append(request)
+            if plan.picture:
+                return
 
     def _room(self, queue: list[Request]) -> int:
         """Tokens of prompts in the next step."""

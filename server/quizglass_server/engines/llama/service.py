@@ -16,7 +16,7 @@ from quizglass_server.engines.llama.constraint import MAX_LABELS
 from quizglass_server.engines.llama.errors import DecodeFailed
 from quizglass_server.engines.llama.link import Answering
 from quizglass_server.engines.llama.pixels import PictureUnknown, PixelStore
-from quizglass_server.engines.llama.prompt import Overloaded, Part, RequestRefused
+from quizglass_server.engines.llama.prompt import Overloaded, Part, RequestRefused, TooLate
 from quizglass_server.engines.llama.wire import (
     from_constraint,
     from_segments,
@@ -129,6 +129,8 @@ def to_failure(error: Exception) -> pb.Failure:
         case Overloaded():
             delay_us = max(0, round(error.retry_after_s * 1e6))
             return pb.Failure(reason=pb.FAILURE_REASON_OVERLOADED, message=str(error), retry_after_us=delay_us)
+        case TooLate():
+            return pb.Failure(reason=pb.FAILURE_REASON_TOO_LATE, message=str(error))
         case DecodeFailed():
             logger.error("llama.cpp failed: %s", error)
             message = "llama.cpp failed on this request; see the server's log"

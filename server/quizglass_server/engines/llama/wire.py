@@ -129,7 +129,7 @@ def from_usage(usage: pb.Usage) -> Usage:
 
 _SAME = (
     *("busy", "active", "waiting", "cells_used", "cells", "decode_steps", "encoded_pictures", "kept"),
-    *("reused_tokens", "prefilled_tokens", "prefill_us", "piece"),
+    *("reused_tokens", "prefilled_tokens", "prefill_us", "piece", "encoding_us", "encode_us"),
 )
 """Fields of vitals that travel as they are."""
 

@@ -86,7 +86,8 @@ class EngineWorker:
 
         Raises:
             RequestRefused: the prompt does not fit or is not well formed, or the constraint cannot be understood.
-            Overloaded: the queue is full or the deadline cannot be met.
+            Overloaded: the queue is full, or the deadline cannot be met because of others.
+            TooLate: the deadline cannot be met in any case.
             DecodeFailed: llama.cpp failed on this request.
         """
         mailbox: Mailbox[Piece | Finished] = self._mailbox()
@@ -110,7 +111,7 @@ class EngineWorker:
     ) -> tuple[list[float], Usage]:
         """Probabilities of labels by all their tokens, normalised over the labels; errors as `generate`.
 
-        A deadline that passes is `Overloaded`. Cancelling it cancels the engine's work.
+        A deadline that passes is `TooLate`, or `Overloaded` if nothing had begun. Cancelling cancels the engine's work.
         """
         mailbox: Mailbox[tuple[list[float], Usage]] = self._mailbox()
         make = lambda: self.engine.intake.choice(prompt, labels, terms, sink=mailbox)  # noqa: E731
