@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from threading import Event
+from threading import Event, current_thread
 from time import monotonic
 
 import gguf
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from quizglass_server.engines.llama import engine as engine_module
+from quizglass_server.engines.llama import prefix_files
 from quizglass_server.engines.llama import requests as requests_module
 from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.costs import Costs
@@ -381,6 +382,30 @@ async def test_a_damaged_or_foreign_prefix_is_left_out(
     assert await other.restore(tmp_path) == 0
     assert path.name in caplog.text
     assert (await collected(other, prompt("What?", None), 4, Terms()))[1].reason == "length"
+
+
+async def test_model_files_are_hashed_once_and_before_there_is_a_hurry(
+    worker: EngineWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[tuple[str, str]] = []
+    begun, go_on = Event(), Event()
+
+    def digest(path: Path) -> str:
+        begun.set()
+        go_on.wait()
+        hashed.append((current_thread().name, path.name))
+        return "ab"
+
+    monkeypatch.setattr(prefix_files, "_digest", digest)
+    worker.get_ready_to_save()
+    await asyncio.to_thread(begun.wait)
+    saving = asyncio.create_task(worker.save(tmp_path))
+    await asyncio.sleep(0)
+    go_on.set()
+    await saving
+    await worker.save(tmp_path)
+    assert len(hashed) == 2
+    assert {name for name, _ in hashed} == {"fingerprint"}
 
 
 async def test_saving_replaces_what_was_saved(worker: EngineWorker, tmp_path: Path) -> None:

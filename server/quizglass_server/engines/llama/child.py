@@ -68,6 +68,8 @@ async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
     await worker.load(load)
     if arguments.restore is not None:
         logger.info("%d kept prefixes are restored", await worker.restore(arguments.restore))
+    if arguments.keep:
+        worker.get_ready_to_save()
     service = GeneratorService(worker, description, options.context, options.threads)
     server = await asyncio.get_running_loop().create_unix_server(service.connection, str(arguments.socket))
     _tell(report, {"description": description, "executor": executor})
@@ -99,6 +101,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cells", type=int, default=0, help="of the KV cache; 0: as the engine chooses")
     parser.add_argument("--queue", type=int, default=64, help="most requests that wait")
     parser.add_argument("--restore", type=Path, help="directory of kept prefixes")
+    parser.add_argument("--keep", action="store_true", help="kept prefixes will be saved")
     parser.add_argument("--stop", action="append", default=[], help="text that ends an answer; repeatable")
     parser.add_argument("--log-level", type=int, default=logging.INFO, help="Python's number of a log level")
     return parser.parse_args()

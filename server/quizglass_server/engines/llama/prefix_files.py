@@ -13,10 +13,12 @@ import json
 import logging
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
+from threading import Lock, Thread, get_native_id
 from typing import Protocol, TypeVar
 
 import llama_cpp
@@ -30,6 +32,7 @@ _MAGIC = b"quizglass prefix 1\n"
 _SUFFIX = ".prefix"
 _DIGEST = 32
 _MOST_BYTES = 4 << 30
+_IDLE = 19
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -58,6 +61,20 @@ class PrefixFiles:
         self._prefixes = prefixes
         self._call = call
         self._key = ""
+        self._hashing = Lock()
+
+    def get_ready(self) -> None:
+        """Hash the model files in a thread of the lowest priority: saving may be in a hurry."""
+
+        def work() -> None:
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, get_native_id(), _IDLE)
+            try:
+                self._fingerprint()
+            except OSError as error:
+                logger.warning("the model files cannot be read again, prefixes will not be saved: %s", error)
+
+        Thread(target=work, name="fingerprint", daemon=True).start()
 
     async def save(self, directory: Path) -> int:
         """Write every kept prefix, the newest first, and remove other prefixes from the directory; how many.
@@ -118,16 +135,17 @@ class PrefixFiles:
 
     def _fingerprint(self) -> str:
         """What decides whether a state may be read: computed once, since it reads the model files as a whole."""
-        if not self._key:
-            options, slot = self._model.options, self._model.slot
-            parts = [
-                llama_cpp.__version__,
-                self._model.executor,
-                *(_digest(path) for path in (options.model, options.projector)),
-                *(str(size) for size in (options.width, options.height, slot.tokens, slot.positions)),
-            ]
-            self._key = sha256("\n".join(parts).encode()).hexdigest()
-        return self._key
+        with self._hashing:
+            if not self._key:
+                options, slot = self._model.options, self._model.slot
+                parts = [
+                    llama_cpp.__version__,
+                    self._model.executor,
+                    *(_digest(path) for path in (options.model, options.projector)),
+                    *(str(size) for size in (options.width, options.height, slot.tokens, slot.positions)),
+                ]
+                self._key = sha256("\n".join(parts).encode()).hexdigest()
+            return self._key
 
 
 def _digest(path: Path) -> str:

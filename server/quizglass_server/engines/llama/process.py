@@ -51,6 +51,8 @@ class ProcessOptions:
     """How long a request waits for a process that is being restarted."""
     save_wait_s: float = 5.0
     close_wait_s: float = 2.0
+    keep: bool = False
+    """Whether kept prefixes will be saved; the supervisor knows."""
     heartbeat: HeartbeatOptions = field(default_factory=HeartbeatOptions)
     breaker: BreakerOptions = field(default_factory=BreakerOptions)
 
@@ -65,6 +67,7 @@ class ProcessOptions:
             f"--projector={self.projector}",
             *(f"--{name}={value}" for name, value in numbers.items()),
             *(f"--stop={text}" for text in self.stop),
+            *(("--keep",) if self.keep else ()),
             *(() if restore is None else (f"--restore={restore}",)),
             f"--log-level={logging.getLogger('quizglass_server').getEffectiveLevel()}",
         ]

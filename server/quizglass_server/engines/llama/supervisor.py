@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -34,6 +35,7 @@ class GeneratorProcess:
             options: what to load and how patient to be.
             state: where kept prefixes outlive an orderly end; None: nowhere.
         """
+        options = replace(options, keep=state is not None)
         self._options = options
         self._state = state
         self._launcher = Launcher(options)

@@ -144,6 +144,10 @@ class EngineWorker:
         """Take over prefixes that were saved with the same files and options, as long as there is room; how many."""
         return await self._files().restore(directory)
 
+    def get_ready_to_save(self) -> None:
+        """Do beforehand, in the background, what saving needs and takes long."""
+        self._files().get_ready()
+
     def vitals(self) -> Vitals:
         """How the engine is; never waits for it."""
         return self.engine.vitals()
