@@ -24,11 +24,10 @@ from quizglass_server.domain import (
     Finding,
     Picture,
     PicturedEntry,
-    Refusal,
     SearchMode,
     Vector,
 )
-from quizglass_server.errors import InvalidInput, KnowledgeFailed, RoleMissing
+from quizglass_server.errors import KnowledgeFailed, RoleMissing
 from quizglass_server.knowledge.cache import AnswerCache
 from quizglass_server.knowledge.clock import StoreClock
 from quizglass_server.knowledge.derived import Derived
@@ -44,14 +43,11 @@ from quizglass_server.knowledge.records import AddReport, Change, Draft, Kind
 from quizglass_server.knowledge.reembed import reembed
 from quizglass_server.knowledge.schema import FILE
 from quizglass_server.knowledge.threads import StoreThreads
-from quizglass_server.knowledge.validation import shown_id
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
 from quizglass_server.pictures import PictureLimits, decode_picture
 
 _log = logging.getLogger(__name__)
 
-_COMMIT_ENTRIES = 128  # entries a commit while importing: the wait for the disk is shared
-_COMMIT_BYTES = 32 << 20  # encoded pictures a commit, which wait in memory
 _TIDY_S = 15.0  # how often expired entries are looked for when nobody asks, and a pause after which nobody writes
 _ANY = Finding()
 _NO_VECTOR = np.empty(0, np.float32)
@@ -71,6 +67,7 @@ class KnowledgeBase:
         self._image_encoder: ImageEncoder | None = None
         self._count = 0
         self._changes = 0
+        self._searches = 0
         self._next_expiry = 0
         self._closed = False
         self._cache = AnswerCache()
@@ -119,20 +116,7 @@ class KnowledgeBase:
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
         """
         ingest = Ingest(self._text_encoder, self._image_encoder, self._decode)
-        report = AddReport()
-        drafts: list[Draft] = []
-        number = 0
-        async for given in entries:
-            try:
-                drafts.append(await ingest.prepare(given))
-            except InvalidInput as refusal:
-                report.refused.append(Refusal(number, shown_id(given.entry.id), refusal.field, refusal.description))
-            number += 1
-            if len(drafts) >= _COMMIT_ENTRIES or sum(map(_picture_bytes, drafts)) >= _COMMIT_BYTES:
-                report.added += await self._commit(ingest, drafts)
-                drafts = []
-        report.added += await self._commit(ingest, drafts)
-        return report
+        return await ingest.all_of(entries, self._commit, lambda: self._searches > 0)
 
     async def get(self, id: str) -> Entry:
         """One entry. Raises NotFound."""
@@ -249,14 +233,10 @@ class KnowledgeBase:
         await reembed(self._store, self._follow, *encoders, self._decode)
         self._indexes.look_after()
 
-    async def _commit(self, ingest: Ingest, drafts: builtins.list[Draft]) -> int:
-        if not drafts:
-            return 0
-        await ingest.finish()
+    async def _commit(self, drafts: builtins.list[Draft]) -> None:
         names = {kind: space.name for kind, space in spaces(self._text_encoder, self._image_encoder).items()}
         await self._store.write(lambda writer: writer.put(drafts, names), self._follow)
         self._indexes.look_after()
-        return len(drafts)
 
     def _follow(self, change: Change) -> None:
         """Bring the indexes up to a commit; on the writing thread, so in order and even if the caller has gone."""
@@ -276,7 +256,11 @@ class KnowledgeBase:
         key = (self._changes, key)
         answer: Hits | None = self._cache.get(key)
         if answer is None:
-            answer = await self._store.read(find)
+            self._searches += 1
+            try:
+                answer = await self._store.read(find)
+            finally:
+                self._searches -= 1
             self._cache.put(key, answer)
         return answer
 
@@ -305,7 +289,3 @@ class KnowledgeBase:
 
 def _decode_by_default(encoded: bytes, field: str) -> Picture:
     return decode_picture(encoded, PictureLimits(), field)
-
-
-def _picture_bytes(draft: Draft) -> int:
-    return sum(map(len, draft.pictures))

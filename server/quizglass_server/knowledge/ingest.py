@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Awaitable, Callable
 from dataclasses import replace
 
-from quizglass_server.domain import Picture, PicturedEntry
-from quizglass_server.errors import RoleMissing
+from quizglass_server.domain import Picture, PicturedEntry, Refusal
+from quizglass_server.errors import InvalidInput, RoleMissing
 from quizglass_server.knowledge.chunks import CHUNKING, chunk_entry, passage
 from quizglass_server.knowledge.derived import Space
 from quizglass_server.knowledge.embedding import Embedders
 from quizglass_server.knowledge.looks import look_of
-from quizglass_server.knowledge.records import Draft, Kind
-from quizglass_server.knowledge.validation import checked_entry
+from quizglass_server.knowledge.records import AddReport, Draft, Kind
+from quizglass_server.knowledge.validation import checked_entry, shown_id
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
+
+_COMMIT_ENTRIES = 128  # entries a commit: the wait for the disk is shared
+_COMMIT_WHILE_BUSY = 32
+_COMMIT_BYTES = 32 << 20  # encoded pictures a commit, which wait in memory
+_REST_S = 0.002
 
 Decode = Callable[[bytes, str], Picture]
 """Decodes a picture; the second argument is the field that a refusal names. Raises InvalidPicture. Blocks."""
@@ -29,6 +34,42 @@ class Ingest:
         self._text_encoder = text_encoder
         self._embedders = Embedders(text_encoder, image_encoder)
         self._decode = decode
+
+    async def all_of(
+        self,
+        entries: AsyncIterable[PicturedEntry],
+        commit: Callable[[list[Draft]], Awaitable[None]],
+        busy: Callable[[], bool],
+    ) -> AddReport:
+        """Prepare entries and commit them, some at a time; those that are not as documented are in the report.
+
+        While others are served (`busy`), it rests after each entry and commits fewer at a time: nobody should notice
+        an import.
+
+        Raises:
+            RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
+        """
+        report, drafts, number = AddReport(), list[Draft](), 0
+        async for given in entries:
+            try:
+                drafts.append(await self.prepare(given))
+            except InvalidInput as refusal:
+                report.refused.append(Refusal(number, shown_id(given.entry.id), refusal.field, refusal.description))
+            number += 1
+            if busy():
+                await asyncio.sleep(_REST_S)
+            most = _COMMIT_WHILE_BUSY if busy() else _COMMIT_ENTRIES
+            if len(drafts) >= most or sum(map(_picture_bytes, drafts)) >= _COMMIT_BYTES:
+                report.added += await self._committed(drafts, commit)
+                drafts = []
+        report.added += await self._committed(drafts, commit)
+        return report
+
+    async def _committed(self, drafts: list[Draft], commit: Callable[[list[Draft]], Awaitable[None]]) -> int:
+        if drafts:
+            await self.finish()
+            await commit(drafts)
+        return len(drafts)
 
     async def prepare(self, given: PicturedEntry) -> Draft:
         """Check an entry and begin to embed it; its vectors are all there after `finish`.
@@ -69,3 +110,7 @@ def spaces(text_encoder: TextEncoder | None, image_encoder: ImageEncoder | None)
     if image_encoder is not None:
         made[Kind.PICTURES] = Space(image_encoder.fingerprint, image_encoder.dimension)
     return made
+
+
+def _picture_bytes(draft: Draft) -> int:
+    return sum(map(len, draft.pictures))
