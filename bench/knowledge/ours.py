@@ -30,7 +30,8 @@ from bench.knowledge.vectors import (
     texts,
     timed,
 )
-from quizglass_server.domain import Entry, Finding, PicturedEntry, SearchMode, Vector
+from quizglass_server.domain import Vector
+from quizglass_server.entries import Entry, Finding, PicturedEntry, SearchMode
 from quizglass_server.knowledge import KnowledgeBase
 from quizglass_server.knowledge.records import Kind
 

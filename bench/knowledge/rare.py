@@ -15,9 +15,10 @@ from quizglass_export.pocketworld.dataset import build_world, entry_record
 from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.world import CORE_THINGS
 from quizglass_server.bundle import Bundle
-from quizglass_server.domain import Entry, Finding, PicturedEntry, SearchMode, Vector
+from quizglass_server.domain import Vector
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
+from quizglass_server.entries import Entry, Finding, PicturedEntry, SearchMode
 from quizglass_server.knowledge import KnowledgeBase
 from quizglass_server.models.encoders import OnnxTextEncoder
 

@@ -13,7 +13,6 @@ from quizglass_server.domain import (
     AnswerDelta,
     Done,
     Evidence,
-    Finding,
     FinishReason,
     Origin,
     Picture,
@@ -23,6 +22,7 @@ from quizglass_server.domain import (
     Verdict,
     VerdictOutcome,
 )
+from quizglass_server.entries import Finding
 from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.journal import Journal
 from quizglass_server.outbox import Outbox

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from quizglass_server.domain import EntryHit, Finding, Picture, Vector
+from quizglass_server.domain import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.entries import EntryHit, Finding
 from quizglass_server.models.faces import Generator, ImageEncoder, Planner, Reader, Reranker, TextEncoder
 from quizglass_server.scheduling.costs import StepCosts
 from quizglass_server.steps.crop import View

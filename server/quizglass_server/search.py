@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from quizglass_server.domain import Evidence, Finding, Picture, Vector
+from quizglass_server.domain import Evidence, Picture, Vector
+from quizglass_server.entries import Finding
 from quizglass_server.errors import InvalidInput, RoleMissing
 from quizglass_server.models.faces import ImageEncoder
 from quizglass_server.resources import Resources

@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 
 from quizglass_client import AsyncClient, Client, Entry, InvalidRequest, NotFound, ServerError, ServerUnavailable
-from quizglass_server import domain
+from quizglass_server import entries as stored
 from tests.support.rpc_fakes import EVENTS, Gate, png, serving
 
 
@@ -106,7 +106,7 @@ async def test_entries_are_added_listed_and_deleted(stage, client, tmp_path):
 
 
 async def test_pages_follow_each_other(stage, client):
-    stage.knowledge.entries = {f"e{i:03}": domain.Entry(f"e{i:03}", "t") for i in range(150)}
+    stage.knowledge.entries = {f"e{i:03}": stored.Entry(f"e{i:03}", "t") for i in range(150)}
     assert len([entry async for entry in client.list_entries()]) == 150
 
 

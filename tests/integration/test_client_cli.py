@@ -9,6 +9,7 @@ import pytest
 
 from quizglass_client.cli import main
 from quizglass_server import domain
+from quizglass_server.entries import Entry
 from tests.support.rpc_fakes import EVENTS, png, serving_on_a_thread
 
 
@@ -258,7 +259,7 @@ def test_completion(shell, capsys):
 
 
 def test_as_a_process_whose_reader_leaves_early(stage):
-    stage.knowledge.entries = {f"e{i:04}": domain.Entry(f"e{i:04}", "t" * 100) for i in range(3000)}
+    stage.knowledge.entries = {f"e{i:04}": Entry(f"e{i:04}", "t" * 100) for i in range(3000)}
     command = [sys.executable, "-m", "quizglass_client.cli", "knowledge", "list"]
     environment = os.environ | {"QUIZGLASS_SERVER": stage.target}
     with subprocess.Popen(

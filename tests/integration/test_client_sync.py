@@ -22,6 +22,7 @@ from quizglass_client import (
     ServerUnavailable,
 )
 from quizglass_server import domain, errors
+from quizglass_server import entries as stored
 from quizglass_server.scheduling.admission import Admission
 from tests.support.rpc_fakes import EVENTS, Gate, png, serving_on_a_thread
 
@@ -185,7 +186,7 @@ def test_entries_are_added_a_batch_at_a_time(stage, client, tmp_path):
 
 
 def test_entries_are_listed_read_and_deleted(stage, client):
-    stage.knowledge.entries = {f"e{i:03}": domain.Entry(f"e{i:03}", "t", attributes={"a": "b"}) for i in range(250)}
+    stage.knowledge.entries = {f"e{i:03}": stored.Entry(f"e{i:03}", "t", attributes={"a": "b"}) for i in range(250)}
     assert [entry.id for entry in client.list_entries()] == sorted(stage.knowledge.entries)
     assert client.get_entry("e001").attributes == {"a": "b"}
     client.delete_entry("e001")
@@ -230,12 +231,12 @@ def test_a_search_can_be_filtered_and_several_pictures_be_of_one_thing(stage, cl
     wanted = Filter({"colour": "red"}, kinds=["car"], sources=["web"], languages=["en"], time_from=1, time_until=9)
     client.search("cost?", [png(), png(32), png(16)], filter=wanted, per_entry=True, mode="keywords")
     ((finding, more),) = stage.assistant.findings
-    assert finding == domain.Finding(
-        domain.Filter({"colour": "red"}, ("car",), ("web",), ("en",), 1, 9), domain.SearchMode.KEYWORDS, per_entry=True
+    assert finding == stored.Finding(
+        stored.Filter({"colour": "red"}, ("car",), ("web",), ("en",), 1, 9), stored.SearchMode.KEYWORDS, per_entry=True
     )
     assert [picture.width for picture in more] == [32, 16]
     client.search("cost?")
-    assert stage.assistant.findings[-1] == (domain.Finding(), [])
+    assert stage.assistant.findings[-1] == (stored.Finding(), [])
     with pytest.raises(InvalidRequest, match="mode"):
         client.search("cost?", mode="magic")
     with pytest.raises(InvalidRequest, match=r"filter\.kinds"):

@@ -16,6 +16,7 @@ from typing import Any
 from PIL import Image
 
 from quizglass_server import domain
+from quizglass_server.entries import Deletion, Entry, Finding, PicturedEntry, Refusal
 from quizglass_server.errors import NotFound
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
@@ -80,7 +81,7 @@ class Assistant:
         self.turns: list[domain.Turn] = []
         self.asked: list[tuple[str, Budget]] = []
         self.searches: list[tuple[str, domain.Picture | None, int]] = []
-        self.findings: list[tuple[domain.Finding | None, Sequence[domain.Picture]]] = []
+        self.findings: list[tuple[Finding | None, Sequence[domain.Picture]]] = []
         self.failure: Exception | None = None
 
     async def usual(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
@@ -97,7 +98,7 @@ class Assistant:
         text: str,
         picture: domain.Picture | None,
         limit: int,
-        finding: domain.Finding | None = None,
+        finding: Finding | None = None,
         more: Sequence[domain.Picture] = (),
     ) -> list[domain.Evidence]:
         self.searches.append((text, picture, limit))
@@ -110,19 +111,19 @@ class Assistant:
 @dataclass
 class Report:
     added: int = 0
-    refused: list[domain.Refusal] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
 
 
 class Knowledge:
     """A dictionary of entries; those without a title are refused."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, domain.Entry] = {}
+        self.entries: dict[str, Entry] = {}
         self.pictures: dict[str, Sequence[bytes]] = {}
         self.batches: list[int] = []
         self.before: Callable[[], Awaitable[None]] | None = None
 
-    async def add(self, entries: AsyncIterable[domain.PicturedEntry]) -> Report:
+    async def add(self, entries: AsyncIterable[PicturedEntry]) -> Report:
         report, index = Report(), 0
         async for given in entries:
             if self.before is not None:
@@ -133,23 +134,23 @@ class Knowledge:
                 self.pictures[given.entry.id] = given.pictures
                 report.added += 1
             else:
-                report.refused.append(domain.Refusal(index, given.entry.id, "title", "is missing"))
+                report.refused.append(Refusal(index, given.entry.id, "title", "is missing"))
             index += 1
         self.batches.append(index)
         return report
 
-    async def get(self, id: str) -> domain.Entry:
+    async def get(self, id: str) -> Entry:
         if id not in self.entries:
             raise NotFound(f"there is no entry {id!r}", id=id)
         return self.entries[id]
 
-    async def list(self, after: str, limit: int) -> list[domain.Entry]:
+    async def list(self, after: str, limit: int) -> list[Entry]:
         return [self.entries[id] for id in sorted(self.entries) if id > after][:limit]
 
-    async def delete(self, id: str) -> domain.Deletion:
+    async def delete(self, id: str) -> Deletion:
         await self.get(id)
         del self.entries[id]
-        return domain.Deletion(id, 7, 2, len(self.pictures.pop(id, ())))
+        return Deletion(id, 7, 2, len(self.pictures.pop(id, ())))
 
     async def compact(self) -> int:
         return 7

@@ -14,10 +14,7 @@ import numpy as np
 from quizglass_server.assistant import Assistant
 from quizglass_server.domain import (
     RGB,
-    ChunkHit,
     Done,
-    Entry,
-    EntryHit,
     Exchange,
     GenerationEnd,
     Picture,
@@ -28,6 +25,7 @@ from quizglass_server.domain import (
     TurnEvent,
     Vector,
 )
+from quizglass_server.entries import ChunkHit, Entry, EntryHit
 from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.resources import Resources
 from quizglass_server.scheduling.budget import Budget

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quizglass_server.domain import Entry, PicturedEntry
+from quizglass_server.entries import Entry, PicturedEntry
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, NotFound, RoleMissing
 from tests.support.knowledge_fakes import (
     GRAPHS_EARLY,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain import Entry
+from quizglass_server.entries import Entry
 from quizglass_server.knowledge.chunks import MAX_TOKENS, chunk_entry, chunk_text
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quizglass_server.domain import Filter, Finding, Picture, SearchMode
+from quizglass_server.domain import Picture
+from quizglass_server.entries import Filter, Finding, SearchMode
 from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
 from quizglass_server.knowledge.cache import AnswerCache
 from quizglass_server.knowledge.catalog import Catalog

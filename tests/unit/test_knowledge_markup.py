@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain import Entry
+from quizglass_server.entries import Entry
 from quizglass_server.knowledge.chunks import MAX_TOKENS, chunk_entry
 from quizglass_server.knowledge.markup import Block, blocks
 

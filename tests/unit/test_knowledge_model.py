@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quizglass_server.domain import PicturedEntry
+from quizglass_server.entries import PicturedEntry
 from quizglass_server.errors import NotFound
 from quizglass_server.knowledge import IndexOptions, KnowledgeBase
 from tests.support.knowledge_fakes import hashed, open_base, pictured, query_picture, stream

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quizglass_server.domain import Entry, PicturedEntry
+from quizglass_server.entries import Entry, PicturedEntry
 from quizglass_server.errors import InvalidInput
 from quizglass_server.knowledge.validation import checked_entry, shown_id
 

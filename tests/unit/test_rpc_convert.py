@@ -6,6 +6,7 @@ import pytest
 
 from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
 from quizglass_server import domain
+from quizglass_server.entries import Entry
 from quizglass_server.errors import InvalidInput
 from quizglass_server.rpc import checks, convert
 from tests.support.rpc_fakes import EVENTS, FOUND
@@ -60,12 +61,12 @@ def test_evidence_keeps_every_field():
 
 
 def test_entries_come_back_as_they_went():
-    entry = domain.Entry("a", "A", "cap", "car", "text", {"year": "1974"}, "here")
+    entry = Entry("a", "A", "cap", "car", "text", {"year": "1974"}, "here")
     message = convert.entry_message(entry)
     assert convert.entry_value(message).entry == entry
     message.pictures.append(b"png")
     assert convert.entry_value(message).pictures == (b"png",)
-    assert convert.entry_value(knowledge_pb2.Entry()).entry == domain.Entry("", "")
+    assert convert.entry_value(knowledge_pb2.Entry()).entry == Entry("", "")
 
 
 def test_text_is_trimmed_and_loses_control_characters():

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain import Entry, EntryHit
+from quizglass_server.entries import Entry, EntryHit
 from quizglass_server.steps.image_search import fused
 from quizglass_server.steps.tuning import Tuning
 

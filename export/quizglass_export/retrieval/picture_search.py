@@ -21,7 +21,8 @@ from quizglass_export.pocketworld.world import World, make_world
 from quizglass_export.retrieval.image_encoder import embed_images
 from quizglass_export.retrieval.shapes import IMAGE_SIZE
 from quizglass_export.retrieval.thresholds import Report, keeping_threshold, recalls
-from quizglass_server.domain import RGB, Entry, EntryHit, Vector
+from quizglass_server.domain import RGB, Vector
+from quizglass_server.entries import Entry, EntryHit
 from quizglass_server.manifest import EvidenceLimits, Size
 from quizglass_server.models.vision_inputs import fit
 from quizglass_server.steps.crop import place_of, views_of

@@ -16,17 +16,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from quizglass_server.domain import (
-    ChunkHit,
-    Deletion,
-    Entry,
-    EntryHit,
-    Finding,
-    Picture,
-    PicturedEntry,
-    SearchMode,
-    Vector,
-)
+from quizglass_server.domain import Picture, Vector
+from quizglass_server.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry, SearchMode
 from quizglass_server.errors import KnowledgeFailed, RoleMissing
 from quizglass_server.knowledge.cache import AnswerCache
 from quizglass_server.knowledge.clock import StoreClock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from quizglass_server.domain import Entry
+from quizglass_server.entries import Entry
 from quizglass_server.knowledge.markup import Block, blocks
 
 CHUNKING = "chunks-1"

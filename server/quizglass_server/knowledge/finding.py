@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from quizglass_server.domain import ChunkHit, EntryHit, Filter, Finding, SearchMode, Vector
+from quizglass_server.domain import Vector
+from quizglass_server.entries import ChunkHit, EntryHit, Filter, Finding, SearchMode
 from quizglass_server.knowledge.catalog import Catalog
 from quizglass_server.knowledge.checks import damaged
 from quizglass_server.knowledge.index import VectorIndex

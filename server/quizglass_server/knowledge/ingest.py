@@ -7,7 +7,8 @@ import hashlib
 from collections.abc import AsyncIterable, Awaitable, Callable
 from dataclasses import replace
 
-from quizglass_server.domain import Picture, PicturedEntry, Refusal
+from quizglass_server.domain import Picture
+from quizglass_server.entries import PicturedEntry, Refusal
 from quizglass_server.errors import InvalidInput, RoleMissing
 from quizglass_server.knowledge.chunks import CHUNKING, chunk_entry, passage
 from quizglass_server.knowledge.derived import Space

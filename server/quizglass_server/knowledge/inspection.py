@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from quizglass_server.domain import Entry
+from quizglass_server.entries import Entry
 from quizglass_server.errors import KnowledgeFailed, NotFound
 from quizglass_server.knowledge.checks import State, damaged, file_digest, row_digest, signed
 from quizglass_server.knowledge.marker import Mark, read_marker

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from quizglass_server.domain import Entry
+from quizglass_server.entries import Entry
 from quizglass_server.errors import NotFound
 from quizglass_server.knowledge.checks import State, damaged, id_digest, labels_of, labels_sum, row_digest, signed
 from quizglass_server.knowledge.clock import Clock

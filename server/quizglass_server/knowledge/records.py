@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.domain import Entry, Refusal, Vector
+from quizglass_server.domain import Vector
+from quizglass_server.entries import Entry, Refusal
 
 Labels = NDArray[np.int64]
 Matrix = NDArray[np.float32]

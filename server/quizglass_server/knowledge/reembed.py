@@ -10,7 +10,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from quizglass_server.domain import Entry, Vector
+from quizglass_server.domain import Vector
+from quizglass_server.entries import Entry
 from quizglass_server.errors import InvalidInput
 from quizglass_server.knowledge.chunks import chunk_entry, passage
 from quizglass_server.knowledge.embedding import Embedders

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from quizglass_server.domain import Entry, PicturedEntry
+from quizglass_server.entries import Entry, PicturedEntry
 from quizglass_server.errors import InvalidInput
 
 MAX_ID = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
-from quizglass_server import domain
+from quizglass_server import domain, entries
 from quizglass_server.errors import InvalidInput
 from quizglass_server.rpc import checks
 
@@ -50,11 +50,11 @@ _FORMAT_NUMBERS = {
     "markdown": knowledge_pb2.TEXT_FORMAT_MARKDOWN,
     "html": knowledge_pb2.TEXT_FORMAT_HTML,
 }
-_MODES: dict[int, domain.SearchMode] = {
-    knowledge_pb2.SEARCH_MODE_UNSPECIFIED: domain.SearchMode.HYBRID,
-    knowledge_pb2.SEARCH_MODE_HYBRID: domain.SearchMode.HYBRID,
-    knowledge_pb2.SEARCH_MODE_VECTORS: domain.SearchMode.VECTORS,
-    knowledge_pb2.SEARCH_MODE_KEYWORDS: domain.SearchMode.KEYWORDS,
+_MODES: dict[int, entries.SearchMode] = {
+    knowledge_pb2.SEARCH_MODE_UNSPECIFIED: entries.SearchMode.HYBRID,
+    knowledge_pb2.SEARCH_MODE_HYBRID: entries.SearchMode.HYBRID,
+    knowledge_pb2.SEARCH_MODE_VECTORS: entries.SearchMode.VECTORS,
+    knowledge_pb2.SEARCH_MODE_KEYWORDS: entries.SearchMode.KEYWORDS,
 }
 _MAX_FILTERED, _MAX_FILTER_TEXT = 100, 500
 
@@ -130,7 +130,7 @@ def _done_message(done: domain.Done, elapsed_us: int) -> assistant_pb2.Done:
     )
 
 
-def entry_message(entry: domain.Entry) -> knowledge_pb2.Entry:
+def entry_message(entry: entries.Entry) -> knowledge_pb2.Entry:
     """An entry, without picture bytes."""
     return knowledge_pb2.Entry(
         id=entry.id,
@@ -148,10 +148,10 @@ def entry_message(entry: domain.Entry) -> knowledge_pb2.Entry:
     )
 
 
-def entry_value(message: knowledge_pb2.Entry) -> domain.PicturedEntry:
+def entry_value(message: knowledge_pb2.Entry) -> entries.PicturedEntry:
     """An entry on its way into the store."""
-    return domain.PicturedEntry(
-        domain.Entry(
+    return entries.PicturedEntry(
+        entries.Entry(
             id=message.id,
             title=message.title,
             caption=message.caption,
@@ -173,7 +173,7 @@ def _format(number: int) -> str:
     return _FORMATS.get(number, str(number))
 
 
-def finding_value(request: knowledge_pb2.SearchEntriesRequest) -> domain.Finding:
+def finding_value(request: knowledge_pb2.SearchEntriesRequest) -> entries.Finding:
     """How a search is to be answered.
 
     Raises:
@@ -181,7 +181,7 @@ def finding_value(request: knowledge_pb2.SearchEntriesRequest) -> domain.Finding
     """
     if request.mode not in _MODES:
         raise InvalidInput("mode", f"there is no search mode {request.mode}")
-    filter_ = domain.Filter(
+    filter_ = entries.Filter(
         dict(_short_items(request.filter.attributes)),
         _short(request.filter.kinds, "filter.kinds"),
         _short(request.filter.sources, "filter.sources"),
@@ -189,7 +189,7 @@ def finding_value(request: knowledge_pb2.SearchEntriesRequest) -> domain.Finding
         request.filter.time_from,
         request.filter.time_until,
     )
-    return domain.Finding(filter_, _MODES[request.mode], request.per_entry, request.fold_near_duplicates)
+    return entries.Finding(filter_, _MODES[request.mode], request.per_entry, request.fold_near_duplicates)
 
 
 def _short(values: Sequence[str], field: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
 from quizglass_server.assistant import Assistant
-from quizglass_server.domain import PicturedEntry
+from quizglass_server.entries import PicturedEntry
 from quizglass_server.errors import InvalidInput
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.rpc import checks

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quizglass_server.domain import RGB, EntryHit, Evidence, Origin, Vector
+from quizglass_server.domain import RGB, Evidence, Origin, Vector
+from quizglass_server.entries import EntryHit
 from quizglass_server.models.faces import ImageEncoder
 from quizglass_server.steps.crop import View, crop
 from quizglass_server.steps.tuning import Tuning

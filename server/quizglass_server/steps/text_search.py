@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quizglass_server.domain import ChunkHit, Evidence, Finding, Origin, SearchMode, Vector
+from quizglass_server.domain import Evidence, Origin, Vector
+from quizglass_server.entries import ChunkHit, Finding, SearchMode
 from quizglass_server.errors import RoleMissing
 from quizglass_server.models.faces import TextEncoder
 
