@@ -56,7 +56,8 @@ ASKED: list[list[Part]] = [
     prompt("Who made it?", seed=2),
     prompt("Which colour has it?", seed=None),
     prompt(LONG + "What stands there?", seed=None),
-    prompt(LONG + "Where does it stand?", seed=1),
+    # No question whose two likeliest tokens are a hundredth apart: where in memory a prompt lies moves logits by more.
+    prompt(LONG + "What is it called?", seed=1),
     prompt("What is this?", seed=1),
 ]
 
@@ -321,6 +322,26 @@ def test_a_piece_leaves_room_for_the_answers_written_beside_it(
     assert max(sizes) == N_BATCH
     assert [each.texts for each in given] == alone[:3]
     assert long.finished.usage.prompt_tokens > N_BATCH
+
+
+def test_answers_and_the_piece_beside_them_are_as_many_rows_as_were_measured(
+    endless: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def decode(real: Decode, batch: object) -> int:
+        sizes.append(cast("TokenBatch", batch).struct.n_tokens)
+        return real(cast("TokenBatch", batch))
+
+    given = [ask(endless, parts)[0] for parts in (ASKED[0], ASKED[3])]
+    while not all(each.texts for each in given):
+        endless.step()
+    watched(endless, monkeypatch, decode)
+    ask(endless, prompt(LONG, seed=None))
+    for _ in range(5):
+        endless.step()
+    assert sizes == [16] * 5
+    finish(endless)
 
 
 def test_labels_read_on_do_not_touch_the_rows_of_others(engine: Engine) -> None:

@@ -32,7 +32,7 @@ _CHEAPER = 0.8
 """A step at this share of what it should cost is looked at at once."""
 _FEWER, _MORE = 1.5, 2.0
 """A step costs at most so many times what one of more sequences costs, or one of fewer for as many tokens."""
-_PIECE_MORE = 1.25
+_PIECE_MORE = 1.1
 """Likewise for pieces, which read their tokens the faster the larger they are."""
 _ALIKE = 0.02
 """Changes by less are not worth a new table."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from math import ceil
 
 from quizglass_server.engines.llama.costs import BACKGROUND_US, Costs
 from quizglass_server.engines.llama.gauge import Gauge
@@ -133,7 +134,7 @@ class Scheduler:
         if self.queue:
             self._read(self.queue, plan)
         if plan.pieces:
-            # Beside a piece of a prompt a few rows more cost next to nothing.
+            # In the place of a few tokens of a piece they cost next to nothing.
             plan.streams = list(self.streams)
         else:
             count, plan.padding = self.gauge.batch(len(self.streams))
@@ -181,8 +182,11 @@ class Scheduler:
         if not self.streams:
             # A turn may come at any time, and should not wait for what nobody has asked for yet.
             return self.costs.piece if background else self.costs.alone
-        # Every answer gets its next token in the same batch.
-        return min(N_BATCH - len(self.streams), self.costs.within(BACKGROUND_US) if background else self.costs.piece)
+        # Every answer gets its next token in the same batch, which in all is as large as one that was measured: kernels
+        # take rows four or more at a time, and one row too many may cost as much as a step of its own.
+        answers, size = len(self.streams), self.costs.within(BACKGROUND_US) if background else self.costs.piece
+        rows = size * ceil((answers + size / 2) / size)
+        return min(N_BATCH, rows) - answers
 
     def _count(self, request: Request, room: int, rows: int) -> int:
         """How many tokens of a prompt are read next, within the room and the rows of logits left."""
