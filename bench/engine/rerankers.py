@@ -1,7 +1,8 @@
 """Rerankers to measure with, as bundles that the server's own scorer loads, and the same weights for the peers.
 
 The starter's, and a random one of a larger shape (12 layers of 512 with Qwen3's vocabulary), exported as the project
-exports any reranker. Beside each stands an ONNX whose head goes over the whole vocabulary at every position.
+exports any reranker, in float32 and with the precision `int8-rows`. Beside each stands an ONNX whose head goes over
+the whole vocabulary at every position.
 """
 
 from __future__ import annotations
@@ -80,6 +81,21 @@ def larger(source: Path, folder: Path, say: Callable[[str], None]) -> Reranker:
     return made
 
 
+def in_int8(reranker: Reranker) -> Reranker:
+    """The same with INT8 products, a scale for each row: `precision = "int8-rows"` of a recipe."""
+    from quizglass_export.bundling.quantise import quantise_products
+
+    bundle = reranker.bundle.with_name("bundle-int8-rows")
+    made = Reranker(f"{reranker.name}, int8-rows", bundle, reranker.checkpoint)
+    shutil.rmtree(bundle, ignore_errors=True)
+    shutil.copytree(reranker.bundle, bundle)
+    quantise_products(reranker.bundle / MODEL, bundle / MODEL)
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    manifest["files"][MODEL] = _described(bundle / MODEL)
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    return made
+
+
 def _exporter() -> str:
     """Names the version of the code that exports scorers: another one makes other graphs."""
     from quizglass_export import bundling
@@ -153,11 +169,12 @@ def _bundle(made: Reranker, source: Path, write: Callable[[Path], object]) -> No
         shutil.copyfile(source / name, made.bundle / name)
     manifest["roles"] = {"reranker": role | {"model": MODEL}}
     manifest["files"] = {
-        path.relative_to(made.bundle).as_posix(): {
-            "sha256": sha256(path.read_bytes()).hexdigest(),
-            "bytes": path.stat().st_size,
-        }
+        path.relative_to(made.bundle).as_posix(): _described(path)
         for path in sorted(made.bundle.rglob("*"))
         if path.is_file()
     }
     (made.bundle / "manifest.json").write_text(json.dumps(manifest))
+
+
+def _described(path: Path) -> dict[str, object]:
+    return {"sha256": sha256(path.read_bytes()).hexdigest(), "bytes": path.stat().st_size}

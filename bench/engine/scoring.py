@@ -30,14 +30,15 @@ Score = Callable[[str, Sequence[str]], list[float]]
 
 
 async def run(setup: Setup) -> Part:
-    """Both rerankers."""
+    """Both rerankers, each in both precisions."""
     part = Part()
     folder = setup.folder.resolve() / "rerankers"
     bundle = setup.bundle.resolve()
-    for reranker in (
+    made = (
         rerankers.starter(bundle, setup.checkpoints, folder, setup.say),
         rerankers.larger(bundle, folder, setup.say),
-    ):
+    )
+    for reranker in (each for one in made for each in (one, rerankers.in_int8(one))):
         rows, data = await asyncio.to_thread(_measure, setup, reranker, rerankers.label_ids(bundle))
         part.rows += rows
         part.data[reranker.name] = data
