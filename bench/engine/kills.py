@@ -26,6 +26,8 @@ from quizglass_server.engines.llama.breaker import BreakerOptions
 from quizglass_server.errors import EngineLost
 
 _STREAMS = 4
+_SERVER_KILLS = 30
+"""Fewer than of the process alone: each costs the five seconds that a process which keeps dying waits for its start."""
 _NEVER = 1_000_000
 """Deaths that open the breaker: it would, rightly, end this benchmark."""
 
@@ -113,7 +115,7 @@ async def _serving(ours: Ours) -> None:
 
 
 async def _whole(setup: Setup) -> Part:
-    kills = setup.count(100, 3)
+    kills = setup.count(_SERVER_KILLS, 3)
     flags = ("--generator-crashes", str(_NEVER))
     turns: list[Outcome] = []
     searches: list[float] = []
