@@ -17,7 +17,10 @@ from bench.engine.shapes import Shape
 
 _QUESTIONS = ("What is this?", "Who made the thing in the picture?", "What colour is it?")
 _ANSWER_TOKENS = 8
-_STREAM_TOKENS = 160
+_STREAM_TOKENS = {"starter": 60}
+"""Of the stream that is disturbed; the starter hardly ever writes more."""
+_LONG_STREAM = 160
+"""Likewise, of any other model."""
 _UNDER_WAY = 10
 """Tokens of a stream before the other client's picture comes."""
 _PAUSE_S = 0.05
@@ -71,7 +74,8 @@ async def gaps(setup: Setup) -> Part:
 
 
 async def _gaps(setup: Setup, shape: Shape) -> Part:
-    prompts = await long_prompts(setup, shape, setup.rounds + 1, _STREAM_TOKENS)
+    tokens = _STREAM_TOKENS.get(shape.name, _LONG_STREAM)
+    prompts = await long_prompts(setup, shape, setup.rounds + 1, tokens)
     worst: Times = defaultdict(list)
 
     async def disturb(contender: Contender, ask: Ask, seed: int) -> None:
@@ -79,11 +83,11 @@ async def _gaps(setup: Setup, shape: Shape) -> Part:
             worst[contender.name].append(1e3 * percentile(found, 0.99))
 
     async with running(setup, shape, (EXAMPLE,)) as field:
-        await in_turn(field.contenders, 0, partial(disturb, ask=Ask(prompts.pop(), _STREAM_TOKENS), seed=0))
+        await in_turn(field.contenders, 0, partial(disturb, ask=Ask(prompts.pop(), tokens), seed=0))
         worst.clear()  # that warmed them up
         for round_ in range(setup.rounds):
             setup.say(f"{shape.name}: round {round_ + 1} of {setup.rounds}, a picture beside a stream")
-            ask = Ask(prompts.pop(), _STREAM_TOKENS)
+            ask = Ask(prompts.pop(), tokens)
             await in_turn(field.contenders, round_, partial(disturb, ask=ask, seed=round_ + 1))
     ours = worst[field.contenders[0].name]
     name = f"{shape.name}: gap between tokens while another sends a picture, p99"
