@@ -27,6 +27,7 @@ from quizglass_server.errors import BundleError, EngineFailed, EngineLost, Inval
 from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.models.load import EngineOptions, load_models
 from quizglass_server.scheduling.clock import stage_clock
+from tests.support.engine_runs import picture
 from tests.support.generator_process import (
     CONTEXT,
     LONG,
@@ -199,6 +200,15 @@ async def test_it_comes_back_where_its_socket_was_cleaned_away(process: Generato
         await drain(process.generate(PROMPT, LONG))
     async with asyncio.timeout(PATIENCE_S):
         assert len(await complete(process)) == 9
+
+
+async def test_a_model_without_a_projector_refuses_pictures_and_serves_text(
+    options: ProcessOptions,
+) -> None:
+    async with started(options, projector=None, width=0, height=0) as serving:
+        assert len(await texts(serving)) == 8
+        with pytest.raises(PromptRefused, match="reads text alone"):
+            await texts(serving, prompt=[*PROMPT, picture(1), TextPart("What is this?", trusted=False)])
 
 
 @pytest.mark.parametrize("field", ["model", "projector"])

@@ -29,8 +29,8 @@ class Tokeniser(Protocol):
         ...
 
     @property
-    def picture_size(self) -> tuple[int, int]:
-        """Width and height of pictures, pixels."""
+    def picture_size(self) -> tuple[int, int] | None:
+        """Width and height of pictures, pixels; None where there can be none."""
         ...
 
     def tokenise(self, text: str, *, special: bool) -> list[int]:
@@ -95,7 +95,8 @@ def to_atoms(
         open_end: the prompt may end with a picture, since nothing is asked of it yet.
 
     Raises:
-        RequestRefused: the prompt is empty, has more than one picture or one of another size, or ends with one.
+        RequestRefused: the prompt is empty, has more than one picture, one of another size or one that the model cannot
+            read, or ends with a picture.
     """
     ids: list[int] = []
     at: list[int] = []
@@ -126,7 +127,9 @@ def with_room(atoms: Atoms, room: int) -> Atoms:
     return Atoms(ids, atoms.at, atoms.pictures, atoms.slot)
 
 
-def _check(part: PicturePart, size: tuple[int, int]) -> None:
+def _check(part: PicturePart, size: tuple[int, int] | None) -> None:
+    if size is None:
+        raise RequestRefused("there is a picture in the prompt, and this model reads text alone; leave it out")
     width, height = size
     if (part.width, part.height) != size:
         raise RequestRefused(f"picture of {part.width} x {part.height}; this model takes {width} x {height}")

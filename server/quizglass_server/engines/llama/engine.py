@@ -59,7 +59,7 @@ class Engine:
         """Told after each step that results have been put; True when the next ones may take a while."""
         self.model = model
         self.prefixes = Prefixes(model, model.sequences, options.sequences, options.cache_cells)
-        self.encoder = PictureEncoder(model.projector.encode, lambda done: self.call(lambda: self._encoded(done)))
+        self.encoder = PictureEncoder(model.encode, lambda done: self.call(lambda: self._encoded(done)))
         self.scheduler = Scheduler(self.prefixes, gauge, options.batch, model.rows, self._ready)
         self.load = Load(self.scheduler, self.prefixes, self.encoder, options.queue)
         self._pulse = Pulse(model)

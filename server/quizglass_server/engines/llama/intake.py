@@ -100,10 +100,12 @@ class Intake:
         return self._request(atoms, len(atoms.ids), WarmUp(), terms, sink, picture)
 
     def example(self) -> list[Part]:
-        """A prompt with a blank picture and a few words."""
-        width, height = self._model.picture_size
-        blank = bytes(width * height * 3)
-        return [PicturePart(sha256(blank).digest(), width, height, blank), TextPart("a b c", trusted=False)]
+        """A prompt with a few words, and a blank picture where the model reads pictures."""
+        text = TextPart("a b c", trusted=False)
+        if (size := self._model.picture_size) is None:
+            return [text]
+        blank = bytes(size[0] * size[1] * 3)
+        return [PicturePart(sha256(blank).digest(), *size, blank), text]
 
     def _request(
         self, atoms: Atoms, length: int, goal: Goal, terms: Terms, sink: Sink, picture: PicturePart | None

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.errors import DecodeFailed, EngineBroken, LoadFailed
 from quizglass_server.engines.llama.logs import LlamaLog
-from quizglass_server.engines.llama.vision import PictureSlot, Projector
+from quizglass_server.engines.llama.vision import NO_SLOT, PictureSlot, Projector
 
 N_BATCH = 512
 """Most tokens of one `llama_decode`; a larger batch aborts the process."""
@@ -41,7 +41,8 @@ class LoadOptions:
     """What to load and how large."""
 
     model: Path
-    projector: Path
+    projector: Path | None
+    """None: the model reads no pictures, and `width` and `height` mean nothing."""
     width: int
     """Of every picture, pixels."""
     height: int
@@ -66,10 +67,10 @@ class LoadOptions:
 
 
 class NativeModel:
-    """One text model, its projector and one context with a unified cache of several sequences."""
+    """One text model, its projector if it has one, and one context with a unified cache of several sequences."""
 
     def __init__(self, options: LoadOptions, log: LlamaLog) -> None:
-        """Load both files.
+        """Load the files.
 
         Raises:
             LoadFailed: a file is missing, damaged, not of this kind, or the context does not fit in memory.
@@ -81,18 +82,7 @@ class NativeModel:
         self.vocabulary = int(llama.llama_vocab_n_tokens(self.vocab))
         self.rows = max(_MIN_ROWS, options.batch + FORKS, min(N_BATCH, _LOGIT_BYTES // (4 * self.vocabulary)))
         """Most rows of logits of one step."""
-        self.projector = Projector(
-            options.projector,
-            self._model,
-            options.width,
-            options.height,
-            options.vision_threads or options.threads,
-            log,
-        )
-        if self.slot.tokens >= options.context:
-            raise LoadFailed(
-                f"{options.projector.name}: one picture is {self.slot.tokens} tokens, context {options.context}"
-            )
+        self.projector = self._load_projector()
         self.sequences = options.batch + options.sequences
         """For prompts; `FORKS` more follow."""
         self._context = self._new_context()
@@ -109,12 +99,12 @@ class NativeModel:
     @property
     def slot(self) -> PictureSlot:
         """How a picture sits in a prompt."""
-        return self.projector.slot
+        return self.projector.slot if self.projector else NO_SLOT
 
     @property
-    def picture_size(self) -> tuple[int, int]:
-        """Width and height of pictures, pixels."""
-        return self.options.width, self.options.height
+    def picture_size(self) -> tuple[int, int] | None:
+        """Width and height of pictures, pixels; None for a model that reads none."""
+        return (self.options.width, self.options.height) if self.projector else None
 
     @property
     def description(self) -> str:
@@ -155,6 +145,12 @@ class NativeModel:
         if (known := self._ends.get(token)) is None:
             known = self._ends[token] = bool(llama.llama_vocab_is_eog(self.vocab, token))
         return known
+
+    def encode(self, rgb: bytes) -> NDArray[np.float32]:
+        """As the projector's. For one thread at a time, which may be another than the one that decodes."""
+        if self.projector is None:
+            raise DecodeFailed(f"{self.options.model.name} has no projector and reads no pictures")
+        return self.projector.encode(rgb)
 
     def decode(self, batch: TokenBatch | EmbeddingBatch) -> int:
         """Run a batch of at most `N_BATCH` rows; what `llama_decode` returned."""
@@ -217,13 +213,24 @@ class NativeModel:
     def close(self) -> None:
         """Free everything; the object must not be used afterwards."""
         llama.llama_free(self._context)
-        self.projector.close()
+        if self.projector:
+            self.projector.close()
         llama.llama_model_free(self._model)
 
     def _load_model(self) -> int:
         params = llama.llama_model_default_params()
         params.n_gpu_layers = -1 if llama.llama_supports_gpu_offload() else 0
         return self._loaded(llama.llama_model_load_from_file(str(self.options.model).encode(), params))
+
+    def _load_projector(self) -> Projector | None:
+        options = self.options
+        if options.projector is None:
+            return None
+        threads = options.vision_threads or options.threads
+        projector = Projector(options.projector, self._model, options.width, options.height, threads, self._log)
+        if (tokens := projector.slot.tokens) >= options.context:
+            raise LoadFailed(f"{options.projector.name}: one picture is {tokens} tokens, context {options.context}")
+        return projector
 
     def _new_context(self) -> int:
         options = self.options

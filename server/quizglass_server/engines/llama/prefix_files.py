@@ -141,7 +141,7 @@ class PrefixFiles:
                 parts = [
                     llama_cpp.__version__,
                     self._model.executor,
-                    *(_digest(path) for path in (options.model, options.projector)),
+                    *(_digest(path) for path in (options.model, options.projector) if path),
                     *(str(size) for size in (options.width, options.height, slot.tokens, slot.positions)),
                 ]
                 self._key = sha256("\n".join(parts).encode()).hexdigest()

@@ -35,7 +35,8 @@ class ProcessOptions:
     """What the generator process loads and how long its users wait."""
 
     model: Path
-    projector: Path
+    projector: Path | None
+    """None: the model reads no pictures, and `width` and `height` mean nothing."""
     width: int
     height: int
     context: int
@@ -67,7 +68,7 @@ class ProcessOptions:
         return [
             f"--socket={socket}",
             f"--model={self.model}",
-            f"--projector={self.projector}",
+            *(() if self.projector is None else (f"--projector={self.projector}",)),
             *(f"--{name}={value}" for name, value in numbers.items()),
             *(f"--stop={text}" for text in self.stop),
             *(("--keep",) if self.keep else ()),

@@ -61,10 +61,9 @@ class Runner:
 
     def picture(self, request: Request, count: int) -> int:
         """Read the next `count` rows of a picture; all of them where they see each other in both directions."""
-        held, embedding = request.held, request.embedding
-        if held is None or embedding is None:
+        held, embedding, projector = request.held, request.embedding, self._model.projector
+        if held is None or embedding is None or projector is None:
             raise DecodeFailed("a picture was to be read before it was encoded")
-        projector = self._model.projector
         start = request.picture_rows
         end = len(embedding) if projector.whole else min(len(embedding), start + count)
         positions = projector.positions(held.position)[:, start:end]

@@ -35,6 +35,10 @@ class PictureSlot:
     """How far it moves the position on (M-RoPE: less than `tokens`)."""
 
 
+NO_SLOT = PictureSlot((), (), 0, 0)
+"""Of a model that reads no pictures."""
+
+
 class Projector:
     """A projector that takes pictures of one size."""
 
