@@ -99,12 +99,14 @@ async def server() -> Server:
 
 
 @pytest.fixture
-async def link(server: Server, tmp_path: Path) -> AsyncIterator[Link]:
-    def explain(error: Exception) -> Message:
-        return pb.Failure(message=str(error))
+async def answering(server: Server) -> Answering:
+    return Answering(server.answer, lambda error: pb.Failure(message=str(error)))
 
+
+@pytest.fixture
+async def link(answering: Answering, tmp_path: Path) -> AsyncIterator[Link]:
     loop = asyncio.get_running_loop()
-    listening = await loop.create_unix_server(lambda: Answering(server.answer, explain), str(tmp_path / "s"))
+    listening = await loop.create_unix_server(lambda: answering, str(tmp_path / "s"))
     _, made = await loop.create_unix_connection(lambda: Link(lambda: None), str(tmp_path / "s"))
     async with asyncio.timeout(PATIENCE_S):
         yield made
@@ -145,6 +147,16 @@ async def test_a_cancelled_call_ends_at_the_other_end(link: Link, server: Server
     call.cancel()
     await server.left.wait()
     assert [item async for item in link.call("Echo", labels("b"))]
+
+
+async def test_a_call_that_is_cancelled_before_it_begins_leaves_nothing_behind(
+    link: Link, answering: Answering
+) -> None:
+    for _ in range(100):
+        link.call("Echo", labels("a")).cancel()
+    assert [item async for item in link.call("Echo", labels("b"))]
+    await asyncio.sleep(0)
+    assert not answering._tasks
 
 
 async def test_a_reader_that_does_not_keep_up_slows_the_writer_down(link: Link, server: Server) -> None:

@@ -241,7 +241,9 @@ class Answering(Frames):
         if kind is Kind.CALL:
             method, _, request = payload.partition(b"\n")
             answering = self._answer(number, method.decode("ascii", "replace"), request)
-            self._tasks[number] = asyncio.get_running_loop().create_task(answering)
+            task = self._tasks[number] = asyncio.get_running_loop().create_task(answering)
+            # Not in the task itself: one that is cancelled before it begins never gets there.
+            task.add_done_callback(lambda _: self._tasks.pop(number, None))
         elif (task := self._tasks.get(number)) is not None:
             task.cancel()
 
@@ -254,5 +256,3 @@ class Answering(Frames):
             self.send(Kind.END, number)
         except Exception as error:
             self.send(Kind.FAILED, number, self._explain(error).SerializeToString())
-        finally:
-            del self._tasks[number]
