@@ -12,7 +12,7 @@ import logging
 from collections.abc import AsyncIterable, Callable, Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class KnowledgeBase:
         image_encoder: ImageEncoder | None,
         decode: Decode | None = None,
         options: IndexOptions | None = None,
-    ) -> KnowledgeBase:
+    ) -> Self:
         """Open a knowledge directory, creating it if need be. Pictures are decoded by `decode`, or under default caps.
 
         Vectors of other encoders than these are made anew in the background.
@@ -204,7 +204,7 @@ class KnowledgeBase:
         return self._derived
 
     @classmethod
-    def _unfilled(cls, directory: Path, decode: Decode) -> KnowledgeBase:
+    def _unfilled(cls, directory: Path, decode: Decode) -> Self:
         lock = locked(directory)
         try:
             return cls(directory, lock, decode)

@@ -191,9 +191,21 @@ class Reader:
 
     def titles(self, numbers: Iterable[int]) -> dict[int, str]:
         """Titles of those of the entries that there are. Raises KnowledgeFailed when one is damaged."""
+        return {number: entry.title for number, entry in self.entries(list(numbers)).items()}
+
+    def entries(self, numbers: Sequence[int]) -> dict[int, Entry]:
+        """Those of the entries that there are, by number. Raises KnowledgeFailed when one is damaged."""
         with explained(self._file), transaction(self._db, write=False):
-            rows = self._among(f"{_ENTRY} WHERE number", list(numbers))
-            return {row[0]: self._whole(row).title for row in rows}
+            return {row[0]: self._whole(row) for row in self._among(f"{_ENTRY} WHERE number", numbers)}
+
+    def size(self) -> int:
+        """Bytes of the file that hold something, and are not free for what comes next."""
+        with explained(self._file), transaction(self._db, write=False):
+            pages, free, size = (
+                int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
+                for name in ("page_count", "freelist_count", "page_size")
+            )
+        return (pages - free) * size
 
     def numbers(self) -> list[int]:
         """Numbers of all entries."""

@@ -101,11 +101,11 @@ class Writer:
         self._state.sequence += 1
         return settled(change)
 
-    def delete(self, entry_ids: Sequence[str]) -> Change:
-        """Delete entries with their chunks, and their pictures unless others show them. Raises NotFound."""
+    def delete(self, entry_ids: Sequence[str], *, strict: bool = True) -> Change:
+        """Delete entries with their chunks, and their pictures unless others show them. Raises NotFound if `strict`."""
         change = Change()
         for entry_id in entry_ids:
-            if not self._remove(entry_id, change):
+            if not self._remove(entry_id, change) and strict:
                 raise NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)
         self._state.sequence += 1
         change.sequence = self._state.sequence
