@@ -1,0 +1,78 @@
+"""Adapters as GGUF LoRA beside a base that is not merged."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+import peft  # noqa: E402
+
+from quizglass_export import cli  # noqa: E402
+from quizglass_export.bundles.gguf_header import read_gguf  # noqa: E402
+from quizglass_export.bundling.drift import drift  # noqa: E402
+from quizglass_export.bundling.errors import ExportError  # noqa: E402
+from quizglass_export.bundling.gguf_lora import write_lora_gguf  # noqa: E402
+from quizglass_export.bundling.gguf_text import write_text_gguf  # noqa: E402
+from quizglass_export.bundling.llama_jobs import logits  # noqa: E402
+from quizglass_export.bundling.merge import merge_adapter  # noqa: E402
+from tests.support.tiny_qwen import (  # noqa: E402
+    ROWS,
+    logits_of_rows,
+    qwen2_vl,
+    qwen3,
+    write_tokenizer,
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")
+
+
+PATTERNS = {"alpha_pattern": {"q_proj": 3}, "rank_pattern": {"q_proj": 2}, "use_rslora": True}
+
+
+@pytest.mark.parametrize("kind", [qwen3, qwen2_vl])
+@pytest.mark.parametrize("options", [{}, PATTERNS])
+def test_an_adapter_beside_the_base_does_what_merging_it_does(
+    tokenizer: Path, tmp_path: Path, kind: Any, options: dict[str, Any]
+) -> None:
+    torch.manual_seed(8)
+    modules = ["q_proj", "down_proj"]
+    config = peft.LoraConfig(r=4, lora_alpha=8, init_lora_weights=False, target_modules=modules, **options)
+    peft.get_peft_model(kind(tokenizer), config).save_pretrained(str(tmp_path / "adapter"))
+    base = kind(tokenizer)
+    write_text_gguf(base, tokenizer, tmp_path / "base.gguf", "tiny")
+    assert write_lora_gguf(base.config, tmp_path / "adapter", tmp_path / "adapter.gguf") == 4
+    plain = logits_of_rows(base)
+    merged = logits_of_rows(merge_adapter(base, tmp_path / "adapter"))
+    found = logits(tmp_path / "base.gguf", ROWS, adapter=tmp_path / "adapter.gguf")
+    assert drift(merged, found).largest < 2e-3
+    assert drift(plain, found).largest > 1e-2
+
+
+def test_the_command_writes_the_file_or_nothing(
+    tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    qwen3(tokenizer).save_pretrained(tmp_path / "base")
+    adapter = peft.LoraConfig(r=2, target_modules=["v_proj"])
+    peft.get_peft_model(qwen3(tokenizer), adapter).save_pretrained(str(tmp_path / "adapter"))
+    out = tmp_path / "out" / "a.gguf"
+    out.parent.mkdir()
+    places = ["--checkpoint", str(tmp_path / "base"), "--out", str(out)]
+    assert cli.main(["adapter", *places, "--adapter", str(tmp_path / "adapter")]) == 0
+    assert read_gguf(out).metadata["adapter.type"] == "lora"
+    assert cli.main(["adapter", *places, "--adapter", str(tmp_path / "base")]) == 2
+    assert "base/adapter_config.json: missing" in capsys.readouterr().err
+    assert [path.name for path in out.parent.iterdir()] == ["a.gguf"]
+
+
+def test_what_a_gguf_adapter_cannot_say_is_refused(tokenizer: Path, tmp_path: Path) -> None:
+    for options, what in (({"use_dora": True}, "use_dora"), ({"modules_to_save": ["lm_head"]}, "modules_to_save")):
+        config = peft.LoraConfig(r=2, target_modules=["q_proj"], **options)
+        peft.get_peft_model(qwen3(tokenizer), config).save_pretrained(str(tmp_path / what))
+        with pytest.raises(ExportError, match=rf"adapter_config\.json: {what} cannot be said in GGUF"):
+            write_lora_gguf(qwen3(tokenizer).config, tmp_path / what, tmp_path / "a.gguf")

@@ -1,0 +1,72 @@
+"""GGUF files that somebody else made."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+
+from quizglass_export.bundling.errors import ExportError  # noqa: E402
+from quizglass_export.bundling.gguf_text import write_text_gguf  # noqa: E402
+from quizglass_export.bundling.gguf_vision import write_vision_gguf  # noqa: E402
+from quizglass_export.bundling.samples import random_samples  # noqa: E402
+from quizglass_export.recipe.plan import make_plan  # noqa: E402
+from quizglass_export.recipe.read import RecipeFile  # noqa: E402
+from quizglass_export.recipe.schema import Recipe  # noqa: E402
+from tests.support.tiny_qwen import (  # noqa: E402
+    qwen2_vl,
+    spec,
+    write_tokenizer,
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")
+
+
+@pytest.fixture
+def ready(tokenizer: Path, tmp_path: Path) -> Path:
+    """A pair of GGUF files with its tokenizer, as somebody else would publish them."""
+    source = qwen2_vl(tokenizer)
+    write_text_gguf(source, tokenizer, tmp_path / "m.gguf", "theirs")
+    write_vision_gguf(source, spec(), tmp_path / "v.gguf")
+    (tmp_path / "tokenizer.json").write_bytes(tokenizer.read_bytes())
+    return tmp_path
+
+
+def taken_in(folder: Path, **more: Any) -> tuple[Any, list[Any]]:
+    files = {"model": folder / "m.gguf", "projector": folder / "v.gguf", "tokenizer": folder / "tokenizer.json"}
+    generator = {**files, "context": 256, "picture": {"width": 112, "height": 112}, **more}
+    content = {"format": 1, "name": "n", "version": "1", "roles": {"generator": generator}}
+    plan = make_plan(RecipeFile(Recipe.model_validate(content), folder))
+    job = plan.job("generator", folder / "files", "t.json", random_samples(2))
+    part = plan.exporter("generator").export(job, plan.spec("generator")).part
+    return part, plan.exporter("generator").check(job, plan.spec("generator"), part)
+
+
+def test_ready_made_files_are_taken_in_as_they_are(ready: Path) -> None:
+    part, checks = taken_in(ready)
+    assert (ready / "files" / part.model).read_bytes() == (ready / "m.gguf").read_bytes()
+    assert all(check.passed for check in checks), checks
+
+
+def test_ready_made_files_that_do_not_fit_are_refused(ready: Path) -> None:
+    with pytest.raises(ExportError, match=r"qwen2vl\.context_length is 512, the recipe's context 9999"):
+        taken_in(ready, context=9999)
+    with pytest.raises(ExportError, match="width and height must be multiples of 28"):
+        taken_in(ready, picture={"width": 100, "height": 112})
+    with pytest.raises(ExportError, match=r"has no token '<\|stop\|>'"):
+        taken_in(ready, stop=["<|stop|>"])
+    with pytest.raises(ExportError, match=r"m\.gguf: a projector of type 'qwen2vl'"):
+        taken_in(ready, projector=ready / "m.gguf")
+    text = (ready / "tokenizer.json").read_text()
+    (ready / "tokenizer.json").write_text(text.replace("<|im_end|>", "<|the_end|>"))
+    with pytest.raises(ExportError, match=r"m\.gguf: token \d+ is '<\|im_end\|>', .* has '<\|the_end\|>'"):
+        taken_in(ready, stop=["<|endoftext|>"])
+    (ready / "m.gguf").write_bytes((ready / "m.gguf").read_bytes()[:-400])
+    with pytest.raises(ExportError, match=r"m\.gguf: not a usable GGUF file: tensor .* ends at"):
+        taken_in(ready)
