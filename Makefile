@@ -32,7 +32,7 @@ $(VENV)/.server: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.server
 	@echo "Installing what tests and export need"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,export,import,dev]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,export,import,milvus,dev]'
 	@touch $@
 
 demo: $(VENV)/.server ## Start the server on the starter bundle and ask it questions
