@@ -44,6 +44,8 @@ def starter(bundle: Path) -> Shape:
 
     loaded = Bundle.load(bundle.resolve())
     spec = loaded.generator
+    if spec.projector is None or spec.picture is None:
+        raise ValueError(f"{bundle}: its generator sees no pictures, which the benchmark asks about")
     return Shape("starter", loaded.path(spec.model), loaded.path(spec.projector), spec.picture.width, spec.stop[0])
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from quizglass_server.bundle import Bundle
 from quizglass_server.errors import BundleError
+from quizglass_server.manifest import graphs
 
 PICTURE = {"width": 112, "height": 112, "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}
 FILES = {
@@ -226,4 +227,59 @@ def test_any_json_is_a_bundle_or_a_bundle_error(tmp_path_factory: pytest.TempPat
     root = tmp_path_factory.mktemp("any")
     write(root, content)
     with pytest.raises(BundleError):
+        Bundle.load(root)
+
+
+def grids(*given: dict[str, Any]) -> dict[str, Any]:
+    """The document with further picture sizes for the planner."""
+    content = document()
+    content["roles"]["planner"]["grids"] = list(given)
+    return content
+
+
+def test_further_picture_sizes_have_a_graph_each_and_share_all_else(root: Path) -> None:
+    write(root, grids({"width": 168, "height": 84, "model": "planner/model.onnx"}))
+    planner = Bundle.load(root).planner
+    sizes = [(picture.width, picture.height, picture.mean, name) for picture, name in graphs(planner)]
+    mean = (0.5, 0.5, 0.5)
+    assert sizes == [(112, 112, mean, "planner/model.onnx"), (168, 84, mean, "planner/model.onnx")]
+
+
+@pytest.mark.parametrize(
+    ("grid", "reason"),
+    [
+        ({"width": 112, "height": 112, "model": "planner/model.onnx"}, r"grids\.0: the size 112 x 112 is there"),
+            {"width": 112, "height": 112, "model": "planner/model.onnx"},
+            r"grids\.0: the size 112 x 112 is there already",
+        ),
+        ({"width": 100, "height": 84, "model": "planner/model.onnx"}, r"grids\.0: .*must be multiples of 28"),
+        ({"width": 168, "height": 84, "model": "planner/wide.onnx"}, r"roles\.planner\.grids\.0\.model"),
+        ({"width": 168, "height": 84}, r"roles\.planner\.grids\.0\.model: Field required"),
+    ],
+)
+def test_a_picture_size_that_cannot_be_served_is_named(root: Path, grid: dict[str, Any], reason: str) -> None:
+    write(root, grids(grid))
+    with pytest.raises(BundleError, match=reason):
+        Bundle.load(root)
+
+
+GENERATOR = {
+    "engine": "llama",
+    "kind": "generator",
+    "model": "planner/model.onnx",
+    "prompts": {"answer": "prompts/plan.jinja", "rewrite": "prompts/plan.jinja"},
+    "stop": ["."],
+    "context": 64,
+    "max_new_tokens": 8,
+}
+
+
+def test_a_generator_of_text_alone_has_neither_projector_nor_picture(root: Path) -> None:
+    content = document()
+    content["roles"]["generator"] = GENERATOR
+    write(root, content)
+    assert Bundle.load(root).generator.projector is None
+    content["roles"]["generator"] = GENERATOR | {"picture": {"width": 28, "height": 28}}
+    write(root, content)
+    with pytest.raises(BundleError, match=r"roles\.generator: .*projector and picture belong together"):
         Bundle.load(root)

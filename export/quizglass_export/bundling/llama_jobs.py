@@ -37,10 +37,10 @@ _WORKER = "quizglass_export.bundling.llama_worker"
 
 @dataclass(frozen=True, slots=True)
 class GenerationJob:
-    """Prompts for one pair of GGUF files; prompts without a picture have None."""
+    """Prompts for a GGUF file and its projector, if it has one; prompts without a picture have None."""
 
     model: Path
-    projector: Path
+    projector: Path | None
     prompts: Sequence[tuple[Prompt, RGB | None]]
     stop: Sequence[int]
     image_token: int
@@ -125,7 +125,7 @@ def generate(job: GenerationJob, advance: Callable[[], None] = lambda: None) -> 
             {
                 "task": "answer",
                 "model": str(job.model),
-                "projector": str(job.projector),
+                "projector": None if job.projector is None else str(job.projector),
                 "pictures": str(file),
                 "prompts": prompts,
                 "stop": list(job.stop),

@@ -144,7 +144,7 @@ def answer(job: Job) -> Job:
 
 
 class _Runner:
-    """A loaded model with its projector and one sequence."""
+    """A loaded model, its projector if it has one, and one sequence."""
 
     def __init__(self, job: Job) -> None:
         self.limit: int = job["max_new_tokens"]
@@ -157,7 +157,7 @@ class _Runner:
         self.vocabulary = llama.llama_model_get_vocab(self.model)
         self.size: int = llama.llama_vocab_n_tokens(self.vocabulary)
         self.context = new_context(self.model, job["context"], _BATCH)
-        self.vision = self._new_vision(job["projector"])
+        self.vision = None if job["projector"] is None else self._new_vision(job["projector"])
         self.batch = llama.llama_batch_init(_BATCH, 0, 1)
 
     def _new_vision(self, projector: str) -> Any:

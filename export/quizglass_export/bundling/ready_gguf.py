@@ -39,9 +39,10 @@ def export_ready(job: RoleJob, spec: schema.Generator) -> Exported:
     _check_model(source.model, model, spec)
     _check_projector(source.projector, projector, model, spec)
     _check_vocabulary(source.model, model, source.tokenizer_file(), spec)
-    part = generator_part(spec, f"{job.role}/model.gguf", f"{job.role}/mmproj.gguf")
+    vision = f"{job.role}/mmproj.gguf"
+    part = generator_part(spec, f"{job.role}/model.gguf", vision)
     shutil.copyfile(source.model, job.path(part.model))
-    shutil.copyfile(source.projector, job.path(part.projector))
+    shutil.copyfile(source.projector, job.path(vision))
     types = sorted({tensor.type for tensor in model.tensors.values()})
     template = "tokenizer.chat_template" in model.metadata
     return Exported(part, {"precision": "/".join(types), "ready_made": True, "chat_template": template})
@@ -56,7 +57,7 @@ def check_ready(job: RoleJob, spec: schema.Generator, part: manifest.Generator) 
     served = generate(
         GenerationJob(
             model=job.path(part.model),
-            projector=job.path(part.projector),
+            projector=None if part.projector is None else job.path(part.projector),
             prompts=[(prompt, picture)],
             stop=[tokenizer.token_id(text) for text in part.stop],
             image_token=tokenizer.token_id(spec.image_token),

@@ -89,7 +89,7 @@ def check_generator(job: RoleJob, spec: schema.Generator, part: manifest.Generat
     served = generate(
         GenerationJob(
             model=job.path(part.model),
-            projector=job.path(part.projector),
+            projector=None if part.projector is None else job.path(part.projector),
             prompts=prompts,
             stop=stop,
             image_token=tokenizer.token_id(spec.image_token),

@@ -22,6 +22,7 @@ from quizglass_server.engines.llama.prompt import Part, PicturePart, Piece, Term
 from quizglass_server.engines.llama.state import StateDirectory
 from quizglass_server.engines.llama.supervisor import GeneratorProcess
 from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
+from quizglass_server.manifest import Size
 from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter, content_hash
 from quizglass_server.models.prompts import PromptError, PromptTemplate, SegmentKind
@@ -80,6 +81,11 @@ class LlamaGenerator:
     def ready(self) -> bool:
         """Whether the process is serving right now."""
         return self._process.ready
+
+    @property
+    def sees_pictures(self) -> bool:
+        """Whether pictures reach the model; without it pictures are only looked up and read."""
+        return self._spec.picture is not None
 
     @property
     def executor(self) -> str:
@@ -166,10 +172,12 @@ class LlamaGenerator:
         await self._process.close()
 
     async def _prompt(self, request: GenerationRequest) -> list[Part]:
+        """The filled template; without the picture for a model of text alone, as for a question without one."""
         template = self._templates.get(request.task)
         if template is None:
             raise EngineFailed(f"the bundle's generator has no prompt {request.task!r}; use another policy or bundle")
-        picture = None if request.picture is None else await self._picture(request.picture)
+        size = self._spec.picture
+        picture = None if request.picture is None or size is None else await self._picture(request.picture, size)
         parts: list[Part] = []
         for segment in template.render(picture=picture is not None, **request.values):
             if segment.kind is not SegmentKind.IMAGE:
@@ -178,16 +186,15 @@ class LlamaGenerator:
                 parts.append(picture)
         return parts
 
-    async def _picture(self, picture: Picture) -> PicturePart:
+    async def _picture(self, picture: Picture, size: Size) -> PicturePart:
         """The picture as the process takes it: made once, and off the event loop, which a large one would hold up."""
         part = self._pictures.get(picture.sha256)
         if part is None:
-            part = await asyncio.to_thread(self._fitted, picture)
+            part = await asyncio.to_thread(self._fitted, picture, size)
             self._pictures.put(picture.sha256, part)
         return part
 
-    def _fitted(self, picture: Picture) -> PicturePart:
-        size = self._spec.picture
+    def _fitted(self, picture: Picture, size: Size) -> PicturePart:
         pixels = self._fitter.fit(picture, size)
         return PicturePart(content_hash(pixels), size.width, size.height, pixels.tobytes())
 
@@ -198,7 +205,7 @@ def _templates(bundle: Bundle) -> dict[str, PromptTemplate]:
         named = {task: name for task, name in bundle.generator.prompts if name is not None}
         templates = {task: PromptTemplate.load(bundle.path(name)) for task, name in named.items()}
         for task, template in templates.items():
-            template.render(picture=True, **dict.fromkeys(VALUES[task], ""))
+            template.render(picture=bundle.generator.picture is not None, **dict.fromkeys(VALUES[task], ""))
     except PromptError as error:
         raise BundleError(f"roles.generator.prompts: {error}") from error
     return templates
@@ -208,9 +215,9 @@ def _process_options(bundle: Bundle, threads: int, options: GeneratorOptions) ->
     spec = bundle.generator
     return ProcessOptions(
         model=bundle.path(spec.model),
-        projector=bundle.path(spec.projector),
-        width=spec.picture.width,
-        height=spec.picture.height,
+        projector=None if spec.projector is None else bundle.path(spec.projector),
+        width=0 if spec.picture is None else spec.picture.width,
+        height=0 if spec.picture is None else spec.picture.height,
         context=spec.context,
         stop=spec.stop,
         threads=threads,
@@ -226,7 +233,9 @@ def _process_options(bundle: Bundle, threads: int, options: GeneratorOptions) ->
 def _state_key(bundle: Bundle) -> str:
     """What decides whether a saved state fits: the models' content and the picture's size."""
     spec, files = bundle.generator, bundle.manifest.files
-    digests = (files[spec.model].sha256, files[spec.projector].sha256, f"{spec.picture.width}x{spec.picture.height}")
+    digests = [files[name].sha256 for name in (spec.model, spec.projector) if name is not None]
+    if spec.picture is not None:
+        digests.append(f"{spec.picture.width}x{spec.picture.height}")
     return sha256(" ".join(digests).encode()).hexdigest()[:16]
 
 
