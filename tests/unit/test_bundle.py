@@ -249,9 +249,6 @@ def test_further_picture_sizes_have_a_graph_each_and_share_all_else(root: Path) 
     ("grid", "reason"),
     [
         ({"width": 112, "height": 112, "model": "planner/model.onnx"}, r"grids\.0: the size 112 x 112 is there"),
-            {"width": 112, "height": 112, "model": "planner/model.onnx"},
-            r"grids\.0: the size 112 x 112 is there already",
-        ),
         ({"width": 100, "height": 84, "model": "planner/model.onnx"}, r"grids\.0: .*must be multiples of 28"),
         ({"width": 168, "height": 84, "model": "planner/wide.onnx"}, r"roles\.planner\.grids\.0\.model"),
         ({"width": 168, "height": 84}, r"roles\.planner\.grids\.0\.model: Field required"),
