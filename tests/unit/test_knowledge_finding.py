@@ -12,7 +12,7 @@ from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
 from quizglass_server.knowledge.cache import AnswerCache
 from quizglass_server.knowledge.catalog import Catalog
 from quizglass_server.knowledge.clock import StoreClock
-from quizglass_server.knowledge.finding import fused
+from quizglass_server.knowledge.ranking import fused
 from tests.support.knowledge_fakes import (
     FakeTextEncoder,
     fake_decode,

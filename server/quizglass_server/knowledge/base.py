@@ -14,21 +14,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self, TypeVar
 
-import numpy as np
-
 from quizglass_server.domain import Picture, Vector
-from quizglass_server.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry, SearchMode
-from quizglass_server.errors import KnowledgeFailed, RoleMissing
+from quizglass_server.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.cache import AnswerCache
 from quizglass_server.knowledge.clock import StoreClock
 from quizglass_server.knowledge.derived import Derived
-from quizglass_server.knowledge.embedding import unit_vector
-from quizglass_server.knowledge.finding import Finder, best_of_views
+from quizglass_server.knowledge.embedding import picture_queries, text_query
+from quizglass_server.knowledge.finding import Finder
 from quizglass_server.knowledge.index import IndexOptions
 from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
 from quizglass_server.knowledge.inspection import remembered_time
 from quizglass_server.knowledge.lock import DirectoryLock
 from quizglass_server.knowledge.opening import locked
+from quizglass_server.knowledge.ranking import best_of_views
 from quizglass_server.knowledge.reader import Reader
 from quizglass_server.knowledge.records import AddReport, Change, Draft, Kind
 from quizglass_server.knowledge.reembed import reembed
@@ -41,7 +40,6 @@ _log = logging.getLogger(__name__)
 
 _TIDY_S = 15.0  # how often expired entries are looked for when nobody asks, and a pause after which nobody writes
 _ANY = Finding()
-_NO_VECTOR = np.empty(0, np.float32)
 
 Hits = TypeVar("Hits")
 
@@ -154,10 +152,7 @@ class KnowledgeBase:
         self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
     ) -> builtins.list[builtins.list[EntryHit]]:
         """For each vector, entries by their best picture, best first. Raises RoleMissing without an image encoder."""
-        encoder = self._image_encoder
-        if encoder is None:
-            raise RoleMissing("image_encoder", "searching by picture")
-        queries = [unit_vector(vector, encoder.dimension, "image_encoder") for vector in vectors]
+        queries = picture_queries(self._image_encoder, vectors)
         key = ("views", *(query.tobytes() for query in queries), limit, finding.key)
         return await self._answered(key, lambda reader: self._finder.views(reader, queries, limit, finding))
 
@@ -169,12 +164,7 @@ class KnowledgeBase:
         Raises:
             RoleMissing: without a text encoder, unless the search is by keywords alone.
         """
-        query: Vector | None = None
-        if finding.mode is not SearchMode.KEYWORDS:
-            encoder = self._text_encoder
-            if encoder is None:
-                raise RoleMissing("text_encoder", "searching by text")
-            query = unit_vector(vector if vector is not None else _NO_VECTOR, encoder.dimension, "text_encoder")
+        query = text_query(self._text_encoder, vector, finding.mode)
         key = ("texts", b"" if query is None else query.tobytes(), words, limit, finding.key)
         return await self._answered(key, lambda reader: self._finder.texts(reader, query, words, limit, finding))
 

@@ -8,12 +8,15 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from quizglass_server.domain import RGB, Vector
+from quizglass_server.entries import SearchMode
 from quizglass_server.errors import EngineFailed, RoleMissing
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
 from quizglass_server.scheduling.priority import Priority, at_priority
 
 _BATCH = 32
 _PICTURE_BYTES = 64 << 20  # decoded pictures that wait for their batch
+
+_NO_VECTOR = np.empty(0, np.float32)
 
 Item = TypeVar("Item")
 Deliver = Callable[[Vector], None]
@@ -28,6 +31,27 @@ def unit_vector(vector: Vector, dimension: int, role: str) -> Vector:
     if not np.isfinite(norm) or norm == 0.0:
         raise EngineFailed(f"the {role} gave a vector without direction (its length is {norm})")
     return (vector / norm).astype(np.float32)
+
+
+def picture_queries(encoder: ImageEncoder | None, vectors: Sequence[Vector]) -> list[Vector]:
+    """The vectors of a search by picture, as unit vectors. Raises RoleMissing without an encoder, EngineFailed."""
+    if encoder is None:
+        raise RoleMissing("image_encoder", "searching by picture")
+    return [unit_vector(vector, encoder.dimension, "image_encoder") for vector in vectors]
+
+
+def text_query(encoder: TextEncoder | None, vector: Vector | None, mode: SearchMode) -> Vector | None:
+    """The vector of a search by text, as a unit vector; None when keywords alone are asked for.
+
+    Raises:
+        RoleMissing: a vector is needed and there is no encoder.
+        EngineFailed: it is not a vector of the encoder.
+    """
+    if mode is SearchMode.KEYWORDS:
+        return None
+    if encoder is None:
+        raise RoleMissing("text_encoder", "searching by text")
+    return unit_vector(_NO_VECTOR if vector is None else vector, encoder.dimension, "text_encoder")
 
 
 class Embedder(Generic[Item]):
