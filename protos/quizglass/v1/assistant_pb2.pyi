@@ -17,7 +17,7 @@ class Exchange(_message.Message):
     def __init__(self, question: _Optional[str] = ..., answer: _Optional[str] = ...) -> None: ...
 
 class AskRequest(_message.Message):
-    __slots__ = ("question", "frames", "history", "policy", "budget_us", "session_id", "max_answer_tokens")
+    __slots__ = ("question", "frames", "history", "policy", "budget_us", "session_id", "max_answer_tokens", "memory")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     FRAMES_FIELD_NUMBER: _ClassVar[int]
     HISTORY_FIELD_NUMBER: _ClassVar[int]
@@ -25,6 +25,7 @@ class AskRequest(_message.Message):
     BUDGET_US_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     MAX_ANSWER_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
     question: str
     frames: _containers.RepeatedCompositeFieldContainer[_types_pb2.Frame]
     history: _containers.RepeatedCompositeFieldContainer[Exchange]
@@ -32,7 +33,16 @@ class AskRequest(_message.Message):
     budget_us: int
     session_id: str
     max_answer_tokens: int
-    def __init__(self, question: _Optional[str] = ..., frames: _Optional[_Iterable[_Union[_types_pb2.Frame, _Mapping]]] = ..., history: _Optional[_Iterable[_Union[Exchange, _Mapping]]] = ..., policy: _Optional[str] = ..., budget_us: _Optional[int] = ..., session_id: _Optional[str] = ..., max_answer_tokens: _Optional[int] = ...) -> None: ...
+    memory: MemoryUse
+    def __init__(self, question: _Optional[str] = ..., frames: _Optional[_Iterable[_Union[_types_pb2.Frame, _Mapping]]] = ..., history: _Optional[_Iterable[_Union[Exchange, _Mapping]]] = ..., policy: _Optional[str] = ..., budget_us: _Optional[int] = ..., session_id: _Optional[str] = ..., max_answer_tokens: _Optional[int] = ..., memory: _Optional[_Union[MemoryUse, _Mapping]] = ...) -> None: ...
+
+class MemoryUse(_message.Message):
+    __slots__ = ("remember", "recall")
+    REMEMBER_FIELD_NUMBER: _ClassVar[int]
+    RECALL_FIELD_NUMBER: _ClassVar[int]
+    remember: bool
+    recall: bool
+    def __init__(self, remember: _Optional[bool] = ..., recall: _Optional[bool] = ...) -> None: ...
 
 class AskResponse(_message.Message):
     __slots__ = ("turn_id", "seq", "elapsed_us", "accepted", "plan", "query", "evidence", "answer_delta", "verdict", "done")
@@ -199,7 +209,7 @@ class GetCapabilitiesRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetCapabilitiesResponse(_message.Message):
-    __slots__ = ("server_version", "bundle", "policies", "roles", "limits", "entries", "useful_picture_side")
+    __slots__ = ("server_version", "bundle", "policies", "roles", "limits", "entries", "useful_picture_side", "memory")
     SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
     BUNDLE_FIELD_NUMBER: _ClassVar[int]
     POLICIES_FIELD_NUMBER: _ClassVar[int]
@@ -207,6 +217,7 @@ class GetCapabilitiesResponse(_message.Message):
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     USEFUL_PICTURE_SIDE_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
     server_version: str
     bundle: str
     policies: _containers.RepeatedScalarFieldContainer[str]
@@ -214,7 +225,8 @@ class GetCapabilitiesResponse(_message.Message):
     limits: Limits
     entries: int
     useful_picture_side: int
-    def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ...) -> None: ...
+    memory: bool
+    def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ..., memory: _Optional[bool] = ...) -> None: ...
 
 class RoleCapability(_message.Message):
     __slots__ = ("role", "engine", "executor", "ready")

@@ -36,10 +36,12 @@ class Evidence(_message.Message):
         ORIGIN_IMAGE_SEARCH: _ClassVar[Evidence.Origin]
         ORIGIN_TEXT_SEARCH: _ClassVar[Evidence.Origin]
         ORIGIN_READ_TEXT: _ClassVar[Evidence.Origin]
+        ORIGIN_MEMORY: _ClassVar[Evidence.Origin]
     ORIGIN_UNSPECIFIED: Evidence.Origin
     ORIGIN_IMAGE_SEARCH: Evidence.Origin
     ORIGIN_TEXT_SEARCH: Evidence.Origin
     ORIGIN_READ_TEXT: Evidence.Origin
+    ORIGIN_MEMORY: Evidence.Origin
     ID_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
     ENTRY_ID_FIELD_NUMBER: _ClassVar[int]
