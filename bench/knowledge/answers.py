@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import logging
 import sys
 from pathlib import Path
 from typing import Any
 
-from bench.knowledge.corpus import entry, opened, query_picture, query_text
-from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
+from bench.knowledge.corpus import KINDS, entry, opened, query_picture, query_text
+from quizglass_server.entries import Filter, Finding, SearchMode
+from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked, NotFound
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.knowledge.lock import DirectoryLock
 from quizglass_server.knowledge.salvage import salvage
@@ -25,6 +27,7 @@ COUNT = 90
 LIMIT = 25
 """So many that an index of this size is scanned: the answers do not depend on how a graph was built."""
 _ASKED = range(0, COUNT, 6)
+_KEYWORDS = Finding(mode=SearchMode.KEYWORDS)
 
 
 def main() -> None:
@@ -57,7 +60,7 @@ async def answer(directory: Path, *, repair: bool = False) -> dict[str, Any]:
 
 
 async def answers(base: KnowledgeBase) -> dict[str, Any]:
-    """Everything the store says: its entries, and what searches find."""
+    """Everything the store says: its entries and pictures, and what searches find by vector, word and fact."""
     said: dict[str, Any] = {"count": base.count()}
     listed = await base.list("", 10 * COUNT)
     said["entries"] = {
@@ -65,13 +68,26 @@ async def answers(base: KnowledgeBase) -> dict[str, Any]:
         for e in listed
     }
     said["got"] = [(await base.get(e.id)).title for e in listed]
+    said["pictures"] = [await _picture(base, key) for e in listed for key in e.picture_sha256]
+    for kind in KINDS:
+        finding = Finding(Filter(kinds=(kind,)), SearchMode.KEYWORDS, per_entry=True)
+        said[f"kind {kind}"] = sorted(h.entry.id for h in await base.search_texts(None, COUNT, "tells", finding))
     for number in _ASKED:
         given = entry(number)
         texts = await base.search_texts(query_text(f"{given.entry.title}: {given.entry.caption}"), LIMIT)
         said[f"text {number}"] = [[hit.entry.id, hit.text, round(hit.score, 4)] for hit in texts]
         pictures = await base.search_pictures(query_picture(given.pictures[0]), LIMIT)
         said[f"picture {number}"] = [[hit.entry.id, round(hit.score, 4)] for hit in pictures]
+        words = await base.search_texts(None, LIMIT, f"thing{number}", _KEYWORDS)
+        said[f"words {number}"] = [[hit.entry.id, hit.text] for hit in words]
     return said
+
+
+async def _picture(base: KnowledgeBase, key: bytes) -> str:
+    try:
+        return hashlib.sha256(await base.picture(key)).hexdigest()
+    except NotFound:  # after a repair, of an entry whose loss it named
+        return "lost"
 
 
 if __name__ == "__main__":

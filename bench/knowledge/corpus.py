@@ -13,6 +13,7 @@ from quizglass_server.entries import Entry, PicturedEntry
 from quizglass_server.knowledge import IndexOptions, KnowledgeBase
 
 DIMENSION = 16
+KINDS = ("car", "bird", "book")
 GRAPHS_EARLY = IndexOptions(graph_from=40, tail=16)
 """Makes small stores use graphs, merges and rebuilds."""
 
@@ -71,7 +72,7 @@ def entry(number: int, store: str = "") -> PicturedEntry:
         f"{store}e{number}",
         f"Thing {number}",
         caption=f"A thing of number {number}.",
-        kind=("car", "bird", "book")[number % 3],
+        kind=KINDS[number % len(KINDS)],
         text=text,
         attributes={"price": f"{number * 7} crowns", "year": str(1900 + number)},
         source="corpus",

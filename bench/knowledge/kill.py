@@ -2,9 +2,10 @@
 
     python -m bench.knowledge.kill --kills 1000
 
-Several streams add, replace and delete entries at once and say what was acknowledged; the process is killed at a random
-moment, in the middle of its start too. Another process then opens the store and compares. Processes are forked from
-one that has only imported, so that a round takes little more than the work itself.
+Several streams add, replace and delete entries at once, a fifth compacts, and all say what was acknowledged. The
+process is killed at a random moment after the first acknowledgement, and one time in five at a random moment of its
+start. Another process then opens the store and compares. Processes are forked from one that has only imported, so that
+a round takes little more than the work itself.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import asyncio
 import json
 import os
 import random
+import select
 import shutil
 import signal
 import sys
@@ -26,7 +28,9 @@ from bench.knowledge.corpus import entries, entry, opened, query_picture, query_
 
 _STREAMS = 4
 _ROUNDS_A_STORE = 20
-_LONGEST_S = 0.15  # from the fork; opening takes about a fifth of it
+_LONGEST_S = 0.15  # from the first acknowledgement, or from the fork
+_IN_START = 0.2  # share of the kills
+_PATIENCE_S = 60.0
 
 
 def main() -> None:
@@ -37,17 +41,19 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where to put the stores (default: the system's temporary folder)")
     args = parser.parse_args()
     dice = random.Random(args.seed)
-    acknowledged, lost = 0, []
+    acknowledged, loaded, lost = 0, 0, list[str]()
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         known = Known()
         for number in range(args.kills):
             if number % _ROUNDS_A_STORE == 0:
                 shutil.rmtree(Path(folder) / "store", ignore_errors=True)
                 known = Known()
-            acknowledged += one_kill(Path(folder) / "store", known, dice)
+            calls = one_kill(Path(folder) / "store", known, dice)
+            acknowledged, loaded = acknowledged + calls, loaded + (calls > 0)
             lost += compare(Path(folder) / "store", known)
             print(f"\r{number + 1} of {args.kills}", end="", file=sys.stderr, flush=True)
-    print(json.dumps({"kills": args.kills, "acknowledged": acknowledged, "lost": len(lost), "first": lost[:5]}))
+    counts = {"kills": args.kills, "under load": loaded, "acknowledged": acknowledged}
+    print(json.dumps(counts | {"lost": len(lost), "first": lost[:5]}))
     sys.exit(1 if lost else 0)
 
 
@@ -71,6 +77,8 @@ def one_kill(directory: Path, known: Known, dice: random.Random) -> int:
     reading, writing = os.pipe()
     child = _forked(lambda: asyncio.run(_write(directory, known.next, writing)))
     os.close(writing)
+    if dice.random() >= _IN_START:
+        select.select([reading], [], [], _PATIENCE_S)
     time.sleep(dice.uniform(0, _LONGEST_S))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -113,9 +121,16 @@ async def _write(directory: Path, start: int, pipe: int) -> None:
                 _say(pipe, "deleting", numbers[:1])
                 await base.delete(entry(numbers[0]).entry.id)
                 _say(pipe, "deleted", numbers[:1])
+            if dice.random() < 0.2:
+                await base.add(entries(numbers[1:]))  # replaced by the same
             number += _STREAMS * count
 
-    await asyncio.gather(*(add(stream) for stream in range(_STREAMS)))
+    async def compact() -> None:
+        while True:
+            await base.compact()
+            await asyncio.sleep(_LONGEST_S / 4)
+
+    await asyncio.gather(compact(), *(add(stream) for stream in range(_STREAMS)))
 
 
 async def _compare(directory: Path, known: Known, pipe: int) -> None:

@@ -296,7 +296,7 @@ def _damage(files: list[Path], damage: str) -> None:
             path.write_bytes(other)
 
 
-async def test_a_truth_restored_from_a_copy_does_not_believe_later_graphs(tmp_path: Path) -> None:
+async def test_an_older_truth_is_refused_and_once_accepted_does_not_believe_later_graphs(tmp_path: Path) -> None:
     base = await open_base(tmp_path, options=GRAPHS_EARLY)
     await base.add(stream(pictured(f"old{n}", text="Text.") for n in range(60)))
     await base.settle()
@@ -307,6 +307,9 @@ async def test_a_truth_restored_from_a_copy_does_not_believe_later_graphs(tmp_pa
     await base.settle()
     await base.close()
     (tmp_path / "knowledge.sqlite3").write_bytes(copy)
+    with pytest.raises(KnowledgeFailed, match="acknowledged commits are missing, an older file was put in its place"):
+        await open_base(tmp_path, options=GRAPHS_EARLY)
+    (tmp_path / "marker").unlink()
     base = await open_base(tmp_path, options=GRAPHS_EARLY)
     await base.add(stream(pictured(f"new{n}", text="Text.") for n in range(60)))
     for name in ("old7", "new7"):

@@ -5,7 +5,6 @@ Reads only, through a connection that cannot change the file: what is damaged st
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -31,8 +30,6 @@ from quizglass_server.knowledge.schema import (
     transaction,
 )
 from quizglass_server.knowledge.snapshots import FOLDER, file_sha256
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +148,17 @@ def _compare(state: State, mark: Mark | None) -> None:
             file=FILE,
         )
     missing = mark.sequence - state.sequence
-    if missing > 0 and not mark.closed:
+    if missing > 0:
+        cause = (
+            "an older file was put in its place"
+            if mark.closed
+            else "its write-ahead log was damaged, removed or replaced"
+        )
         raise KnowledgeFailed(
-            f"{FILE}: the last {missing} acknowledged commits are missing, its write-ahead log was damaged, removed or "
-            "replaced; restore a snapshot, or run `quizglass knowledge repair` on the directory to accept the loss",
+            f"{FILE}: the last {missing} acknowledged commits are missing, {cause}; restore a snapshot, or run "
+            "`quizglass knowledge repair` on the directory to accept the loss",
             file=FILE,
         )
-    if missing > 0:
-        _log.warning("%s is %d commits older than when it was last closed; taken for a restored copy", FILE, missing)
 
 
 def _inside(reader: Inspector, step: Callable[[str, int], None]) -> Iterator[str]:
