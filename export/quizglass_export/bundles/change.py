@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from pydantic import ValidationError
 from quizglass_export.bundles.inspect import known_roles, role_files
 from quizglass_export.bundling.assemble import entries, files, write_json
 from quizglass_export.bundling.checkpoints import read_json
-from quizglass_export.bundling.directory import fresh_directory
+from quizglass_export.bundling.directory import fresh_directory, place
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.parity import Check
 from quizglass_export.bundling.report import markdown
@@ -47,7 +45,7 @@ def add_roles(
 
     def fill(folder: Path) -> dict[str, Any]:
         for name in _needed(base, kept):
-            _place(base.path(name), folder / name)
+            place(base.path(name), folder / name)
         for role in addition.roles():
             parts[role] = _bring(base, addition, role, folder)
         content["roles"] = {role: parts[role] for role in known_roles() if role in parts}
@@ -89,7 +87,7 @@ def repack(
 
     def fill(folder: Path) -> dict[str, Any]:
         for name in _needed(bundle, kept):
-            _place(bundle.path(name), folder / name)
+            place(bundle.path(name), folder / name)
         _write_parity(folder, content, [(bundle, kept)])
         return content
 
@@ -127,7 +125,7 @@ def _bring(base: Bundle, addition: Bundle, role: str, folder: Path) -> dict[str,
             part["tokenizer"] = f"{role}/tokenizer.json"
             target = folder / part["tokenizer"]
         if not target.exists():
-            _place(addition.path(name), target)
+            place(addition.path(name), target)
     return dict(part)
 
 
@@ -162,11 +160,3 @@ def _set(content: dict[str, Any], key: str, value: Any) -> None:
     if not isinstance(place, dict) or path[:1] in (["files"], ["provenance"]) or key in ("files", "roles", "format"):
         raise ExportError(f"--set {key}: no such setting in {MANIFEST}")
     place[last] = value
-
-
-def _place(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)

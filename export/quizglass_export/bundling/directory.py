@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -29,3 +30,12 @@ def fresh_directory(out: Path) -> Iterator[Path]:
         if not out.exists() and (scratch / "old").exists():
             (scratch / "old").rename(out)
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def place(source: Path, target: Path) -> None:
+    """Link where both are on one file system, so that large files exist once; else copy."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)

@@ -45,6 +45,7 @@ class RoleJob:
         tokenizer: the tokenizer's file name in the bundle.
         prompts: template name to source file.
         samples: what the model is compared and calibrated on.
+        batches: sizes of the padded batches in which it is compared, besides one at a time.
         generated: how many samples a generator answers.
         demands: bounds of the comparison with PyTorch.
         threads: CPU threads for PyTorch and quantising.
@@ -57,6 +58,7 @@ class RoleJob:
     tokenizer: str
     prompts: Mapping[str, Path]
     samples: Sequence[Sample]
+    batches: Sequence[int]
     generated: int
     demands: Demands
     threads: int

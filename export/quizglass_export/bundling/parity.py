@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 
 Floats = NDArray[np.float32]
 Inputs = dict[str, NDArray[np.generic]]
-_BATCH = 8
+BATCHES = (8,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,22 @@ def session(path: Path) -> Any:
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def batches(count: int) -> Iterator[range]:
-    """Index ranges of at most eight."""
-    for start in range(0, count, _BATCH):
-        yield range(start, min(start + _BATCH, count))
+def batches(count: int, size: int) -> Iterator[range]:
+    """Index ranges of at most `size`."""
+    for start in range(0, count, size):
+        yield range(start, min(start + size, count))
+
+
+def scored(
+    path: Path, inputs: Callable[[Sequence[int]], Inputs], count: int, sizes: Sequence[int]
+) -> tuple[list[Floats], list[list[Floats]]]:
+    """Logits [L] of each sample alone, and of all of them in padded batches of each size."""
+    run = session(path)
+    alone = [run.run(["logits"], inputs([index]))[0][0] for index in range(count)]
+    together = [
+        [row for part in batches(count, size) for row in run.run(["logits"], inputs(list(part)))[0]] for size in sizes
+    ]
+    return alone, together
 
 
 def check_scorer(
@@ -83,8 +95,9 @@ def check_scorer(
     references: Sequence[Floats],
     inputs: Callable[[Sequence[int]], Inputs],
     bound: float,
+    sizes: Sequence[int] = BATCHES,
 ) -> list[Check]:
-    """Compare a scorer's logits, each sample alone and in padded batches of eight.
+    """Compare a scorer's logits, each sample alone and in padded batches.
 
     Args:
         role: the scorer's role.
@@ -92,25 +105,28 @@ def check_scorer(
         references: PyTorch's label logits [L] of each sample.
         inputs: makes the ONNX inputs for a list of sample indices.
         bound: largest difference allowed.
+        sizes: of the batches.
 
     Returns:
         Difference alone, difference in batches, and whether all labels are the same.
     """
-    run = session(path)
-    count = len(references)
-    alone = [run.run(["logits"], inputs([index]))[0][0] for index in range(count)]
-    together = [row for part in batches(count) for row in run.run(["logits"], inputs(list(part)))[0]]
-    apart = [float(np.abs(row - other).max()) for row, other in zip(alone, references, strict=True)]
-    padded = [float(np.abs(row - other).max()) for row, other in zip(together, references, strict=True)]
+    alone, together = scored(path, inputs, len(references), sizes)
+    apart = [_difference(row, other) for row, other in zip(alone, references, strict=True)]
+    padded = [_difference(row, other) for rows in together for row, other in zip(rows, references, strict=True)]
     same = [
-        int(first.argmax()) == int(second.argmax()) == int(reference.argmax())
-        for first, second, reference in zip(alone, together, references, strict=True)
+        all(int(row.argmax()) == int(reference.argmax()) for row in rows)
+        for *rows, reference in zip(alone, *together, references, strict=True)
     ]
+    named = ", ".join(map(str, sizes))
     return [
         at_most(role, "largest difference of logits, one at a time", apart, bound),
-        at_most(role, "largest difference of logits, padded batches of 8", padded, bound),
+        at_most(role, f"largest difference of logits, padded batches of {named}", padded, bound),
         share(role, "equal labels", same, 1.0),
     ]
+
+
+def _difference(first: Floats, second: Floats) -> float:
+    return float(np.abs(first - second).max())
 
 
 def check_vectors(role: str, exported: Sequence[Floats], references: Sequence[Floats], bound: float) -> Check:

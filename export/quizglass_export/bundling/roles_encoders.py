@@ -81,14 +81,16 @@ def check_image_encoder(job: RoleJob, spec: schema.ImageEncoder, part: manifest.
     kind = transformers.CLIPImageProcessor if clip else transformers.SiglipImageProcessor
     fixed = {"do_resize": False} | ({"do_center_crop": False} if clip else {})
     processor = kind(**fixed, image_mean=list(part.picture.mean), image_std=list(part.picture.std))
-    run, exported, references = session(job.path(part.model)), list[Floats](), list[Floats]()
-    for indices in batches(len(job.samples)):
-        pictures = [vision_inputs.fit(job.samples[i].picture, part.picture) for i in indices]
-        exported += list(run.run(["image_embeds"], _pixels(job, part)(indices))[0])
+    run, feed, exported, references = session(job.path(part.model)), _pixels(job, part), list[Floats](), list[Floats]()
+    for size in job.batches:
+        for indices in batches(len(job.samples), size):
+            exported += list(run.run(["image_embeds"], feed(indices))[0])
+    for sample in job.samples:
         with torch.no_grad():
-            output = model(**processor(pictures, return_tensors="pt"))
+            picture = vision_inputs.fit(sample.picture, part.picture)
+            output = model(**processor([picture], return_tensors="pt"))
         references += list(as_array(output.image_embeds if clip else output.pooler_output))
-    return [check_vectors(job.role, exported, references, _cosine(job, spec))]
+    return [check_vectors(job.role, exported, references * len(job.batches), _cosine(job, spec))]
 
 
 def _pixels(job: RoleJob, part: manifest.ImageEncoder) -> Feed:
@@ -136,7 +138,7 @@ def check_text_encoder(job: RoleJob, spec: schema.TextEncoder, part: manifest.Te
     texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
     exported = _exported_texts(job, part, texts)
     references = _reference_texts(_text_model(job), job.source.folder, part, texts)
-    return [check_vectors(job.role, exported, references, _cosine(job, spec))]
+    return [check_vectors(job.role, exported, references * len(job.batches), _cosine(job, spec))]
 
 
 def _tokenised(job: RoleJob, model: Path, limit: int, texts: Sequence[str | tuple[str, str]]) -> Feed:
@@ -190,10 +192,11 @@ def _pooling(folder: Path, model_type: str) -> dict[str, Any]:
 def _exported_texts(job: RoleJob, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:
     run, feed = session(job.path(part.model)), _tokenised(job, job.path(part.model), part.max_tokens, texts)
     vectors: list[Floats] = []
-    for indices in batches(len(texts)):
-        inputs = feed(indices)
-        states = run.run(["last_hidden_state"], inputs)[0]
-        vectors += list(pool(states, inputs["attention_mask"].astype(np.int64), part.pooling))
+    for size in job.batches:
+        for indices in batches(len(texts), size):
+            inputs = feed(indices)
+            states = run.run(["last_hidden_state"], inputs)[0]
+            vectors += list(pool(states, inputs["attention_mask"].astype(np.int64), part.pooling))
     return vectors
 
 
@@ -244,5 +247,5 @@ def check_cross_encoder(job: RoleJob, spec: schema.Reranker, part: manifest.Cros
             row = tokenizer(query, passage, truncation="longest_first", max_length=part.max_tokens, return_tensors="pt")
             references.append(as_array(model(**row).logits[0]))
     if spec.precision == "fp32":
-        return check_scorer(job.role, job.path(part.model), references, feed, job.demands.logits)
-    return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept)
+        return check_scorer(job.role, job.path(part.model), references, feed, job.demands.logits, job.batches)
+    return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept, job.batches)

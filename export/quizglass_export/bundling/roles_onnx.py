@@ -81,7 +81,7 @@ def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.Vision
     model = job.source.load(VISION_CLASSES[job.source.model_type])
     prompts = VisionPrompts(job, part)
     references = [
-        _vision_logits(model, row, picture, part.picture)[labels]
+        vision_logits(model, row, picture, part.picture)[labels]
         for row, picture in zip(prompts.rows, prompts.pictures, strict=True)
     ]
     del model  # before ONNX Runtime loads as much again
@@ -171,8 +171,8 @@ def _compare(
     feed: Feed,
 ) -> list[Check]:
     if spec.precision == "fp32":
-        return check_scorer(job.role, job.path(part.model), references, feed, job.demands.logits)
-    return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept)
+        return check_scorer(job.role, job.path(part.model), references, feed, job.demands.logits, job.batches)
+    return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept, job.batches)
 
 
 def _feed(rows: Sequence[Sequence[int]], path: Path) -> Feed:
@@ -194,7 +194,7 @@ def _text_rows(job: RoleJob, part: manifest.TextScorer) -> list[list[int]]:
     ][: len(job.samples)]
 
 
-def _vision_logits(model: Any, row: list[int], picture: RGB, spec: manifest.Patched) -> Floats:
+def vision_logits(model: Any, row: list[int], picture: RGB, spec: manifest.Patched) -> Floats:
     """Logits [V] after a prompt, by transformers alone: its image processor and its own positions."""
     processor = transformers.Qwen2VLImageProcessor(
         do_resize=False,

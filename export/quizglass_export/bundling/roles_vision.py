@@ -36,27 +36,26 @@ from quizglass_server.models import vision_inputs
 
 HEAD = "classifier.safetensors"
 """The domain router's head, beside the checkpoint: `weight` [labels, H] and `bias` [labels]."""
+_BLIP = "Blip2ForImageTextRetrieval"
 Q_FORMER, GROUNDING_DINO, OWL = "blip-2", "grounding-dino", "owlv2"
 DETECTOR_CLASSES = {GROUNDING_DINO: "GroundingDinoForObjectDetection", OWL: "Owlv2ForObjectDetection"}
 _ROWS = {0: "batch", 1: "sequence"}
 _BATCH = {0: "batch"}
 _TEXT = {"input_ids": _ROWS, "attention_mask": _ROWS}
 _HALF_A_PIXEL = 0.5
+_MOST_PHRASES = 5
+"""That the comparison asks a detector for."""
 
 
 def export_coarse_reranker(job: RoleJob, spec: schema.CoarseReranker) -> Exported:
     """Export BLIP-2's Q-Former as two graphs, for pictures and for texts."""
-    model = job.source.load("Blip2ForImageTextRetrieval")
+    model = job.source.load(_BLIP)
     part = manifest.QFormer(
-        engine="onnx",
         kind="q-former",
-        model=f"{job.role}/model.onnx",
         text_model=f"{job.role}/text.onnx",
-        tokenizer=job.tokenizer,
-        picture=_picture(job, int(model.config.vision_config.image_size)),
+        **_q_former(job, spec, model),
         queries=int(model.config.num_query_tokens),
         dimension=int(model.config.image_text_hidden_size),
-        max_tokens=min(spec.max_tokens, int(model.config.qformer_config.max_position_embeddings)),
     )
     pixels, words = _example(part.picture)
     axes = {"pixel_values": _BATCH, "image_embeds": _BATCH}
@@ -70,39 +69,37 @@ def export_coarse_reranker(job: RoleJob, spec: schema.CoarseReranker) -> Exporte
 
 def check_coarse_reranker(job: RoleJob, spec: schema.CoarseReranker, part: manifest.QFormer) -> list[Check]:
     """Compare the vectors of pictures and texts with transformers'."""
-    model = job.source.load("Blip2ForImageTextRetrieval")
+    model = job.source.load(_BLIP)
     own = Tokenizer.from_file(str(job.source.tokenizer_file()))
     run, texts_run = session(job.path(part.model)), session(job.path(part.text_model))
     images, texts = list[Floats](), list[Floats]()
     expected_images, expected_texts = list[Floats](), list[Floats]()
-    for indices in batches(len(job.samples)):
-        pixels = _pixels([job.samples[i].picture for i in indices], part.picture)
-        words = _words(own, [job.samples[i].passages[0] for i in indices], part.max_tokens)
-        images += list(run.run(None, {"pixel_values": pixels})[0].reshape(-1, part.dimension))
-        texts += list(texts_run.run(None, words)[0])
-        for index in range(len(pixels)):
-            alone = _words(own, [job.samples[indices[index]].passages[0]], part.max_tokens)
-            with torch.no_grad():
-                output = model(pixel_values=torch.from_numpy(pixels[index : index + 1]), **_tensors(alone))
-            expected_images += list(as_array(output.image_embeds[0]))
-            expected_texts += list(as_array(output.text_embeds))
+    for size in job.batches:
+        for indices in batches(len(job.samples), size):
+            pixels = _pixels([job.samples[i].picture for i in indices], part.picture)
+            words = _words(own, [job.samples[i].passages[0] for i in indices], part.max_tokens)
+            images += list(run.run(None, {"pixel_values": pixels})[0].reshape(-1, part.dimension))
+            texts += list(texts_run.run(None, words)[0])
+    for sample in job.samples:
+        alone = {"pixel_values": _pixels([sample.picture], part.picture)}
+        alone |= _words(own, [sample.passages[0]], part.max_tokens)
+        with torch.no_grad():
+            output = model(**_tensors(alone))
+        expected_images += list(as_array(output.image_embeds[0]))
+        expected_texts += list(as_array(output.text_embeds))
     return [
-        check_vectors(job.role, images, expected_images, job.demands.cosine),
-        check_vectors(job.role, texts, expected_texts, job.demands.cosine),
+        check_vectors(job.role, images, expected_images * len(job.batches), job.demands.cosine),
+        check_vectors(job.role, texts, expected_texts * len(job.batches), job.demands.cosine),
     ]
 
 
 def export_domain_router(job: RoleJob, spec: schema.DomainRouter) -> Exported:
     """Export BLIP-2's Q-Former with a classification head."""
-    model = job.source.load("Blip2ForImageTextRetrieval")
+    model = job.source.load(_BLIP)
     part = manifest.QFormerClassifier(
-        engine="onnx",
         kind="q-former-classifier",
-        model=f"{job.role}/model.onnx",
-        tokenizer=job.tokenizer,
-        picture=_picture(job, int(model.config.vision_config.image_size)),
         labels=spec.labels,
-        max_tokens=min(spec.max_tokens, int(model.config.qformer_config.max_position_embeddings)),
+        **_q_former(job, spec, model),
     )
     pixels, words = _example(part.picture)
     axes = {"pixel_values": _BATCH, **_TEXT, "logits": _BATCH}
@@ -114,7 +111,7 @@ def export_domain_router(job: RoleJob, spec: schema.DomainRouter) -> Exported:
 
 def check_domain_router(job: RoleJob, spec: schema.DomainRouter, part: manifest.QFormerClassifier) -> list[Check]:
     """Compare logits with the head run in transformers' own matching path, one sample at a time."""
-    model = job.source.load("Blip2ForImageTextRetrieval")
+    model = job.source.load(_BLIP)
     weight, bias = _head(job, spec.labels, model)
     model.itm_head = torch.nn.Linear(weight.shape[1], weight.shape[0])
     model.itm_head.load_state_dict({"weight": weight, "bias": bias})
@@ -129,7 +126,7 @@ def check_domain_router(job: RoleJob, spec: schema.DomainRouter, part: manifest.
         for index in range(len(job.samples)):
             output = model(**_tensors(inputs([index])), use_image_text_matching_head=True)
             references.append(as_array(output.logits_per_image[0]))
-    return check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits)
+    return check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits, job.batches)
 
 
 def export_detector(job: RoleJob, spec: schema.Detector) -> Exported:
@@ -172,8 +169,10 @@ def check_detector(job: RoleJob, spec: schema.Detector, part: manifest.Detector)
     run = session(job.path(part.model))
     apart, wrong = list[float](), list[float]()
     scale = np.array([part.picture.width, part.picture.height] * 2, np.float32)
-    for sample in job.samples:
-        words = _phrases(job, sample.query.split()[:3], part.max_tokens if part.kind == OWL else None)
+    for index, sample in enumerate(job.samples):
+        words = _phrases(
+            job, sample.query.split()[: 1 + index % _MOST_PHRASES], part.max_tokens if part.kind == OWL else None
+        )
         inputs: Inputs = {"pixel_values": _pixels([sample.picture], part.picture), **words}
         logits, boxes = run.run(["logits", "pred_boxes"], inputs)
         with torch.no_grad():
@@ -210,6 +209,18 @@ def _words(tokenizer: Tokenizer, texts: Sequence[str], limit: int) -> Inputs:
 
 def _pixels(pictures: Sequence[RGB], spec: manifest.Normalised) -> Floats:
     return np.stack([vision_inputs.channels(picture, spec) for picture in pictures])
+
+
+def _q_former(job: RoleJob, spec: schema.CoarseReranker, model: Any) -> dict[str, Any]:
+    """What the manifest says of every Q-Former."""
+    longest = int(model.config.qformer_config.max_position_embeddings)
+    return {
+        "engine": "onnx",
+        "model": f"{job.role}/model.onnx",
+        "tokenizer": job.tokenizer,
+        "picture": _picture(job, int(model.config.vision_config.image_size)),
+        "max_tokens": min(spec.max_tokens, longest),
+    }
 
 
 def _picture(job: RoleJob, width: int, height: int | None = None) -> manifest.Normalised:

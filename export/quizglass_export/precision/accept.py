@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from quizglass_export.bundling.onnx_file import halve_weights
-from quizglass_export.bundling.parity import Check, Floats, Inputs, at_most, batches, session, share
+from quizglass_export.bundling.parity import BATCHES, Check, Floats, Inputs, at_most, scored, session, share
 from quizglass_export.bundling.quantise import quantise_products
 from quizglass_export.precision.convert import to_float16, to_int8, to_weight_only
 from quizglass_export.recipe.schema import Acceptance, Precision
@@ -71,7 +71,12 @@ def latency(path: Path, inputs: Feed, count: int) -> float:
 
 
 def check_lossy_scorer(
-    role: str, path: Path, references: Sequence[Floats], inputs: Feed, accept: Acceptance
+    role: str,
+    path: Path,
+    references: Sequence[Floats],
+    inputs: Feed,
+    accept: Acceptance,
+    sizes: Sequence[int] = BATCHES,
 ) -> list[Check]:
     """Compare a scorer of less than float32 with PyTorch by labels and probabilities.
 
@@ -81,16 +86,19 @@ def check_lossy_scorer(
         references: PyTorch's label logits [L] of each sample.
         inputs: makes the ONNX inputs for a list of sample indices.
         accept: bounds.
+        sizes: of the batches that may change no probability.
     """
-    run = session(path)
     count = len(references)
-    alone = [run.run(["logits"], inputs([index]))[0][0] for index in range(count)]
-    together = [row for part in batches(count) for row in run.run(["logits"], inputs(list(part)))[0]]
+    alone, together = scored(path, inputs, count, sizes)
     same = [int(row.argmax()) == int(other.argmax()) for row, other in zip(alone, references, strict=True)]
     expected = [_probabilities(row) for row in references]
-    found, batched = [_probabilities(row) for row in alone], [_probabilities(row) for row in together]
+    found = [_probabilities(row) for row in alone]
     drift = [float(np.abs(row - other).max()) for row, other in zip(found, expected, strict=True)]
-    moved = [float(np.abs(row - other).max()) for row, other in zip(found, batched, strict=True)]
+    moved = [
+        float(np.abs(row - _probabilities(other)).max())
+        for rows in together
+        for row, other in zip(found, rows, strict=True)
+    ]
     mean = statistics.fmean(drift)
     worst = f"largest {max(drift):.4g}"
     return [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 import time
@@ -18,7 +17,7 @@ import torch
 import transformers
 
 from quizglass_export.bundling.assemble import write_manifest
-from quizglass_export.bundling.directory import fresh_directory
+from quizglass_export.bundling.directory import fresh_directory, place
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import prompt_name
 from quizglass_export.bundling.parity import Check
@@ -148,7 +147,7 @@ def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> No
     """Put models, tokenizers and prompts where the bundle has them."""
     for step in steps.values():
         for file in step.files():
-            _place(file, folder / file.relative_to(step.folder))
+            place(file, folder / file.relative_to(step.folder))
     for source, name in plan.tokenizers(work).values():
         _copy(source, folder / name)
     for name, source in plan.prompts.items():
@@ -173,15 +172,6 @@ _PROVEN = (".json", ".safetensors")
 
 def _relative(file: Path, root: Path) -> str:
     return file.relative_to(root).as_posix() if file.is_relative_to(root) else f"{file.parent.name}/{file.name}"
-
-
-def _place(source: Path, target: Path) -> None:
-    """Link where both are on one file system, so that large files exist once; else copy."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -95,6 +95,7 @@ class Plan:
             tokenizer=tokenizer,
             prompts=self.prompts,
             samples=samples,
+            batches=recipe.samples.batches,
             generated=recipe.samples.generated,
             demands=recipe.demands,
             threads=recipe.threads,

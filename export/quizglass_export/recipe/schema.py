@@ -9,9 +9,10 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from quizglass_server.manifest import EvidenceLimits, Size, Thresholds
+from quizglass_server.manifest.fields import Count, Part
 
 FORMAT = 1
 PLAN_LABELS = (("none", " A"), ("image", " B"), ("text", " C"), ("both", " D"))
@@ -19,7 +20,6 @@ RELEVANCE_LABELS = (("yes", " yes"), ("no", " no"))
 IMAGE_TOKEN = "<|image_pad|>"  # noqa: S105 - a word of the vocabulary
 STOP = "<|im_end|>"
 
-Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Labels = Annotated[tuple[tuple[str, str], ...], Field(min_length=2)]
 Precision = Literal["fp32", "fp16", "int8", "int8-rows", "int8-weights", "int4-weights"]
@@ -29,17 +29,13 @@ GgufType = Literal["f32", "f16", "bf16", "q8_0", "q4_0", "q4_k_m", "q5_k_m", "q6
 TensorType = Literal["f32", "f16", "bf16", "q8_0", "q4_0", "q4_k", "q5_k", "q6_k"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
-
 def _weight(value: float) -> float:
     if not math.isfinite(value) or value == 0:
         raise ValueError("must be a number other than 0")
     return value
 
 
-class Adapter(_Part):
+class Adapter(Part):
     """A PEFT adapter's directory, and by how much its change counts."""
 
     path: Path
@@ -58,7 +54,7 @@ def _adapters(value: Any) -> Any:
 Adapters = Annotated[tuple[Adapter, ...], BeforeValidator(_adapters)]
 
 
-class Acceptance(_Part):
+class Acceptance(Part):
     """What a model of less than float32 must reach against the float32 one, on the samples."""
 
     labels: Share = 0.99
@@ -69,7 +65,7 @@ class Acceptance(_Part):
     """Smallest cosine (encoders)."""
 
 
-class _Exported(_Part):
+class _Exported(Part):
     checkpoint: Path
     adapters: Adapters = ()
     precision: Precision = "fp32"
@@ -144,7 +140,7 @@ class Detector(_Exported):
     """Needed by Grounding DINO; OWLv2 has one size of its own."""
 
 
-class GeneratorTemplates(_Part):
+class GeneratorTemplates(Part):
     """Names of templates in the recipe's `prompts`."""
 
     answer: str = "answer"
@@ -152,7 +148,7 @@ class GeneratorTemplates(_Part):
     plan: str | None = "plan"
 
 
-class Generator(_Part):
+class Generator(Part):
     """A vision-language model for llama.cpp: a checkpoint to convert, or two GGUF files as they are."""
 
     checkpoint: Path | None = None
@@ -186,13 +182,13 @@ class Generator(_Part):
         return self
 
 
-class Reader(_Part):
+class Reader(Part):
     """Reads printed words; its models come with a package."""
 
     engine: Literal["rapidocr"] = "rapidocr"
 
 
-class Roles(_Part):
+class Roles(Part):
     """At least one role."""
 
     planner: Planner | None = None
@@ -214,16 +210,18 @@ class Roles(_Part):
         return self
 
 
-class Samples(_Part):
+class Samples(Part):
     """What exported models are compared and calibrated on."""
 
     source: Literal["pocketworld", "random"] = "pocketworld"
     count: Annotated[int, Field(ge=2)] = 160
     generated: Count = 80
     """How many of them the generator answers."""
+    batches: Annotated[tuple[Count, ...], Field(min_length=1)] = (8,)
+    """Sizes of the padded batches in which they are compared, besides one at a time."""
 
 
-class Demands(_Part):
+class Demands(Part):
     """What an export must reach to become a bundle, against PyTorch."""
 
     logits: Annotated[float, Field(ge=0)] = 1e-3
@@ -234,7 +232,7 @@ class Demands(_Part):
     """Smallest share of equal greedy answers."""
 
 
-class Recipe(_Part):
+class Recipe(Part):
     """The whole of a recipe."""
 
     format: Literal[1]
