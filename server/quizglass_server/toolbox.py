@@ -74,14 +74,14 @@ class Toolbox:
         self._words: asyncio.Task[str] | None = None
         self._untold_words = ""
         self._vectors: asyncio.Task[list[Vector]] | None = None
-        self._prepared: asyncio.Task[None] | None = None
+        self._ahead: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Toolbox:
         self._words = asyncio.create_task(self._read())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        tasks = [task for task in (self._words, self._vectors, self._prepared) if task is not None]
+        tasks = [task for task in (self._words, self._vectors, *self._ahead) if task is not None]
         for task in tasks:
             task.cancel()
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
@@ -96,8 +96,8 @@ class Toolbox:
         picture = self.turn.picture
         if picture is None:
             return
-        if self._prepared is None and (generator := self._models.generator) is not None:
-            self._prepared = asyncio.create_task(generator.prepare(picture))
+        if (generator := self._models.generator) is not None:
+            self._ahead.append(asyncio.create_task(generator.prepare(picture)))
         if (
             self._vectors is None
             and self._models.image_encoder is not None
@@ -112,8 +112,10 @@ class Toolbox:
 
     async def plan_by_planner(self) -> Plan:
         """Let the planner decide; no lookups when the budget leaves it no time."""
-        words = await self.words()
         planner = self._need(self._models.planner, "planner")
+        if self.turn.picture is not None:
+            self._ahead.append(asyncio.create_task(planner.look_at(self.turn.picture)))
+        words = await self.words()
         decision = await self._runner.run("plan", lambda: plan_by_planner(planner, self.turn, words))
         return self._announce(decision or PlanDecision(Plan.NONE, "fixed"))
 

@@ -105,6 +105,9 @@ class Models:
         await self._enter("planner", words)
         return PlanDecision(self.decision, "planner", ((self.decision, 1.0),))
 
+    async def look_at(self, picture: Picture) -> None:
+        self.calls.made.append(("planner looks", picture.sha256))
+
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
         await self._enter("reranker", list(passages))
         return [max((s for key, s in self.scores.items() if key in passage), default=0.1) for passage in passages]

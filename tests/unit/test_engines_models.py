@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -65,6 +66,16 @@ async def test_planner_sees_history_words_and_does_without_a_picture(bundle: Bun
     plain = await planner.plan(Turn("t", "What?"), "")
     longer = await planner.plan(Turn("t", "What?", history=(Exchange("Where is it?", "There"),)), "Open")
     assert dict(longer.probabilities)[Plan.TEXT] > dict(plain.probabilities)[Plan.TEXT]
+
+
+async def test_planner_that_has_looked_at_a_picture_plans_alike_without_its_pixels(
+    bundle: Bundle, pool: EnginePool
+) -> None:
+    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    expected = await planner.plan(Turn("t", "What?", picture(255)), "")
+    again = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    await again.look_at(picture(255))
+    assert await again.plan(Turn("t", "What?", replace(picture(255), pixels=grey(0))), "") == expected
 
 
 async def test_planner_cuts_a_question_beyond_its_length(bundle: Bundle, pool: EnginePool) -> None:

@@ -150,6 +150,14 @@ async def test_the_generator_looks_at_the_picture_while_the_plan_is_made(policy:
     assert len(world.models.calls.of("answer")) == 1
 
 
+async def test_the_planner_looks_at_the_picture_while_its_words_are_read() -> None:
+    world = World()
+    await world.ask()
+    roles = [role for role, _ in world.models.calls.made]
+    assert world.models.calls.of("planner looks") == [picture().sha256]
+    assert roles.index("planner looks") < roles.index("planner")
+
+
 @pytest.mark.parametrize("policy", ["none", "image", "text", "both"])
 async def test_a_policy_without_a_decision_has_nothing_to_prepare(policy: str) -> None:
     world = World()

@@ -17,6 +17,10 @@ class Planner(Protocol):
         """Plan for a turn; `words` are the words read in its picture."""
         ...
 
+    async def look_at(self, picture: Picture) -> None:
+        """Do what a plan for this picture needs and its words do not decide."""
+        ...
+
 
 class Reranker(Protocol):
     """Scores how well passages answer a query."""

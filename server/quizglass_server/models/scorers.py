@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_server.bundle import Bundle
-from quizglass_server.domain import RGB, Picture, Plan, PlanDecision, Turn
+from quizglass_server.domain import Picture, Plan, PlanDecision, Turn
+from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.providers import InputRange, Ranges
@@ -19,12 +21,14 @@ from quizglass_server.manifest import TextScorer, VisionScorer
 from quizglass_server.models.fitting import PictureFitter, encode_within
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, clean
 from quizglass_server.models.shared_prompts import Part, SharingScorer, before_data
-from quizglass_server.models.vision_inputs import image_span, patch_grid, scorer_batch
+from quizglass_server.models.vision_inputs import Patches, image_span, patch_grid, patches, vision_batch
 
 MAX_BATCH = 16
 BATCH_TOKENS = 512
 """Padded tokens of one run. On a CPU larger ones are no faster, need more memory, and hold up what is urgent."""
 LIMITS = BatchLimits(BATCH_TOKENS, MAX_BATCH)
+_SEEN_BYTES = 16 << 20
+"""Of pictures kept in the planner's form, a third of a megabyte each at 112 x 112."""
 
 Probabilities = NDArray[np.float64]
 
@@ -34,7 +38,7 @@ class _Asked:
     """A question to the planner, as the model takes it."""
 
     ids: list[int]
-    picture: RGB | None
+    seen: Patches | None
 
 
 class OnnxPlanner:
@@ -60,7 +64,9 @@ class OnnxPlanner:
         self._session = OnnxSession(bundle.path(spec.model), _vision_ranges(spec), "logits", how)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
+        self._pool = pool
         self._batcher = Batcher(pool, self._run, lambda asked: len(asked.ids), LIMITS)
+        self._seen = BoundedCache[bytes, Patches](_SEEN_BYTES, lambda seen: seen.nbytes)
         blank = Picture(b"", np.zeros((spec.picture.height, spec.picture.width, 3), np.uint8))
         _warm_up("planner", lambda: self._run([self._prepared(Turn("", "a", blank), "a")]))
 
@@ -70,18 +76,29 @@ class OnnxPlanner:
         best = self._plans[int(probabilities.argmax())]
         return PlanDecision(best, "planner", tuple(zip(self._plans, map(float, probabilities), strict=True)))
 
+    async def look_at(self, picture: Picture) -> None:
+        """Bring a picture into the model's form, which its next plan then need not do."""
+        await self._pool.run(lambda: self._patches(picture))
+
     def _prepared(self, turn: Turn, words: str) -> _Asked:
-        picture = None if turn.picture is None else self._fitter.fit(turn.picture, self._spec.picture)
         history = [{"question": each.question, "answer": each.answer} for each in turn.history]
         prompt = self._template.render(
-            picture=picture is not None, question=turn.question, history=history, words=words
+            picture=turn.picture is not None, question=turn.question, history=history, words=words
         )
-        return _Asked(encode_within(self._tokenizer, prompt, self._span, self._spec.max_tokens), picture)
+        ids = encode_within(self._tokenizer, prompt, self._span, self._spec.max_tokens)
+        return _Asked(ids, None if turn.picture is None else self._patches(turn.picture))
+
+    def _patches(self, picture: Picture) -> Patches:
+        seen = self._seen.get(picture.sha256)
+        if seen is None:
+            seen = patches(self._fitter.fit(picture, self._spec.picture), self._spec.picture)
+            self._seen.put(picture.sha256, seen)
+        return seen
 
     def _run(self, rows: Sequence[_Asked]) -> Sequence[Probabilities]:
         """Probabilities of the labels, one array [L] a row."""
-        ids, pictures = [row.ids for row in rows], [row.picture for row in rows]
-        return list(softmax(self._session.run(scorer_batch(ids, self._image_id, self._spec.picture, pictures))))
+        ids, seen = [row.ids for row in rows], [row.seen for row in rows]
+        return list(softmax(self._session.run(vision_batch(ids, self._image_id, self._spec.picture, seen))))
 
 
 class OnnxReranker:
@@ -110,37 +127,47 @@ class OnnxReranker:
         """What runs it: tensorrt, cuda or cpu."""
         self._scorer = SharingScorer(session)
         limits = BatchLimits(BATCH_TOKENS, 1) if self._scorer.alone else LIMITS
+        self._pool = pool
         self._batcher = Batcher(pool, self._scorer.run, lambda part: len(part.ids), limits)
-        _warm_up("reranker", lambda: self._scorer.run([Part(ids) for ids in self._encoded("a", ["a"])[1]]))
+        _warm_up("reranker", lambda: self._scorer.run([Part(ids) for ids in self._encoded("a", ["a"])]))
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """Probability of "yes" for each passage, in order; a long passage is cut at its end.
 
-        What the prompts begin with, up to the passage, is run once.
+        What the prompts begin with, up to the passage, is run once, while the rows are tokenised.
         """
         if not passages:
             return []
-        rows: list[list[int]] = []
-        results = await self._batcher.run(lambda: self._first(query, passages, rows))
-        if (states := results[0].states) is not None:
-            begun = states.shape[3]
-            results = await self._batcher.run(lambda: [Part(row[begun:], states) for row in rows])
-        return [float(softmax(result.logits)[self._yes]) for result in results]
+        beginning: list[int] = []
+        first = self._batcher.submit(lambda: self._first(query, passages[0], beginning))
+        encoding = self._pool.submit(lambda: self._encoded(query, passages))
+        try:
+            begun = await asyncio.wrap_future(first)
+            rows = await asyncio.wrap_future(encoding)
+        finally:
+            first.cancel()
+            encoding.cancel()
+        at = len(beginning)
+        if begun and all(len(row) > at and row[:at] == beginning for row in rows):
+            parts = [Part(row[at:], begun[0].states) for row in rows]
+        else:  # also where a query was cut, and with it the beginning
+            parts = [Part(row) for row in rows]
+        results = await self._batcher.run(lambda: parts)
+        logits = np.stack([result.logits for result in results])
+        return [float(probability) for probability in softmax(logits)[:, self._yes]]
 
-    def _first(self, query: str, passages: Sequence[str], rows: list[list[int]]) -> list[Part]:
-        """What has to run first: the common beginning, or all rows where there is none. Fills `rows`."""
-        beginning, encoded = self._encoded(query, passages)
-        rows.extend(encoded)
-        begun = len(beginning)
-        if self._scorer.shares and begun and all(len(row) > begun and row[:begun] == beginning for row in rows):
-            return [Part(beginning, keep=True)]
-        return [Part(row) for row in rows]
+    def _first(self, query: str, passage: str, beginning: list[int]) -> list[Part]:
+        """What has to run first, which `beginning` is told of: nothing, for a model that cannot share it."""
+        if self._scorer.shares:
+            prompt = self._template.render(query=query, passage=passage)
+            begun = self._tokenizer.encode(before_data(prompt, clean(passage)))
+            beginning += begun if len(begun) < self._spec.max_tokens else []
+        return [Part(beginning, keep=True)] if beginning else []
 
-    def _encoded(self, query: str, passages: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-        """Token ids of what the prompts begin with, and of each prompt."""
+    def _encoded(self, query: str, passages: Sequence[str]) -> list[list[int]]:
+        """Token ids of each prompt."""
         prompts = [self._template.render(query=query, passage=passage) for passage in passages]
-        rows = [encode_within(self._tokenizer, prompt, [], self._spec.max_tokens) for prompt in prompts]
-        return self._tokenizer.encode(before_data(prompts[0], clean(passages[0]))), rows
+        return [encode_within(self._tokenizer, prompt, [], self._spec.max_tokens) for prompt in prompts]
 
 
 def _warm_up(role: str, work: Callable[[], object]) -> None:

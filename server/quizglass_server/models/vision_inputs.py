@@ -20,6 +20,9 @@ from quizglass_server.models.resizing import resize
 VISION_START = "<|vision_start|>"
 VISION_END = "<|vision_end|>"
 
+Patches = NDArray[np.float32]
+"""A picture as a vision scorer takes it: float32 [P, F]; see `patches`."""
+
 
 def fit(picture: RGB, size: Size) -> RGB:
     """Stretch a picture to `size` (bicubic); the aspect ratio is not kept, as in training."""
@@ -56,7 +59,7 @@ def image_tokens(spec: Patched) -> int:
     return (down // spec.merge) * (across // spec.merge)
 
 
-def patches(picture: RGB, spec: Patched) -> NDArray[np.float32]:
+def patches(picture: RGB, spec: Patched) -> Patches:
     """Fit, normalise and cut a picture into patches.
 
     Returns:
@@ -135,23 +138,35 @@ def scorer_batch(
         `input_ids` and `attention_mask`, int64 [B, S]; with `spec` also `position_ids`, int64 [3, B, S], and
         `pixel_values`, float32 [B, P, F].
     """
+    if spec is None or image_id is None:
+        return _padded(rows)
+    return vision_batch(rows, image_id, spec, [None if each is None else patches(each, spec) for each in pictures])
+
+
+def vision_batch(
+    rows: Sequence[Sequence[int]], image_id: int, spec: Patched, seen: Sequence[Patches | None]
+) -> dict[str, NDArray[np.generic]]:
+    """`scorer_batch` of a vision scorer whose pictures are cut into `patches` already."""
+    batch = _padded(rows)
+    ids, mask = batch["input_ids"], batch["attention_mask"]
+    # Padding must not be the image token's id, or the graph would scatter picture features into it.
+    if image_id == 0:
+        ids[mask == 0] = 1
+    places = np.zeros((3, *ids.shape), np.int64)
+    down, across = patch_grid(spec)
+    pixels = np.zeros((len(rows), down * across, 3 * spec.temporal * spec.patch**2), np.float32)
+    for index, (row, picture) in enumerate(zip(rows, seen, strict=True)):
+        places[:, index, : len(row)] = positions(row, image_id, spec)
+        if picture is not None:
+            pixels[index] = picture
+    return batch | {"position_ids": places, "pixel_values": pixels}
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> dict[str, NDArray[np.generic]]:
     longest = max(len(row) for row in rows)
     ids = np.zeros((len(rows), longest), np.int64)
     mask = np.zeros((len(rows), longest), np.int64)
     for index, row in enumerate(rows):
         ids[index, : len(row)] = row
         mask[index, : len(row)] = 1
-    batch: dict[str, NDArray[np.generic]] = {"input_ids": ids, "attention_mask": mask}
-    if spec is None or image_id is None:
-        return batch
-    # Padding must not be the image token's id, or the graph would scatter picture features into it.
-    if image_id == 0:
-        ids[mask == 0] = 1
-    places = np.zeros((3, len(rows), longest), np.int64)
-    down, across = patch_grid(spec)
-    pixels = np.zeros((len(rows), down * across, 3 * spec.temporal * spec.patch**2), np.float32)
-    for index, (row, picture) in enumerate(zip(rows, pictures, strict=True)):
-        places[:, index, : len(row)] = positions(row, image_id, spec)
-        if picture is not None:
-            pixels[index] = patches(picture, spec)
-    return batch | {"position_ids": places, "pixel_values": pixels}
+    return {"input_ids": ids, "attention_mask": mask}

@@ -83,19 +83,21 @@ class Batcher(Generic[Row, Result]):
         self._unprepared: list[_Request[Row, Result]] = []
         self._places: list[_Place[Row, Result]] = []
 
-    async def run(self, prepare: Callable[[], Sequence[Row]]) -> list[Result]:
-        """One result for each row that `prepare` gives (on a thread of the pool), in order.
+    def submit(self, prepare: Callable[[], Sequence[Row]]) -> Future[list[Result]]:
+        """One result for each row that `prepare` gives (on a thread of the pool), in order; to be cancelled at will.
 
-        The engine's time is shared among the requests of a run by their tokens, and added to this stage's.
-
-        Raises:
-            Exception: whatever `prepare` or the model raises for these rows.
+        The engine's time is shared among the requests of a run by their tokens, and added to this stage's. The future
+        fails with whatever `prepare` or the model raises for these rows.
         """
         request: _Request[Row, Result] = _Request(prepare, current_priority(), engine_time.get())
         with self._lock:
             self._unprepared.append(request)
         self._post(request.priority)
-        return await asyncio.wrap_future(request.future)
+        return request.future
+
+    async def run(self, prepare: Callable[[], Sequence[Row]]) -> list[Result]:
+        """`submit`, and wait."""
+        return await asyncio.wrap_future(self.submit(prepare))
 
     def _post(self, priority: Priority) -> None:
         try:
