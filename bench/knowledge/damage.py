@@ -6,7 +6,7 @@ Two stores are taken: one that was closed in order, and one whose process ended 
 log. A mutation cuts a file, flips bits, zeroes a page, removes it, or puts another file in its place: another one of
 the same store, the same one of another store, or what it was some commits ago. An answer that differs from the whole
 store's without an error is silently wrong. What was refused is repaired, and then everything that remains must be
-right. Every file of both stores is damaged `--each` times.
+right. Every file that a store has is damaged `--each` times, half of them in each of the two stores.
 """
 
 from __future__ import annotations
@@ -216,16 +216,20 @@ def _twin(source: Path, file: str, dice: random.Random) -> Path:
 
 
 def mutations(trial: Trial, each: int, seed: int) -> Iterator[tuple[Mutation, int]]:
-    """`each` mutations of every file, in every way in turn."""
+    """`each` mutations of every file that a store has, in every way in turn; of both stores where both have it."""
     ways = ("flip", "zero", "cut", "flip", "swap other", "flip", "swap file", "zero", "swap older", "empty", "remove")
-    every = [(state, file) for state in ("closed", "crashed") for file in trial.files(state)]
+    files: dict[str, list[tuple[str, str]]] = {}
+    for state in ("closed", "crashed"):
+        for file in trial.files(state):
+            files.setdefault(role(file), []).append((state, file))
     for number in range(each):
-        for state, file in every:
+        for found in files.values():
+            state, file = found[number % len(found)]
             yield Mutation(state, file, ways[number % len(ways)]), seed + number
 
 
 def run(each: int, seed: int, step: Callable[[int], None] = lambda _: None) -> Verdicts:
-    """Make stores, damage copies, judge; every file `each` times."""
+    """Make stores, damage copies, judge; every file `each` times. `step` hears how many are done."""
     verdicts = Verdicts()
     with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
         trial = Trial(Path(folder))

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_files_damaged_in_every_way_are_refused_or_mended() -> None:
-    verdicts = damage.run(4, seed=20)
+    verdicts = damage.run(8, seed=20)
     assert verdicts.bad == []
     assert verdicts.outcomes["right"] > 10
     assert verdicts.outcomes["refused"] > 5
