@@ -6,9 +6,11 @@ import json
 import platform
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
+from statistics import median, quantiles
 
 from rich.console import Console
 from rich.table import Table
@@ -51,6 +53,35 @@ def at_least(name: str, value: float, unit: str, bar: float) -> Row:
 def at_most(name: str, value: float, unit: str, bar: float) -> Row:
     """A row that must stay within a bar."""
     return Row(name, value, unit, bar=f"<= {bar:g}", ok=value <= bar)
+
+
+def spread(values: Sequence[float]) -> str:
+    """Quartiles as text; the values themselves where there are fewer than three."""
+    if len(values) < 3:
+        return " and ".join(f"{value:.4g}" for value in values)
+    low, _, high = quantiles(values, n=4, method="inclusive")
+    return f"quartiles {low:.4g} to {high:.4g}"
+
+
+def measured(name: str, values: Sequence[float], unit: str) -> Row:
+    """The median of a figure nothing is compared with."""
+    return Row(f"{name} ({spread(values)})", median(values), unit)
+
+
+def against(
+    name: str, values: Sequence[float], unit: str, peer: str, peer_values: Sequence[float], bar: float | None = None
+) -> Row:
+    """Medians of ours and of a peer's, round by round; with a bar ours may be at most so many times the peer's."""
+    ours, theirs = median(values), median(peer_values)
+    of = ratio(ours, theirs)
+    ok = None if bar is None or of is None else of <= bar
+    text = "" if bar is None else f"<= {bar:g}x peer"
+    return Row(f"{name} ({spread(values)})", ours, unit, f"{peer} ({spread(peer_values)})", theirs, of, text, ok)
+
+
+def absent(name: str, value: float, unit: str, peer: str, why: str) -> Row:
+    """A figure whose peer could not be run, with the reason."""
+    return Row(name, value, unit, peer=f"{peer} not run: {why}")
 
 
 def machine() -> dict[str, object]:

@@ -16,15 +16,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 from rich.console import Console
 
 from bench import results
 from bench.engine.peers import PeerMissing, Peers
 from bench.engine.plot import engine
-from bench.engine.sections import Part, Setup, Store
-from bench.results import Row
+from bench.engine.sections import Setup
+from bench.sections import Part, Store
 
 SECTIONS = {
     "text-streams": ("streams", "run"),
@@ -55,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with console.status("starting") as status:
         setup = _setup(args, folder, lambda text: status.update(f"[{perf_counter() - began:5.0f} s] {text}"))
         failed = [name for name in args.only or SECTIONS if not _run(name, setup, store, args.resume, console)]
-    rows, data, how = _finished(store)
+    rows, data, how = store.finished(SECTIONS)
     results.show(rows, "engine", console)
     if args.quick:
         console.print("a quick run: the figures mean nothing and are not published")
@@ -86,18 +85,6 @@ def _run(name: str, setup: Setup, store: Store, resume: bool, console: Console) 
     store.save(name, part, how)
     results.show(part.rows, f"{name}, {took:.0f} s", console)
     return True
-
-
-def _finished(store: Store) -> tuple[list[Row], dict[str, Any], dict[str, Any]]:
-    """Every section that there is, in the order of the table."""
-    rows: list[Row] = []
-    data, how = {}, {}
-    for name in SECTIONS:
-        if (found := store.load(name)) is not None:
-            part, how[name] = found
-            rows += part.rows
-            data[name] = part.data
-    return rows, data, how
 
 
 def _setup(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> Setup:

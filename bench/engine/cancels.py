@@ -18,10 +18,11 @@ from bench.engine.kills import generator_of
 from bench.engine.memory import memory_kib
 from bench.engine.ours import Ours, parts
 from bench.engine.running import CONTEXT
-from bench.engine.sections import Part, Setup
+from bench.engine.sections import Setup
 from bench.engine.serving import served
 from bench.engine.shapes import starter
 from bench.results import Row, at_most
+from bench.sections import Part
 from bench.worlds import picture
 from quizglass_client import AsyncClient, ClientError
 

@@ -1,4 +1,4 @@
-"""From measured times to rows, and when requests are sent: pure functions."""
+"""What is computed from measured times, and when requests are sent: pure functions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from random import Random
-from statistics import median, quantiles
-
-from bench.results import Row, ratio
+from statistics import median
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -26,35 +24,6 @@ def percentile(values: Sequence[float], share: float) -> float:
     low = math.floor(place)
     high = min(low + 1, len(ordered) - 1)
     return ordered[low] + (place - low) * (ordered[high] - ordered[low])
-
-
-def spread(values: Sequence[float]) -> str:
-    """Quartiles as text; the values themselves where there are fewer than three."""
-    if len(values) < 3:
-        return " and ".join(f"{value:.4g}" for value in values)
-    low, _, high = quantiles(values, n=4, method="inclusive")
-    return f"quartiles {low:.4g} to {high:.4g}"
-
-
-def measured(name: str, values: Sequence[float], unit: str) -> Row:
-    """The median of a figure nothing is compared with."""
-    return Row(f"{name} ({spread(values)})", median(values), unit)
-
-
-def against(
-    name: str, values: Sequence[float], unit: str, peer: str, peer_values: Sequence[float], bar: float | None = None
-) -> Row:
-    """Medians of ours and of a peer's, round by round; with a bar ours may be at most so many times the peer's."""
-    ours, theirs = median(values), median(peer_values)
-    of = ratio(ours, theirs)
-    ok = None if bar is None or of is None else of <= bar
-    text = "" if bar is None else f"<= {bar:g}x peer"
-    return Row(f"{name} ({spread(values)})", ours, unit, f"{peer} ({spread(peer_values)})", theirs, of, text, ok)
-
-
-def absent(name: str, value: float, unit: str, peer: str, why: str) -> Row:
-    """A figure whose peer could not be run, with the reason."""
-    return Row(name, value, unit, peer=f"{peer} not run: {why}")
 
 
 def gaps_during(times: Sequence[float], windows: Iterable[tuple[float, float]]) -> list[float]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from statistics import median
 
-from bench.engine.figures import arrivals, measured, percentile, spread
-from bench.engine.sections import Part, Setup
+from bench.engine.figures import arrivals, percentile
+from bench.engine.sections import Setup
 from bench.engine.serving import Stock, closed_loop, good, kinds, open_loop, served
-from bench.results import Row, at_most
+from bench.results import Row, at_most, measured, spread
+from bench.sections import Part
 from quizglass_client import AsyncClient
 
 _CLIENTS = (1, 2, 4, 8, 16)

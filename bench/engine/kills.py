@@ -14,13 +14,14 @@ from pathlib import Path
 from time import perf_counter
 
 from bench.engine.contenders import PATIENCE_S, Ask
-from bench.engine.figures import measured, words
+from bench.engine.figures import words
 from bench.engine.ours import Ours, parts
 from bench.engine.running import CONTEXT
-from bench.engine.sections import Part, Setup
+from bench.engine.sections import Setup
 from bench.engine.serving import Outcome, Stock, ask, kinds, served
 from bench.engine.shapes import Shape, starter
-from bench.results import Row, at_most
+from bench.results import Row, at_most, measured
+from bench.sections import Part
 from quizglass_client import AsyncClient
 from quizglass_server.engines.llama.breaker import BreakerOptions
 from quizglass_server.errors import EngineLost

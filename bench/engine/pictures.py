@@ -8,12 +8,14 @@ from functools import partial
 from statistics import median
 
 from bench.engine.contenders import PATIENCE_S, Ask, Contender, Timed, complete, in_turn
-from bench.engine.figures import absent, against, gaps_during, measured, percentile
+from bench.engine.figures import gaps_during, percentile
 from bench.engine.ours import new_picture
 from bench.engine.peers import EXAMPLE, HANDLER
 from bench.engine.running import compare, long_prompts, running
-from bench.engine.sections import Part, Setup
+from bench.engine.sections import Setup
 from bench.engine.shapes import Shape
+from bench.results import absent, against, measured
+from bench.sections import Part
 
 _QUESTIONS = ("What is this?", "Who made the thing in the picture?", "What colour is it?")
 _ANSWER_TOKENS = 8

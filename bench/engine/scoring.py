@@ -17,10 +17,11 @@ from time import perf_counter
 from typing import Any
 
 from bench.engine import rerankers
-from bench.engine.figures import against, words
+from bench.engine.figures import words
 from bench.engine.rerankers import Reranker
-from bench.engine.sections import Part, Setup
-from bench.results import Row, at_most
+from bench.engine.sections import Setup
+from bench.results import Row, against, at_most
+from bench.sections import Part
 
 CANDIDATES, TOKENS = 8, 256
 _PEER = "torch fp32, as a CrossEncoder"

@@ -14,11 +14,12 @@ from random import Random
 from time import monotonic
 
 from bench.engine.contenders import PATIENCE_S, Ask
-from bench.engine.figures import measured, words
+from bench.engine.figures import words
 from bench.engine.ours import Ours, parts
 from bench.engine.running import CONTEXT
-from bench.engine.sections import Part, Setup
-from bench.results import at_most
+from bench.engine.sections import Setup
+from bench.results import at_most, measured
+from bench.sections import Part
 from quizglass_server.engines.llama.prompt import Finished, Piece, Terms
 
 _TOKENS = 64

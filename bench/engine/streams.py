@@ -10,12 +10,12 @@ from functools import partial
 from statistics import fmean, median
 
 from bench.engine.contenders import Ask, Contender, in_turn, together, tokens, wall
-from bench.engine.figures import absent, against, measured
 from bench.engine.peers import EXAMPLE, SERVER
 from bench.engine.running import ANSWER_TOKENS, Field, compare, familiar_prompts, long_prompts, running
-from bench.engine.sections import Part, Setup
+from bench.engine.sections import Setup
 from bench.engine.shapes import Shape
-from bench.results import Row
+from bench.results import Row, absent, against, measured
+from bench.sections import Part
 
 CLIENTS = (1, 2, 4, 8)
 AT_ONCE = 4

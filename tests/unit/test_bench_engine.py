@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench import results
 from bench.engine import figures, plot, sse
 from bench.engine.__main__ import SECTIONS
 from bench.engine.contenders import Ask, Timed, in_turn
 from bench.engine.memory import memory_kib
 from bench.engine.ours import new_picture, parts
 from bench.engine.peers import messages
-from bench.engine.sections import Part, Store
 from bench.engine.shapes import filled_up
 from bench.results import Row
+from bench.sections import Part, Store
 from quizglass_server.engines.llama.prompt import PicturePart, TextPart
 
 _VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
@@ -37,15 +38,15 @@ def test_a_percentile_of_nothing_is_no_number() -> None:
 
 
 def test_a_row_against_a_peer_compares_medians() -> None:
-    row = figures.against("wall", [1.0, 9.0, 2.0], "s", "other", [4.0, 5.0, 3.0], 0.5)
+    row = results.against("wall", [1.0, 9.0, 2.0], "s", "other", [4.0, 5.0, 3.0], 0.5)
     assert (row.value, row.peer_value, row.ratio, row.bar, row.ok) == (2.0, 4.0, 0.5, "<= 0.5x peer", True)
     assert "quartiles 1.5 to 5.5" in row.name
-    assert figures.against("wall", [2.1], "s", "other", [4.0], 0.5).ok is False
-    assert figures.against("wall", [2.1], "s", "other", [4.0]).ok is None
+    assert results.against("wall", [2.1], "s", "other", [4.0], 0.5).ok is False
+    assert results.against("wall", [2.1], "s", "other", [4.0]).ok is None
 
 
 def test_a_peer_that_is_missing_leaves_its_reason() -> None:
-    row = figures.absent("wall", 2.0, "s", "other", "it did not come up")
+    row = results.absent("wall", 2.0, "s", "other", "it did not come up")
     assert row.peer == "other not run: it did not come up"
     assert row.ok is None
 
