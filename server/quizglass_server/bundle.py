@@ -98,7 +98,7 @@ class Bundle:
         """The reranker's settings; BundleError if the bundle has none, or one of another kind."""
         part = self.manifest.roles.reranker
         if isinstance(part, CrossEncoder):
-            raise BundleError(f"{MANIFEST}: roles.reranker.kind is {part.kind!r}; this server runs 'text-scorer' alone")
+            raise BundleError(f"{MANIFEST}: roles.reranker.kind is {part.kind!r}, not 'text-scorer'")
         return _present(part, "reranker")
 
     @property

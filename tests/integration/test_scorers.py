@@ -23,8 +23,9 @@ from quizglass_server.domain import Plan, Turn  # noqa: E402
 from quizglass_server.engines.onnx.pool import EnginePool  # noqa: E402
 from quizglass_server.engines.onnx.session import OnnxOptions  # noqa: E402
 from quizglass_server.models.fitting import PictureFitter, encode_within  # noqa: E402
+from quizglass_server.models.logits import softmax  # noqa: E402
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer  # noqa: E402
-from quizglass_server.models.scorers import OnnxPlanner, OnnxReranker, softmax  # noqa: E402
+from quizglass_server.models.scorers import OnnxPlanner, OnnxReranker  # noqa: E402
 from quizglass_server.scheduling.clock import stage_clock  # noqa: E402
 from tests.support.tiny_bundle import write_bundle  # noqa: E402
 from tests.support.tiny_models import vocabulary  # noqa: E402

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import RGB, Vector
 from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
 from quizglass_server.engines.onnx.pool import EnginePool
-from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
+from quizglass_server.manifest import ImageEncoder, Normalised, graphs
+from quizglass_server.models.batching import LIMITS, MAX_BATCH
 from quizglass_server.models.fitting import PictureFitter, content_hash
-from quizglass_server.models.scorers import LIMITS, MAX_BATCH
+from quizglass_server.models.grids import Grids, pixel_range
+from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded, text_ranges
 from quizglass_server.models.vision_inputs import channels
 from quizglass_server.scheduling.priority import Priority, at_priority
 
@@ -31,34 +33,54 @@ class OnnxImageEncoder:
             BundleError: the model file is damaged or gives other vectors than the manifest says.
         """
         spec = bundle.image_encoder
-        self._spec = spec
         self._fitter = fitter
         self.dimension = spec.dimension
         """Length of the vectors."""
-        self.fingerprint = bundle.manifest.files[spec.model].sha256
-        """SHA-256 of the model file."""
-        size = (3, spec.picture.height, spec.picture.width)
-        shapes = {"pixel_values": InputRange((1, *size), (1, *size), (MAX_BATCH, *size))}
-        self._session = OnnxSession(bundle.path(spec.model), shapes, "image_embeds", how)
-        self.executor = self._session.executor
+        self.fingerprint = _fingerprint([bundle.manifest.files[name].sha256 for _, name in graphs(spec)])
+        """SHA-256 of the model file; of several, of their hashes."""
+        made = [(size, _ImageGraph(bundle, spec, size, name, pool, how)) for size, name in graphs(spec)]
+        self._graphs = Grids(made)
+        self.executor = self._graphs.first.executor
         """What runs it: tensorrt, cuda or cpu."""
-        self._batcher = Batcher[RGB, Vector](pool, self._run, lambda _: 1, BatchLimits(MAX_BATCH, MAX_BATCH))
-        self._run([np.zeros((spec.picture.height, spec.picture.width, 3), np.uint8)])
 
     async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
         """One vector a picture, float32 [dimension]; pictures that look the same to the model are embedded once."""
         if not pictures:
             return []
+        fitting = [self._graphs.fitting(pixels.shape[1], pixels.shape[0]) for pixels in pictures]
+        vectors: dict[int, Vector] = {}
+        for graph in dict.fromkeys(fitting):
+            places = [place for place, each in enumerate(fitting) if each is graph]
+            made = await graph.embed([pictures[place] for place in places], self._fitter)
+            vectors |= zip(places, made, strict=True)
+        return [vectors[place] for place in range(len(pictures))]
+
+
+class _ImageGraph:
+    """The image encoder's graph for one picture size."""
+
+    def __init__(
+        self, bundle: Bundle, spec: ImageEncoder, size: Normalised, model: str, pool: EnginePool, how: OnnxOptions
+    ) -> None:
+        self._size = size
+        self._dimension = spec.dimension
+        shapes = {"pixel_values": pixel_range(size, MAX_BATCH)}
+        self._session = OnnxSession(bundle.path(model), shapes, "image_embeds", how)
+        self.executor = self._session.executor
+        self._batcher = Batcher[RGB, Vector](pool, self._run, lambda _: 1, BatchLimits(MAX_BATCH, MAX_BATCH))
+        self._run([np.zeros((size.height, size.width, 3), np.uint8)])
+
+    async def embed(self, pictures: Sequence[RGB], fitter: PictureFitter) -> list[Vector]:
         places: list[int] = []
-        vectors = await self._batcher.run(lambda: self._distinct(pictures, places))
+        vectors = await self._batcher.run(lambda: self._distinct(pictures, fitter, places))
         return [vectors[place] for place in places]
 
-    def _distinct(self, pictures: Sequence[RGB], places: list[int]) -> list[RGB]:
+    def _distinct(self, pictures: Sequence[RGB], fitter: PictureFitter, places: list[int]) -> list[RGB]:
         """Fitted pictures without repetitions; `places` is told where each picture's is."""
         found: dict[bytes, int] = {}
         distinct: list[RGB] = []
         for picture in pictures:
-            fitted = self._fitter.fit_pixels(picture, self._spec.picture)
+            fitted = fitter.fit_pixels(picture, self._size)
             place = found.setdefault(content_hash(fitted), len(distinct))
             places.append(place)
             if place == len(distinct):
@@ -66,8 +88,8 @@ class OnnxImageEncoder:
         return distinct
 
     def _run(self, pictures: Sequence[RGB]) -> list[Vector]:
-        pixel_values = np.stack([channels(pixels, self._spec.picture) for pixels in pictures])
-        return list(normalised(self._session.run({"pixel_values": pixel_values}), self.dimension, self._session.name))
+        pixel_values = np.stack([channels(pixels, self._size) for pixels in pictures])
+        return list(normalised(self._session.run({"pixel_values": pixel_values}), self._dimension, self._session.name))
 
 
 class OnnxTextEncoder:
@@ -85,21 +107,13 @@ class OnnxTextEncoder:
         """Length of the vectors."""
         self.fingerprint = bundle.manifest.files[spec.model].sha256
         """SHA-256 of the model file."""
-        try:
-            self._counter = _quoting(Tokenizer.from_file(str(bundle.path(spec.tokenizer))))
-            self._tokenizer = _quoting(Tokenizer.from_file(str(bundle.path(spec.tokenizer))))
-        except Exception as error:
-            raise BundleError(f"{spec.tokenizer}: not a tokenizer: {error}") from error
-        self._counter.no_truncation()
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(spec.max_tokens)
-        row = InputRange((1, 1), (1, min(32, spec.max_tokens)), (MAX_BATCH, spec.max_tokens))
-        shapes, types = {"input_ids": row, "attention_mask": row}, {"token_type_ids": row}
+        self._tokenizer = TextTokenizer(bundle.path(spec.tokenizer), spec.max_tokens)
+        shapes, types = text_ranges(spec.max_tokens)
         self._session = OnnxSession(bundle.path(spec.model), shapes, "last_hidden_state", how, optional=types)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
-        self._batcher = Batcher[list[int], Vector](pool, self._run, len, LIMITS)
-        self._run(self._rows(["a"]))
+        self._batcher = Batcher[TextRow, Vector](pool, self._run, len, LIMITS)
+        self._run(self._tokenizer.rows(["a"]))
 
     async def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
         """One vector a query, float32 [dimension]; a long one is cut at its end."""
@@ -112,24 +126,17 @@ class OnnxTextEncoder:
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, without the special ones around it."""
-        return len(self._counter.encode(text, add_special_tokens=False).ids)
+        return self._tokenizer.count(text)
 
     async def _embed(self, texts: Sequence[str]) -> list[Vector]:
-        return await self._batcher.run(lambda: self._rows(texts)) if texts else []
+        return await self._batcher.run(lambda: self._tokenizer.rows(texts)) if texts else []
 
-    def _rows(self, texts: Sequence[str]) -> list[list[int]]:
-        return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
-
-    def _run(self, rows: Sequence[list[int]]) -> list[Vector]:
-        """Vectors of rows of token ids, padded on the right."""
-        ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
-        mask = np.zeros_like(ids)
-        for index, row in enumerate(rows):
-            ids[index, : len(row)] = row
-            mask[index, : len(row)] = 1
-        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    def _run(self, rows: Sequence[TextRow]) -> list[Vector]:
+        inputs = padded(rows)
         states = self._session.run({name: inputs[name] for name in self._session.inputs})
-        return list(normalised(pooled(states, mask, self._spec.pooling), self.dimension, self._session.name))
+        return list(
+            normalised(pooled(states, inputs["attention_mask"], self._spec.pooling), self.dimension, self._session.name)
+        )
 
 
 def pooled(states: NDArray[np.float32], mask: NDArray[np.int64], how: str) -> NDArray[np.float32]:
@@ -156,7 +163,5 @@ def normalised(vectors: NDArray[np.float32], dimension: int, name: str) -> NDArr
     return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
 
 
-def _quoting(tokenizer: Tokenizer) -> Tokenizer:
-    """Texts are data: special tokens written in them are plain characters."""
-    tokenizer.encode_special_tokens = True
-    return tokenizer
+def _fingerprint(hashes: Sequence[str]) -> str:
+    return hashes[0] if len(hashes) == 1 else sha256(" ".join(hashes).encode()).hexdigest()

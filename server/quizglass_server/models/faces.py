@@ -8,6 +8,7 @@ from typing import Protocol
 
 from quizglass_server.domain import RGB, GenerationEnd, Picture, PlanDecision, Token, Turn, Vector
 from quizglass_server.models.prompts import PromptValue
+from quizglass_server.regions import Detection
 
 
 class Planner(Protocol):
@@ -22,11 +23,63 @@ class Planner(Protocol):
         ...
 
 
+class ToolRouter(Protocol):
+    """Decides what has to be looked up for a draft answer, in one prefill pass."""
+
+    async def route(self, turn: Turn, words: str, draft: str) -> PlanDecision:
+        """Plan for a turn whose question was answered from memory with `draft`."""
+        ...
+
+
+class DomainRouter(Protocol):
+    """Tells what kind of question is asked about what kind of picture."""
+
+    async def domains(self, picture: Picture, question: str) -> list[tuple[str, float]]:
+        """Every domain that the model knows, with its probability."""
+        ...
+
+
+class Detector(Protocol):
+    """Finds things in pictures by words for them."""
+
+    async def detect(self, picture: Picture, phrases: Sequence[str]) -> list[Detection]:
+        """Where the picture shows what the phrases say, likeliest first."""
+        ...
+
+
+class CoarseReranker(Protocol):
+    """Compares passages with a picture, cheaply."""
+
+    async def compare(self, picture: Picture, passages: Sequence[str]) -> list[float]:
+        """How well each passage ("<title>: <chunk>") goes with the picture: a cosine, -1 to 1, in order."""
+        ...
+
+
 class Reranker(Protocol):
     """Scores how well passages answer a query."""
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """Probability of "yes" for each passage ("<title>: <chunk>"), 0 to 1, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer, and what the generator was given for it."""
+
+    turn: Turn
+    words: str
+    """Read in the picture."""
+    evidence: Sequence[str]
+    """Lines "<title>: <text>"."""
+    answer: str
+
+
+class Verifier(Protocol):
+    """Judges answers by their evidence, in one prefill pass."""
+
+    async def check(self, answered: Answered) -> list[tuple[str, float]]:
+        """Each judgement that the model knows with its probability; one of them is "supported"."""
         ...
 
 

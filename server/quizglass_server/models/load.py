@@ -5,17 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from quizglass_server import manifest
 from quizglass_server.bundle import Bundle
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.providers import AUTO
 from quizglass_server.engines.onnx.session import OnnxOptions
+from quizglass_server.errors import BundleError
+from quizglass_server.models.cross_encoder import OnnxCrossEncoder
+from quizglass_server.models.detector import OnnxDetector
 from quizglass_server.models.encoders import OnnxImageEncoder, OnnxTextEncoder
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.generator import GeneratorOptions, LlamaGenerator
+from quizglass_server.models.label_scorer import Loading
+from quizglass_server.models.q_former import OnnxCoarseReranker, OnnxDomainRouter
 from quizglass_server.models.reader import RapidOcrReader
-from quizglass_server.models.scorers import OnnxPlanner, OnnxReranker
+from quizglass_server.models.scorers import OnnxPlanner, OnnxReranker, OnnxToolRouter, OnnxVerifier
 from quizglass_server.scheduling.cores import CoreShares, share_cores, usable_cores
 
 
@@ -50,6 +58,8 @@ class RoleStatus:
     executor: str
     """cpu, cuda, tensorrt, or gpu for a generator that llama.cpp has put on one."""
     ready: bool
+    sees_pictures: bool
+    """Whether the model is given pictures; a generator of text alone is not."""
 
 
 @dataclass(slots=True)
@@ -58,17 +68,22 @@ class Models:
 
     pool: EnginePool
     planner: OnnxPlanner | None = None
-    reranker: OnnxReranker | None = None
+    tool_router: OnnxToolRouter | None = None
+    domain_router: OnnxDomainRouter | None = None
+    coarse_reranker: OnnxCoarseReranker | None = None
+    reranker: OnnxReranker | OnnxCrossEncoder | None = None
+    verifier: OnnxVerifier | None = None
+    detector: OnnxDetector | None = None
     image_encoder: OnnxImageEncoder | None = None
     text_encoder: OnnxTextEncoder | None = None
     generator: LlamaGenerator | None = None
     reader: RapidOcrReader | None = None
-    engines: dict[str, str] = field(default_factory=dict)
-    """Role to engine, of the roles that are filled."""
+    parts: dict[str, manifest.Role] = field(default_factory=dict)
+    """Role to its settings, of the roles that are filled."""
 
     def statuses(self) -> tuple[RoleStatus, ...]:
         """What every filled role runs on, and whether it does right now."""
-        return tuple(self._status(role, engine) for role, engine in self.engines.items())
+        return tuple(self._status(role, part) for role, part in self.parts.items())
 
     def on_change(self, told: Callable[[], None]) -> None:
         """Have `told` called whenever a role may have become ready or not."""
@@ -81,9 +96,10 @@ class Models:
             await self.generator.close()
         await asyncio.to_thread(self.pool.close)
 
-    def _status(self, role: str, engine: str) -> RoleStatus:
+    def _status(self, role: str, part: manifest.Role) -> RoleStatus:
         model = getattr(self, role)
-        return RoleStatus(role, engine, model.executor, getattr(model, "ready", True))
+        sees = isinstance(part, manifest.Reader) or getattr(part, "picture", None) is not None
+        return RoleStatus(role, part.engine, model.executor, getattr(model, "ready", True), sees)
 
 
 async def load_models(bundle: Bundle, options: EngineOptions) -> Models:
@@ -104,28 +120,48 @@ async def load_models(bundle: Bundle, options: EngineOptions) -> Models:
             if bundle.has("generator"):
                 models.generator = LlamaGenerator(bundle, fitter, shares.llama, options.generator)
                 group.create_task(models.generator.start())
-            group.create_task(_load_onnx(models, bundle, fitter, how))
+            group.create_task(_load_here(models, Loading(bundle, pool, fitter, how)))
     except BaseExceptionGroup as group_error:
         await models.close()
         raise group_error.exceptions[0] from None
     except BaseException:
         await models.close()
         raise
-    served = [role for role in bundle.roles() if hasattr(models, role)]
-    models.engines = {role: getattr(bundle.manifest.roles, role).engine for role in served}
+    models.parts = dict(bundle.manifest.roles.filled())
     return models
 
 
-async def _load_onnx(models: Models, bundle: Bundle, fitter: PictureFitter, how: OnnxOptions) -> None:
+async def _load_here(models: Models, loading: Loading) -> None:
     """Load the models of this process, off the event loop."""
-    pool = models.pool
-    if bundle.has("planner"):
-        models.planner = await pool.run(lambda: OnnxPlanner(bundle, pool, fitter, how))
-    if bundle.has("reranker"):
-        models.reranker = await pool.run(lambda: OnnxReranker(bundle, pool, how))
-    if bundle.has("image_encoder"):
-        models.image_encoder = await pool.run(lambda: OnnxImageEncoder(bundle, pool, fitter, how))
-    if bundle.has("text_encoder"):
-        models.text_encoder = await pool.run(lambda: OnnxTextEncoder(bundle, pool, how))
-    if bundle.has("reader"):
-        models.reader = await pool.run(lambda: RapidOcrReader(pool))
+    for role, part in loading.bundle.manifest.roles.filled():
+        if not isinstance(part, manifest.Generator):
+            setattr(models, role, await models.pool.run(partial(_load, role, part, loading)))
+
+
+def _load(role: str, part: manifest.Role, loading: Loading) -> Any:
+    """The model of a role."""
+    bundle, pool, fitter, how = loading.bundle, loading.pool, loading.fitter, loading.how
+    match part:
+        case manifest.CrossEncoder():
+            return OnnxCrossEncoder(bundle, part, pool, how)
+        case manifest.QFormer():
+            return OnnxCoarseReranker(bundle, part, pool, fitter, how)
+        case manifest.QFormerClassifier():
+            return OnnxDomainRouter(bundle, part, pool, fitter, how)
+        case manifest.Detector():
+            return OnnxDetector(bundle, part, pool, fitter, how)
+        case manifest.ImageEncoder():
+            return OnnxImageEncoder(bundle, pool, fitter, how)
+        case manifest.TextEncoder():
+            return OnnxTextEncoder(bundle, pool, how)
+        case manifest.Reader():
+            return RapidOcrReader(pool)
+        case manifest.VisionScorer() | manifest.TextScorer():
+            scorers: dict[str, Callable[[], Any]] = {
+                "planner": lambda: OnnxPlanner(bundle, pool, fitter, how),
+                "tool_router": lambda: OnnxToolRouter(part, loading),
+                "verifier": lambda: OnnxVerifier(part, loading),
+                "reranker": lambda: OnnxReranker(bundle, pool, how),
+            }
+            return scorers[role]()
+    raise BundleError(f"roles.{role}.kind: {part.kind!r} is not run in this process")

@@ -1,44 +1,29 @@
-"""Planner and reranker: language models cut down to one prefill pass and a row of logits for each label."""
+"""What the roles that choose among labels answer: planner, tool router, verifier, and the reranker's yes or no."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import Picture, Plan, PlanDecision, Turn
-from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
 from quizglass_server.engines.onnx.pool import EnginePool
-from quizglass_server.engines.onnx.providers import InputRange, Ranges
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
-from quizglass_server.manifest import TextScorer, VisionScorer
+from quizglass_server.manifest import Scorer
+from quizglass_server.models.batching import BATCH_TOKENS, LIMITS
+from quizglass_server.models.faces import Answered
 from quizglass_server.models.fitting import PictureFitter, encode_within
-from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, clean
+from quizglass_server.models.label_scorer import LabelScorer, Loading, Probabilities, text_ranges
+from quizglass_server.models.logits import softmax
+from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, PromptValue, clean
 from quizglass_server.models.shared_prompts import Part, SharingScorer, before_data
-from quizglass_server.models.vision_inputs import Patches, image_span, patch_grid, patches, vision_batch
 
-MAX_BATCH = 16
-BATCH_TOKENS = 512
-"""Padded tokens of one run. On a CPU larger ones are no faster, need more memory, and hold up what is urgent."""
-LIMITS = BatchLimits(BATCH_TOKENS, MAX_BATCH)
-_SEEN_BYTES = 16 << 20
-"""Of pictures kept in the planner's form, a third of a megabyte each at 112 x 112."""
-
-Probabilities = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Asked:
-    """A question to the planner, as the model takes it."""
-
-    ids: list[int]
-    seen: Patches | None
+SUPPORTED = "supported"
+"""The verifier's label for an answer that its evidence supports; any other label says that it does not."""
 
 
 class OnnxPlanner:
@@ -50,55 +35,61 @@ class OnnxPlanner:
         Raises:
             BundleError: a file of the role is damaged, or a label is no plan.
         """
-        spec = bundle.planner
-        self._spec = spec
-        self._fitter = fitter
-        self._plans = [_plan(name) for name, _ in spec.labels]
-        self._tokenizer = PromptTokenizer(bundle.path(spec.tokenizer))
-        try:
-            self._template = PromptTemplate.load(bundle.path(spec.prompt))
-            self._image_id = self._tokenizer.token_id(spec.image_token)
-            self._span = image_span(self._tokenizer, spec.image_token, spec.picture)
-        except PromptError as error:
-            raise BundleError(f"roles.planner: {error}") from error
-        self._session = OnnxSession(bundle.path(spec.model), _vision_ranges(spec), "logits", how)
-        self.executor = self._session.executor
+        loading = Loading(bundle, pool, fitter, how)
+        self._scorer = LabelScorer("planner", bundle.planner, loading, _asked(Turn("", "a"), "a"))
+        self._plans = _plans("planner", self._scorer.labels)
+        self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
-        self._pool = pool
-        self._batcher = Batcher(pool, self._run, lambda asked: len(asked.ids), LIMITS)
-        self._seen = BoundedCache[bytes, Patches](_SEEN_BYTES, lambda seen: seen.nbytes)
-        blank = Picture(b"", np.zeros((spec.picture.height, spec.picture.width, 3), np.uint8))
-        _warm_up("planner", lambda: self._run([self._prepared(Turn("", "a", blank), "a")]))
 
     async def plan(self, turn: Turn, words: str) -> PlanDecision:
         """Plan for a turn; a question beyond the model's length is cut, never refused."""
-        (probabilities,) = await self._batcher.run(lambda: [self._prepared(turn, words)])
-        best = self._plans[int(probabilities.argmax())]
-        return PlanDecision(best, "planner", tuple(zip(self._plans, map(float, probabilities), strict=True)))
+        return _decision(self._plans, await self._scorer.probabilities(turn.picture, _asked(turn, words)), "planner")
 
     async def look_at(self, picture: Picture) -> None:
         """Bring a picture into the model's form, which its next plan then need not do."""
-        await self._pool.run(lambda: self._patches(picture))
+        await self._scorer.look_at(picture)
 
-    def _prepared(self, turn: Turn, words: str) -> _Asked:
-        history = [{"question": each.question, "answer": each.answer} for each in turn.history]
-        prompt = self._template.render(
-            picture=turn.picture is not None, question=turn.question, history=history, words=words
-        )
-        ids = encode_within(self._tokenizer, prompt, self._span, self._spec.max_tokens)
-        return _Asked(ids, None if turn.picture is None else self._patches(turn.picture))
 
-    def _patches(self, picture: Picture) -> Patches:
-        seen = self._seen.get(picture.sha256)
-        if seen is None:
-            seen = patches(self._fitter.fit(picture, self._spec.picture), self._spec.picture)
-            self._seen.put(picture.sha256, seen)
-        return seen
+class OnnxToolRouter:
+    """QA-Dragon's tool router: which lookups a draft answer needs."""
 
-    def _run(self, rows: Sequence[_Asked]) -> Sequence[Probabilities]:
-        """Probabilities of the labels, one array [L] a row."""
-        ids, seen = [row.ids for row in rows], [row.seen for row in rows]
-        return list(softmax(self._session.run(vision_batch(ids, self._image_id, self._spec.picture, seen))))
+    def __init__(self, spec: Scorer, loading: Loading) -> None:
+        """Load.
+
+        Raises:
+            BundleError: a file of the role is damaged, or a label is no plan.
+        """
+        self._scorer = LabelScorer("tool_router", spec, loading, _asked(Turn("", "a"), "a") | {"draft": "a"})
+        self._plans = _plans("tool_router", self._scorer.labels)
+        self.executor = self._scorer.executor
+        """What runs it: tensorrt, cuda or cpu."""
+
+    async def route(self, turn: Turn, words: str, draft: str) -> PlanDecision:
+        """Plan for a turn whose question was answered from memory with `draft`."""
+        values = _asked(turn, words) | {"draft": draft}
+        return _decision(self._plans, await self._scorer.probabilities(turn.picture, values), "tool_router")
+
+
+class OnnxVerifier:
+    """Whether an answer is what its evidence says (QA-Dragon's model-based check)."""
+
+    def __init__(self, spec: Scorer, loading: Loading) -> None:
+        """Load.
+
+        Raises:
+            BundleError: a file of the role is damaged, or no label is `supported`.
+        """
+        example = Answered(Turn("", "a"), "a", ["a"], "a")
+        self._scorer = LabelScorer("verifier", spec, loading, _answered(example))
+        if SUPPORTED not in self._scorer.labels:
+            raise BundleError(f"roles.verifier.labels: {', '.join(self._scorer.labels)}: none is {SUPPORTED!r}")
+        self.executor = self._scorer.executor
+        """What runs it: tensorrt, cuda or cpu."""
+
+    async def check(self, answered: Answered) -> list[tuple[str, float]]:
+        """Each label with its probability, in the order of the manifest."""
+        probabilities = await self._scorer.probabilities(answered.turn.picture, _answered(answered))
+        return list(zip(self._scorer.labels, map(float, probabilities), strict=True))
 
 
 class OnnxReranker:
@@ -121,8 +112,9 @@ class OnnxReranker:
             self._template = PromptTemplate.load(bundle.path(spec.prompt))
         except PromptError as error:
             raise BundleError(f"roles.reranker: {error}") from error
-        ranges = _text_ranges(spec)
-        session = OnnxSession(bundle.path(spec.model), ranges, "logits", how, free=("past", "keep"))
+        session = OnnxSession(
+            bundle.path(spec.model), text_ranges(spec.max_tokens), "logits", how, free=("past", "keep")
+        )
         self.executor = session.executor
         """What runs it: tensorrt, cuda or cpu."""
         self._scorer = SharingScorer(session)
@@ -178,33 +170,24 @@ def _warm_up(role: str, work: Callable[[], object]) -> None:
         raise BundleError(f"roles.{role}: {error}") from error
 
 
-def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Over the last axis, in double precision."""
-    weights = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+def _asked(turn: Turn, words: str) -> dict[str, PromptValue]:
+    """What every prompt about a question may name."""
+    history = [{"question": each.question, "answer": each.answer} for each in turn.history]
+    return {"question": turn.question, "history": history, "words": words}
 
 
-def _plan(name: str) -> Plan:
+def _answered(answered: Answered) -> dict[str, PromptValue]:
+    return _asked(answered.turn, answered.words) | {"evidence": list(answered.evidence), "answer": answered.answer}
+
+
+def _decision(plans: Sequence[Plan], probabilities: Probabilities, by: str) -> PlanDecision:
+    best = plans[int(probabilities.argmax())]
+    return PlanDecision(best, by, tuple(zip(plans, map(float, probabilities), strict=True)))
+
+
+def _plans(role: str, names: Sequence[str]) -> list[Plan]:
     try:
-        return Plan(name)
+        return [Plan(name) for name in names]
     except ValueError:
         known = ", ".join(plan.value for plan in Plan)
-        raise BundleError(f"roles.planner.labels: {name!r} is no plan; use {known}") from None
-
-
-def _text_ranges(spec: TextScorer | VisionScorer) -> dict[str, InputRange]:
-    row = InputRange((1, 1), (1, min(128, spec.max_tokens)), (MAX_BATCH, spec.max_tokens))
-    return {"input_ids": row, "attention_mask": row}
-
-
-def _vision_ranges(spec: VisionScorer) -> Ranges:
-    down, across = patch_grid(spec.picture)
-    values = 3 * spec.picture.temporal * spec.picture.patch**2
-    text = _text_ranges(spec)
-    row = text["input_ids"]
-    return text | {
-        "position_ids": InputRange((3, *row.smallest), (3, *row.usual), (3, *row.largest)),
-        "pixel_values": InputRange(
-            (1, down * across, values), (1, down * across, values), (MAX_BATCH, down * across, values)
-        ),
-    }
+        raise BundleError(f"roles.{role}.labels: {', '.join(names)}: not all are plans; use {known}") from None

@@ -1,0 +1,82 @@
+"""Texts and pairs of texts as encoders take them: token ids with the special tokens of their own around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from quizglass_server.engines.onnx.providers import InputRange
+from quizglass_server.errors import BundleError
+from quizglass_server.models.batching import MAX_BATCH
+
+TYPES = "token_type_ids"
+"""The input that BERT has and most others lack."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TextRow:
+    """A text, or a pair of texts, as token ids."""
+
+    ids: list[int]
+    types: list[int]
+    """Of each token: 0 in the first text, 1 in the second, where the model tells them apart."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class TextTokenizer:
+    """Makes rows of at most `limit` tokens. Texts are data: special tokens written in them are plain characters."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        """Load a `tokenizer.json`.
+
+        Raises:
+            BundleError: it is none, or `limit` leaves no room beside its special tokens.
+        """
+        name = f"{path.parent.name}/{path.name}"
+        try:
+            self._whole, self._tokenizer = (_quoting(Tokenizer.from_file(str(path))) for _ in range(2))
+            self._whole.no_truncation()
+            # Of a pair the longer text loses its end first, so a passage is cut long before a query is.
+            self._tokenizer.enable_truncation(limit, strategy="longest_first")
+        except Exception as error:
+            raise BundleError(f"{name}: not a tokenizer for {limit} tokens: {error}") from error
+        if (added := self._tokenizer.num_special_tokens_to_add(True)) >= limit:
+            raise BundleError(f"{name}: adds {added} special tokens to a pair, max_tokens is {limit}")
+
+    def rows(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[TextRow]:
+        """One row a text or pair; what is too long is cut at its end, of a pair the longer text first."""
+        return [TextRow(encoding.ids, encoding.type_ids) for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    def count(self, text: str) -> int:
+        """Length of a whole text, without the special tokens around it."""
+        return len(self._whole.encode(text, add_special_tokens=False).ids)
+
+
+def padded(rows: Sequence[TextRow], width: int | None = None) -> dict[str, NDArray[np.int64]]:
+    """`input_ids`, `attention_mask` and `token_type_ids`, int64 [B, S], padded to `width` or the longest."""
+    shape = (len(rows), width or max(map(len, rows)))
+    ids, mask, types = (np.zeros(shape, np.int64) for _ in range(3))
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = row.ids
+        mask[index, : len(row)] = 1
+        types[index, : len(row)] = row.types
+    return {"input_ids": ids, "attention_mask": mask, TYPES: types}
+
+
+def text_ranges(limit: int) -> tuple[dict[str, InputRange], dict[str, InputRange]]:
+    """Shapes of what `padded` makes for up to `limit` tokens: of what every model has, and of the others."""
+    row = InputRange((1, 1), (1, min(32, limit)), (MAX_BATCH, limit))
+    return {"input_ids": row, "attention_mask": row}, {TYPES: row}
+
+
+def _quoting(tokenizer: Tokenizer) -> Tokenizer:
+    tokenizer.encode_special_tokens = True
+    tokenizer.no_padding()
+    return tokenizer
