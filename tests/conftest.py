@@ -1,8 +1,12 @@
 """What tests of several rooms share."""
 
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from quizglass_server.knowledge_address import MilvusAddress
 
 ROOT = Path(__file__).parents[1]
 
@@ -11,3 +15,32 @@ ROOT = Path(__file__).parents[1]
 def starter_bundle() -> Path:
     """The bundle that ships with the repository."""
     return ROOT / "models" / "starter" / "bundle"
+
+
+@pytest.fixture(scope="session")
+def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusAddress]:
+    """A Milvus that runs for the whole session; each test takes collections of its own."""
+    from tests.support.knowledge_backends import milvus_lite  # heavy: most tests need none
+
+    with milvus_lite(tmp_path_factory.mktemp("milvus")) as address:
+        yield address
+
+
+@pytest.fixture(params=["local", "milvus"])
+def knowledge_place(
+    request: pytest.FixtureRequest, tmp_path: Path, milvus: MilvusAddress, monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """A place for a knowledge store, on each backend: tests that take it hold for both."""
+    from quizglass_server.knowledge.milvus import base
+    from tests.support.knowledge_backends import fresh_place
+
+    monkeypatch.setattr(base, "_LOOK_S", 0.05)
+    return fresh_place(request.param, tmp_path / "knowledge", milvus)
+
+
+@pytest.fixture
+async def knowledge_store(knowledge_place: Any) -> AsyncIterator[Any]:
+    """An open store, on each backend."""
+    opened = await knowledge_place.open()
+    yield opened
+    await opened.close()

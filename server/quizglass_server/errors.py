@@ -13,6 +13,8 @@ Nothing here knows gRPC: `rpc/status.py` maps each class to a status, and a test
     ├── EngineFailed            an engine answered with a failure
     ├── KnowledgeLocked         another server owns the knowledge directory
     ├── KnowledgeFailed         the knowledge store cannot be read or written
+    │   └── KnowledgeLost       it is on another machine and does not answer
+    ├── NotSupported            this server's knowledge backend cannot do it
     ├── BundleError             a bundle is damaged or incomplete
     └── SettingsError           a setting is unknown or wrong
 """
@@ -112,6 +114,28 @@ class KnowledgeFailed(QuizglassError):
     """The knowledge store cannot be read or written."""
 
     code = "KNOWLEDGE_FAILED"
+
+
+class KnowledgeLost(KnowledgeFailed):
+    """The knowledge store is elsewhere and does not answer; it is tried again.
+
+    Where it is known when, that is in `retry_after_s` seconds.
+    """
+
+    code = "KNOWLEDGE_LOST"
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class NotSupported(QuizglassError):
+    """The backend that keeps this server's knowledge cannot do it."""
+
+    code = "NOT_SUPPORTED"
+
+    def __init__(self, backend: str, message: str) -> None:
+        super().__init__(message, backend=backend)
 
 
 class BundleError(QuizglassError):

@@ -47,6 +47,10 @@ Hits = TypeVar("Hits")
 class KnowledgeBase:
     """Open with `open`, then use from one event loop; close with `close`."""
 
+    backend = "local"
+    ready = True
+    """Whether it can be searched right now."""
+
     def __init__(self, directory: Path, lock: DirectoryLock, decode: Decode) -> None:
         """For `open` only."""
         self._directory = directory
@@ -95,6 +99,9 @@ class KnowledgeBase:
         base._derived.look_after()
         base._background = [asyncio.create_task(base._reembed()), asyncio.create_task(base._tidy())]
         return base
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Nothing to tell: it is always ready."""
 
     async def add(self, entries: AsyncIterable[PicturedEntry]) -> AddReport:
         """Add or replace entries; on return all that were added are on disk and found.

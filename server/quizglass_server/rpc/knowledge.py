@@ -9,7 +9,7 @@ from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
 from quizglass_server.assistant import Assistant
 from quizglass_server.entries import PicturedEntry
 from quizglass_server.errors import InvalidInput
-from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.knowledge.face import KnowledgeStore
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.convert import entry_message, entry_value, evidence_message, finding_value
 from quizglass_server.rpc.frames import FrameStore
@@ -27,7 +27,7 @@ _MAX_PAGE_BYTES = 2 * 1024 * 1024
 class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     """Adds, reads, deletes and searches entries."""
 
-    def __init__(self, knowledge: KnowledgeBase, assistant: Assistant, frames: FrameStore, guard: Guard) -> None:
+    def __init__(self, knowledge: KnowledgeStore, assistant: Assistant, frames: FrameStore, guard: Guard) -> None:
         self._knowledge = knowledge
         self._assistant = assistant
         self._frames = frames

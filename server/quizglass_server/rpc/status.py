@@ -25,6 +25,8 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.EngineFailed: grpc.StatusCode.INTERNAL,
     errors.KnowledgeLocked: grpc.StatusCode.FAILED_PRECONDITION,
     errors.KnowledgeFailed: grpc.StatusCode.UNAVAILABLE,
+    errors.KnowledgeLost: grpc.StatusCode.UNAVAILABLE,
+    errors.NotSupported: grpc.StatusCode.UNIMPLEMENTED,
     errors.BundleError: grpc.StatusCode.FAILED_PRECONDITION,
     errors.SettingsError: grpc.StatusCode.FAILED_PRECONDITION,
     errors.QuizglassError: grpc.StatusCode.INTERNAL,
@@ -45,7 +47,10 @@ def to_status(error: errors.QuizglassError) -> grpc.Status:
     if isinstance(error, errors.InvalidInput):
         violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=error.description)
         details.append(_pack(error_details_pb2.BadRequest(field_violations=[violation])))
-    if isinstance(error, (errors.Overloaded, errors.EngineLost)) and error.retry_after_s is not None:
+    if (
+        isinstance(error, (errors.Overloaded, errors.EngineLost, errors.KnowledgeLost))
+        and error.retry_after_s is not None
+    ):
         delay = duration_pb2.Duration()
         delay.FromMicroseconds(round(error.retry_after_s * 1e6))
         details.append(_pack(error_details_pb2.RetryInfo(retry_delay=delay)))

@@ -1,0 +1,251 @@
+"""The knowledge store in Milvus: the face of `KnowledgeStore`, with several servers on the same entries.
+
+pymilvus blocks, so one thread writes and some read; none of it happens on the event loop. Nothing is remembered of
+what was searched: another server may have written since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextvars
+import logging
+from collections.abc import AsyncIterable, Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import TypeVar
+
+from quizglass_server.domain import Vector
+from quizglass_server.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.clock import StoreClock
+from quizglass_server.knowledge.embedding import picture_queries, text_query
+from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
+from quizglass_server.knowledge.milvus.collections import Collections
+from quizglass_server.knowledge.milvus.finding import MilvusFinder
+from quizglass_server.knowledge.milvus.link import MilvusLink
+from quizglass_server.knowledge.milvus.store import BACKEND, MilvusStore
+from quizglass_server.knowledge.ranking import best_of_views
+from quizglass_server.knowledge.records import AddReport, Draft
+from quizglass_server.knowledge_address import MilvusAddress
+from quizglass_server.models.faces import ImageEncoder, TextEncoder
+
+_log = logging.getLogger(__name__)
+
+_READERS = 8
+_LOOK_S = 5.0
+"""How often entries are counted and expired ones deleted: others write as well."""
+_ANY = Finding()
+
+Result = TypeVar("Result")
+
+
+class MilvusKnowledge:
+    """Open with `open`, then use from one event loop; close with `close`."""
+
+    backend = BACKEND
+
+    def __init__(
+        self,
+        link: MilvusLink,
+        store: MilvusStore,
+        clock: StoreClock,
+        encoders: tuple[TextEncoder | None, ImageEncoder | None],
+        decode: Decode,
+    ) -> None:
+        """For `open` only."""
+        self._link = link
+        self._store = store
+        self._clock = clock
+        self._finder = MilvusFinder(store, clock)
+        self._text_encoder, self._image_encoder = encoders
+        self._decode = decode
+        self._count = 0
+        self._searches = 0
+        self._closed = False
+        self._writing = ThreadPoolExecutor(1, "knowledge-write")
+        self._reading = ThreadPoolExecutor(_READERS, "knowledge-read")
+        self._looking: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        address: MilvusAddress,
+        *,
+        name: str,
+        token: str,
+        timeout_s: float,
+        text_encoder: TextEncoder | None,
+        image_encoder: ImageEncoder | None,
+        decode: Decode,
+    ) -> MilvusKnowledge:
+        """Connect to a Milvus and make the collections of this name if need be.
+
+        Args:
+            address: where it is.
+            name: what the names of the collections begin with.
+            token: "user:password" or an API key; empty: none.
+            timeout_s: how long one call may take.
+            text_encoder: of the bundle.
+            image_encoder: of the bundle.
+            decode: decodes pictures.
+
+        Raises:
+            SettingsError: the extra is not installed.
+            KnowledgeLost: Milvus does not answer.
+            KnowledgeFailed: the collections are of another kind, or their vectors of another encoder.
+        """
+        encoders = text_encoder, image_encoder
+
+        def connect() -> MilvusKnowledge:
+            clock = StoreClock(0)
+            link = MilvusLink(address, token, timeout_s)
+            try:
+                store = MilvusStore(link, Collections(link, name, spaces(*encoders)), clock, timeout_s)
+                base = cls(link, store, clock, encoders, decode)
+                base._count = store.count()
+            except BaseException:
+                link.close()
+                raise
+            return base
+
+        base = await asyncio.to_thread(connect)
+        base._looking = asyncio.create_task(base._look())
+        return base
+
+    @property
+    def ready(self) -> bool:
+        """Whether Milvus answered last time."""
+        return self._link.ready
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Have `told` called, on the event loop, when Milvus is lost or back."""
+        loop = asyncio.get_running_loop()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(told)
+
+        self._link.on_change(tell)
+
+    def count(self) -> int:
+        """Number of entries, as of this server's last write or of a few seconds ago."""
+        return self._count
+
+    async def add(self, entries: AsyncIterable[PicturedEntry]) -> AddReport:
+        """Add or replace entries; on return Milvus has all that were added, and searches find them.
+
+        Raises:
+            RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
+        """
+        ingest = Ingest(self._text_encoder, self._image_encoder, self._decode)
+        return await ingest.all_of(entries, self._commit, lambda: self._searches > 0)
+
+    async def get(self, id: str) -> Entry:
+        """One entry. Raises NotFound."""
+        return await self._read(lambda: self._store.get(id))
+
+    async def list(self, after: str, limit: int) -> builtins.list[Entry]:
+        """Up to `limit` entries whose id comes after `after`, in order of id; fewer when they are very long."""
+        return await self._read(lambda: self._store.page(after, limit))
+
+    async def picture(self, sha256: bytes) -> bytes:
+        """Raises NotSupported: Milvus keeps vectors, not pictures."""
+        return self._store.picture(sha256)
+
+    async def delete(self, id: str) -> Deletion:
+        """Delete an entry; its sequence number is 0: there is no receipt for its bytes. Raises NotFound."""
+        return await self._write(lambda: self._store.delete(id))
+
+    async def compact(self) -> int:
+        """Raises NotSupported: Milvus compacts by itself."""
+        return self._store.compact()
+
+    async def search_pictures(self, vector: Vector, limit: int, finding: Finding = _ANY) -> builtins.list[EntryHit]:
+        """Entries by their best picture, best first. Raises RoleMissing without an image encoder."""
+        return (await self.search_views([vector], limit, finding))[0]
+
+    async def search_crops(
+        self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
+    ) -> builtins.list[EntryHit]:
+        """Entries by their best picture for any of several crops of one thing, best first."""
+        return best_of_views(await self.search_views(vectors, limit, finding), limit)
+
+    async def search_views(
+        self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
+    ) -> builtins.list[builtins.list[EntryHit]]:
+        """For each vector, entries by their best picture, best first. Raises RoleMissing without an image encoder."""
+        queries = picture_queries(self._image_encoder, vectors)
+        return await self._search(lambda: self._finder.views(queries, limit, finding))
+
+    async def search_texts(
+        self, vector: Vector | None, limit: int, words: str = "", finding: Finding = _ANY
+    ) -> builtins.list[ChunkHit]:
+        """Chunks, best first: by vector, and with the words of the query by those too.
+
+        Raises:
+            RoleMissing: without a text encoder, unless the search is by keywords alone.
+        """
+        query = text_query(self._text_encoder, vector, finding.mode)
+        return await self._search(lambda: self._finder.texts(query, words, limit, finding))
+
+    async def close(self) -> None:
+        """Finish what is being written, and close the connection. Twice does no harm."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._looking is not None:
+            self._looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._looking
+        await asyncio.shield(asyncio.to_thread(self._close))
+
+    async def _commit(self, drafts: builtins.list[Draft]) -> None:
+        await self._write(lambda: self._store.put(drafts))
+
+    async def _search(self, job: Callable[[], Result]) -> Result:
+        self._searches += 1
+        try:
+            return await self._read(job)
+        finally:
+            self._searches -= 1
+
+    async def _read(self, job: Callable[[], Result]) -> Result:
+        """Run a job that reads, within the time that its caller has."""
+        context = contextvars.copy_context()
+        return await asyncio.wrap_future(self._submit(self._reading, lambda: context.run(job)))
+
+    async def _write(self, job: Callable[[], Result]) -> Result:
+        """Run a job that writes, after those before it; once begun it ends, even if nobody waits."""
+
+        def written() -> Result:
+            try:
+                return job()
+            finally:
+                with suppress(KnowledgeFailed):
+                    self._count = self._store.count()
+
+        return await asyncio.shield(asyncio.wrap_future(self._submit(self._writing, written)))
+
+    async def _look(self) -> None:
+        """Count what others wrote, delete what has expired, and find out when a lost Milvus is back."""
+        while True:
+            await asyncio.sleep(self._link.pause or _LOOK_S)
+            try:
+                if not self._link.ready:
+                    await self._read(self._store.collections.load)  # it may have been restarted
+                await self._write(self._store.expire)
+            except KnowledgeFailed as error:
+                _log.debug("knowledge in Milvus could not be looked after: %s", error.message)
+            except Exception:
+                _log.exception("knowledge in Milvus could not be looked after")
+
+    def _submit(self, threads: ThreadPoolExecutor, job: Callable[[], Result]) -> Future[Result]:
+        if self._closed:
+            raise KnowledgeFailed("the knowledge store is closed; the server is stopping")
+        return threads.submit(job)
+
+    def _close(self) -> None:
+        self._reading.shutdown()
+        self._writing.shutdown()
+        self._link.close()

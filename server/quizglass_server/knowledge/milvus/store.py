@@ -1,0 +1,276 @@
+"""Reads and writes entries in Milvus. Every method blocks; writes come from one thread."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from quizglass_server.entries import Deletion, Entry
+from quizglass_server.errors import KnowledgeFailed, NotFound, NotSupported
+from quizglass_server.knowledge.clock import Clock
+from quizglass_server.knowledge.milvus.collections import Collections
+from quizglass_server.knowledge.milvus.link import PATIENCE_S, MilvusLink
+from quizglass_server.knowledge.milvus.rows import (
+    Head,
+    Row,
+    alive,
+    entry_of,
+    entry_rows,
+    every,
+    of_entries,
+    sliced,
+    text_literal,
+    vector_rows,
+)
+from quizglass_server.knowledge.reader import PAGE_CHARS
+from quizglass_server.knowledge.records import Draft, Kind
+
+Result = TypeVar("Result")
+
+BACKEND = "milvus"
+NO_RECEIPT = 0
+"""Sequence number of a deletion that no compaction answers for."""
+
+_ROWS, _BYTES = 1_000, 8 << 20  # of one message; a Milvus proxy takes 64 MiB
+_PAGE = 100  # entries read together
+_TOGETHER = 200  # ids in one expression
+_ATTEMPTS = 5  # reads again when an entry was replaced between two of its rows
+_LEFT_OVER_S = 600  # rows of a write that was interrupted so long ago are nobody's any more
+_HEADS = "part == 0"
+
+
+class MilvusStore:
+    """Entries in the collections of one name."""
+
+    def __init__(self, link: MilvusLink, collections: Collections, clock: Clock, timeout_s: float) -> None:
+        """Use collections that are there; writes are tried again for `timeout_s` while nothing answers."""
+        self._link = link
+        self._collections = collections
+        self._clock = clock
+        self._patience_s = timeout_s
+        self._last_revision = 0
+
+    @property
+    def collections(self) -> Collections:
+        """What it reads and writes."""
+        return self._collections
+
+    def put(self, drafts: Sequence[Draft]) -> None:
+        """Add or replace entries; of two of the same id the later stays. Each is there as a whole or not at all."""
+        now = int(self._clock())
+        latest = {draft.entry.id: draft for draft in drafts}
+        before = self.heads(latest)
+        heads, parts = list[Row](), list[Row]()
+        vectors: dict[Kind, list[Row]] = {kind: [] for kind in Kind}
+        for draft in latest.values():
+            expires = now + draft.entry.expires_after_s if draft.entry.expires_after_s else 0
+            revision = self._next_revision()
+            head, *rest = entry_rows(draft, revision, expires)
+            heads.append(head)
+            parts += rest
+            for kind, rows in vector_rows(draft, revision, expires).items():
+                vectors[kind] += rows
+        for kind, rows in vectors.items():
+            self._upsert(self._collections.vectors[kind], rows)
+        self._upsert(self._collections.entries, parts)
+        self._upsert(self._collections.entries, heads)  # from here on they are seen
+        self._sweep(latest, [head.revision for head in before.values()])
+
+    def delete(self, entry_id: str) -> Deletion:
+        """Delete an entry. Raises NotFound."""
+        head = self.heads([entry_id]).get(entry_id)
+        if head is None:
+            raise _missing(entry_id)
+        self._drop([head])
+        return Deletion(entry_id, NO_RECEIPT, head.chunks, head.pictures)
+
+    def expire(self) -> None:
+        """Delete entries whose time has come."""
+        now = int(self._clock())
+        gone = every([_HEADS, "expires > 0", f"expires <= {now}"])
+        while rows := self._query(self._collections.entries, gone, Head.FIELDS, limit=_TOGETHER):
+            self._drop([Head.of(row) for row in rows])
+
+    def get(self, entry_id: str) -> Entry:
+        """One entry. Raises NotFound."""
+        found = self.entries([entry_id])
+        if entry_id not in found:
+            raise _missing(entry_id)
+        return found[entry_id][1]
+
+    def page(self, after: str, limit: int) -> list[Entry]:
+        """Up to `limit` entries whose id is greater than `after`, in order of id, at least one if there is any."""
+        page: list[Entry] = []
+        size = 0
+        while len(page) < limit:
+            wanted = min(_PAGE, limit - len(page))
+            ids = self._ids_after(after, wanted)
+            found = self.entries(ids)
+            for entry_id in ids:
+                if entry_id not in found:
+                    continue  # deleted meanwhile
+                entry = found[entry_id][1]
+                page.append(entry)
+                size += len(entry.text) + sum(map(len, entry.attributes.values()))
+                if size > PAGE_CHARS:
+                    return page
+            if len(ids) < wanted:
+                break
+            after = ids[-1]
+        return page
+
+    def picture(self, sha256: bytes) -> bytes:
+        """Raises NotSupported."""
+        raise NotSupported(
+            BACKEND, "this server keeps its knowledge in Milvus, which has no pictures, only their vectors"
+        )
+
+    def compact(self) -> int:
+        """Raises NotSupported."""
+        raise NotSupported(
+            BACKEND, "this server keeps its knowledge in Milvus, which compacts by itself, without a receipt"
+        )
+
+    def count(self) -> int:
+        """Number of entries."""
+        rows = self._query(self._collections.entries, every([_HEADS, alive(self._clock())]), ["count(*)"])
+        return int(rows[0]["count(*)"])
+
+    def heads(self, ids: Iterable[str]) -> dict[str, Head]:
+        """What makes those of the entries exist that there are and have not expired."""
+        rows = self._of_entries(ids, [_HEADS, alive(self._clock())], Head.FIELDS)
+        return {head.entry: head for head in map(Head.of, rows)}
+
+    def entries(self, ids: Iterable[str]) -> dict[str, tuple[int, Entry]]:
+        """Those of the entries that there are, with their revision."""
+        waiting = list(dict.fromkeys(ids))
+        found: dict[str, tuple[int, Entry]] = {}
+        for _ in range(_ATTEMPTS):
+            rows = self._of_entries(waiting, [_HEADS, alive(self._clock())], [*Head.FIELDS, "content"])
+            heads = {str(row["entry"]): (Head.of(row), [str(row["content"])]) for row in rows}
+            self._add_parts(heads)
+            whole = {name: pair for name, pair in heads.items() if len(pair[1]) == pair[0].parts}
+            for name, (head, contents) in whole.items():
+                found[name] = head.revision, entry_of("".join(contents), head, self._clock())
+            waiting = [name for name in heads if name not in whole]  # replaced while they were read
+            if not waiting:
+                return found
+        raise KnowledgeFailed(f"entry {waiting[0]!r} in Milvus lacks a part; add it again")
+
+    def search(self, kind: Kind, data: Sequence[Any], field: str, limit: int, where: str, output: Sequence[str]) -> Any:
+        """Rows for each query, best first: by vector, or with words on the field "words" by BM25."""
+        params = (
+            {"metric_type": "BM25"}
+            if field == "words"
+            else {"metric_type": "COSINE", "params": {"ef": max(128, limit)}}
+        )
+        return self._reading(
+            lambda client, left: client.search(
+                self._collections.vectors[kind],
+                data=list(data),
+                anns_field=field,
+                filter=where,
+                limit=limit,
+                output_fields=list(output),
+                search_params=params,
+                consistency_level="Strong",
+                timeout=left,
+            )
+        )
+
+    def _drop(self, heads: Sequence[Head]) -> None:
+        """Delete entries as they are now; one that somebody replaces meanwhile stays."""
+        revisions = [head.revision for head in heads]
+        ids = [head.entry for head in heads]
+        self._delete(self._collections.entries, every([of_entries(ids), _HEADS, f"revision in {revisions}"]))
+        self._sweep(ids, revisions)
+
+    def _sweep(self, ids: Iterable[str], revisions: Sequence[int]) -> None:
+        """Remove what is left of these revisions of entries, and of writes that were interrupted long ago."""
+        old = f"revision in {list(revisions)} or revision < {_revision(time.time() - _LEFT_OVER_S)}"
+        where = every([of_entries(ids), old])
+        for kind in self._collections.kinds:
+            self._delete(self._collections.vectors[kind], where)
+        self._delete(self._collections.entries, every([where, "part > 0"]))
+
+    def _add_parts(self, heads: dict[str, tuple[Head, list[str]]]) -> None:
+        long = [name for name, (head, _) in heads.items() if head.parts > 1]
+        if not long:
+            return
+        rows = self._of_entries(long, ["part > 0"], ["entry", "revision", "part", "content"])
+        for row in sorted(rows, key=lambda row: int(row["part"])):
+            head, contents = heads[str(row["entry"])]
+            if int(row["revision"]) == head.revision:
+                contents.append(str(row["content"]))
+
+    def _ids_after(self, after: str, count: int) -> list[str]:
+        """Ids that follow, in order. Only an iterator gives rows in order of their keys."""
+        where = every([_HEADS, f"key > {text_literal(after)}", alive(self._clock())])
+
+        def read(client: Any, left: float) -> list[str]:
+            rows = client.query_iterator(
+                self._collections.entries,
+                batch_size=count,
+                limit=count,
+                filter=where,
+                output_fields=["entry"],
+                consistency_level="Strong",
+                timeout=left,
+            )
+            try:
+                return sorted(str(row["entry"]) for row in rows.next())
+            finally:
+                rows.close()
+
+        return self._reading(read)
+
+    def _of_entries(self, ids: Iterable[str], conditions: Sequence[str], output: Sequence[str]) -> list[Row]:
+        wanted = list(ids)
+        rows: list[Row] = []
+        for start in range(0, len(wanted), _TOGETHER):
+            where = every([of_entries(wanted[start : start + _TOGETHER]), *conditions])
+            rows += self._query(self._collections.entries, where, output)
+        return rows
+
+    def _query(self, name: str, where: str, output: Sequence[str], limit: int | None = None) -> list[Row]:
+        some = {} if limit is None else {"limit": limit}
+        return self._reading(
+            lambda client, left: list(
+                client.query(
+                    name, filter=where, output_fields=list(output), consistency_level="Strong", timeout=left, **some
+                )
+            )
+        )
+
+    def _upsert(self, name: str, rows: Sequence[Row]) -> None:
+        for piece in sliced(rows, _ROWS, _BYTES):
+            self._writing(partial(_upsert, name, piece))
+
+    def _delete(self, name: str, where: str) -> None:
+        self._writing(lambda client, left: client.delete(name, filter=where, timeout=left))
+
+    def _reading(self, job: Callable[[Any, float], Result]) -> Result:
+        return self._link.run(job, patience_s=PATIENCE_S)
+
+    def _writing(self, job: Callable[[Any, float], Any]) -> None:
+        self._link.run(job, patience_s=self._patience_s)
+
+    def _next_revision(self) -> int:
+        self._last_revision = max(self._last_revision + 1, _revision(time.time()) + secrets.randbelow(1000))
+        return self._last_revision
+
+
+def _upsert(name: str, rows: list[Row], client: Any, left: float) -> None:
+    client.upsert(name, rows, timeout=left)
+
+
+def _revision(at: float) -> int:
+    """Microseconds since 1970 and three digits by chance: two servers that write at once do not take the same."""
+    return int(at * 1e6) * 1000
+
+
+def _missing(entry_id: str) -> NotFound:
+    return NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)

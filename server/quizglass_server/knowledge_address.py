@@ -1,0 +1,98 @@
+"""Where the knowledge is: a directory of this machine, or Milvus.
+
+DIR                             a directory (the local backend)
+milvus:FILE.db                  a file of Milvus Lite, in this process
+http://HOST:PORT[/DATABASE]     a Milvus server; https:// with encryption
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+_DATABASE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+_LITE = "milvus"
+_PORT = {"http": 19530, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class MilvusAddress:
+    """A Milvus to keep the knowledge in. Its text is what `knowledge_address` was given."""
+
+    uri: str
+    """As pymilvus takes it: a path that ends in .db, or http(s)://host:port."""
+    database: str = ""
+    """Empty: the default one."""
+    host: str = ""
+    """Empty for a file."""
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it is a file of Milvus Lite, which this process alone uses."""
+        return not self.host
+
+    @property
+    def leaves_machine_in_clear(self) -> bool:
+        """Whether entries, searches and the token cross a network without encryption."""
+        if self.in_process or self.uri.startswith("https:"):
+            return False
+        try:
+            return not ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host != "localhost"
+
+    def __str__(self) -> str:
+        if self.in_process:
+            return f"{_LITE}:{self.uri}"
+        return f"{self.uri}/{self.database}" if self.database else self.uri
+
+
+def knowledge_address(given: str | Path | MilvusAddress) -> Path | MilvusAddress:
+    """What an address means.
+
+    Raises:
+        ValueError: it is neither a directory nor one of Milvus; says what is wrong with it.
+    """
+    if not isinstance(given, str):
+        return given
+    if not given:
+        raise ValueError("empty; give a directory, or the address of a Milvus")
+    scheme = _SCHEME.match(given)
+    if scheme is None:
+        return Path(given)
+    if scheme[1] == _LITE:
+        return _file(given[len(_LITE) + 1 :])
+    if scheme[1] in _PORT and given[scheme.end() :].startswith("//"):
+        return _server(given)
+    if "://" in given:
+        raise ValueError(
+            f"there is no backend for {scheme[1]}://; give a directory, http://, https:// or milvus:FILE.db"
+        )
+    return Path(given)
+
+
+def _file(path: str) -> MilvusAddress:
+    if not path.endswith(".db") or path == ".db":
+        raise ValueError("a file of Milvus Lite ends in .db: milvus:knowledge.db")
+    return MilvusAddress(path)
+
+
+def _server(given: str) -> MilvusAddress:
+    try:
+        parts = urlsplit(given)
+        port = parts.port or _PORT[parts.scheme]
+    except ValueError:
+        raise ValueError("the address has no valid port") from None
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("holds a password, which would be shown; put the token into a file, see knowledge_token_file")
+    if not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("is not of the form http://HOST:PORT or http://HOST:PORT/DATABASE")
+    database = parts.path.strip("/")
+    if database and not _DATABASE.fullmatch(database):
+        raise ValueError(f"{database!r} is not the name of a Milvus database (letters, digits and _)")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return MilvusAddress(f"{parts.scheme}://{host}:{port}", database, parts.hostname)
