@@ -1,5 +1,8 @@
 import json
+import shutil
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -9,7 +12,7 @@ pytest.importorskip("torch")
 
 from quizglass_export.bundling.checkpoints import tensor_sizes
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.recipe.estimate import check_room
+from quizglass_export.recipe.estimate import Estimate, check_room
 from quizglass_export.recipe.read import read_recipe
 from quizglass_export.recipe.work import digest_of, open_work
 
@@ -151,9 +154,19 @@ def test_tensor_sizes_come_from_the_header_alone(tmp_path: Path) -> None:
     assert tensor_sizes(tmp_path / "m.safetensors") == [15]
 
 
-def test_too_little_room_is_refused_before_the_build(tmp_path: Path) -> None:
-    from quizglass_export.recipe.estimate import Estimate
+@pytest.mark.parametrize("missing", [0, 1])
+def test_room_is_counted_to_the_byte_before_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int
+) -> None:
+    needs = [Estimate("planner", 1, 1, 3000, 500, 1), Estimate("reranker", 1, 1, 2000, 900, 1)]
+    room = 3000 + 2000 + 900 - missing  # every result, and the largest scratch once
+    asked = []
 
-    needs = Estimate("planner", 1, 1, 1 << 60, 1 << 60, 1)
-    with pytest.raises(ExportError, match=r"GB free, the build needs about \d+"):
-        check_room([needs], tmp_path / "not" / "there")
+    def usage(place: Path) -> SimpleNamespace:
+        asked.append(place)
+        return SimpleNamespace(free=room)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    with pytest.raises(ExportError, match="GB free, the build needs about") if missing else nullcontext():
+        check_room(needs, tmp_path / "not" / "there")
+    assert asked == [tmp_path]

@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
@@ -155,15 +154,15 @@ def run_diff(args: argparse.Namespace) -> int:
 def run_add(args: argparse.Namespace) -> int:
     """Add roles. Returns 0, or 2 when an input is wrong or parity does not hold."""
     from quizglass_export.bundles.change import add_roles
+    from quizglass_export.bundling.directory import hidden_beside
     from quizglass_export.recipe.carry_out import carry_out
     from quizglass_export.recipe.plan import make_plan
     from quizglass_export.recipe.read import read_recipe
     from quizglass_server.bundle import Bundle
 
     base, plan = Bundle.load(args.bundle), make_plan(read_recipe(args.recipe))
-    args.out.absolute().parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{args.out.name}.", dir=args.out.absolute().parent) as folder:
-        addition = carry_out(plan, Path(folder) / "addition").bundle
+    with hidden_beside(args.out) as folder:
+        addition = carry_out(plan, folder / "addition").bundle
         made = add_roles(base, addition, args.out, replace_roles=args.replace_role, replace=args.replace)
     return _made(made, args)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+_NEW, _OLD = "new", "old"
 
 
 @contextmanager
@@ -17,19 +20,52 @@ def fresh_directory(out: Path) -> Iterator[Path]:
     What was at `out` before stays there until the new directory is complete.
     """
     out = out.absolute()
+    with hidden_beside(out) as scratch:
+        try:
+            folder = scratch / _NEW
+            folder.mkdir()
+            yield folder
+            if out.exists():
+                out.rename(scratch / _OLD)
+            folder.rename(out)
+        finally:
+            _put_back(scratch, out)
+
+
+@contextmanager
+def hidden_beside(out: Path) -> Iterator[Path]:
+    """A hidden directory beside `out` that is removed in any case.
+
+    Those of processes that were killed are removed first; one that held what was at `out` gives it back.
+    """
+    out = out.absolute()
     out.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    for stale in out.parent.glob(f".{out.name}.*.tmp"):
+        with suppress(OSError), _locked(stale):
+            _put_back(stale, out)
+            shutil.rmtree(stale, ignore_errors=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".tmp", dir=out.parent))
+    with _locked(scratch):
+        try:
+            yield scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a directory as long as this process lives; OSError where another one does."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        folder = scratch / "new"
-        folder.mkdir()
-        yield folder
-        if out.exists():
-            out.rename(scratch / "old")
-        folder.rename(out)
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
-        if not out.exists() and (scratch / "old").exists():
-            (scratch / "old").rename(out)
-        shutil.rmtree(scratch, ignore_errors=True)
+        os.close(held)
+
+
+def _put_back(scratch: Path, out: Path) -> None:
+    if not out.exists() and (scratch / _OLD).exists():
+        (scratch / _OLD).rename(out)
 
 
 def place(source: Path, target: Path) -> None:

@@ -15,9 +15,10 @@ import onnx
 from numpy.typing import NDArray
 from onnx import NodeProto, helper, numpy_helper
 
+from quizglass_export.bundling.rotary import DOMAIN, fuse_rotary
+
 ROWS, ALONE = "quizglass.rows", "alone"
 """Metadata that asks for each row alone: how an activation is rounded must not hang on the shape of a batch."""
-_DOMAIN = "com.microsoft"
 _SMALLEST = 16_384
 """Products with smaller weights are left alone: quantising their input costs more than they do."""
 _ZERO = 128
@@ -35,13 +36,14 @@ def quantise_products(source: Path, target: Path) -> int:
         Number of products replaced.
     """
     model = onnx.load(str(source))
+    fuse_rotary(model.graph)
     rewriter = _Rewriter(model.graph)
     nodes = [new for node in model.graph.node for new in rewriter.replaced(node)]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     rewriter.finish()
     model.metadata_props.add(key=ROWS, value=ALONE)
-    model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
+    model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     onnx.checker.check_model(model)
     onnx.save(model, str(target))
     return rewriter.count
@@ -81,7 +83,7 @@ class _Rewriter:
         product = [rows, f"{name}.weight", "int8.one", f"{name}.scale", "int8.zero"]
         biased = node.op_type == "Gemm" and len(node.input) == 3
         out = f"{name}.scaled" if biased else node.output[0]
-        nodes.append(helper.make_node("MatMulIntegerToFloat", product, [f"{name}.raw"], name=name, domain=_DOMAIN))
+        nodes.append(helper.make_node("MatMulIntegerToFloat", product, [f"{name}.raw"], name=name, domain=DOMAIN))
         nodes.append(helper.make_node("Mul", [f"{name}.raw", scale], [out], name=f"{name}.mul"))
         if biased:
             self._used.add(node.input[2])

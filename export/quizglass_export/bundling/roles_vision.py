@@ -81,7 +81,7 @@ def check_coarse_reranker(job: RoleJob, spec: schema.CoarseReranker, part: manif
             images += list(run.run(None, {"pixel_values": pixels})[0].reshape(-1, part.dimension))
             texts += list(texts_run.run(None, words)[0])
     for sample in job.samples:
-        alone = {"pixel_values": _pixels([sample.picture], part.picture)}
+        alone: Inputs = {"pixel_values": _pixels([sample.picture], part.picture)}
         alone |= _words(own, [sample.passages[0]], part.max_tokens)
         with torch.no_grad():
             output = model(**_tensors(alone))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ import torch
 import transformers
 
 from quizglass_export.bundling.assemble import write_manifest
-from quizglass_export.bundling.directory import fresh_directory, place
+from quizglass_export.bundling.directory import fresh_directory, hidden_beside, place
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import prompt_name
 from quizglass_export.bundling.parity import Check
@@ -90,11 +89,7 @@ def _work_directory(work: Path | None, out: Path) -> Iterator[Work]:
         with open_work(work) as opened:
             yield opened
         return
-    out.absolute().parent.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(prefix=f".{out.name}.work-", dir=out.absolute().parent) as folder,
-        open_work(Path(folder)) as opened,
-    ):
+    with hidden_beside(out) as folder, open_work(folder) as opened:
         yield opened
 
 

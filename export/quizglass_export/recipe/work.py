@@ -5,6 +5,7 @@ Knows nothing of models: a step is a name, a key that says all it depends on, an
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -22,6 +23,7 @@ from quizglass_server.bundle import file_digest
 _DONE = ".done.json"
 _DIGESTS = "digests.json"
 _LOCK = ".lock"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,9 @@ class Work:
             name: a file name, unique in the build.
             key: JSON values; everything that the step's files depend on.
             make: fills an empty directory and returns what else is to be remembered (JSON).
+
+        Raises:
+            ExportError: the disk is full.
         """
         folder = self.folder / name
         fingerprint = digest_of(key)
@@ -62,8 +67,12 @@ class Work:
         scratch.mkdir()
         try:
             result = make(scratch)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(scratch, ignore_errors=True)
+            if isinstance(error, OSError) and error.errno in _FULL:
+                raise ExportError(
+                    f"{self.folder}: no room for roles.{name} ({error.strerror}); free some, or choose another --work"
+                ) from error
             raise
         content = json.dumps({"fingerprint": fingerprint, "result": result, "sizes": _sizes(scratch)})
         (scratch / _DONE).write_text(content, encoding="utf-8")

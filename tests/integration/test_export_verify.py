@@ -1,0 +1,70 @@
+"""`verify`: a bundle compared once more with the checkpoints that it came from."""
+
+import json
+import shutil
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from onnx import numpy_helper
+
+pytest.importorskip("torch")
+pytest.importorskip("optimum")
+
+from tests.support.small_build import run, write_recipe
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with `bundle.toml` and the bundle made of it."""
+    recipe = write_recipe(tmp_path_factory.mktemp("built"))
+    assert run("build", "--recipe", recipe, "--out", recipe.parent / "bundle") == 0
+    return recipe.parent
+
+
+def turn_a_weight(bundle: Path, name: str) -> None:
+    """Change what a model computes, and list its new hash: the bundle is whole, the model another one."""
+    model = onnx.load(str(bundle / name))
+    largest = max((each for each in model.graph.initializer), key=lambda each: len(each.raw_data))
+    largest.CopyFrom(numpy_helper.from_array(-numpy_helper.to_array(largest), largest.name))
+    onnx.save(model, str(bundle / name))
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    content = (bundle / name).read_bytes()
+    manifest["files"][name] = {"sha256": sha256(content).hexdigest(), "bytes": len(content)}
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+
+
+def verified(capsys: Output, *arguments: str | Path) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    status = run("verify", *arguments, "--json")
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_bundle_still_equals_the_checkpoints_of_its_recipe(built: Path, capsys: Output) -> None:
+    status, found = verified(capsys, built / "bundle", "--recipe", built / "bundle.toml")
+    assert (status, found["passed"]) == (0, True)
+    assert {each["role"] for each in found["checks"]} == {"image_encoder", "text_encoder"}
+
+
+def test_a_model_that_differs_from_its_checkpoint_fails_and_is_named(
+    built: Path, tmp_path: Path, capsys: Output
+) -> None:
+    shutil.copytree(built / "bundle", tmp_path / "bundle")
+    turn_a_weight(tmp_path / "bundle", "text_encoder/model.onnx")
+    assert run("verify", tmp_path / "bundle") == 0, "the hashes alone hold"
+    status, found = verified(capsys, tmp_path / "bundle", "--recipe", built / "bundle.toml")
+    assert (status, found["passed"]) == (2, False)
+    assert {each["role"]: each["passed"] for each in found["checks"]} == {"image_encoder": True, "text_encoder": False}
+    assert run("verify", tmp_path / "bundle", "--recipe", built / "bundle.toml") == 2
+    assert "NO" in capsys.readouterr().out
+
+
+def test_a_role_that_the_bundle_lacks_is_an_error(built: Path, tmp_path: Path, capsys: Output) -> None:
+    made = tmp_path / "small"
+    assert run("repack", built / "bundle", "--out", made, "--drop", "text_encoder") == 0
+    assert run("verify", made, "--recipe", built / "bundle.toml") == 2
+    assert "roles.text_encoder: in the recipe, but not in" in capsys.readouterr().err
