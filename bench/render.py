@@ -196,7 +196,8 @@ def picture() -> str:
 
 def settings() -> str:
     """Every setting of the server with its default and trade-off, from the code that declares it."""
-    from quizglass_server.settings import PREFIX, Settings
+    from quizglass_server.settings import Settings
+    from quizglass_server.settings_layers import PREFIX
 
     rows = (
         (

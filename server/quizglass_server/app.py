@@ -1,7 +1,7 @@
 """Builds a server from its settings, serves, and stops it gracefully.
 
-Started in the order bundle, models, knowledge, gRPC; stopped in the opposite one: health says NOT_SERVING, running
-turns drain, then the knowledge store closes, then the engines end.
+Started in the order bundle, models, knowledge, memory, gRPC; stopped in the opposite one: health says NOT_SERVING,
+running turns drain, then the memory and the knowledge store close, then the engines end.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.memory import Memory, MemoryOptions
 from quizglass_server.models.generator import GeneratorOptions
-from quizglass_server.models.load import EngineOptions, load_models
+from quizglass_server.models.load import EngineOptions, Models, load_models
 from quizglass_server.pictures import decode_picture
 from quizglass_server.policies import POLICIES
 from quizglass_server.resources import Resources
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
-from quizglass_server.settings import Settings, suggestion
+from quizglass_server.settings import Settings
+from quizglass_server.settings_layers import suggestion
 from quizglass_server.steps.tuning import Tuning, Views
 
 log = logging.getLogger(__name__)
@@ -73,12 +75,15 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
             decode=lambda encoded, field: decode_picture(encoded, settings.picture_limits, field),
         )
         stack.push_async_callback(knowledge.close)
+        memory = await _memory(settings, models)
+        if memory is not None:
+            stack.push_async_callback(memory.close)
         assistant = Assistant(
-            Resources(models, knowledge, tuning(bundle)),
+            Resources(models, knowledge, tuning(bundle), memory),
             settings.default_policy,
             Admission(settings.max_turns, settings.queue),
         )
-        services = Services(assistant, knowledge, models, bundle, settings)
+        services = Services(assistant, knowledge, models, bundle, settings, memory)
         rpc = await start_rpc(services)
         stack.push_async_callback(_stop, rpc, settings.grace_s)
         yield Running(services, rpc.port)
@@ -127,6 +132,23 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
         return None
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory
+
+
+async def _memory(settings: Settings, models: Models) -> Memory | None:
+    """The visual memory, if there is to be one."""
+    directory = settings.memory_directory
+    if directory is None:
+        return None
+    if directory.resolve() == settings.knowledge.resolve():
+        raise SettingsError(f"memory_directory: {directory} is the knowledge directory; give one of its own")
+    options = MemoryOptions(
+        settings.memory_ttl_s,
+        settings.memory_sightings,
+        settings.memory_bytes,
+        settings.memory_thumbnail_side,
+        settings.memory_texts,
+    )
+    return await Memory.open(directory, options, text_encoder=models.text_encoder, image_encoder=models.image_encoder)
 
 
 def _generator(settings: Settings) -> GeneratorOptions:

@@ -27,10 +27,12 @@ from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.journal import Journal
 from quizglass_server.outbox import Outbox
 from quizglass_server.policies import POLICIES, Policy
+from quizglass_server.remembering import note_unremembered, recall, remember, search_memory
 from quizglass_server.resources import Resources
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.search import search
+from quizglass_server.sightings import SightingHit, SightingQuery
 from quizglass_server.steps.generate import Draft
 from quizglass_server.steps.verify import Support, verify
 from quizglass_server.steps.wording import same_wording
@@ -100,6 +102,10 @@ class Assistant:
         """Search the knowledge store outside of any turn; see `search.search`."""
         return await search(self._resources, text, picture, limit, finding, more)
 
+    async def search_memory(self, text: str, picture: Picture | None, query: SightingQuery) -> list[SightingHit]:
+        """Search the visual memory outside of any turn; see `remembering.search_memory`."""
+        return await search_memory(self._resources, text, picture, query)
+
     def _check_roles(self, policy: Policy) -> None:
         for role in policy.roles:
             if getattr(self._resources.models, role) is None:
@@ -107,20 +113,21 @@ class Assistant:
 
     async def _run(self, turn: Turn, policy: Policy, budget: Budget, journal: Journal) -> None:
         started = monotonic()
-        tools = Toolbox(turn, budget, self._resources, journal, policy.name)
         about = {"turn": turn.id, "policy": policy.name}
         try:
-            async with tools:
-                draft = await policy.answer(tools)
+            recalled = await recall(turn, budget, self._resources, journal)
+            draft, plan = recalled or await self._answered(turn, policy, budget, journal)
         except asyncio.CancelledError:
             log.info("turn cancelled", extra=about)
             raise
         except QuizglassError as error:
             log.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
+            remember(turn, None, self._resources, journal)
             raise
-        done = self._finish(draft, tools.plan, journal)
+        note_unremembered(turn, self._resources, journal)
+        done = self._finish(draft, plan, journal)
         told = {
-            "plan": tools.plan.value if tools.plan else None,
+            "plan": plan.value if plan else None,
             "finish": done.finish_reason.value,
             "abstained": done.abstain_reason.value if done.abstain_reason else None,
             "skipped": [f"{skipped.step}:{skipped.reason}" for skipped in done.skipped],
@@ -130,6 +137,16 @@ class Assistant:
             await asyncio.sleep(0)  # the last events leave before the log is written
         finally:
             log.info("turn finished", extra={**about, **told})
+            if recalled is None:
+                remember(turn, done, self._resources, journal)
+
+    async def _answered(
+        self, turn: Turn, policy: Policy, budget: Budget, journal: Journal
+    ) -> tuple[Draft, Plan | None]:
+        """What the policy answers, and by what plan."""
+        tools = Toolbox(turn, budget, self._resources, journal, policy.name)
+        async with tools:
+            return await policy.answer(tools), tools.plan
 
     def _finish(self, draft: Draft, plan: Plan | None, journal: Journal) -> Done:
         """Check the answer and tell of the verdict and the end."""

@@ -16,7 +16,8 @@ from pydantic.fields import FieldInfo
 
 from quizglass_server import __version__
 from quizglass_server.errors import BundleError, KnowledgeFailed, KnowledgeLocked, QuizglassError, SettingsError
-from quizglass_server.settings import CONFIG_VARIABLE, PREFIX, Settings, as_toml, load_settings, suggestion
+from quizglass_server.settings import Settings, as_toml, load_settings
+from quizglass_server.settings_layers import CONFIG_VARIABLE, PREFIX, suggestion
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,14 @@ _GROUPS = {
         "generator_crashes",
         "generator_pause_s",
         "state_directory",
+    ),
+    "visual memory": (
+        "memory_directory",
+        "memory_ttl_s",
+        "memory_sightings",
+        "memory_bytes",
+        "memory_thumbnail_side",
+        "memory_texts",
     ),
     "address": ("host", "port"),
     "limits on requests": (
@@ -52,7 +61,7 @@ Once it serves, one line on standard output gives the address; with --log-format
 turns finish, then the engines end; a second signal does not wait.
 
 exit status: 0 stopped as told, 1 unexpected failure, 2 wrong setting or address in use, 3 bundle damaged or incomplete,
-4 knowledge directory locked or unreadable, 5 an engine cannot start, 130 interrupted before it had stopped
+4 knowledge or memory directory locked or unreadable, 5 an engine cannot start, 130 interrupted before it had stopped
 """
 _EXIT: tuple[tuple[type[QuizglassError], int], ...] = (
     (SettingsError, 2),
@@ -173,6 +182,8 @@ def _metavar(name: str, field: FieldInfo) -> str:
         return "DIR"
     if name.endswith("_s"):
         return "SECONDS"
+    if field.annotation is bool:
+        return "true|false"
     return "TEXT" if field.annotation is str else "N"
 
 

@@ -77,6 +77,12 @@ class Turn:
     history: tuple[Exchange, ...] = ()
     max_answer_tokens: int = 0
     """0: the bundle's own limit."""
+    session: str = ""
+    """As the client names it; empty: it does not."""
+    remember: bool = False
+    """Whether the picture is to be remembered."""
+    recall: bool = False
+    """Whether the answer may come from what is remembered."""
 
 
 class Origin(Enum):
@@ -85,6 +91,7 @@ class Origin(Enum):
     IMAGE_SEARCH = "image_search"
     TEXT_SEARCH = "text_search"
     READ_TEXT = "read_text"
+    MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +117,7 @@ class PlanDecision:
 
     plan: Plan
     decided_by: str
-    """planner, prompt or fixed."""
+    """planner, prompt, fixed or memory."""
     probabilities: tuple[tuple[Plan, float], ...] = ()
 
 
@@ -162,7 +169,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class SkippedStep:
-    """A step that was left out, and why (BUDGET, NO_PICTURE, NO_QUERY, EMPTY_KNOWLEDGE, FAILED)."""
+    """A step that was left out, and why (BUDGET, NO_PICTURE, NO_QUERY, EMPTY_KNOWLEDGE, MEMORY_OFF, FAILED)."""
 
     step: str
     reason: str

@@ -7,6 +7,7 @@ Nothing here knows gRPC: `rpc/status.py` maps each class to a status, and a test
     │   └── InvalidPicture      the picture is
     ├── NotFound                something named does not exist
     ├── RoleMissing             the bundle has no model for what was asked
+    ├── MemoryOff               the server remembers nothing
     ├── Overloaded              no room; try again after a delay
     ├── BudgetExceeded          the time ran out before anything could be answered
     ├── EngineLost              an engine died or cannot be reached
@@ -67,6 +68,15 @@ class RoleMissing(QuizglassError):
             role=role,
         )
         self.role = role
+
+
+class MemoryOff(QuizglassError):
+    """The server has no visual memory."""
+
+    code = "MEMORY_OFF"
+
+    def __init__(self) -> None:
+        super().__init__("this server has no visual memory; start it with --memory-directory DIR to give it one")
 
 
 class Overloaded(QuizglassError):

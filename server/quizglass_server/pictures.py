@@ -19,6 +19,7 @@ from quizglass_server.errors import InvalidPicture
 FORMATS = ("JPEG", "PNG", "WEBP")
 _MIN_SIDE = 8
 _QUICK_BYTES, _QUICK_PIXELS = 256 * 1024, 512 * 512
+_THUMBNAIL_QUALITY = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +117,12 @@ def _to_rgb(image: Image.Image) -> RGB:
         image = Image.new("RGBA", layered.size, "white")
         image.alpha_composite(layered)
     return np.asarray(image if image.mode == "RGB" else image.convert("RGB"), dtype=np.uint8)
+
+
+def thumbnail(pixels: RGB, side: int) -> bytes:
+    """A picture as JPEG, its longest side at most `side` pixels. Blocks."""
+    image = Image.fromarray(np.ascontiguousarray(pixels))
+    image.thumbnail((side, side), Image.Resampling.BOX, reducing_gap=2.0)
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=_THUMBNAIL_QUALITY)
+    return out.getvalue()

@@ -11,8 +11,10 @@ from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.entries import EntryHit, Finding
 from quizglass_server.models.faces import Generator, ImageEncoder, Planner, Reader, Reranker, TextEncoder
 from quizglass_server.scheduling.costs import StepCosts
+from quizglass_server.sightings import Seen, SightingHit, SightingQuery
 from quizglass_server.steps.crop import View
 from quizglass_server.steps.image_search import PictureIndex
+from quizglass_server.steps.recall import SightingIndex
 from quizglass_server.steps.text_search import TextIndex
 from quizglass_server.steps.tuning import Tuning
 
@@ -68,6 +70,18 @@ class Knowledge(PictureIndex, TextIndex, Protocol):
         ...
 
 
+class VisualMemory(SightingIndex, Protocol):
+    """What takes sightings in and finds them."""
+
+    def remember(self, seen: Seen) -> None:
+        """Take a sighting in, at once and without failing."""
+        ...
+
+    async def latest(self, query: SightingQuery) -> list[SightingHit]:
+        """The latest sightings, latest first."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Resources:
     """What every turn shares."""
@@ -75,6 +89,8 @@ class Resources:
     models: ModelSet
     knowledge: Knowledge
     tuning: Tuning = field(default_factory=Tuning)
+    memory: VisualMemory | None = None
+    """None: the server remembers nothing."""
     costs: StepCosts = field(default_factory=StepCosts)
     words: BoundedCache[bytes, str] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Printed words, by picture's SHA-256."""

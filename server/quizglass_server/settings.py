@@ -8,24 +8,25 @@ from __future__ import annotations
 import json
 import os
 import textwrap
-import tomllib
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from quizglass_server.errors import SettingsError
+from quizglass_server.settings_layers import (
+    CONFIG_VARIABLE,
+    FLAG,
+    PREFIX,
+    VARIABLE,
+    environment_layer,
+    explained,
+    file_layer,
+)
 
 if TYPE_CHECKING:
     from quizglass_server.pictures import PictureLimits
-
-PREFIX = "QUIZGLASS_"
-CONFIG_VARIABLE = f"{PREFIX}CONFIG"
-_NOT_OURS = (f"{PREFIX}SERVER", f"{PREFIX}CLIENT_", f"{PREFIX}EXPORT_", f"{PREFIX}TEST_")
-"""Other programs of the project read these."""
 
 Bytes = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
@@ -165,6 +166,36 @@ class Settings(BaseSettings):
         "stops, so that the next start answers as fast. It holds content of users' requests; only this user may read "
         "it. Without one, nothing is kept.",
     )
+    memory_directory: Path | None = Field(
+        None,
+        description="Directory of the visual memory: frames that turns ask to remember, with what was asked and "
+        "answered. Only this user may read it. Without one, the default, nothing is ever remembered.",
+    )
+    memory_ttl_s: int = Field(
+        30 * 86_400,
+        ge=1,
+        le=100 * 366 * 86_400,
+        description="Seconds that a frame is remembered. Shorter keeps less of the wearer's life; longer finds more.",
+    )
+    memory_sightings: int = Field(
+        10_000, ge=1, description="Most frames that are remembered; beyond, the oldest are forgotten."
+    )
+    memory_bytes: Bytes = Field(
+        1 << 30,
+        description="Most bytes that they take on the disk, without indexes; beyond, the oldest are forgotten.",
+    )
+    memory_thumbnail_side: int = Field(
+        256,
+        ge=0,
+        le=1024,
+        description="Longest side of the small pictures that are kept of them, in pixels. 0 keeps none: frames are "
+        "then found by what was computed from them, until the bundle has another image encoder.",
+    )
+    memory_texts: bool = Field(
+        True,
+        description="Whether question and answer are kept with a frame. Without them it is found by its looks, its "
+        "time and what was recognised in it.",
+    )
     grace_s: Seconds = Field(
         10.0,
         description="Seconds that running turns get to finish once the server is told to stop. Longer loses fewer "
@@ -214,18 +245,18 @@ def load_settings(
     if config is None and environment.get(CONFIG_VARIABLE):
         config = Path(environment[CONFIG_VARIABLE])
     layers: dict[str, Mapping[str, Any]] = {
-        "--{}": {name: value for name, value in flags.items() if value is not None},
-        f"{PREFIX}{{}}": _environment_layer(environment),
+        FLAG: {name: value for name, value in flags.items() if value is not None},
+        VARIABLE: environment_layer(environment, Settings.model_fields),
     }
     if config is not None:
-        layers[f"{config}: {{}}"] = _file_layer(config)
+        layers[f"{config}: {{}}"] = file_layer(config, Settings.model_fields)
     merged: dict[str, Any] = {}
     for layer in reversed(layers.values()):
         merged.update(layer)
     try:
         return Settings(**merged)
     except ValidationError as error:
-        raise _explain(error, layers) from None
+        raise explained(error, layers) from None
 
 
 def as_toml(settings: Settings) -> str:
@@ -237,44 +268,3 @@ def as_toml(settings: Settings) -> str:
         lines += textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
         lines.append(f"{unset}{name} = {json.dumps(str(value or '') if unset or isinstance(value, Path) else value)}")
     return "\n".join(lines) + "\n"
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """ "; did you mean ...?" when a known name is near, else nothing."""
-    near = get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
-
-
-def _environment_layer(environment: Mapping[str, str]) -> dict[str, str]:
-    known = {f"{PREFIX}{name.upper()}": name for name in Settings.model_fields}
-    layer = {}
-    for variable, value in environment.items():
-        if variable in known:
-            layer[known[variable]] = value
-        elif variable.startswith(PREFIX) and variable != CONFIG_VARIABLE and not variable.startswith(_NOT_OURS):
-            raise SettingsError(f"{variable}: no such setting{suggestion(variable, known)}")
-    return layer
-
-
-def _file_layer(config: Path) -> dict[str, Any]:
-    try:
-        values = tomllib.loads(config.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"{config}: cannot be read ({error.strerror}); give another --config") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{config}: not valid TOML: {error}") from None
-    for name in values:
-        if name not in Settings.model_fields:
-            raise SettingsError(f"{config}: {name}: no such setting{suggestion(name, Settings.model_fields)}")
-    return values
-
-
-def _explain(error: ValidationError, layers: Mapping[str, Mapping[str, Any]]) -> SettingsError:
-    """The first thing that is wrong, named as the user wrote it."""
-    first = error.errors(include_url=False)[0]
-    name = str(first["loc"][0]) if first["loc"] else "settings"
-    if first["type"] == "missing":
-        return SettingsError(f"{name}: required; give --{name}, {PREFIX}{name.upper()} or {name} in the file")
-    where = next((place for place, layer in layers.items() if name in layer), "{}")
-    shown = {"--{}": name.replace("_", "-"), f"{PREFIX}{{}}": name.upper()}.get(where, name)
-    return SettingsError(f"{where.format(shown)}: {first['msg'][:1].lower()}{first['msg'][1:]}")

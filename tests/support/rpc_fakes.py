@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from PIL import Image
 
@@ -178,16 +178,29 @@ class Stage:
         self.services = Services(self.assistant, self.knowledge, self.models, bundle, made)  # type: ignore[arg-type]
         self.rpc: RpcServer | None = None
 
+    def use(self, assistant: Any, memory: Any) -> None:
+        """Serve another assistant, and a memory."""
+        self.services = replace(self.services, assistant=assistant, memory=memory)
+
     @property
     def target(self) -> str:
         assert self.rpc is not None
         return f"127.0.0.1:{self.rpc.port}"
 
 
+AnyStage = TypeVar("AnyStage", bound=Stage)
+
+
 @asynccontextmanager
 async def serving(folder: Path, **settings: Any) -> AsyncIterator[Stage]:
     """A server on the test's own event loop."""
-    stage = Stage(folder, **settings)
+    async with serve_stage(Stage(folder, **settings)) as stage:
+        yield stage
+
+
+@asynccontextmanager
+async def serve_stage(stage: AnyStage) -> AsyncIterator[AnyStage]:
+    """What was scripted, on the test's own event loop."""
     stage.rpc = await start_rpc(stage.services)
     try:
         yield stage

@@ -23,6 +23,7 @@ from quizglass_client.errors import (
     ServerError,
     ServerUnavailable,
 )
+from quizglass_client.sightings import Forgotten, MemoryStats, Sighting
 from quizglass_client.sync import Client
 from quizglass_client.types import (
     Accepted,
@@ -69,7 +70,9 @@ __all__ = [
     "Evidence",
     "EvidenceFound",
     "Filter",
+    "Forgotten",
     "InvalidRequest",
+    "MemoryStats",
     "NotFound",
     "NotSupported",
     "Overloaded",
@@ -82,6 +85,7 @@ __all__ = [
     "Role",
     "ServerError",
     "ServerUnavailable",
+    "Sighting",
     "StageTiming",
     "Verdict",
 ]

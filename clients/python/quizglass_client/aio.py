@@ -10,11 +10,12 @@ from typing import Any, Self
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc, memory_pb2_grpc
 from quizglass_client import convert
 from quizglass_client.batches import batches
 from quizglass_client.channel import DEFAULT_TARGET, options
 from quizglass_client.errors import ServerError, translated
+from quizglass_client.memory import AsyncMemory
 from quizglass_client.pictures import encode, several
 from quizglass_client.timing import Limits
 from quizglass_client.types import (
@@ -53,6 +54,9 @@ class AsyncClient:
         self._channel = grpc.aio.insecure_channel(target, options=options(target))
         self._assistant = assistant_pb2_grpc.AssistantServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        memory = memory_pb2_grpc.MemoryServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self.memory = AsyncMemory(memory, self._limits, self._encoded)
+        """What turns with `remember=True` left behind."""
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # its stubs lack the methods
         self._useful_side: int | None = None
 
@@ -77,6 +81,8 @@ class AsyncClient:
         policy: str = "",
         budget: float | None = None,
         session: str = "",
+        remember: bool = False,
+        recall: bool = False,
     ) -> AsyncGenerator[Event, None]:
         """Ask a question and follow the turn; arguments and errors as in `Client.ask`.
 
@@ -84,7 +90,7 @@ class AsyncClient:
         """
         with translated():
             encoded = await self._encoded(picture)
-            request = convert.ask_request(question, encoded, history, policy, budget, session)
+            request = convert.ask_request(question, encoded, history, policy, budget, session, remember, recall)
             call = self._assistant.Ask(request, timeout=self._limits.turn(budget))
             try:
                 async for message in call:
@@ -103,9 +109,20 @@ class AsyncClient:
         policy: str = "",
         budget: float | None = None,
         session: str = "",
+        remember: bool = False,
+        recall: bool = False,
     ) -> Answer:
         """Ask a question and wait for the whole answer; arguments and errors as in `Client.ask`."""
-        turn = self.ask(question, picture, history=history, policy=policy, budget=budget, session=session)
+        turn = self.ask(
+            question,
+            picture,
+            history=history,
+            policy=policy,
+            budget=budget,
+            session=session,
+            remember=remember,
+            recall=recall,
+        )
         events = [event async for event in turn]
         try:
             return Answer.of(events)

@@ -46,6 +46,8 @@ def ask_request(
     policy: str,
     budget: float | None,
     session: str,
+    remember: bool = False,
+    recall: bool = False,
 ) -> assistant_pb2.AskRequest:
     """One question; `picture` is encoded, `budget` in seconds.
 
@@ -53,17 +55,18 @@ def ask_request(
         InvalidRequest: the budget is not a time, or a text cannot be sent.
     """
     return assistant_pb2.AskRequest(
-        question=_text(question, "question"),
+        question=sendable(question, "question"),
         frames=[types_pb2.Frame(encoded=picture)] if picture is not None else [],
         history=[
             assistant_pb2.Exchange(
-                question=_text(asked, f"history[{i}].question"), answer=_text(answered, f"history[{i}].answer")
+                question=sendable(asked, f"history[{i}].question"), answer=sendable(answered, f"history[{i}].answer")
             )
             for i, (asked, answered) in enumerate(history)
         ],
-        policy=_text(policy, "policy"),
+        policy=sendable(policy, "policy"),
         budget_us=0 if budget is None else _microseconds(budget),
-        session_id=_text(session, "session_id"),
+        session_id=sendable(session, "session_id"),
+        memory=assistant_pb2.MemoryUse(remember=remember, recall=recall) if remember or recall else None,
     )
 
 
@@ -74,7 +77,8 @@ def _microseconds(budget: float) -> int:
     return max(1, round(budget * 1e6))
 
 
-def _text(value: str, field: str) -> str:
+def sendable(value: str, field: str) -> str:
+    """A text as it can be sent. Raises InvalidRequest when it cannot."""
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -173,14 +177,14 @@ def add_request(value: types.Entry, side: int) -> knowledge_pb2.AddEntriesReques
     """
     return knowledge_pb2.AddEntriesRequest(
         entry=knowledge_pb2.Entry(
-            id=_text(value.id, "id"),
-            title=_text(value.title, "title"),
-            caption=_text(value.caption, "caption"),
-            kind=_text(value.kind, "kind"),
-            text=_text(value.text, "text"),
+            id=sendable(value.id, "id"),
+            title=sendable(value.title, "title"),
+            caption=sendable(value.caption, "caption"),
+            kind=sendable(value.kind, "kind"),
+            text=sendable(value.text, "text"),
             attributes=dict(_attributes(value.attributes)),
-            source=_text(value.source, "source"),
-            language=_text(value.language, "language"),
+            source=sendable(value.source, "source"),
+            language=sendable(value.language, "language"),
             text_format=_number(value.text_format, "text_format", _FORMAT_NUMBERS),
             time=value.time,
             expires_after_s=value.expires_after,
@@ -191,7 +195,7 @@ def add_request(value: types.Entry, side: int) -> knowledge_pb2.AddEntriesReques
 
 def _attributes(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for key, value in attributes.items():
-        yield _text(key, "attributes"), _text(value, f"attributes[{key}]")
+        yield sendable(key, "attributes"), sendable(value, f"attributes[{key}]")
 
 
 def search_request(
@@ -211,7 +215,7 @@ def search_request(
     if not 1 <= limit <= 100:
         raise InvalidRequest.of("limit", f"{limit} is not between 1 and 100")
     return knowledge_pb2.SearchEntriesRequest(
-        text=_text(text, "text"),
+        text=sendable(text, "text"),
         picture=pictures[0] if pictures else b"",
         more_pictures=pictures[1:],
         limit=limit,
@@ -225,9 +229,9 @@ def search_request(
 def _filter(wanted: types.Filter) -> knowledge_pb2.EntryFilter:
     return knowledge_pb2.EntryFilter(
         attributes=dict(_attributes(wanted.attributes)),
-        kinds=[_text(kind, "filter.kinds") for kind in wanted.kinds],
-        sources=[_text(source, "filter.sources") for source in wanted.sources],
-        languages=[_text(language, "filter.languages") for language in wanted.languages],
+        kinds=[sendable(kind, "filter.kinds") for kind in wanted.kinds],
+        sources=[sendable(source, "filter.sources") for source in wanted.sources],
+        languages=[sendable(language, "filter.languages") for language in wanted.languages],
         time_from=wanted.time_from,
         time_until=wanted.time_until,
     )
@@ -251,7 +255,7 @@ def entry_id(value: str) -> str:
     Raises:
         InvalidRequest: it cannot.
     """
-    return _text(value, "id")
+    return sendable(value, "id")
 
 
 def capabilities(message: assistant_pb2.GetCapabilitiesResponse) -> types.Capabilities:
@@ -265,4 +269,5 @@ def capabilities(message: assistant_pb2.GetCapabilitiesResponse) -> types.Capabi
         limits={field.name: float(getattr(limits, field.name)) for field in limits.DESCRIPTOR.fields},
         entries=message.entries,
         useful_picture_side=message.useful_picture_side,
+        memory=message.memory,
     )

@@ -9,11 +9,12 @@ from typing import Any, Self
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc, memory_pb2_grpc
 from quizglass_client import convert
 from quizglass_client.batches import batches
 from quizglass_client.channel import DEFAULT_TARGET, options
 from quizglass_client.errors import ServerError, translated
+from quizglass_client.memory import Memory
 from quizglass_client.pictures import encode, several
 from quizglass_client.timing import Limits
 from quizglass_client.types import (
@@ -47,6 +48,9 @@ class Client:
         self._channel = grpc.insecure_channel(target, options=options(target))
         self._assistant = assistant_pb2_grpc.AssistantServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        memory = memory_pb2_grpc.MemoryServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self.memory = Memory(memory, self._limits, self._encoded)
+        """What turns with `remember=True` left behind."""
         self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # its stubs lack the methods
         self._useful_side: int | None = None
 
@@ -69,6 +73,8 @@ class Client:
         policy: str = "",
         budget: float | None = None,
         session: str = "",
+        remember: bool = False,
+        recall: bool = False,
     ) -> Generator[Event, None, None]:
         """Ask a question and follow the turn; the call starts with the first event that is asked for.
 
@@ -81,13 +87,15 @@ class Client:
             policy: one of `capabilities().policies`; empty for the server's default.
             budget: seconds to answer in; steps that no longer fit are skipped.
             session: a name of the dialogue, of the caller's choice.
+            remember: whether the server may remember the picture, if it has a visual memory.
+            recall: whether "When did I last see this?" may be answered from that memory.
 
         Raises:
             ClientError: the request is refused, or the turn fails.
         """
         with translated():
             encoded = self._encoded(picture)
-            request = convert.ask_request(question, encoded, history, policy, budget, session)
+            request = convert.ask_request(question, encoded, history, policy, budget, session, remember, recall)
             call = self._assistant.Ask(request, timeout=self._limits.turn(budget))
             try:
                 for message in call:
@@ -106,9 +114,22 @@ class Client:
         policy: str = "",
         budget: float | None = None,
         session: str = "",
+        remember: bool = False,
+        recall: bool = False,
     ) -> Answer:
         """Ask a question and wait for the whole answer; arguments and errors as in `ask`."""
-        events = list(self.ask(question, picture, history=history, policy=policy, budget=budget, session=session))
+        events = list(
+            self.ask(
+                question,
+                picture,
+                history=history,
+                policy=policy,
+                budget=budget,
+                session=session,
+                remember=remember,
+                recall=recall,
+            )
+        )
         try:
             return Answer.of(events)
         except ValueError as error:

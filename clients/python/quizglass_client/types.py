@@ -29,7 +29,7 @@ class Evidence:
 
     id: str
     origin: str
-    """image_search, text_search or read_text."""
+    """image_search, text_search, read_text or memory."""
     entry_id: str
     title: str
     text: str
@@ -279,3 +279,5 @@ class Capabilities:
     limits: Mapping[str, float]
     entries: int
     useful_picture_side: int
+    memory: bool = False
+    """Whether there is a visual memory that turns may use."""

@@ -21,7 +21,7 @@ from quizglass_server.scheduling.budget import Budget
 from quizglass_server.settings import Settings
 
 _MAX_EXCHANGE_CHARS = 2000
-_MAX_SESSION_CHARS = 64
+MAX_SESSION_CHARS = 64
 MAX_ANSWER_TOKENS = 512
 # gRPC rounds the deadline it sends up by as much as 1 %, and the last event has to arrive before the client gives up.
 _DEADLINE_SHARE = 0.98
@@ -85,7 +85,7 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         question = checks.text(request.question, "question", longest=settings.max_question_chars)
         checks.at_most(len(request.frames), 1, "frames")
         checks.at_most(len(request.history), settings.max_history, "history")
-        checks.text(request.session_id, "session_id", longest=_MAX_SESSION_CHARS, required=False)
+        session = checks.text(request.session_id, "session_id", longest=MAX_SESSION_CHARS, required=False)
         tokens = checks.within(request.max_answer_tokens, 0, MAX_ANSWER_TOKENS, "max_answer_tokens")
         history = tuple(
             Exchange(
@@ -94,7 +94,8 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             )
             for i, past in enumerate(request.history)
         )
-        return Turn(uuid.uuid4().hex, question, None, history, tokens)
+        use = request.memory
+        return Turn(uuid.uuid4().hex, question, None, history, tokens, session, use.remember, use.recall)
 
     async def _pictured(self, turn: Turn, request: assistant_pb2.AskRequest) -> tuple[Turn, tuple[StageTiming, ...]]:
         """The turn with its picture, and what decoding took."""

@@ -19,6 +19,7 @@ _ORIGINS = {
     domain.Origin.IMAGE_SEARCH: types_pb2.Evidence.ORIGIN_IMAGE_SEARCH,
     domain.Origin.TEXT_SEARCH: types_pb2.Evidence.ORIGIN_TEXT_SEARCH,
     domain.Origin.READ_TEXT: types_pb2.Evidence.ORIGIN_READ_TEXT,
+    domain.Origin.MEMORY: types_pb2.Evidence.ORIGIN_MEMORY,
 }
 _OUTCOMES = {
     domain.VerdictOutcome.SUPPORTED: assistant_pb2.Verdict.OUTCOME_SUPPORTED,

@@ -9,17 +9,26 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
+from quizglass.v1 import (
+    assistant_pb2,
+    assistant_pb2_grpc,
+    knowledge_pb2,
+    knowledge_pb2_grpc,
+    memory_pb2,
+    memory_pb2_grpc,
+)
 from quizglass_server import __version__
 from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.memory import Memory
 from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.guard import Guard
 from quizglass_server.rpc.health import RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
+from quizglass_server.rpc.memory import MemoryServicer
 from quizglass_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,6 +45,7 @@ SERVICES = tuple(
     for service in (
         assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
         knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+        memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
     )
 )
 
@@ -49,6 +59,8 @@ class Services:
     models: Models
     bundle: Bundle
     settings: Settings
+    memory: Memory | None = None
+    """None: nothing is remembered."""
 
 
 class RpcServer:
@@ -98,6 +110,8 @@ async def start_rpc(services: Services) -> RpcServer:
     assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)  # type: ignore[no-untyped-call]
     knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
     knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(knowledge, server)  # type: ignore[no-untyped-call]
+    memory = MemoryServicer(services.memory, services.assistant, frames, guard)
+    memory_pb2_grpc.add_MemoryServiceServicer_to_server(memory, server)  # type: ignore[no-untyped-call]
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
     reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
@@ -137,4 +151,5 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
         ),
         entries=services.knowledge.count(),
         useful_picture_side=USEFUL_PICTURE_SIDE,
+        memory=services.memory is not None,
     )

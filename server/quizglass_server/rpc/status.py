@@ -19,6 +19,7 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.InvalidPicture: grpc.StatusCode.INVALID_ARGUMENT,
     errors.NotFound: grpc.StatusCode.NOT_FOUND,
     errors.RoleMissing: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.MemoryOff: grpc.StatusCode.FAILED_PRECONDITION,
     errors.Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
     errors.BudgetExceeded: grpc.StatusCode.DEADLINE_EXCEEDED,
     errors.EngineLost: grpc.StatusCode.UNAVAILABLE,

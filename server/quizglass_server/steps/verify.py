@@ -18,7 +18,7 @@ _NO_NAMES = frozenset(
     """a an the it its it's this that these those he she his her they their there is was are were in on at by from to
     of for and or but as with yes no i we you""".split()  # noqa: SIM905, a list of words reads better
 )
-_ORDER = {Origin.TEXT_SEARCH: 0, Origin.IMAGE_SEARCH: 1, Origin.READ_TEXT: 2}
+_ORDER = {Origin.TEXT_SEARCH: 0, Origin.IMAGE_SEARCH: 1, Origin.MEMORY: 2, Origin.READ_TEXT: 3}
 
 
 @dataclass(frozen=True, slots=True)

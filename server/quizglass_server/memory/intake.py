@@ -1,0 +1,87 @@
+"""What waits to be remembered: bounded, written one at a time, never in the way of a turn."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from quizglass_server.errors import QuizglassError
+from quizglass_server.scheduling.priority import Priority, at_priority
+from quizglass_server.sightings import Seen
+
+_log = logging.getLogger(__name__)
+
+_MOST_WAITING = 64
+_MOST_PIXEL_BYTES = 64 << 20  # of decoded frames that wait; one alone may be larger
+
+
+class Intake:
+    """A queue and the task that empties it. What does not fit, or fails, is counted and logged, and nothing else."""
+
+    def __init__(self, write: Callable[[Seen], Awaitable[None]]) -> None:
+        """Write with `write`, in the order in which sightings came; needs a running event loop."""
+        self._write = write
+        self._queue: asyncio.Queue[Seen | asyncio.Future[None]] = asyncio.Queue()
+        self._pixel_bytes = 0
+        self.waiting = 0
+        """Sightings that are not yet written."""
+        self.remembered = 0
+        self.dropped = 0
+        self.failed = 0
+        self._task = asyncio.create_task(self._work(), name="visual memory")
+
+    def put(self, seen: Seen) -> None:
+        """Take a sighting, or leave it out when too many wait. Returns at once and raises nothing."""
+        size = seen.picture.pixels.nbytes
+        if self.waiting and (self.waiting >= _MOST_WAITING or self._pixel_bytes + size > _MOST_PIXEL_BYTES):
+            self.dropped += 1
+            _log.warning("a sighting is not remembered: too many wait", extra={"waiting": self.waiting})
+            return
+        self.waiting += 1
+        self._pixel_bytes += size
+        self._queue.put_nowait(seen)
+
+    async def settle(self) -> None:
+        """Wait until what was put before this call is written, or has failed."""
+        if self._task.done():
+            return
+        reached = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait(reached)
+        await reached
+
+    async def close(self, patience_s: float) -> None:
+        """Write what waits, as far as `patience_s` seconds go, and take no more."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                await self.settle()
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        if self.waiting:
+            _log.warning("sightings are lost: the server stops", extra={"waiting": self.waiting})
+
+    async def _work(self) -> None:
+        with at_priority(Priority.BACKGROUND):
+            while True:
+                item = await self._queue.get()
+                if isinstance(item, Seen):
+                    await self._one(item)
+                elif not item.done():
+                    item.set_result(None)
+
+    async def _one(self, seen: Seen) -> None:
+        about = {"turn": seen.sighting.id}
+        try:
+            await self._write(seen)
+            self.remembered += 1
+        except QuizglassError as error:
+            self.failed += 1
+            _log.warning("a sighting is lost", extra={**about, "code": error.code, "reason": error.message})
+        except Exception:
+            self.failed += 1
+            _log.exception("a sighting is lost", extra=about)
+        finally:
+            self.waiting -= 1
+            self._pixel_bytes -= seen.picture.pixels.nbytes

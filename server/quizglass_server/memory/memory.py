@@ -1,0 +1,220 @@
+"""The visual memory: takes sightings in, forgets them in time or when told to, and finds them.
+
+It keeps them in a knowledge store of its own (`store.py`), with all that such a store does: durable commits, checksums,
+indexes, expiry, compaction. This module knows neither gRPC nor turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from quizglass_server.domain import Vector
+from quizglass_server.entries import EntryHit, Filter, Finding
+from quizglass_server.errors import KnowledgeFailed, NotFound, QuizglassError
+from quizglass_server.knowledge.chunks import passage
+from quizglass_server.knowledge.embedding import Embedders, unit_vector
+from quizglass_server.memory.entries import drafted, filter_of, sighting_of
+from quizglass_server.memory.intake import Intake
+from quizglass_server.memory.options import MemoryOptions
+from quizglass_server.memory.store import SightingStore
+from quizglass_server.models.faces import ImageEncoder, TextEncoder
+from quizglass_server.sightings import MemoryStats, Order, Seen, SightingFilter, SightingHit, SightingQuery
+
+_log = logging.getLogger(__name__)
+
+AS_GOOD = 0.2
+"""Sightings whose cosine is so much below the best one's are not taken for the same thing, whenever they were."""
+
+_TIDY_S = 600.0  # how often what has expired is looked for in the files
+_FIRST_LOOK = 64  # sightings that a search by picture looks at before it looks further
+_MAKE_ROOM = 16  # a sixteenth of the sightings goes when the bytes are too many
+_PATIENCE_S = 5.0  # for what waits to be written when the server stops
+
+
+class Memory:
+    """Open with `open`, then use from one event loop; close with `close`."""
+
+    def __init__(
+        self,
+        store: SightingStore,
+        options: MemoryOptions,
+        text_encoder: TextEncoder | None,
+        image_encoder: ImageEncoder | None,
+    ) -> None:
+        """For `open` only."""
+        self.options = options
+        self._store = store
+        self._text_encoder = text_encoder
+        self._image_encoder = image_encoder
+        self._intake = Intake(self._write)
+        self._forgotten = asyncio.Event()
+        self._compacted = -1
+        self._tidying = asyncio.create_task(self._tidy(), name="visual memory, compaction")
+
+    @classmethod
+    async def open(
+        cls,
+        directory: Path,
+        options: MemoryOptions,
+        *,
+        text_encoder: TextEncoder | None,
+        image_encoder: ImageEncoder | None,
+    ) -> Memory:
+        """Open a directory, made for this user alone if need be, and forget what is older than the options allow.
+
+        Raises:
+            KnowledgeLocked: another server has it open; the message names the directory.
+            KnowledgeFailed: it cannot be read or written.
+        """
+        await asyncio.to_thread(_private, directory)
+        store = await SightingStore.open(directory, text_encoder=text_encoder, image_encoder=image_encoder)
+        try:
+            memory = cls(store, options, text_encoder, image_encoder)
+            await memory._forget_old()
+        except BaseException:
+            await store.close()
+            raise
+        return memory
+
+    def remember(self, seen: Seen) -> None:
+        """Take a sighting in. Returns at once and raises nothing: it is written later, or counted as lost."""
+        self._intake.put(seen)
+
+    async def by_picture(self, vectors: Sequence[Vector], query: SightingQuery) -> list[SightingHit]:
+        """Sightings that look like any of these views of one thing.
+
+        The latest first, of those that are nearly as similar as the best (`AS_GOOD`), or the most similar first.
+
+        Raises:
+            RoleMissing: without an image encoder.
+        """
+        finding, wide = Finding(filter_of(query.filter)), max(_FIRST_LOOK, 4 * query.limit)
+        while True:
+            found = await self._store.search_crops(vectors, wide, finding)
+            least = -1.0 if query.least_score is None else query.least_score
+            if found and query.order is Order.LATEST:
+                least = max(least, found[0].score - AS_GOOD)
+            if len(found) < wide or found[-1].score < least:
+                break
+            wide *= 4
+        return _ordered([_hit(hit) for hit in found if hit.score >= least], query.order)[: query.limit]
+
+    async def by_text(self, vector: Vector | None, words: str, query: SightingQuery) -> list[SightingHit]:
+        """Sightings whose question, answer and names fit best, in the order asked for.
+
+        Raises:
+            RoleMissing: without a text encoder.
+        """
+        finding = Finding(filter_of(query.filter), per_entry=True)
+        chunks = await self._store.search_texts(vector, query.limit, words, finding)
+        return _ordered([_hit(EntryHit(chunk.entry, chunk.score)) for chunk in chunks], query.order)
+
+    async def latest(self, query: SightingQuery) -> list[SightingHit]:
+        """The latest sightings, latest first."""
+        found = await self._store.newest(query.limit, filter_of(query.filter))
+        return [SightingHit(sighting_of(entry), 0.0) for entry in found]
+
+    async def thumbnail(self, id: str) -> bytes:
+        """The small picture of a sighting, JPEG. Raises NotFound."""
+        sighting = sighting_of(await self._store.get(id))
+        if sighting.thumbnail_sha256 is None:
+            raise NotFound(f"no small picture of sighting {id!r} was kept", sighting=id)
+        return await self._store.picture(sighting.thumbnail_sha256)
+
+    async def forget(self, wanted: SightingFilter) -> tuple[int, int]:
+        """Forget sightings, durably, those included that wait to be written.
+
+        Returns:
+            How many, and the number of the commit: a compaction up to it has removed the bytes.
+        """
+        await self._intake.settle()
+        forgotten = await self._store.discard(filter_of(wanted))
+        self._forgotten.set()
+        return forgotten
+
+    async def compact(self) -> int:
+        """Remove what has gone from the files; the number of the commit up to which that is done."""
+        removed = self._store.removed
+        sequence = await self._store.compact()
+        self._compacted = removed
+        return sequence
+
+    async def stats(self) -> MemoryStats:
+        """How much is remembered, and what became of the rest."""
+        intake = self._intake
+        oldest, latest = await self._store.ends()
+        size = await self._store.size()
+        counted = (intake.waiting, intake.remembered, intake.dropped, intake.failed)
+        return MemoryStats(self._store.count(), size, oldest, latest, *counted)
+
+    async def settle(self) -> None:
+        """Wait until what was taken in before this call is written, or lost."""
+        await self._intake.settle()
+
+    async def close(self) -> None:
+        """Write what waits and let the next server in."""
+        await self._intake.close(_PATIENCE_S)
+        self._tidying.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._tidying
+        await self._store.close()
+
+    async def _write(self, seen: Seen) -> None:
+        vectors = []
+        if self._image_encoder is not None:
+            dimension = self._image_encoder.dimension
+            vectors = [unit_vector(vector, dimension, "image_encoder") for vector in await seen.embed()]
+        draft = await asyncio.to_thread(drafted, seen, len(vectors), self.options, self._text_encoder)
+        draft.picture_vectors.extend(vectors)
+        embedders = Embedders(self._text_encoder, None)
+        for chunk in draft.chunks:
+            await embedders.passages.put(passage(draft.entry.title, chunk), draft.chunk_vectors.append)
+        await embedders.flush()
+        await self._store.keep(draft)
+        await self._make_room()
+
+    async def _forget_old(self) -> None:
+        """Forget what is older than the options allow: those kept when they allowed more do not expire yet."""
+        await self._store.discard(Filter(time_until=max(1, int(self._store.now()) - self.options.ttl_s)))
+
+    async def _make_room(self) -> None:
+        """Forget the oldest beyond the options' number and bytes."""
+        store, options = self._store, self.options
+        if store.count() > options.sightings:
+            await store.discard(keep=options.sightings)
+        while store.count() > 1 and await store.size() > options.bytes:
+            await store.discard(keep=store.count() - max(1, store.count() // _MAKE_ROOM))
+
+    async def _tidy(self) -> None:
+        """Compact soon after something was told to be forgotten, and now and then after something has expired."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TIDY_S):
+                    await self._forgotten.wait()
+            self._forgotten.clear()
+            try:
+                await self._forget_old()
+                if self._store.removed != self._compacted:
+                    await self.compact()
+            except QuizglassError as error:
+                _log.warning("what was forgotten is still in the files", extra={"reason": error.message})
+
+
+def _private(directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.chmod(0o700)
+    except OSError as error:
+        raise KnowledgeFailed(f"memory directory {directory}: cannot be used ({error.strerror})") from error
+
+
+def _hit(hit: EntryHit) -> SightingHit:
+    return SightingHit(sighting_of(hit.entry), hit.score)
+
+
+def _ordered(hits: list[SightingHit], order: Order) -> list[SightingHit]:
+    return sorted(hits, key=lambda hit: hit.sighting.time, reverse=True) if order is Order.LATEST else hits

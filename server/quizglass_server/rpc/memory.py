@@ -1,0 +1,136 @@
+"""MemoryService: convert, call, convert."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+from quizglass.v1 import memory_pb2, memory_pb2_grpc
+from quizglass_server.assistant import Assistant
+from quizglass_server.errors import InvalidInput, MemoryOff
+from quizglass_server.memory import Memory
+from quizglass_server.rpc import checks
+from quizglass_server.rpc.assistant import MAX_SESSION_CHARS
+from quizglass_server.rpc.frames import FrameStore
+from quizglass_server.rpc.guard import Context, Guard
+from quizglass_server.sightings import Order, SightingFilter, SightingHit, SightingQuery
+
+_DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
+_MAX_ID, _MAX_TEXT = 64, 2000
+_MAX_TIME = 253_402_300_799  # the last second of the year 9999
+_SHA256_BYTES = 32
+_ORDERS: dict[int, Order] = {
+    memory_pb2.SIGHTING_ORDER_UNSPECIFIED: Order.LATEST,
+    memory_pb2.SIGHTING_ORDER_LATEST: Order.LATEST,
+    memory_pb2.SIGHTING_ORDER_BEST: Order.BEST,
+}
+
+
+class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
+    """Searches and forgets what turns asked to remember."""
+
+    def __init__(self, memory: Memory | None, assistant: Assistant, frames: FrameStore, guard: Guard) -> None:
+        self._memory = memory
+        self._assistant = assistant
+        self._frames = frames
+        self._guard = guard
+
+    async def SearchMemory(self, request: memory_pb2.SearchMemoryRequest, context: Context) -> Any:
+        """Sightings by picture, by text, or the latest."""
+        async with self._guard(context, "SearchMemory"):
+            self._there()
+            text = checks.text(request.text, "text", longest=_MAX_TEXT, required=False)
+            query = _query(request)
+            # As for turns: pictures in memory are bounded by the permits.
+            async with self._assistant.admission.admit():
+                picture = await self._frames.decode(request.picture, "picture") if request.picture else None
+                found = await self._assistant.search_memory(text, picture, query)
+            now = int(time.time())
+            return memory_pb2.SearchMemoryResponse(sightings=[_message(hit, now) for hit in found])
+
+    async def GetThumbnail(self, request: memory_pb2.GetThumbnailRequest, context: Context) -> Any:
+        """The small picture of one sighting."""
+        async with self._guard(context, "GetThumbnail"):
+            sighting = checks.text(request.id, "id", longest=_MAX_ID)
+            return memory_pb2.GetThumbnailResponse(jpeg=await self._there().thumbnail(sighting))
+
+    async def ForgetMemory(self, request: memory_pb2.ForgetMemoryRequest, context: Context) -> Any:
+        """Forget sightings."""
+        async with self._guard(context, "ForgetMemory"):
+            memory, wanted = self._there(), _filter(request.filter)
+            if (wanted == SightingFilter()) is not request.everything:
+                raise InvalidInput("filter", "give what is to be forgotten: times, a session, a frame, or everything")
+            forgotten, sequence = await memory.forget(wanted)
+            return memory_pb2.ForgetMemoryResponse(forgotten=forgotten, sequence=sequence)
+
+    async def CompactMemory(self, request: memory_pb2.CompactMemoryRequest, context: Context) -> Any:
+        """Remove from the files what is forgotten."""
+        async with self._guard(context, "CompactMemory"):
+            return memory_pb2.CompactMemoryResponse(sequence=await self._there().compact())
+
+    async def GetMemoryStats(self, request: memory_pb2.GetMemoryStatsRequest, context: Context) -> Any:
+        """How much is remembered, and what became of the rest."""
+        async with self._guard(context, "GetMemoryStats"):
+            memory = self._there()
+            stats, options = await memory.stats(), memory.options
+            return memory_pb2.GetMemoryStatsResponse(
+                sightings=stats.sightings,
+                bytes=stats.bytes,
+                oldest_time=stats.oldest_time,
+                latest_time=stats.latest_time,
+                ttl_s=options.ttl_s,
+                max_sightings=options.sightings,
+                max_bytes=options.bytes,
+                waiting=stats.waiting,
+                remembered=stats.remembered,
+                dropped=stats.dropped,
+                failed=stats.failed,
+            )
+
+    def _there(self) -> Memory:
+        if self._memory is None:
+            raise MemoryOff
+        return self._memory
+
+
+def _query(request: memory_pb2.SearchMemoryRequest) -> SightingQuery:
+    if request.order not in _ORDERS:
+        raise InvalidInput("order", f"there is no order {request.order}")
+    if not -1 <= request.least_score <= 1 or math.isnan(request.least_score):
+        raise InvalidInput("least_score", f"{request.least_score} is not between -1 and 1")
+    return SightingQuery(
+        checks.within(request.limit or _DEFAULT_RESULTS, 1, _MAX_RESULTS, "limit"),
+        _filter(request.filter),
+        _ORDERS[request.order],
+        request.least_score or None,
+    )
+
+
+def _filter(given: memory_pb2.SightingFilter) -> SightingFilter:
+    if len(given.frame_sha256) not in (0, _SHA256_BYTES):
+        length = len(given.frame_sha256)
+        raise InvalidInput("filter.frame_sha256", f"{length} bytes is not a SHA-256, which has {_SHA256_BYTES}")
+    return SightingFilter(
+        checks.within(given.time_from, 0, _MAX_TIME, "filter.time_from"),
+        checks.within(given.time_until, 0, _MAX_TIME, "filter.time_until"),
+        checks.text(given.session_id, "filter.session_id", longest=MAX_SESSION_CHARS, required=False),
+        given.frame_sha256,
+    )
+
+
+def _message(hit: SightingHit, now: int) -> memory_pb2.Sighting:
+    sighting = hit.sighting
+    return memory_pb2.Sighting(
+        id=sighting.id,
+        time=sighting.time,
+        age_s=max(0, now - sighting.time),
+        session_id=sighting.session,
+        frame_sha256=sighting.frame_sha256,
+        question=sighting.question,
+        answer=sighting.answer,
+        recognised=sighting.recognised,
+        expires_after_s=sighting.expires_after_s,
+        score=hit.score,
+        has_thumbnail=sighting.thumbnail_sha256 is not None,
+    )

@@ -1,0 +1,188 @@
+"""The visual memory through a real server and the real client: opt-in, search, forgetting, and turns that recall."""
+
+import io
+
+import pytest
+from PIL import Image
+
+from quizglass_client import InvalidRequest, NotFound, NotSupported
+from tests.support.memory_stage import remembering, saw, shot
+
+
+async def test_nothing_is_remembered_for_a_turn_that_did_not_ask_for_it(tmp_path):
+    async with remembering(tmp_path) as (stage, client):
+        await client.answer("What is this?", shot("red"), session="walk", recall=True)
+        await client.answer("Who made it?", remember=True)
+        await stage.settled()
+        assert await client.memory.search() == []
+        assert (await client.memory.stats()).sightings == 0
+
+
+async def test_a_remembered_frame_is_found_by_what_it_looks_like(tmp_path):
+    async with remembering(tmp_path) as (stage, client):
+        answer = await saw(client, "red", "How much does this cost?", session="walk", policy="image")
+        await saw(client, "blue")
+        await stage.settled()
+        (found,) = await client.memory.search(shot("red", 80))
+        assert (found.id, found.session, found.question, found.answer) == (
+            answer.turn_id,
+            "walk",
+            "How much does this cost?",
+            "45 crowns",
+        )
+        assert found.frame_sha256 == answer.accepted.frame_sha256[0]
+        assert found.recognised == ("Velmora",)
+        assert found.score == pytest.approx(1, abs=1e-3)
+        assert found.age < 600
+        assert 0 < found.expires_after <= 30 * 86_400
+        assert abs(found.seen_at.timestamp() - found.time) < 1
+        assert await client.memory.search(shot("lime")) == []
+        assert len(await client.memory.search(shot("lime"), least_score=-1)) == 2
+
+
+async def test_the_latest_come_first_or_the_best(tmp_path):
+    async with remembering(tmp_path) as (stage, client):
+        ids = [(await saw(client, colour)).turn_id for colour in ("red", "maroon", "#ff3000", "#ff8000")]
+        await stage.settled()
+        best = await client.memory.search(shot("red"), order="best", limit=3)
+        assert [hit.id for hit in best] == [ids[0], ids[1], ids[2]]
+        assert {hit.id for hit in await client.memory.search(shot("red"))} == set(ids)
+        assert [hit.id for hit in await client.memory.search(limit=2)] == [ids[3], ids[2]]
+
+
+async def test_search_by_words_by_session_and_by_time(tmp_path):
+    async with remembering(tmp_path) as (stage, client):
+        one = await saw(client, "red", "Is the zebra awake?", session="zoo")
+        await saw(client, "blue", "What is for lunch?", session="home")
+        await stage.settled()
+        assert (await client.memory.search(text="zebra", limit=1))[0].id == one.turn_id
+        assert [hit.id for hit in await client.memory.search(session="zoo")] == [one.turn_id]
+        (seen,) = await client.memory.search(session="zoo")
+        assert len(await client.memory.search(since=seen.time)) == 2
+        assert await client.memory.search(until=seen.time) == []
+        assert await client.memory.search(shot("red"), session="home") == []
+        assert len(await client.memory.search(frame=seen.frame_sha256)) == 1
+
+
+async def test_the_thumbnail_is_small_and_only_kept_if_wanted(tmp_path):
+    async with remembering(tmp_path / "with", thumbnail_side=32) as (stage, client):
+        answer = await client.answer("What is this?", shot("red", 200), remember=True)
+        await stage.settled()
+        assert (await client.memory.search())[0].has_thumbnail
+        small = Image.open(io.BytesIO(await client.memory.thumbnail(answer.turn_id)))
+        assert (small.format, small.size) == ("JPEG", (32, 32))
+        with pytest.raises(NotFound):
+            await client.memory.thumbnail("0" * 32)
+    async with remembering(tmp_path / "without", thumbnail_side=0, texts=False) as (stage, client):
+        answer = await saw(client, "red", policy="image")
+        await stage.settled()
+        (found,) = await client.memory.search(shot("red"))
+        assert (found.has_thumbnail, found.question, found.answer, found.recognised) == (False, "", "", ("Velmora",))
+        with pytest.raises(NotFound):
+            await client.memory.thumbnail(answer.turn_id)
+
+
+@pytest.mark.parametrize("by", ["session", "frame", "time", "everything"])
+async def test_what_is_forgotten_is_gone_at_once_and_its_bytes_after_compaction(tmp_path, by):
+    async with remembering(tmp_path) as (stage, client):
+        secret = await saw(client, "red", "Is the zyrbaxa awake?", session="secret zyrbaxon")
+        await stage.settled()
+        (seen,) = await client.memory.search()
+        given = {
+            "session": {"session": "secret zyrbaxon"},
+            "frame": {"frame": secret.accepted.frame_sha256[0]},
+            "time": {"since": seen.time, "until": seen.time + 1},
+            "everything": {"everything": True},
+        }[by]
+        receipt = await client.memory.forget(**given)
+        assert receipt.sightings == 1
+        assert await client.memory.search(shot("red")) == []
+        assert await client.memory.search(text="zyrbaxa") == []
+        assert (await client.memory.forget(**given)).sightings == 0
+        assert await client.memory.compact() >= receipt.sequence
+        assert [path.name for path in (tmp_path / "memory").rglob("*") if path.is_file() and holds(path)] == []
+
+
+def holds(path):
+    content = path.read_bytes()
+    return b"zyrbax" in content.lower() or b"JFIF" in content
+
+
+async def test_forgetting_takes_what_still_waits_and_leaves_the_rest(tmp_path):
+    async with remembering(tmp_path) as (_, client):
+        for session in ("a", "b", "a"):
+            await saw(client, "red", session=session)
+        assert (await client.memory.forget(session="a")).sightings == 2
+        assert [hit.session for hit in await client.memory.search()] == ["b"]
+
+
+async def test_a_turn_answers_when_the_wearer_last_saw_this(tmp_path):
+    async with remembering(tmp_path) as (stage, client):
+        seen = await saw(client, "red", "How much does this cost?", policy="image")
+        await stage.settled()
+        answer = await client.answer("When did I last see this?", shot("red", 80), remember=True, recall=True)
+        assert answer.text.startswith("You last saw this (Velmora) today at ")
+        assert answer.text.endswith('You asked "How much does this cost?", and the answer was "45 crowns".')
+        assert answer.plan.decided_by == "memory"
+        (evidence,) = answer.evidence
+        assert (evidence.origin, evidence.entry_id, evidence.used) == ("memory", seen.turn_id, True)
+        assert answer.verdict.outcome == "supported"
+        assert [(c.entry_id, c.start) for c in answer.done.citations] == [(seen.turn_id, 0)]
+        await stage.settled()
+        assert len(await client.memory.search()) == 1, "a turn that recalls is not remembered itself"
+
+
+async def test_a_turn_that_finds_nothing_says_so_and_others_are_for_the_policy(tmp_path):
+    async with remembering(tmp_path) as (stage, client):
+        await saw(client, "red", policy="image")
+        await stage.settled()
+        unknown = await client.answer("Have I seen this before?", shot("blue"), recall=True)
+        assert (unknown.text, unknown.done.abstain_reason) == ("I don't know", "no_evidence")
+        for question, recall in (("When did I last see this?", False), ("How much does this cost?", True)):
+            answer = await client.answer(question, shot("red"), recall=recall)
+            assert (answer.text, answer.plan.decided_by) == ("45 crowns", "fixed")
+        named = await client.answer("When did I last see the Velmora?", recall=True)
+        assert named.text.startswith("You last saw this (Velmora) today")
+        nobody = await client.answer("When did I last see the Tagrin?", recall=True)
+        assert nobody.abstained
+
+
+async def test_without_a_memory_turns_go_on_and_say_so(tmp_path):
+    async with remembering(tmp_path, on=False) as (_, client):
+        assert not (await client.capabilities()).memory
+        answer = await client.answer("When did I last see this?", shot("red"), remember=True, recall=True)
+        assert answer.text == "45 crowns"
+        assert answer.done.skipped == {"recall": "MEMORY_OFF", "remember": "MEMORY_OFF"}
+        for call in (
+            client.memory.search(),
+            client.memory.forget(everything=True),
+            client.memory.compact(),
+            client.memory.stats(),
+            client.memory.thumbnail("a"),
+        ):
+            with pytest.raises(NotSupported) as caught:
+                await call
+            assert caught.value.reason == "MEMORY_OFF"
+    assert not (tmp_path / "memory").exists()
+
+
+async def test_bad_requests_name_the_field(tmp_path):
+    async with remembering(tmp_path) as (_, client):
+        assert (await client.capabilities()).memory
+        for call, field in (
+            (client.memory.search(shot("red"), "and words"), "text"),
+            (client.memory.search(b"no picture"), "picture"),
+            (client.memory.search(text="x" * 2001), "text"),
+            (client.memory.search(frame=b"short"), "filter.frame_sha256"),
+            (client.memory.search(session="s" * 65), "filter.session_id"),
+            (client.memory.search(least_score=float("nan")), "least_score"),
+            (client.memory.forget(), "filter"),
+            (client.memory.forget(session="a", everything=True), "filter"),
+            (client.memory.search(order="worst"), "order"),
+            (client.memory.search(limit=0), "limit"),
+            (client.memory.search(since=-1), "filter.time_from"),
+            (client.memory.thumbnail(""), "id"),
+        ):
+            with pytest.raises(InvalidRequest) as caught:
+                await call
+            assert caught.value.field == field
