@@ -1,0 +1,41 @@
+"""Bundles whose models come out of the exporter, from tiny random checkpoints."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from quizglass_export.bundling.assemble import entries
+from quizglass_export.bundling.samples import random_samples
+from quizglass_export.recipe.plan import make_plan
+from quizglass_export.recipe.read import RecipeFile
+from quizglass_export.recipe.schema import Recipe
+from quizglass_server.bundle import Bundle
+
+
+def exported_bundle(root: Path, roles: dict[str, dict[str, Any]], **settings: Any) -> Bundle:
+    """A bundle of roles, each named with its recipe; `settings` go into the manifest."""
+    recipe = Recipe.model_validate({"format": 1, "name": "tiny", "version": "0", "roles": roles})
+    plan = make_plan(RecipeFile(recipe, root))
+    parts = {}
+    for role in roles:
+        tokenizer = f"{role}/tokenizer.json"
+        job = plan.job(role, root, tokenizer, random_samples(4))
+        (root / role).mkdir(parents=True, exist_ok=True)
+        part = plan.exporter(role).export(job, plan.spec(role)).part
+        parts[role] = part.model_dump(mode="json", exclude_none=True)
+        if "tokenizer" in parts[role]:
+            shutil.copyfile(plan.sources[role].tokenizer_file(), root / tokenizer)
+    return write_manifest(root, parts, **settings)
+
+
+def write_manifest(root: Path, roles: dict[str, Any], **settings: Any) -> Bundle:
+    """The manifest of what lies in a directory."""
+    (root / "parity.json").write_text("{}")
+    content = {"format": 1, "name": "tiny", "version": "0", "abstain": "I don't know", "parity": "parity.json"}
+    content |= {"roles": roles, "provenance": {}, **settings}
+    content["files"] = {name: entry.model_dump() for name, entry in entries(root).items()}
+    (root / "manifest.json").write_text(json.dumps(content))
+    return Bundle.load(root)
