@@ -81,7 +81,7 @@ bench-engine: $(VENV)/.dev ## The engine, scorers and server under load, beside 
 bench-export: $(VENV)/.dev ## Memory of a large export, precisions and heads of a scorer (EXPORT="--only memory --shape small")
 	$(BIN)/python -m bench.export $(EXPORT)
 
-bench-knowledge: $(VENV)/.dev ## The knowledge store beside others, damaged, killed (KNOWLEDGE="--only speed --sizes 10000")
+bench-knowledge: $(VENV)/.dev ## The knowledge store beside others, damaged, killed (KNOWLEDGE="--only index-10k --resume")
 	$(BIN)/python -m bench.knowledge $(KNOWLEDGE)
 
 clean: ## Remove what was made here (not the trained models)

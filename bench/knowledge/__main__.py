@@ -1,131 +1,105 @@
-"""The knowledge store beside others: `make bench-knowledge`, or `python -m bench.knowledge --sizes 10000 100000`.
+"""`python -m bench.knowledge [--only SECTION ...] [--resume] [--quick]`: the knowledge store beside others.
 
-Every figure comes from a process of its own. Peers (Chroma, LanceDB, faiss, usearch and hnswlib alone) run in an
-environment of their own, work/bench/peers-venv-knowledge, on the same vectors.
+A section that is finished is kept at once, so an interrupted run goes on with --resume; others keep their rows. --quick
+runs everything with small counts, to see that it works, and keeps nothing. Peers (Chroma, LanceDB, faiss, usearch and
+hnswlib alone) run in an environment of their own, work/bench/peers-venv-knowledge, on the same vectors.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shutil
-import subprocess
+import shlex
 import sys
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from time import perf_counter
 
 from rich.console import Console
 
 from bench import results
-from bench.knowledge import plot
-from bench.knowledge.table import table
+from bench.knowledge import faults, speed
+from bench.knowledge.plot import knowledge
+from bench.knowledge.setup import Setup, environment
+from bench.sections import Part, Store
 
-ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("speed", "rare", "damage", "kill")
-_NEEDED = ("chromadb", "lancedb", "faiss-cpu", "usearch", "hnswlib", "numpy", "pyarrow")
-_PEERS = ("hnswlib", "faiss", "usearch", "chroma", "lancedb")
-_OURS = ("fill", "search", "start", "importing")
+SECTIONS: dict[str, Callable[[Setup], Part]] = {
+    "index-10k": partial(speed.index, size=10_000),
+    "index-100k": partial(speed.index, size=100_000),
+    "store-10k": partial(speed.store, size=10_000),
+    "store-100k": partial(speed.store, size=100_000),
+    "rare": faults.rare,
+    "damage": faults.damage,
+    "kills": faults.kills,
+}
+"""In the order of the table."""
 
 
-def main() -> None:
-    """Measure, print, write bench/results/knowledge.json and its plots."""
-    args = _arguments()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run sections. Returns 0, or 1 when one failed or a bar was missed."""
+    args = _arguments(arguments)
     console = Console()
-    measured: dict[str, Any] = {"sizes": args.sizes}
-    with tempfile.TemporaryDirectory(dir=args.folder) as scratch:
-        folder = Path(scratch)
-        if "speed" in args.only:
-            peers = _environment(args.workdir, console)
-            for size in args.sizes:
-                measured[f"ours {size}"] = _ours(size, folder, console)
-                measured[f"peers {size}"] = _peers(peers, size, folder, console)
-        if "rare" in args.only:
-            rare = [str(args.bundle), str(args.seed), str(args.things), str(folder)]
-            measured["rare"] = _run([sys.executable, "-m", "bench.knowledge.rare", *rare], console)
-        if "damage" in args.only:
-            command = [sys.executable, "-m", "bench.knowledge.damage", "--json", "--mutations", str(args.mutations)]
-            measured["damage"] = _run(command, console)
-        if "kill" in args.only:
-            command = [
-                sys.executable,
-                "-m",
-                "bench.knowledge.kill",
-                "--kills",
-                str(args.kills),
-                "--folder",
-                str(folder),
-            ]
-            measured["kill"] = _run(command, console)
-    rows = table(measured)
+    workdir: Path = args.workdir.resolve()
+    kept = Store(workdir / ("knowledge-quick" if args.quick else "knowledge"))
+    began = perf_counter()
+    with console.status("starting") as status:
+        setup = _setup(args, workdir, lambda text: status.update(f"[{perf_counter() - began:5.0f} s] {text}"))
+        failed = [name for name in args.only or SECTIONS if not _run(name, setup, kept, args.resume, console)]
+    rows, data, how = kept.finished(SECTIONS)
     results.show(rows, "knowledge", console)
-    path = results.write("knowledge", rows, measured=measured)
-    console.print(f"{path}, {', '.join(str(one) for one in plot.both(measured))}")
+    if args.quick:
+        console.print("a quick run: the figures mean nothing and are not published")
+    else:
+        path = results.write("knowledge", rows, sections=how, data=data)
+        console.print(f"{path} and {knowledge(data)}")
+    if failed:
+        console.print(f"failed: {', '.join(failed)}")
+    return 1 if failed or any(row.ok is False for row in rows) else 0
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000], help="vectors")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--mutations", type=int, default=1_200)
+def _run(name: str, setup: Setup, kept: Store, resume: bool, console: Console) -> bool:
+    """One section; False if it failed. Its rows are printed and kept as soon as it ends."""
+    if resume and kept.load(name) is not None:
+        console.print(f"{name}: kept")
+        return True
+    began = perf_counter()
+    try:
+        part = SECTIONS[name](setup)
+    except Exception:
+        console.print(f"[red]{name} failed[/]")
+        console.print_exception(max_frames=4)
+        return False
+    took = perf_counter() - began
+    command = shlex.join(["python", "-m", "bench.knowledge", *sys.argv[1:]])
+    kept.save(name, part, {"seconds": round(took), "rounds": setup.rounds, "command": command})
+    results.show(part.rows, f"{name}, {took:.0f} s", console)
+    return True
+
+
+def _setup(args: argparse.Namespace, workdir: Path, say: Callable[[str], None]) -> Setup:
+    folder = (args.folder or workdir / "knowledge-stores").resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    rounds = 1 if args.quick else args.rounds
+    kills, mutations = (20, 11) if args.quick else (args.kills, args.mutations)
+    python = environment(workdir, say)
+    return Setup(rounds, args.quick, folder, python, args.bundle.resolve(), kills, mutations, say)
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="bench.knowledge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=list(SECTIONS), help="sections to measure; others keep their rows")
+    parser.add_argument("--resume", action="store_true", help="leave out sections that are finished")
+    parser.add_argument("--quick", action="store_true", help="small counts, to see that everything runs")
+    parser.add_argument("--rounds", type=int, default=5, help="of every comparison (default 5)")
     parser.add_argument("--kills", type=int, default=1_000)
-    parser.add_argument("--seed", type=int, default=404, help="of the world with rare names")
-    parser.add_argument("--things", type=int, default=2_000)
+    parser.add_argument("--mutations", type=int, default=1_000, help="of every file (default 1000)")
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     parser.add_argument("--workdir", type=Path, default=Path("work/bench"))
-    parser.add_argument("--folder", type=Path, help="disk to measure on (default: the system's temporary folder)")
-    return parser.parse_args()
-
-
-def _environment(workdir: Path, console: Console) -> Path:
-    """The peers' environment; made when it does not exist."""
-    home = workdir / "peers-venv-knowledge"
-    python = home / "bin" / "python"
-    if not (home / ".whole").exists():
-        console.print(f"installing {', '.join(_NEEDED)} into {home}")
-        shutil.rmtree(home, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *_NEEDED], check=True)
-        (home / ".whole").touch()
-    return python.absolute()
-
-
-def _ours(size: int, folder: Path, console: Console) -> dict[str, Any]:
-    home = folder / f"ours-{size}"
-    home.mkdir()
-    done = {
-        task: _run([sys.executable, "-m", "bench.knowledge.ours", task, str(size), str(home)], console)
-        for task in _OURS
-    }
-    shutil.rmtree(home)
-    return done
-
-
-def _peers(python: Path, size: int, folder: Path, console: Console) -> dict[str, Any]:
-    done = {}
-    for name in _PEERS:
-        home = folder / f"{name}-{size}"
-        home.mkdir()
-        done[name] = _run([str(python), "-m", "bench.knowledge.peers", name, str(size), str(home)], console)
-        shutil.rmtree(home)
-    return done
-
-
-def _run(command: Sequence[str], console: Console) -> dict[str, Any]:
-    """What a process reports in its last line. A measurement that fails ends the run: no figure is made up."""
-    console.print(" ".join(command[1:5]), style="dim")
-    variables = {"OMP_NUM_THREADS": "1", "ANONYMIZED_TELEMETRY": "False"}
-    done = subprocess.run(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False, env={**os.environ, **variables}
-    )
-    lines = done.stdout.strip().splitlines()
-    if not lines or not lines[-1].startswith("{"):
-        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode} and no figures")
-    figures: dict[str, Any] = json.loads(lines[-1])
-    return figures
+    parser.add_argument("--folder", type=Path, help="disk to measure on (default: in the workdir)")
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,12 +1,12 @@
-"""The knowledge store on the same vectors: `python -m bench.knowledge.ours TASK COUNT FOLDER`, a process a task.
+"""The knowledge store on the same vectors: `python -m bench.knowledge.ours index|store COUNT FOLDER`.
 
-Tasks: fill (durable writes), search (latency and recall), importing (searches while importing), start (time to the
-first search, memory).
+`index` is the vector index alone; `store` is everything a search of the server does but for gRPC and the embedding.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -17,27 +17,58 @@ import numpy as np
 
 from bench.knowledge.vectors import (
     DIMENSION,
-    QUERIES,
     WANTED,
     Matrix,
-    curve,
     latency,
     made,
     nearest,
     recall,
-    report,
     resident_mib,
     texts,
-    timed,
 )
+from bench.knowledge.worker import say, serve
 from quizglass_server.domain import Vector
 from quizglass_server.entries import Entry, Finding, PicturedEntry, SearchMode
-from quizglass_server.knowledge import KnowledgeBase
+from quizglass_server.knowledge import IndexOptions, KnowledgeBase
+from quizglass_server.knowledge.graph import Graph
+from quizglass_server.knowledge.index import VectorIndex
 from quizglass_server.knowledge.records import Kind
 
-_VECTORS = Finding(mode=SearchMode.VECTORS)
-_EXTRA = 20_000  # entries added while searches go on
-_STOP_S = 20.0
+_MODES = {"vectors": Finding(mode=SearchMode.VECTORS), "hybrid": Finding()}
+_WORDS = "word77 word4711 word9001"
+_BEYOND = 20_000  # vectors that are added while searches go on
+_WARM_UP = 20
+
+
+class Index:
+    """The vector index, without a truth behind it."""
+
+    def __init__(self, vectors: Matrix) -> None:
+        self._vectors = vectors
+        self._index = VectorIndex(DIMENSION, IndexOptions())
+        self._graph: Graph | None = None
+
+    def fill(self, start: int, stop: int) -> float:
+        """Rows a second, in memory."""
+        labels, vectors = np.arange(start, stop), self._vectors[start:stop]
+        begun = time.perf_counter()
+        if self._graph is None:
+            self._graph = Graph.build(DIMENSION, len(self._vectors), [(labels, vectors)], lambda _: None)
+        else:
+            self._graph = self._graph.grown(labels, vectors, lambda _: None)
+        rate = (stop - start) / (time.perf_counter() - begun)
+        every = np.arange(stop)
+        self._index.fill(self._graph, every, every, (np.empty(0, np.int64), np.empty((0, DIMENSION), np.float32)))
+        return rate
+
+    def explore(self, ef: int) -> None:
+        """By the graph's ef."""
+        if self._graph is not None:
+            self._graph._index.set_ef(ef)
+
+    def search(self, query: Matrix) -> Sequence[int]:
+        """One query."""
+        return [label for label, _ in self._index.search(query, WANTED, per_entry=False)]
 
 
 class Known:
@@ -60,113 +91,113 @@ class Known:
         return len(text.split())
 
 
-async def opened(folder: Path, vectors: Matrix) -> KnowledgeBase:
-    """The store."""
-    return await KnowledgeBase.open(folder / "quizglass", text_encoder=Known(vectors), image_encoder=None)
+class Store:
+    """Commands on a knowledge base."""
+
+    def __init__(self, count: int, folder: Path) -> None:
+        vectors, self._queries = made(count)
+        self._right = nearest(vectors, self._queries)
+        self._count = count
+        self._vectors = np.concatenate([vectors, made(_BEYOND, seed=8)[0]])
+        self._passages = texts(len(self._vectors))
+        self._next = count
+        self._folder = folder
+        self._base: KnowledgeBase | None = None
+
+    async def run(self) -> None:
+        """Answer commands until there are no more."""
+        say(ready=True)
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            command = json.loads(line)
+            say(**await getattr(self, command.pop("do"))(**command))
+        await (await self._opened()).close()
+
+    async def first(self) -> dict[str, float]:
+        """From the files to the first answer; the first command of a process."""
+        before, begun = resident_mib(), time.perf_counter()
+        base = await self._opened()
+        await base.search_texts(self._queries[0], WANTED, "", _MODES["vectors"])
+        return {"start_s": time.perf_counter() - begun, "memory_mib": resident_mib() - before}
+
+    async def fill(self, start: int, stop: int) -> dict[str, float]:
+        """Durable writes through one stream; then until the indexes have caught up."""
+        base = await self._opened()
+        begun = time.perf_counter()
+        await base.add(self._entries(range(start, stop)))
+        written = time.perf_counter()
+        await base.settle()
+        indexed = time.perf_counter()
+        return {"rows_s": (stop - start) / (written - begun), "indexed_rows_s": (stop - start) / (indexed - begun)}
+
+    async def singles(self, count: int) -> dict[str, float]:
+        """Durable writes of one entry each, all at once."""
+        base = await self._opened()
+        begun = time.perf_counter()
+        await asyncio.gather(*(base.add(self._entries(range(n, n + 1))) for n in range(count)))
+        rows = count / (time.perf_counter() - begun)
+        await base.settle()
+        return {"rows_s": rows}
+
+    async def search(self, ef: int, mode: str = "vectors") -> dict[str, float]:
+        """Latency and recall over all queries when the graph is explored so far."""
+        base = await self._opened()
+        graph = base._indexes.indexes[Kind.CHUNKS].state.graph
+        if graph is not None:
+            graph._index.set_ef(ef)
+        for query in self._queries[:_WARM_UP]:
+            await self._timed(query, mode)
+        asked = [await self._timed(query, mode) for query in self._queries]
+        found = recall([numbers for numbers, _ in asked], self._right)
+        return latency([took for _, took in asked]) | {"recall": found, "ef": ef}
+
+    async def importing(self, count: int) -> dict[str, Any]:
+        """As many searches alone as then while `count` entries are added; seconds of each."""
+        base = await self._opened()
+        numbers = range(self._next, min(self._next + count, len(self._vectors)))
+        self._next = numbers.stop
+        begun = time.perf_counter()
+        adding = asyncio.create_task(base.add(self._entries(numbers)))
+        busy = list[float]()
+        while not adding.done():
+            busy.append(await self._number(len(busy)))
+        await adding
+        rows = len(numbers) / (time.perf_counter() - begun)
+        idle = [await self._number(number) for number in range(len(busy))]
+        await base.settle()
+        return {"busy": busy, "idle": idle, "rows_s": rows}
+
+    async def _number(self, number: int) -> float:
+        """Seconds of a search."""
+        return (await self._timed(self._queries[number % len(self._queries)], "vectors"))[1]
+
+    async def _timed(self, query: Matrix, mode: str) -> tuple[list[int], float]:
+        base = await self._opened()
+        base._changes += 1  # or it would be answered from memory
+        begun = time.perf_counter()
+        hits = await base.search_texts(query, WANTED, _WORDS, _MODES[mode])
+        took = time.perf_counter() - begun
+        return [int(hit.entry.id[1:]) for hit in hits], took
+
+    async def _entries(self, numbers: range) -> AsyncIterator[PicturedEntry]:
+        """An entry of one chunk for each vector."""
+        for number in numbers:
+            yield PicturedEntry(Entry(f"e{number}", f"T{number}", text=self._passages[number]))
+
+    async def _opened(self) -> KnowledgeBase:
+        if self._base is None:
+            encoder = Known(self._vectors)
+            self._base = await KnowledgeBase.open(self._folder, text_encoder=encoder, image_encoder=None)
+        return self._base
 
 
-async def entries(numbers: range, passages: Sequence[str]) -> AsyncIterator[PicturedEntry]:
-    """An entry of one chunk for each vector."""
-    for number in numbers:
-        yield PicturedEntry(Entry(f"e{number}", f"T{number}", text=passages[number]))
+def main() -> None:
+    """Answer commands."""
+    what, count, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+    if what == "index":
+        serve(Index(made(count)[0]), count)
+    else:
+        asyncio.run(Store(count, folder).run())
 
-
-async def fill(count: int, folder: Path) -> dict[str, Any]:
-    """Durable writes through one stream, then many small ones at once."""
-    vectors, _ = made(count)
-    passages = texts(count)
-    base = await opened(folder, vectors)
-    begun = time.perf_counter()
-    await base.add(entries(range(count), passages))
-    rows = count / (time.perf_counter() - begun)
-    begun = time.perf_counter()
-    few = min(count, 1_000)
-    await asyncio.gather(*(base.add(entries(range(n, n + 1), passages)) for n in range(few)))
-    single = few / (time.perf_counter() - begun)
-    begun = time.perf_counter()
-    await base.settle()
-    settled = time.perf_counter() - begun
-    await base.close()
-    return {"rows_s": rows, "rows_s_one_a_stream": single, "settled_s": settled}
-
-
-async def search(count: int, folder: Path) -> dict[str, Any]:
-    """The index alone, and the whole store."""
-    vectors, queries = made(count)
-    right = nearest(vectors, queries)
-    base = await opened(folder, vectors)
-    await base.settle()
-    index = base._indexes.indexes[Kind.CHUNKS]
-    numbers = {label: int(hit.entry.id[1:]) for label, hit in await _all(base)}
-
-    def find(query: Matrix) -> list[int]:
-        return [numbers[label] for label, _ in index.search(query, WANTED, per_entry=False)]
-
-    graph = index.state.graph
-    answers, took = timed(queries, find)
-    found: dict[str, Any] = {"index": took | {"recall": recall(answers, right)}}
-    if graph is not None:
-        found["curve"] = curve(queries, right, graph._index.set_ef, find)
-        graph._index.set_ef(96)
-    for name, finding in (("store", _VECTORS), ("hybrid", Finding())):
-        found[name] = await _asked(base, queries, finding)
-    await base.close()
-    return found
-
-
-async def importing(count: int, folder: Path) -> dict[str, Any]:
-    """Searches alone, then while entries are added."""
-    vectors, queries = made(count)
-    vectors = np.concatenate([vectors, made(_EXTRA, seed=8)[0]])
-    passages = texts(count + _EXTRA)
-    base = await opened(folder, vectors)
-    await base.settle()
-    alone = await _asked(base, queries, _VECTORS)
-    adding = asyncio.create_task(base.add(entries(range(count, count + _EXTRA), passages)))
-    took, begun = list[float](), time.perf_counter()
-    while not adding.done() and time.perf_counter() - begun < _STOP_S:
-        took += await _once(base, queries[len(took) % QUERIES], _VECTORS)
-    rows = min(_EXTRA, base.count() - count) / (time.perf_counter() - begun)
-    adding.cancel()
-    await asyncio.gather(adding, return_exceptions=True)
-    await base.close()
-    return {"alone": alone, "importing": latency(took), "rows_s": rows, "searches": len(took)}
-
-
-async def start(count: int, folder: Path) -> dict[str, Any]:
-    """From a good snapshot to the first answer."""
-    _, queries = made(count)
-    before = resident_mib()
-    begun = time.perf_counter()
-    base = await opened(folder, np.empty((0, DIMENSION), np.float32))
-    await base.search_texts(queries[0], WANTED, "", _VECTORS)
-    seconds = time.perf_counter() - begun
-    memory = resident_mib() - before
-    await base.close()
-    return {"start_s": seconds, "memory_mib": memory}
-
-
-async def _all(base: KnowledgeBase) -> list[tuple[int, Any]]:
-    labels = base._indexes.indexes[Kind.CHUNKS].labels().tolist()
-    rows = await base._store.read(lambda reader: reader.hits(Kind.CHUNKS, labels))
-    return list(rows.items())
-
-
-async def _asked(base: KnowledgeBase, queries: Matrix, finding: Finding) -> dict[str, float]:
-    took: list[float] = []
-    for query in queries:
-        took += await _once(base, query, finding)
-    return latency(took)
-
-
-async def _once(base: KnowledgeBase, query: Matrix, finding: Finding) -> list[float]:
-    base._changes += 1  # or it would be answered from memory
-    begun = time.perf_counter()
-    await base.search_texts(query, WANTED, "word77 word4711 word9001", finding)
-    return [time.perf_counter() - begun]
-
-
-TASKS = {"fill": fill, "search": search, "importing": importing, "start": start}
 
 if __name__ == "__main__":
-    report(**asyncio.run(TASKS[sys.argv[1]](int(sys.argv[2]), Path(sys.argv[3]))))
+    main()

@@ -1,7 +1,8 @@
-"""Other stores on the same vectors: `python -m bench.knowledge.peers NAME COUNT FOLDER`, in their own environment.
+"""Other stores and indexes on the same vectors: `python -m bench.knowledge.peers NAME COUNT FOLDER`.
 
-Each is used as its documentation shows, in one process, with its default settings but for the index parameters that are
-said here: M 16 and ef_construction 200 wherever they can be chosen, as in quizglass.
+Runs in an environment of its own. Each is used as its documentation shows, in one process and with its default
+settings but for the index parameters that are said here: M 16 and ef_construction 200 wherever they can be chosen, as
+in quizglass.
 """
 
 from __future__ import annotations
@@ -15,136 +16,181 @@ from typing import Any
 
 import numpy as np
 
-from bench.knowledge.vectors import (
-    BATCH,
-    DIMENSION,
-    WANTED,
-    Matrix,
-    curve,
-    made,
-    nearest,
-    recall,
-    report,
-    resident_mib,
-    texts,
-    timed,
-)
+from bench.knowledge.vectors import BATCH, DIMENSION, WANTED, Matrix, made, texts
+from bench.knowledge.worker import say, serve
 
 _M, _CONSTRUCTION = 16, 200
 
 
-def main() -> None:
-    """Measure one peer and print its figures as JSON."""
-    name, count, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
-    vectors, queries = made(count)
-    right = nearest(vectors, queries)
-    before = resident_mib()
-    begun = time.perf_counter()
-    figures = PEERS[name](vectors, queries, right, folder)
-    report(name=name, count=count, seconds=time.perf_counter() - begun, memory_mib=resident_mib() - before, **figures)
-
-
-def hnswlib(vectors: Matrix, queries: Matrix, right: Any, _folder: Path) -> dict[str, Any]:
+class Hnswlib:
     """The library alone."""
-    library = import_module("hnswlib")
-    index = library.Index(space="cosine", dim=DIMENSION)
-    index.init_index(len(vectors), M=_M, ef_construction=_CONSTRUCTION, random_seed=100)
-    index.set_num_threads(1)
-    index.add_items(vectors, num_threads=1)
 
-    def search(query: Matrix) -> list[int]:
-        found: list[int] = index.knn_query(query, k=WANTED, num_threads=1)[0][0].tolist()
+    def __init__(self, vectors: Matrix, _folder: Path) -> None:
+        self._vectors = vectors
+        self._index = import_module("hnswlib").Index(space="cosine", dim=DIMENSION)
+        self._index.init_index(len(vectors), M=_M, ef_construction=_CONSTRUCTION, random_seed=100)
+        self._index.set_num_threads(1)
+
+    def fill(self, start: int, stop: int) -> float:
+        """Rows a second, in memory."""
+        return _rate(start, stop, lambda: self._index.add_items(self._vectors[start:stop], num_threads=1))
+
+    def explore(self, ef: int) -> None:
+        """By ef."""
+        self._index.set_ef(ef)
+
+    def search(self, query: Matrix) -> Sequence[int]:
+        """One query."""
+        found: list[int] = self._index.knn_query(query, k=WANTED, num_threads=1)[0][0].tolist()
         return found
 
-    return {"curve": curve(queries, right, index.set_ef, search)}
+
+class Faiss:
+    """Its HNSW index."""
+
+    def __init__(self, vectors: Matrix, _folder: Path) -> None:
+        library = import_module("faiss")
+        library.omp_set_num_threads(1)
+        self._vectors = vectors
+        self._index = library.IndexHNSWFlat(DIMENSION, _M, library.METRIC_INNER_PRODUCT)
+        self._index.hnsw.efConstruction = _CONSTRUCTION
+
+    def fill(self, start: int, stop: int) -> float:
+        """Rows a second, in memory."""
+        return _rate(start, stop, lambda: self._index.add(self._vectors[start:stop]))
+
+    def explore(self, ef: int) -> None:
+        """By efSearch."""
+        self._index.hnsw.efSearch = ef
+
+    def search(self, query: Matrix) -> Sequence[int]:
+        """One query."""
+        found: list[int] = self._index.search(query[None], WANTED)[1][0].tolist()
+        return found
 
 
-def faiss(vectors: Matrix, queries: Matrix, right: Any, _folder: Path) -> dict[str, Any]:
-    """Its HNSW index and its exact one."""
-    library = import_module("faiss")
-    library.omp_set_num_threads(1)
-    index = library.IndexHNSWFlat(DIMENSION, _M, library.METRIC_INNER_PRODUCT)
-    index.hnsw.efConstruction = _CONSTRUCTION
-    index.add(vectors)
-    flat = library.IndexFlatIP(DIMENSION)
-    flat.add(vectors)
-
-    def explore(ef: int) -> None:
-        index.hnsw.efSearch = ef
-
-    def by(one: Any) -> Callable[[Matrix], Sequence[int]]:
-        return lambda query: one.search(query[None], WANTED)[1][0].tolist()
-
-    points = curve(queries, right, explore, by(index))
-    return {"curve": points, "flat": timed(queries, by(flat))[1]}
-
-
-def usearch(vectors: Matrix, queries: Matrix, right: Any, _folder: Path) -> dict[str, Any]:
+class Usearch:
     """Its index of float32."""
-    Index = import_module("usearch.index").Index  # a class
-    index = Index(ndim=DIMENSION, metric="cos", dtype="f32", connectivity=_M, expansion_add=_CONSTRUCTION)
-    index.add(np.arange(len(vectors)), vectors, threads=1)
 
-    def explore(ef: int) -> None:
-        index.expansion_search = ef
+    def __init__(self, vectors: Matrix, _folder: Path) -> None:
+        Index = import_module("usearch.index").Index  # a class
+        self._vectors = vectors
+        self._index = Index(ndim=DIMENSION, metric="cos", dtype="f32", connectivity=_M, expansion_add=_CONSTRUCTION)
 
-    return {"curve": curve(queries, right, explore, lambda query: index.search(query, WANTED, threads=1).keys.tolist())}
+    def fill(self, start: int, stop: int) -> float:
+        """Rows a second, in memory."""
+        keys = np.arange(start, stop)
+        return _rate(start, stop, lambda: self._index.add(keys, self._vectors[start:stop], threads=1))
+
+    def explore(self, ef: int) -> None:
+        """By expansion_search."""
+        self._index.expansion_search = ef
+
+    def search(self, query: Matrix) -> Sequence[int]:
+        """One query."""
+        found: list[int] = self._index.search(query, WANTED, threads=1).keys.tolist()
+        return found
 
 
-def chroma(vectors: Matrix, queries: Matrix, right: Any, folder: Path) -> dict[str, Any]:
+class Chroma:
     """A persistent collection, documents beside the vectors."""
-    chromadb = import_module("chromadb")
-    client = chromadb.PersistentClient(path=str(folder / "chroma"))
-    space = {"space": "cosine", "max_neighbors": _M, "ef_construction": _CONSTRUCTION, "ef_search": 100}
-    collection = client.create_collection("bench", configuration={"hnsw": space})
-    documents = texts(len(vectors))
 
-    def add(start: int, stop: int) -> None:
-        ids = [str(n) for n in range(start, stop)]
-        collection.add(ids=ids, embeddings=vectors[start:stop], documents=documents[start:stop])
+    def __init__(self, vectors: Matrix, folder: Path) -> None:
+        self._path = str(folder / "chroma")
+        self._client = import_module("chromadb").PersistentClient(path=self._path)
+        space = {"space": "cosine", "max_neighbors": _M, "ef_construction": _CONSTRUCTION, "ef_search": 100}
+        self._collection = self._client.create_collection("bench", configuration={"hnsw": space})
+        self._vectors, self._documents = vectors, texts(len(vectors))
 
-    rows = _written(add, len(vectors))
+    def fill(self, start: int, stop: int) -> float:
+        """Rows a second on the disk."""
 
-    def search(query: Matrix) -> list[int]:
-        found = collection.query(query_embeddings=[query], n_results=WANTED, include=["documents", "distances"])
+        def add() -> None:
+            for at in range(start, stop, BATCH):
+                piece = slice(at, min(at + BATCH, stop))
+                ids = [str(n) for n in range(piece.start, piece.stop)]
+                self._collection.add(ids=ids, embeddings=self._vectors[piece], documents=self._documents[piece])
+
+        return _rate(start, stop, add)
+
+    def explore(self, ef: int) -> None:
+        """By ef_search, which it reads when it opens a collection."""
+        if self._collection.configuration["hnsw"]["ef_search"] == ef:
+            return
+        self._collection.modify(configuration={"hnsw": {"ef_search": ef}})
+        self._client._system.stop()
+        self._client.clear_system_cache()
+        self._client = import_module("chromadb").PersistentClient(path=self._path)
+        self._collection = self._client.get_collection("bench")
+
+    def search(self, query: Matrix) -> Sequence[int]:
+        """One query, with the documents found."""
+        found = self._collection.query(query_embeddings=[query], n_results=WANTED, include=["documents", "distances"])
         return [int(one) for one in found["ids"][0]]
 
-    answers, took = timed(queries, search)
-    return {**took, "recall": recall(answers, right), "rows_s": rows}
 
-
-def lancedb(vectors: Matrix, queries: Matrix, right: Any, folder: Path) -> dict[str, Any]:
+class LanceDB:
     """A table, without an index up to 20,000 vectors and with IVF-PQ beyond, as its documentation advises."""
-    library, pa = import_module("lancedb"), import_module("pyarrow")
-    database = library.connect(str(folder / "lance"))
-    schema = pa.schema([("id", pa.int64()), ("vector", pa.list_(pa.float32(), DIMENSION)), ("text", pa.string())])
-    table = database.create_table("bench", schema=schema)
-    documents = texts(len(vectors))
 
-    def add(start: int, stop: int) -> None:
-        rows = [{"id": n, "vector": vectors[n], "text": documents[n]} for n in range(start, stop)]
-        table.add(rows)
+    def __init__(self, vectors: Matrix, folder: Path) -> None:
+        pa = import_module("pyarrow")
+        schema = pa.schema([("id", pa.int64()), ("vector", pa.list_(pa.float32(), DIMENSION)), ("text", pa.string())])
+        self._table = import_module("lancedb").connect(str(folder / "lance")).create_table("bench", schema=schema)
+        self._vectors, self._texts = vectors, texts(len(vectors))
+        self._indexed, self._probes = False, 20
 
-    rows = _written(add, len(vectors))
-    if len(vectors) > 20_000:
-        table.create_index(metric="cosine", vector_column_name="vector")
+    def fill(self, start: int, stop: int) -> float:
+        """Rows a second on the disk."""
 
-    def search(query: Matrix) -> list[int]:
-        return [row["id"] for row in table.search(query).metric("cosine").limit(WANTED).to_list()]
+        def add() -> None:
+            for at in range(start, stop, BATCH):
+                numbers = range(at, min(at + BATCH, stop))
+                self._table.add([{"id": n, "vector": self._vectors[n], "text": self._texts[n]} for n in numbers])
 
-    answers, took = timed(queries, search)
-    return {**took, "recall": recall(answers, right), "rows_s": rows}
+        return _rate(start, stop, add)
+
+    def explore(self, ef: int) -> None:
+        """By the number of partitions that are looked into; what is found is compared exactly."""
+        if len(self._vectors) > 20_000 and not self._indexed:
+            self._table.create_index(metric="cosine", vector_column_name="vector")
+            self._indexed = True
+        self._probes = ef
+
+    def search(self, query: Matrix) -> Sequence[int]:
+        """One query, with the texts found."""
+        asked = self._table.search(query).metric("cosine").limit(WANTED)
+        if self._indexed:
+            asked = asked.nprobes(self._probes).refine_factor(10)
+        return [row["id"] for row in asked.to_list()]
 
 
-def _written(add: Callable[[int, int], None], count: int) -> float:
-    """Rows a second, `BATCH` a write."""
+def _rate(start: int, stop: int, add: Callable[[], Any]) -> float:
     begun = time.perf_counter()
-    for start in range(0, count, BATCH):
-        add(start, min(start + BATCH, count))
-    return count / (time.perf_counter() - begun)
+    add()
+    return (stop - start) / (time.perf_counter() - begun)
 
 
-PEERS = {"hnswlib": hnswlib, "faiss": faiss, "usearch": usearch, "chroma": chroma, "lancedb": lancedb}
+PEERS: dict[str, tuple[str, Callable[[Matrix, Path], Any]]] = {
+    "hnswlib": ("hnswlib", Hnswlib),
+    "faiss": ("faiss", Faiss),
+    "usearch": ("usearch", Usearch),
+    "Chroma": ("chromadb", Chroma),
+    "LanceDB": ("lancedb", LanceDB),
+}
+"""By name: the library that has to be there, and what uses it."""
+
+
+def main() -> None:
+    """Answer commands, or say what is missing."""
+    name, count, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+    library, made_of = PEERS[name]
+    try:
+        import_module(library)
+    except ImportError as error:
+        say(absent=f"{type(error).__name__}: {error}")
+        return
+    serve(made_of(made(count)[0], folder), count)
+
 
 if __name__ == "__main__":
     main()

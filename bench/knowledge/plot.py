@@ -1,9 +1,10 @@
-"""Plots: recall against latency, and latency against size."""
+"""The plot: recall against latency of indexes, and latency against size of stores."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import matplotlib as mpl
@@ -13,57 +14,42 @@ from bench.results import RESULTS
 mpl.use("Agg")
 _COLOURS = {
     "quizglass": "#2b6cb0",
+    "quizglass index": "#2b6cb0",
     "hnswlib": "#a0aec0",
     "faiss": "#68d391",
     "usearch": "#f6ad55",
-    "chroma": "#fc8181",
-    "lancedb": "#b794f4",
+    "Chroma": "#fc8181",
+    "LanceDB": "#b794f4",
 }
+_SIZES = {"10k": 10_000, "100k": 100_000}
 
 
-def both(measured: Mapping[str, Any]) -> list[Path]:
-    """Both plots, of what was measured of them."""
-    sizes = [size for size in measured["sizes"] if f"ours {size}" in measured]
-    return [recall(measured, sizes), size(measured, sizes)] if sizes else []
-
-
-def recall(measured: Mapping[str, Any], sizes: list[int]) -> Path:
-    """Recall against the median latency of an index, by how far it explores."""
+def knowledge(data: Mapping[str, Any], folder: Path = RESULTS) -> Path | None:
+    """A panel for each size that was measured and one for the stores; None when nothing was."""
+    curves = {size: data[f"index-{size}"]["curves"] for size in _SIZES if f"index-{size}" in data}
+    stores = {count: data[f"store-{size}"]["rounds_us"] for size, count in _SIZES.items() if f"store-{size}" in data}
+    count = len(curves) + bool(stores)
+    if not count:
+        return None
     from matplotlib import pyplot as plt
 
-    figure, panels = plt.subplots(1, len(sizes), figsize=(4.2 * len(sizes), 3.6), layout="constrained", squeeze=False)
-    for axes, count in zip(panels[0], sizes, strict=True):
-        curves = {"quizglass": measured[f"ours {count}"]["search"].get("curve", [])}
-        curves |= {name: peer["curve"] for name, peer in measured[f"peers {count}"].items() if "curve" in peer}
-        for name, points in curves.items():
+    figure, axes = plt.subplots(1, count, figsize=(4 * count, 3.4), layout="constrained", squeeze=False)
+    for panel, (size, contenders) in zip(axes[0], curves.items(), strict=False):
+        for name, points in contenders.items():
             at = [point["p50_us"] for point in points], [point["recall"] for point in points]
-            axes.plot(*at, marker="o", markersize=3, color=_COLOURS[name], label=name)
-        axes.set(title=f"{count:,} vectors", xlabel="median, µs", ylabel="recall@10", xscale="log")
-        axes.spines[["top", "right"]].set_visible(False)
-    panels[0][0].legend(frameon=False, fontsize=8)
-    return _saved(figure, "knowledge-recall.png")
-
-
-def size(measured: Mapping[str, Any], sizes: list[int]) -> Path:
-    """Median latency of a whole search, texts included, against the number of vectors."""
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
-    series = {"quizglass": [measured[f"ours {count}"]["search"]["store"]["p50_us"] for count in sizes]}
-    series |= {name: [measured[f"peers {count}"][name]["p50_us"] for count in sizes] for name in ("chroma", "lancedb")}
-    for name, heights in series.items():
-        axes.plot(sizes, [height / 1e3 for height in heights], marker="o", color=_COLOURS[name], label=name)
-    axes.set(xlabel="vectors", ylabel="median, ms", xscale="log", yscale="log")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8)
-    return _saved(figure, "knowledge-size.png")
-
-
-def _saved(figure: Any, name: str) -> Path:
-    from matplotlib import pyplot as plt
-
-    path = RESULTS / name
-    path.parent.mkdir(exist_ok=True)
+            panel.plot(*at, "o-", markersize=3, color=_COLOURS.get(name), label=name)
+        panel.set(title=f"{_SIZES[size]:,} vectors", xlabel="median, µs", ylabel="recall@10", xscale="log")
+    if stores:
+        for name in _COLOURS:
+            sizes = [size for size, took in stores.items() if name in took]
+            if sizes:
+                heights = [median(stores[size][name]) / 1e3 for size in sizes]
+                axes[0][-1].plot(sizes, heights, "o-", color=_COLOURS[name], label=name)
+        axes[0][-1].set(title="stores, recall 0.99", xlabel="vectors", ylabel="median, ms", xscale="log", yscale="log")
+    for panel in axes[0]:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.legend(frameon=False, fontsize=8)
+    path = folder / "knowledge.png"
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return path

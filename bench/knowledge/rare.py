@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from statistics import median
+from time import perf_counter
 from typing import Any
 
-from bench.knowledge.vectors import latency, report
+from bench.knowledge.worker import say
 from quizglass_export.pocketworld.articles import world_articles
 from quizglass_export.pocketworld.dataset import build_world, entry_record
 from quizglass_export.pocketworld.questions import make_questions
@@ -30,37 +32,64 @@ _MODES = {
 }
 
 
-async def measure(bundle_folder: Path, seed: int, things: int, folder: Path) -> dict[str, Any]:
-    """Recall of the entry that answers, and latency with the embedding of the question, for each mode."""
+async def measure(bundle_folder: Path, seed: int, things: int, folder: Path, rounds: int) -> dict[str, Any]:
+    """Recall of the entry that answers, and latency without and with the embedding of the question, for each mode."""
     bundle = Bundle.load(bundle_folder, hashes=False)
     pool = EnginePool(1)
     encoder = await pool.run(lambda: OnnxTextEncoder(bundle, pool, OnnxOptions(1, "cpu")))
-    base = await KnowledgeBase.open(folder / f"rare-{seed}-{things}", text_encoder=encoder, image_encoder=None)
     world = build_world(seed, things - CORE_THINGS, core=True)
-    records = [entry_record(article) for article in world_articles(world)]
-    if base.count() != len(records):
-        await base.add(_stream(records))
-    await base.settle()
-    asked = [question for question in make_questions(world, 800, seed, unseen_share=0.5) if question.gold_entries]
-    found = {name: await _recall(base, encoder, asked, finding) for name, finding in _MODES.items()}
-    await base.close()
-    return {"questions": len(asked), "seed": seed, "things": things, **found}
+    with tempfile.TemporaryDirectory(dir=folder) as home:
+        base = await KnowledgeBase.open(Path(home), text_encoder=encoder, image_encoder=None)
+        await base.add(_stream([entry_record(article) for article in world_articles(world)]))
+        await base.settle()
+        asked = [one for one in make_questions(world, 800, seed, unseen_share=0.5) if one.gold_entries]
+        found = {name: Asked() for name in _MODES}
+        for _ in range(rounds):
+            for each in found.values():
+                each.begin()
+            for question in asked:
+                for name, finding in _MODES.items():  # in turn, so that all see the same moments of the machine
+                    await found[name].ask(base, encoder, question, finding)
+        await base.close()
+    reported = {name: each.report(len(asked)) for name, each in found.items()}
+    return {"questions": len(asked), "seed": seed, "things": things, **reported}
 
 
-async def _recall(base: KnowledgeBase, encoder: OnnxTextEncoder, asked: Any, finding: Finding) -> dict[str, float]:
-    hits = {1: 0, 5: 0}
-    took: list[float] = []
-    for question in asked:
-        begun = time.perf_counter()
+class Asked:
+    """What became of the questions asked in one mode."""
+
+    def __init__(self) -> None:
+        self._hits = {1: 0, 5: 0}
+        self._search: list[list[float]] = []
+        self._whole: list[list[float]] = []
+
+    def begin(self) -> None:
+        """Another round."""
+        self._hits = {1: 0, 5: 0}
+        self._search.append([])
+        self._whole.append([])
+
+    async def ask(self, base: KnowledgeBase, encoder: OnnxTextEncoder, question: Any, finding: Finding) -> None:
+        """One question."""
+        base._changes += 1  # or it would be answered from memory
+        begun = perf_counter()
         vector: Vector | None = None
         if finding.mode is not SearchMode.KEYWORDS:
             (vector,) = await encoder.embed_queries([question.gold_query])
+        embedded = perf_counter()
         found = await base.search_texts(vector, _LIMIT, question.gold_query, finding)
-        took.append(time.perf_counter() - begun)
+        ended = perf_counter()
+        self._search[-1].append(ended - embedded)
+        self._whole[-1].append(ended - begun)
         ids = list(dict.fromkeys(hit.entry.id for hit in found))
-        for depth in hits:
-            hits[depth] += question.gold_entries[-1] in ids[:depth]
-    return {f"recall_{depth}": count / len(asked) for depth, count in hits.items()} | latency(took)
+        for depth in self._hits:
+            self._hits[depth] += question.gold_entries[-1] in ids[:depth]
+
+    def report(self, questions: int) -> dict[str, Any]:
+        """Recall, and medians of each round in microseconds."""
+        times = {"search_us": self._search, "whole_us": self._whole}
+        medians = {name: [1e6 * median(one) for one in rounds] for name, rounds in times.items()}
+        return {f"recall_{depth}": count / questions for depth, count in self._hits.items()} | medians
 
 
 async def _stream(records: list[dict[str, Any]]) -> AsyncIterator[PicturedEntry]:
@@ -69,4 +98,5 @@ async def _stream(records: list[dict[str, Any]]) -> AsyncIterator[PicturedEntry]
 
 
 if __name__ == "__main__":
-    report(**asyncio.run(measure(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))))
+    bundle, seed, things, folder, rounds = sys.argv[1:]
+    say(**asyncio.run(measure(Path(bundle), int(seed), int(things), Path(folder), int(rounds))))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,6 @@ DIMENSION = 384
 QUERIES = 500
 WANTED = 10
 BATCH = 128  # rows a durable write, as an import of the server has
-EFS = (16, 24, 32, 48, 64, 96, 128, 192, 256)  # how far graphs are explored, for curves of recall against latency
 
 Matrix = NDArray[np.float32]
 
@@ -56,18 +54,6 @@ def latency(took: Sequence[float]) -> dict[str, float]:
     return {f"p{share}_us": 1e6 * float(np.percentile(took, share)) for share in (50, 95, 99)}
 
 
-def curve(
-    queries: Matrix, right: NDArray[np.int64], explore: Callable[[int], None], search: Callable[[Matrix], Sequence[int]]
-) -> list[dict[str, float]]:
-    """Recall and latency for each of `EFS`."""
-    points = []
-    for ef in EFS:
-        explore(ef)
-        answers, took = timed(queries, search)
-        points.append({"ef": float(ef), "recall": recall(answers, right), **took})
-    return points
-
-
 def resident_mib() -> float:
     """Memory of this process."""
     line = next(one for one in Path("/proc/self/status").read_text().splitlines() if one.startswith("VmRSS"))
@@ -79,10 +65,3 @@ def texts(count: int) -> list[str]:
     dice = np.random.default_rng(3)
     words = [f"word{number}" for number in range(20_000)]
     return [f"Passage {n}: " + " ".join(words[at] for at in dice.integers(0, len(words), 40)) for n in range(count)]
-
-
-def report(**figures: Any) -> None:
-    """Print figures as the last line of standard output, for whoever started this process."""
-    import json
-
-    print(json.dumps(figures), flush=True)

@@ -1,0 +1,174 @@
+"""Searches and writes beside others: each in its own process, in turn, compared at equal recall."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+from bench.knowledge.setup import Setup
+from bench.knowledge.vectors import latency
+from bench.knowledge.worker import Worker
+from bench.results import Row, against, at_least, at_most, measured, ratio, spread
+from bench.sections import Part
+
+EFS = (16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""How far graphs are explored, for curves of recall against latency."""
+EQUAL = 0.99
+"""Recall at which latencies are compared."""
+DEFAULT = 96
+"""How far the store explores as it is set."""
+_FURTHEST = 1024
+_SLICES = 5
+_IMPORTED = 3_000  # entries a round
+_SINGLES = 1_000
+
+Point = dict[str, float]
+
+
+def index(setup: Setup, size: int) -> Part:
+    """The vector index beside those of libraries."""
+    size = setup.count(size, size // 10)
+    part, words = Part(), f"{size:,}"
+    with setup.workers(["quizglass index", "hnswlib", "faiss", "usearch"], size, part) as workers:
+        for worker in workers.values():
+            setup.say(f"filling {worker.name}")
+            worker.ask("fill", start=0, stop=size)
+            part.data.setdefault("memory_mib", {})[worker.name] = worker.ask("memory")["memory_mib"]
+        part.data["curves"] = curves(workers, setup)
+        default = workers["quizglass index"].ask("search", ef=DEFAULT)
+        part.rows.append(at_least(f"recall@10 at the default setting, {words}", default["recall"], "", EQUAL))
+        rounds = at_equal_recall(workers, setup, part)
+        ours = rounds.pop("quizglass index")
+        for name, theirs in rounds.items():
+            what = f"index search p50 at recall {EQUAL:g}, {words}"
+            part.rows.append(against(what, ours, "us", name, theirs, 1.2 if name == "hnswlib" else None))
+    return part
+
+
+def store(setup: Setup, size: int) -> Part:
+    """The store beside other stores: durable writes, searches with texts; then its start, and searches with imports."""
+    size = setup.count(size, size // 10)
+    part = Part()
+    with tempfile.TemporaryDirectory(dir=setup.folder) as scratch:
+        home = Path(scratch)
+        with setup.workers(["quizglass", "Chroma", "LanceDB"], size, part, home) as workers:
+            _writes(setup, size, workers, part)
+            _searches(setup, size, workers, part)
+        _start(setup, size, home, part)
+        _importing(setup, size, home, part)
+    return part
+
+
+def curves(workers: dict[str, Worker], setup: Setup) -> dict[str, list[Point]]:
+    """Recall against latency."""
+    found: dict[str, list[Point]] = {name: [] for name in workers}
+    for ef in EFS:
+        for name, worker in workers.items():
+            setup.say(f"{name} at {ef}")
+            found[name].append(worker.ask("search", ef=ef))
+    return found
+
+
+def least(recall: Callable[[int], float], most: int = _FURTHEST) -> int | None:
+    """The smallest ef that has enough recall; None when not even the furthest has. Recall must grow with it."""
+    low, high = 10, most
+    if recall(high) < EQUAL:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if recall(middle) >= EQUAL else (middle + 1, high)
+    return low
+
+
+def at_equal_recall(workers: dict[str, Worker], setup: Setup, part: Part) -> dict[str, list[float]]:
+    """Median microseconds of each, round by round in turn, where each explores as little as equal recall takes."""
+    efs: dict[str, int] = {}
+    for name, worker in workers.items():
+        setup.say(f"{name}: how far for recall {EQUAL:g}")
+        ef = least(lambda ef, worker=worker: float(worker.ask("search", ef=ef)["recall"]))  # type: ignore[misc]
+        if ef is None:
+            part.rows.append(Row(f"{name} does not reach recall {EQUAL:g}, explored so far", _FURTHEST, ""))
+        else:
+            efs[name] = ef
+    part.data["equal"] = efs
+    took: dict[str, list[float]] = {name: [] for name in efs}
+    for number in range(setup.rounds):
+        for name, ef in efs.items():
+            setup.say(f"round {number + 1}, {name}")
+            took[name].append(workers[name].ask("search", ef=ef)["p50_us"])
+    part.data["rounds_us"] = took
+    return took
+
+
+def _writes(setup: Setup, size: int, workers: dict[str, Worker], part: Part) -> None:
+    """Slices of the vectors in turn."""
+    rows: dict[str, list[float]] = {name: [] for name in workers}
+    indexed: list[float] = []
+    for number in range(_SLICES):
+        start, stop = size * number // _SLICES, size * (number + 1) // _SLICES
+        for name, worker in workers.items():
+            setup.say(f"writing slice {number + 1}, {name}")
+            said = worker.ask("fill", start=start, stop=stop)
+            rows[name].append(said["rows_s"])
+            indexed += [said["indexed_rows_s"]] if "indexed_rows_s" in said else []
+    ours, words = rows.pop("quizglass"), f"{size:,}"
+    for name, theirs in rows.items():
+        part.rows.append(_more(f"durable rows a second, {words}", ours, name, theirs, 2 if name == "Chroma" else None))
+    part.rows.append(measured(f"durable and indexed rows a second, {words}", indexed, "rows/s"))
+    alone = workers["quizglass"].ask("singles", count=setup.count(_SINGLES, 50))["rows_s"]
+    part.rows.append(Row(f"durable rows a second, one a stream and {_SINGLES:,} streams, {words}", alone, "rows/s"))
+    part.data["rows_s"] = {"quizglass": ours, **rows}
+
+
+def _searches(setup: Setup, size: int, workers: dict[str, Worker], part: Part) -> None:
+    words = f"{size:,}"
+    rounds = at_equal_recall(workers, setup, part)
+    ours = rounds.pop("quizglass")
+    for name, theirs in rounds.items():
+        what = f"store search p50 with texts at recall {EQUAL:g}, {words}"
+        part.rows.append(against(what, ours, "us", name, theirs, 0.3 if name == "Chroma" else None))
+    modes: dict[str, list[float]] = {"vectors": [], "hybrid": []}
+    for _ in range(setup.rounds):
+        for mode, took in modes.items():
+            took.append(workers["quizglass"].ask("search", ef=DEFAULT, mode=mode)["p50_us"])
+    what = f"hybrid store search p50 at the default setting, {words}"
+    part.rows.append(against(what, modes["hybrid"], "us", "vectors", modes["vectors"], 2.0))
+
+
+def _start(setup: Setup, size: int, home: Path, part: Part) -> None:
+    """Processes that open the store and answer once."""
+    seconds, memory = [], []
+    for _ in range(setup.rounds):
+        with setup.workers(["quizglass"], size, part, home) as workers:
+            said = workers["quizglass"].ask("first")
+            seconds.append(said["start_s"])
+            memory.append(said["memory_mib"])
+    part.rows.append(at_most(f"start to the first search, {size:,} ({spread(seconds)})", median(seconds), "s", 2))
+    part.rows.append(measured(f"memory of the store, {size:,}", memory, "MiB"))
+
+
+def _importing(setup: Setup, size: int, home: Path, part: Part) -> None:
+    """Rounds of searches with an import beside them, and as many without."""
+    busy, idle, rows = list[float](), list[float](), list[float]()
+    with setup.workers(["quizglass"], size, part, home) as workers:
+        for number in range(setup.rounds):
+            setup.say(f"importing, round {number + 1}")
+            said = workers["quizglass"].ask("importing", count=setup.count(_IMPORTED, 200))
+            busy += said["busy"]
+            idle += said["idle"]
+            rows.append(said["rows_s"])
+    loaded, alone = latency(busy), latency(idle)
+    part.data["importing"] = {"busy": loaded, "idle": alone, "searches": len(busy), "rows_s": rows}
+    name, mine, other = f"search p99 while importing, {size:,}", loaded["p99_us"] / 1e3, alone["p99_us"] / 1e3
+    part.rows.append(Row(name, mine, "ms", "idle", other, ratio(mine, other), "<= 2x peer", mine <= 2 * other))
+    part.rows.append(measured(f"rows a second imported beside the searches, {size:,}", rows, "rows/s"))
+
+
+def _more(name: str, ours: Sequence[float], peer: str, theirs: Sequence[float], least: float | None) -> Row:
+    """Medians; with a bar ours must be so many times the peer's."""
+    mine, other = median(ours), median(theirs)
+    bar, ok = ("", None) if least is None else (f">= {least:g}x peer", mine >= least * other)
+    unit, both = "rows/s", ratio(mine, other)
+    return Row(f"{name} ({spread(ours)})", mine, unit, f"{peer} ({spread(theirs)})", other, both, bar, ok)

@@ -1,0 +1,72 @@
+"""The knowledge benchmark's own arithmetic, its workers and its plot; nothing is measured here."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.knowledge import faults, speed
+from bench.knowledge.__main__ import SECTIONS
+from bench.knowledge.damage import role
+from bench.knowledge.plot import knowledge
+from bench.knowledge.worker import Absent, Worker
+
+
+@given(st.integers(10, 1024))
+def test_the_least_ef_with_enough_recall_is_found(enough: int) -> None:
+    assert speed.least(lambda ef: 0.995 if ef >= enough else 0.9) == enough
+
+
+def test_a_contender_that_never_reaches_the_recall_has_no_ef() -> None:
+    assert speed.least(lambda _: 0.98) is None
+
+
+def worker(program: str) -> Worker:
+    return Worker("other", [sys.executable, "-c", program])
+
+
+def test_a_worker_answers_and_what_libraries_print_is_passed_over() -> None:
+    asked = worker("import json; print('{\"ready\": true}'); print('hello'); print(json.dumps(json.loads(input())))")
+    assert asked.ask("search", ef=7) == {"do": "search", "ef": 7}
+    asked.close()
+
+
+def test_a_worker_that_cannot_run_or_dies_says_why() -> None:
+    with pytest.raises(Absent, match="no such library"):
+        worker('print(\'{"absent": "no such library"}\')')
+    asked = worker("print('{\"ready\": true}', flush=True); input(); raise SystemExit(3)")
+    with pytest.raises(Absent, match="ended with 3"):
+        asked.ask("search")
+    asked.close()
+
+
+def test_damage_and_kills_become_rows() -> None:
+    outcomes = {"right": 5, "refused": 3, "repaired": 1, "wrong": 1, "repair-crashed": 1}
+    part = faults.damaged({"each": 1000, "files": {"marker": outcomes}, "outcomes": outcomes})
+    assert [(row.value, row.ok) for row in part.rows] == [(1, False), (1, False), (5, None), (3, None), (1, None)]
+    part = faults.killed({"kills": 9, "lost": 0, "under load": 7, "acknowledged": 50})
+    assert [(row.value, row.ok) for row in part.rows] == [(0, True), (7, None), (50, None)]
+
+
+def test_files_are_known_by_what_they_are() -> None:
+    files = ["graphs/chunks-6-58b2ed08895f.index", "graphs/chunks-7-00.index", "knowledge.sqlite3-wal", "lock"]
+    assert Counter(map(role, files)) == {"chunks": 2, "knowledge.sqlite3-wal": 1, "lock": 1}
+
+
+def test_the_plot_shows_what_was_measured(tmp_path: Path) -> None:
+    points = [{"recall": 0.9, "p50_us": 50.0}, {"recall": 0.99, "p50_us": 90.0}]
+    data = {
+        "index-10k": {"curves": {"quizglass index": points, "faiss": points}},
+        "store-10k": {"rounds_us": {"quizglass": [300.0, 310.0], "Chroma": [1000.0]}},
+    }
+    path = knowledge(data, tmp_path)
+    assert path is not None
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert knowledge({"rare": {}}, tmp_path) is None
+
+
+def test_every_section_says_what_it_is() -> None:
+    assert list(SECTIONS) == ["index-10k", "index-100k", "store-10k", "store-100k", "rare", "damage", "kills"]
