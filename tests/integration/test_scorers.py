@@ -11,17 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from quizglass_export.bundling.parity import session  # noqa: E402
 from quizglass_export.bundling.quantise import quantise_products  # noqa: E402
+from quizglass_export.bundling.rotary import DOMAIN, fuse_rotary  # noqa: E402
 from quizglass_export.bundling.scorer_file import write_text_scorer  # noqa: E402
 from quizglass_server.bundle import Bundle  # noqa: E402
 from quizglass_server.domain import Plan, Turn  # noqa: E402
 from quizglass_server.engines.onnx.pool import EnginePool  # noqa: E402
-from quizglass_server.engines.onnx.session import OnnxOptions  # noqa: E402
+from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession  # noqa: E402
 from quizglass_server.models.fitting import PictureFitter, encode_within  # noqa: E402
 from quizglass_server.models.logits import softmax  # noqa: E402
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer  # noqa: E402
@@ -132,6 +135,43 @@ async def test_a_score_hangs_on_its_own_row_alone(exports: Exports, pool: Engine
     together = await asyncio.gather(*many)
     for scores in (together[0], together[2]):
         assert scores == pytest.approx(alone, abs=1e-5)
+
+
+async def test_rows_of_one_shape_share_a_run_in_int8_and_change_nothing(
+    exports: Exports, pool: EnginePool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reranker = OnnxReranker(exports("larger", True)[1], pool, HOW)
+    passages = ["red", "car", "sea", "boat on a sea"]
+    alone = [(await reranker.score("what?", [passage]))[0] for passage in passages]
+    shapes: list[tuple[int, ...]] = []
+    run_for = OnnxSession.run_for
+
+    def noted(self: OnnxSession, outputs: Any, inputs: Any) -> Any:
+        shapes.append(inputs["input_ids"].shape)
+        return run_for(self, outputs, inputs)
+
+    monkeypatch.setattr(OnnxSession, "run_for", noted)
+    assert await reranker.score("what?", passages) == pytest.approx(alone, abs=1e-6)
+    assert sorted(rows for rows, _ in shapes) == [1, 1, 3]
+
+
+def test_rotary_positions_become_one_operation_and_change_nothing(tmp_path: Path) -> None:
+    path, fused = tmp_path / "model.onnx", tmp_path / "fused.onnx"
+    write_text_scorer(random_model("small"), [1, 2], path)
+    model = onnx.load(str(path))
+    assert fuse_rotary(model.graph) == 2  # the last layer turns one token's queries, from other tables
+    assert sum(node.op_type == "RotaryEmbedding" for node in model.graph.node) == 2
+    model.opset_import.append(onnx.helper.make_opsetid(DOMAIN, 1))
+    onnx.save(model, str(fused))
+    inputs = {
+        "input_ids": np.array([[5, 6, 7, 8, 9], [9, 8, 7, 6, 5]]),
+        "attention_mask": np.array([[1, 1, 1, 1, 1, 1, 1], [1, 0, 1, 1, 1, 1, 0]]),
+        "past": np.random.default_rng(0).standard_normal((2, 2, 2, 2, 2, 16)).astype(np.float32),
+        "keep": np.array(6),
+    }
+    results = [session(file).run(["logits", "present"], inputs) for file in (path, fused)]
+    for before, after in zip(*results, strict=True):
+        assert np.allclose(before, after, atol=1e-5)
 
 
 async def test_a_query_that_fills_the_prompt_shares_nothing_and_is_cut(

@@ -18,7 +18,7 @@ from onnx import NodeProto, helper, numpy_helper
 from quizglass_export.bundling.rotary import DOMAIN, fuse_rotary
 
 ROWS, ALONE = "quizglass.rows", "alone"
-"""Metadata that asks for each row alone: how an activation is rounded must not hang on the shape of a batch."""
+"""Metadata that asks for rows of one shape alone: how an activation is rounded must not hang on a neighbour."""
 _SMALLEST = 16_384
 """Products with smaller weights are left alone: quantising their input costs more than they do."""
 _ZERO = 128

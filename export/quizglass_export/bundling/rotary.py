@@ -1,7 +1,7 @@
 """Rotary positions as one operation of ONNX Runtime instead of five that each pass over all heads.
 
-What `decoder.rotate` traces to is found in the graph: x * (c, c) + (second, first) * (-s, s), where `first` and `second`
-are the halves of x. Where that is not so, nothing is changed.
+What `decoder.rotate` traces to is found in the graph: x * (c, c) + (second, first) * (-s, s), where `first` and
+`second` are the halves of x. Where that is not so, nothing is changed.
 """
 
 from __future__ import annotations

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import Picture
 from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
+from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.providers import InputRange, Ranges
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
 from quizglass_server.manifest import Patched, Scorer, VisionScorer, graphs
-from quizglass_server.models.batching import BATCH_TOKENS, LIMITS, MAX_BATCH
+from quizglass_server.models.batching import LIMITS, MAX_BATCH, UNPADDED
 from quizglass_server.models.fitting import PictureFitter, encode_within
 from quizglass_server.models.grids import Grids
 from quizglass_server.models.logits import checked, softmax
@@ -174,7 +174,7 @@ class _TextGraph:
         self._session = OnnxSession(path, text_ranges(spec.max_tokens), "logits", loading.how, free=("past", "keep"))
         self.executor = self._session.executor
         self._scorer = SharingScorer(self._session)
-        limits = BatchLimits(BATCH_TOKENS, 1) if self._scorer.alone else LIMITS
+        limits = UNPADDED if self._scorer.alike else LIMITS
         self._batcher = Batcher(loading.pool, self._run, lambda part: len(part.ids), limits)
 
     def warm_up(self, template: PromptTemplate, example: Values) -> None:

@@ -9,12 +9,12 @@ import numpy as np
 
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import Picture, Plan, PlanDecision, Turn
-from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
+from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
 from quizglass_server.manifest import Scorer
-from quizglass_server.models.batching import BATCH_TOKENS, LIMITS
+from quizglass_server.models.batching import LIMITS, UNPADDED
 from quizglass_server.models.faces import Answered
 from quizglass_server.models.fitting import PictureFitter, encode_within
 from quizglass_server.models.label_scorer import LabelScorer, Loading, Probabilities, text_ranges
@@ -118,7 +118,7 @@ class OnnxReranker:
         self.executor = session.executor
         """What runs it: tensorrt, cuda or cpu."""
         self._scorer = SharingScorer(session)
-        limits = BatchLimits(BATCH_TOKENS, 1) if self._scorer.alone else LIMITS
+        limits = UNPADDED if self._scorer.alike else LIMITS
         self._pool = pool
         self._batcher = Batcher(pool, self._scorer.run, lambda part: len(part.ids), limits)
         _warm_up("reranker", lambda: self._scorer.run([Part(ids) for ids in self._encoded("a", ["a"])]))

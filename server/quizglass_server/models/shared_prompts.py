@@ -12,7 +12,7 @@ from quizglass_server.engines.onnx.session import OnnxSession
 from quizglass_server.models.prompts import Prompt, SegmentKind
 
 ROWS, ALONE = "quizglass.rows", "alone"
-"""What an exporter notes in a model whose rows must not share a run (`quantise` of quizglass_export)."""
+"""What an exporter notes in a model whose rows must not be padded to share a run (`quantise` of quizglass_export)."""
 
 States = NDArray[np.float32]
 """Keys and values of a beginning: float32 [L, 2, H, P, D]."""
@@ -47,22 +47,33 @@ class SharingScorer:
         self._session = session
         self.shares = {"past", "keep"} <= session.inputs
         """Whether beginnings can be shared."""
-        self.alone = session.notes.get(ROWS) == ALONE
-        """Whether a run may hold one row only."""
+        self.alike = session.notes.get(ROWS) == ALONE
+        """Whether a run may hold rows of one shape only."""
         if self.shares:
             layers, _, _, heads, _, size = session.shape("past")
             self._dims = (int(layers), int(heads), int(size))
 
     def run(self, parts: Sequence[Part]) -> list[PartResult]:
-        """Run some parts together.
+        """Run some parts together, as far as the model takes them together.
 
         Raises:
             EngineFailed: ONNX Runtime failed.
         """
+        if not self.alike:
+            return self._together(parts)
+        places: dict[tuple[int, int], list[int]] = {}
+        for place, part in enumerate(parts):
+            places.setdefault((len(part.ids), _before(part)), []).append(place)
+        results: dict[int, PartResult] = {}
+        for group in places.values():
+            results |= zip(group, self._together([parts[place] for place in group]), strict=True)
+        return [results[place] for place in range(len(parts))]
+
+    def _together(self, parts: Sequence[Part]) -> list[PartResult]:
         if not self.shares:
             logits = self._session.run(_padded(parts, 0))
             return [PartResult(row) for row in logits]
-        before = max(0 if part.past is None else part.past.shape[3] for part in parts)
+        before = max(map(_before, parts))
         kept = max(before + len(part.ids) if part.keep else 0 for part in parts)
         inputs = _padded(parts, before) | {"past": self._pasts(parts, before), "keep": np.array(kept, np.int64)}
         logits, present = self._session.run_for(["logits", "present"], inputs)
@@ -83,6 +94,11 @@ class SharingScorer:
         return pasts
 
 
+def _before(part: Part) -> int:
+    """Tokens of its past."""
+    return 0 if part.past is None else part.past.shape[3]
+
+
 def _padded(parts: Sequence[Part], before: int) -> dict[str, NDArray[np.generic]]:
     """Ids int64 [B, S] and mask [B, before + S], padded on the right of past and part."""
     longest = max(len(part.ids) for part in parts)
@@ -90,7 +106,7 @@ def _padded(parts: Sequence[Part], before: int) -> dict[str, NDArray[np.generic]
     mask = np.zeros((len(parts), before + longest), np.int64)
     for row, part in enumerate(parts):
         ids[row, : len(part.ids)] = part.ids
-        mask[row, : 0 if part.past is None else part.past.shape[3]] = 1
+        mask[row, : _before(part)] = 1
         mask[row, before : before + len(part.ids)] = 1
     return {"input_ids": ids, "attention_mask": mask}
 
