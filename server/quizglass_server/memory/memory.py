@@ -32,6 +32,7 @@ AS_GOOD = 0.2
 _TIDY_S = 600.0  # how often what has expired is looked for in the files
 _FIRST_LOOK = 64  # sightings that a search by picture looks at before it looks further
 _MAKE_ROOM = 16  # a sixteenth of the sightings goes when the bytes are too many
+_OTHERS = 0o077  # permissions that nobody but the owner needs
 _PATIENCE_S = 5.0  # for what waits to be written when the server stops
 
 
@@ -207,7 +208,8 @@ class Memory:
 def _private(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        directory.chmod(0o700)
+        if (mode := directory.stat().st_mode) & _OTHERS:
+            directory.chmod(mode & ~_OTHERS)
     except OSError as error:
         raise KnowledgeFailed(f"memory directory {directory}: cannot be used ({error.strerror})") from error
 

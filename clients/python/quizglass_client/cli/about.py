@@ -23,12 +23,15 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
     table.add_row(Text("bundle", "dim"), Text(plain(found.bundle)))
     table.add_row(Text("policies", "dim"), Text(plain(", ".join(found.policies))))
     table.add_row(Text("entries", "dim"), Text(str(found.entries)))
+    state = Text(plain(found.knowledge)) if found.knowledge_ready else Text(f"{found.knowledge}, lost", "yellow")
+    table.add_row(Text("knowledge", "dim"), state)
     for role in found.roles:
         state = Text(f"{role.engine}, {role.executor}") if role.ready else Text(f"{role.engine}, not ready", "yellow")
         table.add_row(Text(plain(role.role), "dim"), state)
     for name, value in found.limits.items():
         table.add_row(Text(name, "dim"), Text(f"{value:,.0f}"))
     table.add_row(Text("useful_picture_side", "dim"), Text(f"{found.useful_picture_side}"))
+    table.add_row(Text("visual memory", "dim"), Text("yes" if found.memory else "no"))
     stdout().print(table)
     return OK
 

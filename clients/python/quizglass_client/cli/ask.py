@@ -20,6 +20,9 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
         history=[_exchange(text) for text in arguments.history],
         policy=arguments.policy,
         budget=arguments.budget,
+        session=arguments.session,
+        remember=arguments.remember,
+        recall=arguments.recall,
     )
     view = TurnView(stdout())
     with closing(events):

@@ -12,7 +12,7 @@ from pathlib import Path
 import shtab
 
 from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.cli import about, ask, exporting, importing, knowledge, store
+from quizglass_client.cli import about, ask, exporting, importing, knowledge, memory, store
 from quizglass_client.cli.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
 from quizglass_client.errors import ClientError
 from quizglass_client.sync import Client
@@ -64,6 +64,9 @@ def parser() -> argparse.ArgumentParser:
     below_knowledge = below.add_subparsers(metavar="COMMAND", required=True)
     _add_knowledge(below_knowledge, common)
     _add_store(below_knowledge, common)
+    memory_help = "search and forget what the server has seen"
+    below = commands.add_parser("memory", help=memory_help, description=memory_help.capitalize() + ".")
+    _add_memory(below.add_subparsers(metavar="COMMAND", required=True), common)
     _command(commands, common, "capabilities", about.capabilities, "show what the server can do")
     _command(commands, common, "health", about.health, "tell whether the server takes requests")
     return top
@@ -90,6 +93,11 @@ def _add_ask(commands: _Commands[argparse.ArgumentParser], common: argparse.Argu
     made.add_argument("question", metavar="QUESTION")
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: 30)")
+    made.add_argument("--session", default="", help="a name of the dialogue, of your choice")
+    made.add_argument("--remember", action="store_true", help="let the server remember the picture")
+    made.add_argument(
+        "--recall", action="store_true", help='let it answer "When did I last see this?" from what it has seen'
+    )
     history = "an earlier question about the picture and its answer; repeat, oldest first"
     made.add_argument("--history", action="append", default=[], metavar="Q=A", help=history)
 
@@ -151,6 +159,32 @@ def _add_store(commands: _Commands[argparse.ArgumentParser], common: argparse.Ar
         made = _command(commands, common, name, store.run, summary)
         made.set_defaults(action=name)
         made.add_argument("path", nargs=len(paths), metavar=paths if len(paths) > 1 else paths[0])
+
+
+def _add_memory(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
+    made = _command(commands, common, "search", memory.search, "find when something was seen, the latest first")
+    shown = "what it looks like: JPEG, PNG or WebP file (default: whatever was seen last)"
+    _file(made.add_argument("picture", metavar="PICTURE", nargs="?", help=shown))
+    made.add_argument("--text", default="", help="words of the question, the answer, or what was recognised")
+    _add_sightings(made)
+    made.add_argument("--limit", type=int, default=5, help="results, 1 to 100 (default 5)")
+    made.add_argument("--best", action="store_true", help="the most similar first")
+    least = "least similarity to the picture, -1 to 1 (default: what the server takes for the same thing)"
+    made.add_argument("--least-score", type=float, default=0.0, metavar="COSINE", help=least)
+    small = "save the small pictures there, by the name of the turn"
+    made.add_argument("--thumbnails", type=Path, metavar="DIR", help=small).complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+    made = _command(commands, common, "forget", memory.forget, "forget what was seen in a time, a session or a frame")
+    _add_sightings(made)
+    made.add_argument("--everything", action="store_true", help="forget all of it")
+    _command(commands, common, "compact", memory.compact, "remove what is forgotten from the files")
+    _command(commands, common, "stats", memory.stats, "show how much is remembered")
+
+
+def _add_sightings(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--session", default="", help="only of this session")
+    _file(made.add_argument("--frame", default="", metavar="FILE|SHA256", help="only of exactly this picture"))
+    made.add_argument("--since", default="", metavar="TIME", help="from then on: 2026-11-21T14:05, or 2h, 3d (ago)")
+    made.add_argument("--until", default="", metavar="TIME", help="before then")
 
 
 def _file(argument: argparse.Action) -> None:

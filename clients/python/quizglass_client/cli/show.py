@@ -25,7 +25,7 @@ from quizglass_client.types import (
 )
 
 _LABEL_WIDTH = 9
-_ORIGINS = {"image_search": "image", "text_search": "text", "read_text": "read"}
+_ORIGINS = {"image_search": "image", "text_search": "text", "read_text": "read", "memory": "memory"}
 _OUTCOMES = {"supported": "green", "unsupported": "yellow", "unchecked": "dim", "abstained": "cyan"}
 
 

@@ -1,0 +1,80 @@
+"""A process that owns a memory and says what it has done: `python -m tests.support.memory_process TASK DIRECTORY`.
+
+"forget" remembers and forgets for ever: "kept N" and "forgot N" are acknowledged. "fill" remembers under a cap on the
+size of files, which fails writes as a full disk does, and then once more without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from quizglass_server.domain import Picture
+from quizglass_server.memory import Memory, MemoryOptions
+from quizglass_server.sightings import Seen, Sighting, SightingFilter, SightingQuery
+from tests.support.knowledge_fakes import FakeTextEncoder
+from tests.support.memory_stage import Eyes
+
+_CAP = 300_000
+
+
+async def forget(memory: Memory) -> None:
+    """Remember each, forget every second."""
+    number = 0
+    while True:
+        memory.remember(sighting(number))
+        await memory.settle()
+        say(f"kept {number}")
+        if number % 2:
+            await memory.forget(SightingFilter(session=f"s{number}"))
+            say(f"forgot {number}")
+        number += 1
+
+
+async def fill(memory: Memory) -> None:
+    """Remember until the disk is full, look, and go on when it is not."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_CAP, resource.RLIM_INFINITY))
+    number = 0
+    while (stats := await memory.stats()).failed < 3:
+        memory.remember(sighting(number))
+        await memory.settle()
+        number += 1
+    found = await memory.by_picture(
+        await Eyes().embed([sighting(0).picture.pixels]), SightingQuery(100, least_score=-1)
+    )
+    say(f"remembered {stats.remembered} failed {stats.failed} found {len(found)}")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    memory.remember(sighting(number))
+    await memory.settle()
+    say(f"after {(await memory.stats()).sightings}")
+
+
+def sighting(number: int) -> Seen:
+    """The sighting that every run gives this number."""
+    pixels = np.random.default_rng(number).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    frame = number.to_bytes(32, "big")
+
+    async def embed() -> list[np.ndarray]:
+        return await Eyes().embed([pixels])
+
+    return Seen(Sighting(str(number), int(time.time()), frame, f"s{number}", "What?"), Picture(frame, pixels), embed)
+
+
+def say(line: str) -> None:
+    """Tell the parent."""
+    print(line, flush=True)
+
+
+async def _main(task: str, directory: Path) -> None:
+    memory = await Memory.open(directory, MemoryOptions(), text_encoder=FakeTextEncoder(), image_encoder=Eyes())
+    await {"forget": forget, "fill": fill}[task](memory)
+    await memory.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(sys.argv[1], Path(sys.argv[2])))
