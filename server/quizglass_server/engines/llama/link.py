@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -57,7 +58,7 @@ class CallFailed(Exception):
         self.failure = failure
 
 
-class Frames(asyncio.Protocol):
+class Frames(asyncio.Protocol, ABC):
     """One end of a connection: frames in and out."""
 
     def __init__(self) -> None:
@@ -101,9 +102,9 @@ class Frames(asyncio.Protocol):
             start = end
         del arrived[:start]
 
+    @abstractmethod
     def frame_received(self, kind: Kind, number: int, payload: bytes) -> None:
         """A whole frame has arrived."""
-        raise NotImplementedError
 
     def send(self, kind: Kind, number: int, payload: bytes = b"") -> None:
         """Send a frame; nothing happens when the connection is gone."""
@@ -244,8 +245,8 @@ class Answering(Frames):
             task = self._tasks[number] = asyncio.get_running_loop().create_task(answering)
             # Not in the task itself: one that is cancelled before it begins never gets there.
             task.add_done_callback(lambda _: self._tasks.pop(number, None))
-        elif (task := self._tasks.get(number)) is not None:
-            task.cancel()
+        elif number in self._tasks:
+            self._tasks[number].cancel()
 
     async def _answer(self, number: int, method: str, request: bytes) -> None:
         try:
