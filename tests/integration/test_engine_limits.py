@@ -1,57 +1,44 @@
-"""What the generator's engine refuses, survives and carries over a restart."""
+"""What the generator's engine refuses and survives."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from threading import Event, current_thread
+from threading import Event
 from time import monotonic
 
-import gguf
 import numpy as np
 import pytest
 
 from quizglass_server.engines.llama import engine as engine_module
-from quizglass_server.engines.llama import prefix_files
 from quizglass_server.engines.llama import requests as requests_module
 from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.costs import Costs
 from quizglass_server.engines.llama.engine import Engine
 from quizglass_server.engines.llama.errors import DecodeFailed, LoadFailed
-from quizglass_server.engines.llama.logs import LlamaLog
-from quizglass_server.engines.llama.native import LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.native import LoadOptions, NativeModel
 from quizglass_server.engines.llama.prompt import (
     Constraint,
-    Finished,
     Overloaded,
     Part,
-    Piece,
     RequestRefused,
     Terms,
     TextPart,
     TooLate,
 )
 from quizglass_server.engines.llama.requests import Request
-from quizglass_server.engines.llama.worker import EngineWorker
 from tests.support.engine_runs import SMALL_PIECES, Given, answer, drive, finish, prompt
-from tests.support.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
+from tests.support.tiny_engine import CONTEXT, LOG, spoiled, tiny_load_options
 
-CONTEXT = 512
-LOG = LlamaLog()
-start_backend(LOG)
 SLOW = Costs((100_000,) * 8, ((16, 1_000_000), (512, 30_000_000)))
 """What a very slow machine would have measured."""
 
 
 @pytest.fixture(scope="module")
 def options(tmp_path_factory: pytest.TempPathFactory) -> LoadOptions:
-    made = write_generator(tmp_path_factory.mktemp("generator"))
-    return LoadOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT, sequences=3, threads=1, queue=3)
+    return tiny_load_options(tmp_path_factory.mktemp("generator"))
 
 
 @pytest.fixture(scope="module")
@@ -62,40 +49,6 @@ def model(options: LoadOptions) -> NativeModel:
 @pytest.fixture
 def engine(model: NativeModel) -> Engine:
     return Engine(model, [], SMALL_PIECES)
-
-
-async def working(model: NativeModel, costs: Costs = SMALL_PIECES) -> EngineWorker:
-    worker = EngineWorker()
-    await worker.load(lambda: Engine(model, [], costs))
-    return worker
-
-
-@pytest.fixture
-async def worker(model: NativeModel) -> EngineWorker:
-    return await working(model)
-
-
-async def collected(worker: EngineWorker, parts: list[Part], tokens: int, terms: Terms) -> tuple[str, Finished]:
-    text, end = "", None
-    async for items in worker.generate(parts, tokens, terms):
-        for item in items:
-            if isinstance(item, Piece):
-                text += item.text
-            else:
-                end = item
-    assert end is not None
-    return text, end
-
-
-def spoiled(options: LoadOptions, token: str, directory: Path) -> LoadOptions:
-    """The same model, but what it makes of one token is not numbers: a norm of nothing."""
-    path = directory / "spoiled.gguf"
-    path.write_bytes(options.model.read_bytes())
-    reader = gguf.GGUFReader(path, "r+")
-    (embedding,) = (tensor for tensor in reader.tensors if tensor.name == "token_embd.weight")
-    embedding.data[vocabulary().index(token)] = 0
-    reader.data.flush()
-    return replace(options, model=path, queue=16)
 
 
 def test_logits_that_are_not_numbers_fail_their_own_request_alone(options: LoadOptions, tmp_path: Path) -> None:
@@ -340,119 +293,6 @@ def test_whatever_comes_together_nobody_hears_another(
     for held in list(engine.prefixes.kept):
         engine.prefixes.evict(held)
     assert engine.vitals().cells_used == 0
-
-
-async def test_prefixes_survive_a_restart(model: NativeModel, options: LoadOptions, tmp_path: Path) -> None:
-    worker = await working(model)
-    said = [await collected(worker, prompt(text, seed), 20, Terms()) for text, seed in (("What?", 1), ("Who?", 2))]
-    await worker.prefill(prompt("What else?", 1)[:3])
-    assert await worker.save(tmp_path) == 3
-    other = await working(NativeModel(options, LOG))
-    assert await other.restore(tmp_path) == 3
-    assert await other.restore(tmp_path) == 0
-    assert other.vitals().kept == 3
-    # What two of them begin with takes its cells once.
-    assert other.vitals().cells_used == worker.vitals().cells_used
-    for (text, before), (question, seed) in zip(said, (("What?", 1), ("Who?", 2)), strict=True):
-        again, end = await collected(other, prompt(question, seed), 20, Terms())
-        assert again == text
-        assert end.usage.reused_tokens == before.usage.prompt_tokens - 1
-        assert not end.usage.encoded_picture
-
-
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign", "other options"])
-async def test_a_damaged_or_foreign_prefix_is_left_out(
-    model: NativeModel, options: LoadOptions, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    worker = await working(model)
-    await collected(worker, prompt("What?"), 4, Terms())
-    assert await worker.save(tmp_path) == 1
-    path = tmp_path / "0000.prefix"
-    content = path.read_bytes()
-    if damage == "cut":
-        path.write_bytes(content[:-100])
-    elif damage == "flipped":
-        path.write_bytes(content[:-100] + bytes([content[-100] ^ 1]) + content[-99:])
-    elif damage == "empty":
-        path.write_bytes(b"")
-    elif damage == "foreign":
-        path.write_bytes(b"something else")
-    changed = replace(options, width=56) if damage == "other options" else options
-    other = await working(NativeModel(changed, LOG))
-    assert await other.restore(tmp_path) == 0
-    assert path.name in caplog.text
-    assert (await collected(other, prompt("What?", None), 4, Terms()))[1].reason == "length"
-
-
-async def test_model_files_are_hashed_once_and_before_there_is_a_hurry(
-    worker: EngineWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hashed: list[tuple[str, str]] = []
-    begun, go_on = Event(), Event()
-
-    def digest(path: Path) -> str:
-        begun.set()
-        go_on.wait()
-        hashed.append((current_thread().name, path.name))
-        return "ab"
-
-    monkeypatch.setattr(prefix_files, "_digest", digest)
-    worker.get_ready_to_save()
-    await asyncio.to_thread(begun.wait)
-    saving = asyncio.create_task(worker.save(tmp_path))
-    await asyncio.sleep(0)
-    go_on.set()
-    await saving
-    await worker.save(tmp_path)
-    assert len(hashed) == 2
-    assert {name for name, _ in hashed} == {"fingerprint"}
-
-
-async def test_saving_replaces_what_was_saved(worker: EngineWorker, tmp_path: Path) -> None:
-    for number in range(3):
-        await collected(worker, prompt(f"{number}", None), 4, Terms())
-    assert await worker.save(tmp_path) == 3
-    await collected(worker, prompt("0 and more " + "x" * (CONTEXT - 100), None), CONTEXT, Terms())
-    saved = await worker.save(tmp_path)
-    assert sorted(os.listdir(tmp_path)) == [f"{number:04d}.prefix" for number in range(saved)]  # noqa: PTH208
-    with pytest.raises(OSError, match="No such file"):
-        await worker.save(tmp_path / "missing")
-
-
-async def test_closing_a_stream_ends_its_request(worker: EngineWorker) -> None:
-    async with aclosing(worker.generate(prompt("Tell me"), 400)) as stream:
-        await anext(stream)
-    while worker.pending:  # noqa: ASYNC110
-        await asyncio.sleep(0)
-    assert worker.vitals().active == 0
-    assert worker.vitals().decode_steps < 100
-
-
-async def test_vitals_tell_what_the_engine_does(worker: EngineWorker) -> None:
-    before = worker.vitals()
-    assert not before.busy
-    await collected(worker, prompt("What?"), 8, Terms())
-    after = worker.vitals()
-    assert after.decode_steps > before.decode_steps
-    assert (after.encoded_pictures, after.kept, after.active, after.waiting) == (1, 1, 0, 0)
-    assert after.prefilled_tokens > 16
-    assert after.step_us == SMALL_PIECES.step_us
-    assert monotonic() - after.beat < 60
-
-
-async def test_a_thread_that_cannot_go_on_says_so(model: NativeModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def note() -> None:
-        loop.call_soon_threadsafe(broken.set)
-
-    worker = EngineWorker(note)
-    await worker.load(lambda: Engine(model, [], SMALL_PIECES))
-    monkeypatch.setattr(worker.engine.scheduler, "plan", lambda: 1 / 0)
-    call = asyncio.create_task(worker.choose(prompt("What?"), ["a", "b"]))
-    await broken.wait()
-    call.cancel()
 
 
 def test_a_model_that_cannot_work_is_not_served(options: LoadOptions, tmp_path: Path) -> None:

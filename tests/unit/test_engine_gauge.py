@@ -87,6 +87,13 @@ def test_long_prompts_do_not_make_a_size_look_dear() -> None:
     assert gauge.costs.step_us[7] == Q4[7]
 
 
+def test_padding_is_known_to_cost_no_logits() -> None:
+    gauge = Gauge(Costs(Q4, PIECES, logits_us=3_000.0))
+    for _ in range(20):
+        gauge.step(4, 0, Q4[3] - 3_000, padding=1)
+    assert gauge.costs.step_us[3] == Q4[3]
+
+
 def test_a_size_that_rests_is_tried_again_and_a_lone_stream_never_waits_for_trials() -> None:
     gauge = Gauge(Costs(Q4, PIECES))
     assert {count for count, _, _ in serve(gauge, lambda size: Q4[size - 1], 3 * REST_US / 1e6, ready=1)} == {1}
@@ -121,11 +128,11 @@ def test_no_start_is_so_wrong_that_it_stays(factors: list[float], ready: int) ->
 
 def test_pieces_grow_back() -> None:
     gauge = Gauge(Costs(Q4, tuple((size, 300 * cost) for size, cost in PIECES)))
-    assert gauge.costs.piece == 16
+    assert gauge.costs.alone == 16
     true = dict(PIECES)
-    for _ in range(4):
-        gauge.piece(gauge.costs.piece, true[gauge.costs.piece])
-    assert gauge.costs.piece == 64
+    for _ in range(6):
+        gauge.piece(gauge.costs.alone, true[gauge.costs.alone])
+    assert gauge.costs.alone == 256
     gauge.piece(5, 1.0)
     assert gauge.costs.piece_cost(16) == 20_000
 

@@ -12,12 +12,12 @@ from functools import cached_property
 
 from quizglass_server.engines.llama.native import FORKS
 
-PIECE_US = 80_000
-"""Longest that a piece of a prompt may hold up the answers being written."""
-ALONE_US = 400_000
-"""Longest piece when no answer is being written: only new requests wait for it, and a cancellation does not."""
-BACKGROUND_US = 20_000
-"""Longest piece of a background request beside answers that are being written."""
+READING_US = 500_000
+"""Longest that prompts of turns are read without a token for the answers being written; also the longest step."""
+BACKGROUND_ALONE_US, BACKGROUND_US = 80_000, 20_000
+"""The same for background prompts, when no answer is being written and when one is."""
+_NEARLY = 0.95
+"""Pieces that read at this share of the best speed are large enough."""
 _CLEARLY = 1.1
 """Fewer sequences than there are must be that much better to be chosen: measured differences are noisy."""
 
@@ -32,16 +32,19 @@ class Costs:
     """Tokens and cost of pieces of a prompt, ascending."""
     cell_us: float = 0.0
     """Of a step of answers, what each cell in memory adds for each sequence."""
-
-    @cached_property
-    def piece(self) -> int:
-        """Tokens of a piece beside answers that are being written."""
-        return self.within(PIECE_US)
+    logits_us: float = 0.0
+    """Of a step of answers, what the logits of one of them cost; padding has none."""
 
     @cached_property
     def alone(self) -> int:
         """Tokens of a piece when no answer is being written."""
-        return self.within(ALONE_US)
+        return self.within(READING_US)
+
+    @cached_property
+    def enough(self) -> int:
+        """Tokens of the smallest piece that reads nearly as fast as any."""
+        best = max(size / cost for size, cost in self.piece_us)
+        return next(size for size, cost in self.piece_us if size / cost >= _NEARLY * best)
 
     def batch(self, ready: int) -> tuple[int, int]:
         """How many of `ready` sequences to decode together for the most tokens a second, and how many rows to fill up
@@ -69,8 +72,11 @@ class Costs:
 
     def within(self, limit: int) -> int:
         """Tokens of the largest piece that costs at most `limit` microseconds; of the smallest, if none does."""
-        fitting = [size for size, cost in self.piece_us if cost <= limit]
-        return max(fitting, default=self.piece_us[0][0])
+        return self.fitting(limit) or self.piece_us[0][0]
+
+    def fitting(self, limit: float) -> int:
+        """Tokens of the largest piece that costs at most `limit` microseconds; 0 if none does."""
+        return max((size for size, cost in self.piece_us if cost <= limit), default=0)
 
     @cached_property
     def _batches(self) -> list[tuple[int, int]]:
@@ -83,9 +89,9 @@ class Costs:
             best.append((count, self._padded(count)[1]))
         return best
 
-    def _padded(self, count: int) -> tuple[int, int]:
+    def _padded(self, count: int) -> tuple[float, int]:
         """Cost of a step of at least `count` sequences and how many are padding."""
-        costs = self.step_us[count - 1 :]
+        costs = [max(1.0, cost - more * self.logits_us) for more, cost in enumerate(self.step_us[count - 1 :])]
         padding = min(range(min(len(costs), FORKS)), key=lambda index: costs[index])
         if padding and costs[0] < costs[padding] * _CLEARLY:
             padding = 0

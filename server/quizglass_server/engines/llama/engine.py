@@ -162,8 +162,7 @@ class Engine:
     def _run(self, plan: Plan) -> None:
         cost = 0.0
         if plan.pieces or plan.picture:
-            tokens = plan.picture[1] if plan.picture else sum(size for _, size in plan.pieces)
-            cost = self.scheduler.costs.piece_cost(tokens)
+            cost = self.scheduler.costs.piece_cost(plan.tokens)
             if cost > LONG_STEP_US:
                 self.flush(True)
         if plan.streams or plan.pieces:
@@ -184,14 +183,13 @@ class Engine:
         """A step has taken so long."""
         gauge, ledger = self.scheduler.gauge, self.prefixes.ledger
         if plan.pieces:
-            tokens = sum(size for _, size in plan.pieces)
-            self.prefilled_tokens += tokens
+            self.prefilled_tokens += plan.tokens
             self.load.note_step(expected_us, spent_us)
-            gauge.piece(tokens + len(plan.streams), spent_us)
+            gauge.piece(plan.tokens, spent_us)
         else:
             size = len(plan.streams) + plan.padding
             self.load.note_step(gauge.costs.step_us[size - 1], spent_us)
-            gauge.step(size, ledger.size - ledger.free, spent_us)
+            gauge.step(size, ledger.size - ledger.free, spent_us, plan.padding)
 
     def _run_picture(self, request: Request, size: int) -> None:
         before = request.todo_cells

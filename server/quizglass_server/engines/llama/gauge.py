@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 from quizglass_server.engines.llama.costs import Costs
 
@@ -79,12 +80,12 @@ class Gauge:
         self._trying = size, left - 1
         return min(size, ready), max(0, size - ready)
 
-    def step(self, size: int, cells: int, spent_us: float) -> None:
+    def step(self, size: int, cells: int, spent_us: float, padding: int = 0) -> None:
         """A step of `size` sequences, padding included, over so many cells in memory has taken so long."""
         if self._fixed:
             return
         # No correction makes more than half of a step disappear: what a cell costs is an estimate itself.
-        cost = max(spent_us - self.costs.cell_us * cells * size, spent_us / 2)
+        cost = max(spent_us - self.costs.cell_us * cells * size, spent_us / 2) + padding * self.costs.logits_us
         index = size - 1
         self._steps[index].append(cost)
         self._spent += spent_us
@@ -120,7 +121,7 @@ class Gauge:
             _alike(new[1], old[1]) for new, old in zip(pieces, self.costs.piece_us, strict=True)
         ):
             return
-        before, self.costs = self.costs, Costs(steps, tuple(pieces), self.costs.cell_us)
+        before, self.costs = self.costs, replace(self.costs, step_us=steps, piece_us=tuple(pieces))
         if logger.isEnabledFor(logging.DEBUG) and before.batch(len(steps)) != self.costs.batch(len(steps)):
             logger.debug(
                 "of %d answers %s at a time from now on: %s us", len(steps), self.costs.batch(len(steps)), steps

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from time import perf_counter_ns
 
 from quizglass_server.engines.llama.batch import TokenBatch
-from quizglass_server.engines.llama.costs import ALONE_US, Costs
+from quizglass_server.engines.llama.costs import READING_US, Costs
 from quizglass_server.engines.llama.errors import LoadFailed
 from quizglass_server.engines.llama.native import DECODED, N_BATCH, NativeModel
 
-PIECES = (16, 32, 64, 128, 256, N_BATCH - 64)
-"""The rest of a batch is for the answers written beside a piece."""
+PIECES = (16, 32, 64, 128, 256, 448)
+"""Tokens; larger ones read no faster."""
 BUDGET_US = 600_000
 """Time for each of the two tables; a table ends in mid-round at the double of it."""
 _ROUNDS = 9
@@ -25,6 +25,8 @@ _DEPTH = 32
 """Most tokens in each sequence when steps are measured."""
 _ALIKE = 1.25
 """The two best measurements of a size differ by less where they can be trusted."""
+_FEW = 4
+"""Rows of the step that tells what logits cost."""
 _STEEP = 2.0
 """A step of one sequence more, or less, costs no more than that many times as much; if it seems to, it is doubted."""
 
@@ -56,17 +58,18 @@ def measure(model: NativeModel, batch: int) -> Costs:
         model.forget(0)
         return spent
 
-    pieces = table(piece, len(sizes), sizes, enough_us=ALONE_US)
+    pieces = table(piece, len(sizes), sizes, enough_us=READING_US)
     _decoded(model, tokens, [([0] * depth, 0, 0)])
     for sequence in range(1, rows):
         model.share(0, sequence, depth)
     steps = table(step, rows, range(1, rows + 1))
     model.clear()
-    deep = max((size for size, cost in zip(sizes, pieces, strict=True) if cost <= ALONE_US), default=0)
+    deep = max((size for size, cost in zip(sizes, pieces, strict=True) if cost <= READING_US), default=0)
     cell_us = _cell_us(model, tokens, deep, depth, steps[0]) if deep > depth else 0.0
     model.clear()
-    logger.info("decode steps of 1, 2, ... sequences: %s us; pieces of %s tokens: %s us", steps, sizes, pieces)
-    return Costs(steps, tuple(zip(sizes, pieces, strict=True)), cell_us)
+    costs = Costs(steps, tuple(zip(sizes, pieces, strict=True)), cell_us, _logits_us(model, tokens))
+    logger.info("measured, microseconds: %s", costs)
+    return costs
 
 
 def table(
@@ -133,12 +136,22 @@ def _cell_us(model: NativeModel, tokens: TokenBatch, deep: int, depth: int, step
     return min(max(0.0, (min(spent) - step_us) / (deep - depth)), step_us / 1000)
 
 
-def _decoded(model: NativeModel, tokens: TokenBatch, runs: list[tuple[list[int], int, int]]) -> int:
-    """Decode runs of tokens, at a position of a sequence each, with logits after their ends: the microseconds."""
+def _logits_us(model: NativeModel, tokens: TokenBatch) -> float:
+    """What a row of logits adds to a step of a few rows."""
+    spent: dict[int, list[int]] = {1: [], _FEW: []}
+    for _ in range(_AGAIN):
+        for logits, samples in spent.items():
+            samples.append(_decoded(model, tokens, [([0] * _FEW, 0, 0)], logits))
+            model.forget(0)
+    return max(0.0, (min(spent[_FEW]) - min(spent[1])) / (_FEW - 1))
+
+
+def _decoded(model: NativeModel, tokens: TokenBatch, runs: list[tuple[list[int], int, int]], logits: int = 1) -> int:
+    """Decode runs of tokens, at a position of a sequence each, with logits after their last ones: the microseconds."""
     started = perf_counter_ns()
     tokens.clear()
     for ids, position, sequence in runs:
-        tokens.add(ids, position, sequence, len(ids) - 1)
+        tokens.add(ids, position, sequence, len(ids) - logits)
     if (code := model.decode(tokens)) != DECODED:
         name = model.options.model.name
         raise LoadFailed(f"{name}: llama_decode returned {code} while it was measured: {model.last_error()}")

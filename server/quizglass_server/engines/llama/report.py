@@ -28,8 +28,8 @@ def vitals(engine: Engine, pulse: Pulse) -> Vitals:
         reused_tokens=engine.reused_tokens,
         prefilled_tokens=engine.prefilled_tokens,
         step_us=costs.step_us,
-        prefill_us=int(costs.piece_cost(costs.piece)),
-        piece=costs.piece,
+        prefill_us=int(costs.piece_cost(costs.alone)),
+        piece=costs.alone,
         encoding_us=encoder.encoding_us,
         encode_us=int(encoder.encode_us),
     )

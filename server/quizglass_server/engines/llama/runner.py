@@ -146,7 +146,7 @@ class Runner:
         """Fill up with copies of a token that is there anyway: an odd one might not even give numbers."""
         token = self._tokens.first
         for sequence in range(rows):
-            self._tokens.add([token], 0, self._model.sequences + sequence, 0)
+            self._tokens.add([token], 0, self._model.sequences + sequence)
 
     def _roll_back(self, requests: list[Request]) -> None:
         for request in requests:

@@ -1,8 +1,8 @@
 """Which requests take part in the next step.
 
 Prompts are read first come, first served (by priority, then deadline, then arrival), one after the other in pieces: so
-the first answers begin early instead of all late. Answers are written together, as many at once as gives the most
-tokens a second on this machine (`costs`).
+the first answers begin early instead of all late. Reading goes before writing, but no answer waits for it longer than
+`READING_US`. Answers are written together, as many at once as gives the most tokens a second on this machine (`costs`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from math import ceil
 
-from quizglass_server.engines.llama.costs import BACKGROUND_US, Costs
+from quizglass_server.engines.llama.costs import BACKGROUND_ALONE_US, BACKGROUND_US, READING_US, Costs
 from quizglass_server.engines.llama.gauge import Gauge
-from quizglass_server.engines.llama.native import N_BATCH
 from quizglass_server.engines.llama.prefixes import Prefixes
 from quizglass_server.engines.llama.requests import Request
 
@@ -58,6 +56,11 @@ class Plan:
             return []
         return [request for request, _ in (*self.pieces, *([self.picture] if self.picture else []))]
 
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts, or rows of a picture, that are read."""
+        return self.picture[1] if self.picture else sum(size for _, size in self.pieces)
+
 
 class Scheduler:
     """Every request of the engine, in order."""
@@ -85,6 +88,8 @@ class Scheduler:
         self._batch = batch
         self._rows = rows
         self._ready = ready
+        self._read_us = 0.0
+        """Cost of what has been read since the answers got their last token."""
 
     @property
     def costs(self) -> Costs:
@@ -124,6 +129,8 @@ class Scheduler:
     def plan(self) -> Plan:
         """The next step; binds requests to sequences as their turn comes."""
         plan = Plan()
+        if self.suspects or not self.streams:
+            self._read_us = 0.0
         for suspect in self.suspects:
             if suspect.writing:
                 plan.streams = [suspect]
@@ -133,10 +140,10 @@ class Scheduler:
                 return plan
         if self.queue:
             self._read(self.queue, plan)
-        if plan.pieces:
-            # In the place of a few tokens of a piece they cost next to nothing.
-            plan.streams = list(self.streams)
+        if size := plan.tokens:
+            self._read_us += self.costs.piece_cost(size)
         else:
+            self._read_us = 0.0
             count, plan.padding = self.gauge.batch(len(self.streams))
             plan.streams = self.streams[:count]
         return plan
@@ -169,6 +176,10 @@ class Scheduler:
             elif count := self._count(leader, room, rows):
                 plan.pieces.append((leader, count))
                 room -= count
+                if count == leader.todo:
+                    # Its first token waits for the whole step: others are read in it only where few tokens cost as
+                    # much as more.
+                    room = min(room, self.costs.enough - plan.tokens)
                 rows -= _wanted(leader, count)
             if leader is not request and leader in plan.reading:
                 plan.followers.append(request)
@@ -181,12 +192,11 @@ class Scheduler:
         background = first is not None and first.terms.priority >= BACKGROUND
         if not self.streams:
             # A turn may come at any time, and should not wait for what nobody has asked for yet.
-            return self.costs.piece if background else self.costs.alone
-        # Every answer gets its next token in the same batch, which in all is as large as one that was measured: kernels
-        # take rows four or more at a time, and one row too many may cost as much as a step of its own.
-        answers, size = len(self.streams), self.costs.within(BACKGROUND_US) if background else self.costs.piece
-        rows = size * ceil((answers + size / 2) / size)
-        return min(N_BATCH, rows) - answers
+            return self.costs.within(BACKGROUND_ALONE_US) if background else self.costs.alone
+        # By turns, not in one batch: attention works on many rows at a time, and a row of an answer among them makes it
+        # look at all that the answer has in memory for each of them.
+        limit = BACKGROUND_US if background else READING_US
+        return self.costs.fitting(limit - self._read_us) if self._read_us else self.costs.within(limit)
 
     def _count(self, request: Request, room: int, rows: int) -> int:
         """How many tokens of a prompt are read next, within the room and the rows of logits left."""

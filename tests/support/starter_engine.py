@@ -1,0 +1,67 @@
+"""The starter's generator in the test's own thread, and questions whose answers are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
+from quizglass_server.engines.llama.engine import Engine
+from quizglass_server.engines.llama.logs import LlamaLog
+from quizglass_server.engines.llama.native import LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.prompt import Part, Terms
+from quizglass_server.engines.llama.requests import Request
+from tests.support.engine_runs import SMALL_PIECES, Given, answer, prompt
+
+_BUNDLE = Path(__file__).parents[2] / "models/starter/bundle/generator"
+STOP = ["<|im_end|>"]
+LONG = "The red car stands before the old mill near the river and nobody knows why. " * 8
+_LOG = LlamaLog()
+start_backend(_LOG)
+Decode = Callable[[TokenBatch | EmbeddingBatch], int]
+
+
+ASKED: list[list[Part]] = [
+    prompt("What is this?", seed=1),
+    prompt("What is this called?", seed=1),
+    prompt("Who made it?", seed=2),
+    prompt("Which colour has it?", seed=None),
+    prompt(LONG + "What stands there?", seed=None),
+    # No question whose two likeliest tokens are a hundredth apart: where in memory a prompt lies moves logits by more.
+    prompt(LONG + "What is it called?", seed=1),
+    prompt("What is this?", seed=1),
+]
+
+
+def starter_model() -> NativeModel:
+    """Loaded anew; up to four answers together."""
+    options = LoadOptions(
+        _BUNDLE / "model-q8_0.gguf", _BUNDLE / "mmproj-f16.gguf", 112, 112, 1024, sequences=4, threads=1, batch=4
+    )
+    return NativeModel(options, _LOG)
+
+
+def said_alone(model: NativeModel) -> list[list[str]]:
+    """What is said to each of `ASKED` by an engine that knows no other."""
+    said: list[list[str]] = []
+    for parts in ASKED:
+        engine = Engine(model, [], SMALL_PIECES)
+        said.append(answer(engine, parts))
+        engine.close()
+    return said
+
+
+def ask(engine: Engine, parts: list[Part], tokens: int = 16, terms: Terms | None = None) -> tuple[Given, Request]:
+    """Submit a question."""
+    given = Given()
+    request = engine.intake.generation(parts, tokens, terms or Terms(), sink=given)
+    engine.submit(request)
+    return given, request
+
+
+def watched(engine: Engine, monkeypatch: pytest.MonkeyPatch, decode: Callable[[Decode, object], int]) -> None:
+    """Put `decode` between the engine and its model."""
+    real = engine.model.decode
+    monkeypatch.setattr(engine.model, "decode", lambda batch: decode(real, batch))

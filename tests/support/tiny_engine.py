@@ -1,0 +1,63 @@
+"""The generator's engine on a tiny random model, with small limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import gguf
+
+from quizglass_server.engines.llama.costs import Costs
+from quizglass_server.engines.llama.engine import Engine
+from quizglass_server.engines.llama.logs import LlamaLog
+from quizglass_server.engines.llama.native import LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.prompt import (
+    Finished,
+    Part,
+    Piece,
+    Terms,
+)
+from quizglass_server.engines.llama.worker import EngineWorker
+from tests.support.engine_runs import SMALL_PIECES
+from tests.support.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
+
+CONTEXT = 512
+LOG = LlamaLog()
+start_backend(LOG)
+
+
+def tiny_load_options(directory: Path) -> LoadOptions:
+    """Of a tiny model, which is written: three prompts kept, three that may wait."""
+    made = write_generator(directory)
+    return LoadOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT, sequences=3, threads=1, queue=3)
+
+
+async def working(model: NativeModel, costs: Costs = SMALL_PIECES) -> EngineWorker:
+    """A worker whose engine is loaded."""
+    worker = EngineWorker()
+    await worker.load(lambda: Engine(model, [], costs))
+    return worker
+
+
+async def collected(worker: EngineWorker, parts: list[Part], tokens: int, terms: Terms) -> tuple[str, Finished]:
+    """A whole answer and how it ended."""
+    text, end = "", None
+    async for items in worker.generate(parts, tokens, terms):
+        for item in items:
+            if isinstance(item, Piece):
+                text += item.text
+            else:
+                end = item
+    assert end is not None
+    return text, end
+
+
+def spoiled(options: LoadOptions, token: str, directory: Path) -> LoadOptions:
+    """The same model, but what it makes of one token is not numbers: a norm of nothing."""
+    path = directory / "spoiled.gguf"
+    path.write_bytes(options.model.read_bytes())
+    reader = gguf.GGUFReader(path, "r+")
+    (embedding,) = (tensor for tensor in reader.tensors if tensor.name == "token_embd.weight")
+    embedding.data[vocabulary().index(token)] = 0
+    reader.data.flush()
+    return replace(options, model=path, queue=16)
