@@ -34,13 +34,16 @@ class StepRunner:
         self._costs = costs
         self._journal = journal
 
-    async def run(self, step: str, work: Callable[[], Awaitable[_Result]], *, optional: bool = False) -> _Result | None:
+    async def run(
+        self, step: str, work: Callable[[], Awaitable[_Result]], *, optional: bool = False, last: bool = False
+    ) -> _Result | None:
         """Run a step.
 
         Args:
             step: its name, as in timings and skipped steps.
             work: starts it.
             optional: whether the turn goes on without it when it fails.
+            last: whether the answer is there already, so that no time is kept for one.
 
         Returns:
             Its result; None when it was left out (noted as BUDGET or FAILED).
@@ -49,7 +52,7 @@ class StepRunner:
             EngineLost, RoleMissing: always passed on, optional or not.
             Exception: whatever a step that is not optional raises.
         """
-        reserve = self._costs.usual(LAST_STEP)
+        reserve = 0.0 if last else self._costs.usual(LAST_STEP)
         if not self._budget.fits(self._costs.usual(step) + reserve):
             self._costs.was_skipped(step)
             self._journal.skip(step, "BUDGET")

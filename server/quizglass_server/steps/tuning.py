@@ -25,6 +25,14 @@ class Tuning:
     """Image search hits of a smaller cosine are dropped."""
     rerank_accept: float = 0.0
     """Passages of a smaller reranker probability are not shown to the generator."""
+    coarse_accept: float = -1.0
+    """Passages that go with the picture by a smaller cosine are not reranked and not shown to the generator."""
+    coarse_candidates: int | None = None
+    """Of the chunks, how many the coarse reranker leaves to the fine one; None: all."""
+    detect_accept: float = 0.3
+    """Boxes of a smaller probability are not looked up."""
+    boxes: int = 2
+    """Most boxes that are looked up besides the views."""
     image_candidates: int = 5
     """Entries an image search brings back."""
     views: Views = Views()
