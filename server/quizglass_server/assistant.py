@@ -34,7 +34,7 @@ from quizglass_server.scheduling.budget import Budget
 from quizglass_server.search import search
 from quizglass_server.sightings import SightingHit, SightingQuery
 from quizglass_server.steps.generate import Draft
-from quizglass_server.steps.verify import Support, verify
+from quizglass_server.steps.verify import Support, judged, verify
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.toolbox import Toolbox
 
@@ -146,7 +146,9 @@ class Assistant:
         """What the policy answers, and by what plan."""
         tools = Toolbox(turn, budget, self._resources, journal, policy.name)
         async with tools:
-            return await policy.answer(tools), tools.plan
+            draft = await policy.answer(tools)
+            await tools.judge(draft)
+            return draft, tools.plan
 
     def _finish(self, draft: Draft, plan: Plan | None, journal: Journal) -> Done:
         """Check the answer and tell of the verdict and the end."""
@@ -160,7 +162,7 @@ class Assistant:
             answer, support = abstain, Support(VerdictOutcome.ABSTAINED)
         else:
             with journal.stage("verify"):
-                support = verify(answer, journal.evidence)
+                support = judged(verify(answer, journal.evidence), draft.supported)
         likely = draft.probabilities
         journal.emit(Verdict(support.outcome, min(likely, default=0.0), sum(likely) / len(likely) if likely else 0.0))
         done = Done(

@@ -109,6 +109,13 @@ class Evidence:
     rerank_score: float = 0.0
     source: str = ""
     used: bool = False
+    coarse_score: float | None = None
+    """Of the coarse reranker, if there is one: the cosine of passage and picture."""
+
+    @property
+    def coarse(self) -> float:
+        """What a reranker's finer score is multiplied with."""
+        return self.search_score if self.coarse_score is None else self.coarse_score
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,22 @@ from typing import Protocol
 from quizglass_server.domain import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.entries import EntryHit, Finding
-from quizglass_server.models.faces import Generator, ImageEncoder, Planner, Reader, Reranker, TextEncoder
+from quizglass_server.models.faces import (
+    CoarseReranker,
+    Detector,
+    DomainRouter,
+    Generator,
+    ImageEncoder,
+    Planner,
+    Reader,
+    Reranker,
+    TextEncoder,
+    ToolRouter,
+    Verifier,
+)
 from quizglass_server.scheduling.costs import StepCosts
 from quizglass_server.sightings import Seen, SightingHit, SightingQuery
-from quizglass_server.steps.crop import View
+from quizglass_server.steps.crop import Part
 from quizglass_server.steps.image_search import PictureIndex
 from quizglass_server.steps.recall import SightingIndex
 from quizglass_server.steps.text_search import TextIndex
@@ -21,7 +33,7 @@ from quizglass_server.steps.tuning import Tuning
 _ANY = Finding()
 _CACHED_VECTORS, _CACHED_WORDS = 4096, 1024  # a vector is 128 to 1,024 floats
 
-Embed = Callable[[Sequence[View]], Awaitable[Sequence[Vector] | None]]
+Embed = Callable[[Sequence[Part]], Awaitable[Sequence[Vector] | None]]
 
 
 class ModelSet(Protocol):
@@ -33,8 +45,33 @@ class ModelSet(Protocol):
         ...
 
     @property
+    def tool_router(self) -> ToolRouter | None:
+        """Decides what a draft answer needs."""
+        ...
+
+    @property
+    def domain_router(self) -> DomainRouter | None:
+        """Names the domain of a question."""
+        ...
+
+    @property
+    def coarse_reranker(self) -> CoarseReranker | None:
+        """Compares passages with the picture."""
+        ...
+
+    @property
     def reranker(self) -> Reranker | None:
         """Orders passages."""
+        ...
+
+    @property
+    def verifier(self) -> Verifier | None:
+        """Judges answers."""
+        ...
+
+    @property
+    def detector(self) -> Detector | None:
+        """Finds things in pictures."""
         ...
 
     @property
@@ -94,9 +131,9 @@ class Resources:
     costs: StepCosts = field(default_factory=StepCosts)
     words: BoundedCache[bytes, str] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Printed words, by picture's SHA-256."""
-    _vectors: BoundedCache[tuple[bytes, View], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
+    _vectors: BoundedCache[tuple[bytes, Part], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
 
-    async def vectors(self, picture: Picture, views: Sequence[View], embed: Embed) -> list[Vector]:
+    async def vectors(self, picture: Picture, views: Sequence[Part], embed: Embed) -> list[Vector]:
         """One vector a view, each made once for the same picture.
 
         Args:

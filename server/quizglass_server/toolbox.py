@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import TypeVar
 
+from quizglass_server.aids import Aids
 from quizglass_server.domain import (
     AnswerDelta,
     Evidence,
@@ -26,20 +27,20 @@ from quizglass_server.domain import (
 )
 from quizglass_server.errors import BudgetExceeded, RoleMissing
 from quizglass_server.journal import Journal
-from quizglass_server.models.faces import Generator
+from quizglass_server.models.faces import Answered, Generator
 from quizglass_server.resources import Resources
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.runner import LAST_STEP, StepRunner
-from quizglass_server.steps.crop import View, views_of
+from quizglass_server.steps.crop import Part, views_of
 from quizglass_server.steps.generate import Draft, answer_request, write
 from quizglass_server.steps.image_search import embed_views, picture_evidence, search_pictures
 from quizglass_server.steps.plan import plan_by_planner, plan_by_prompt
 from quizglass_server.steps.prompt_values import line
-from quizglass_server.steps.read import read_words
 from quizglass_server.steps.rerank import choose, rerank
 from quizglass_server.steps.rewrite import rewrite
 from quizglass_server.steps.text_search import search_texts, text_evidence
+from quizglass_server.steps.wording import same_wording
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class Toolbox:
         self._budget = budget
         self._runner = StepRunner(budget, resources.costs, journal)
         self._models = resources.models
+        self._aids = Aids(turn, self._runner, resources.models, resources.tuning)
         self._resources = resources
         self._journal = journal
         self._policy = policy
@@ -78,10 +80,11 @@ class Toolbox:
 
     async def __aenter__(self) -> Toolbox:
         self._words = asyncio.create_task(self._read())
+        self._aids.begin()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        tasks = [task for task in (self._words, self._vectors, *self._ahead) if task is not None]
+        tasks = [task for task in (self._words, self._vectors, *self._ahead, *self._aids.running) if task is not None]
         for task in tasks:
             task.cancel()
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
@@ -102,7 +105,7 @@ class Toolbox:
             self._vectors is None
             and self._models.image_encoder is not None
             and self._resources.knowledge.count() > 0
-            and self._resources.costs.usual("embed") <= CHEAP_S
+            and self._resources.costs.usual("detect") + self._resources.costs.usual("embed") <= CHEAP_S
         ):
             self._vectors = asyncio.create_task(self._embed())
 
@@ -152,8 +155,8 @@ class Toolbox:
         """The gold query; the question itself when there is no time to rewrite it."""
         words = await self.words()
         generator = self._generator()
-        lines = [line(evidence) for evidence in seen]
-        query = await self._runner.run("rewrite", lambda: rewrite(generator, self.turn, words, lines))
+        lines, domain = [line(evidence) for evidence in seen], await self._aids.domain()
+        query = await self._runner.run("rewrite", lambda: rewrite(generator, self.turn, words, lines, domain))
         if query is None:
             return self.turn.question
         if query:
@@ -174,11 +177,11 @@ class Toolbox:
         )
         if not hits:
             return []
-        passages = text_evidence(hits)
+        passages, dropped = await self._aids.coarse(text_evidence(hits))
         reranker = self._need(self._models.reranker, "reranker")
         ranked = await self._runner.run("rerank", lambda: rerank(reranker, query, passages), optional=True)
         chosen = choose(passages if ranked is None else ranked, tuning, reranked=ranked is not None)
-        return _shown(self._journal.found(chosen))
+        return _shown(self._journal.found([*chosen, *dropped]))
 
     async def generate(
         self, seen: Sequence[Evidence] = (), found: Sequence[Evidence] = (), query: str | None = None
@@ -186,7 +189,8 @@ class Toolbox:
         """Answer from the picture and the evidence, streaming, at most until the budget ends."""
         draft = Draft()
         seen_lines, found_lines = [line(item) for item in seen], [line(item) for item in found]
-        request = answer_request(self.turn, await self.words(), seen_lines, found_lines, query)
+        domain = await self._aids.domain()
+        request = answer_request(self.turn, await self.words(), seen_lines, found_lines, query, domain)
         left = self._budget.left_s - min(_CLOSING_S, _CLOSING_SHARE * self._budget.total_s)
         if left <= 0:
             self._journal.skip(LAST_STEP, "BUDGET")
@@ -207,6 +211,13 @@ class Toolbox:
             costs.took(LAST_STEP, monotonic() - started)
         return draft
 
+    async def judge(self, draft: Draft) -> None:
+        """Have the bundle's verifier, if it has one, compare an answer with the evidence shown for it."""
+        answer = draft.text.strip()
+        if answer and not same_wording(answer, self._resources.tuning.abstain):
+            shown = [line(item) for item in self._journal.evidence if item.used and item.origin is not Origin.READ_TEXT]
+            draft.supported = await self._aids.supported(Answered(self.turn, await self.words(), shown, answer))
+
     def _announce(self, decision: PlanDecision) -> Plan:
         self.plan = decision.plan
         self._journal.emit(PlanMade(decision))
@@ -221,12 +232,12 @@ class Toolbox:
 
     async def _read(self) -> str:
         """Words in the picture, which are evidence from the moment the plan is made."""
-        picture, reader = self.turn.picture, self._models.reader
-        if picture is None or reader is None:
+        picture = self.turn.picture
+        if picture is None:
             return ""
         known = self._resources.words.get(picture.sha256)
         if known is None:
-            known = await self._runner.run("read", lambda: read_words(reader, picture), optional=True)
+            known = await self._aids.words()
             if known is None:
                 return ""
             self._resources.words.put(picture.sha256, known)
@@ -241,11 +252,11 @@ class Toolbox:
             return []
         encoder = self._need(self._models.image_encoder, "image_encoder")
 
-        async def embed(views: Sequence[View]) -> list[Vector] | None:
+        async def embed(views: Sequence[Part]) -> list[Vector] | None:
             return await self._runner.run("embed", lambda: embed_views(encoder, picture.pixels, views))
 
         views = views_of(self.turn.question, self._resources.tuning.views)
-        return await self._resources.vectors(picture, views, embed)
+        return await self._resources.vectors(picture, (*views, *await self._aids.regions()), embed)
 
     def _is_empty(self, step: str) -> bool:
         if self._resources.knowledge.count() > 0:

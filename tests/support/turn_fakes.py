@@ -83,6 +83,7 @@ class Models:
         self.answer = [" 45", " crowns"]
         self.query = [" How much does the", " Velmora cost?"]
         self.end = "stop"
+        self.tool_router = self.domain_router = self.coarse_reranker = self.verifier = self.detector = None
         self.planner: Models | None = self
         self.reranker: Models | None = self
         self.image_encoder: Models | None = self

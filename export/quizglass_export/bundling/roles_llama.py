@@ -174,6 +174,7 @@ def _prompts(job: RoleJob, generator: schema.Generator, spec: manifest.Patched) 
             "history": sample.turns(),
             "words": sample.words or None,
             "seen": list(sample.seen),
+            "domain": "",
         }
         prompts.append((answer.render(**common, found=list(sample.found), query=sample.query), picture))
         if index % 4 == 0:

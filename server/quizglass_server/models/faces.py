@@ -10,6 +10,9 @@ from quizglass_server.domain import RGB, GenerationEnd, Picture, PlanDecision, T
 from quizglass_server.models.prompts import PromptValue
 from quizglass_server.regions import Detection
 
+SUPPORTED = "supported"
+"""The verifier's label for an answer that its evidence supports; any other says that it does not."""
+
 
 class Planner(Protocol):
     """Decides what has to be looked up, in one prefill pass."""

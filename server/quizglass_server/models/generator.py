@@ -31,8 +31,8 @@ from quizglass_server.scheduling.deadline import deadline
 
 VALUES = {
     "plan": ("question", "history", "words"),
-    "rewrite": ("question", "history", "words", "seen"),
-    "answer": ("question", "history", "words", "seen", "found", "query"),
+    "rewrite": ("question", "history", "words", "seen", "domain"),
+    "answer": ("question", "history", "words", "seen", "found", "query", "domain"),
 }
 """What the prompt of each task may name besides `image`."""
 _BACKGROUND = Terms(priority=2)

@@ -15,15 +15,12 @@ from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
 from quizglass_server.manifest import Scorer
 from quizglass_server.models.batching import LIMITS, UNPADDED
-from quizglass_server.models.faces import Answered
+from quizglass_server.models.faces import SUPPORTED, Answered
 from quizglass_server.models.fitting import PictureFitter, encode_within
 from quizglass_server.models.label_scorer import LabelScorer, Loading, Probabilities, text_ranges
 from quizglass_server.models.logits import softmax
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, PromptValue, clean
 from quizglass_server.models.shared_prompts import Part, SharingScorer, before_data
-
-SUPPORTED = "supported"
-"""The verifier's label for an answer that its evidence supports; any other label says that it does not."""
 
 
 class OnnxPlanner:

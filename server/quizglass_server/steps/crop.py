@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import ceil
 
 from quizglass_server.domain import RGB
+from quizglass_server.regions import Region
 from quizglass_server.steps.tuning import Views
 
 LEFT, MIDDLE, RIGHT = "left", "middle", "right"
@@ -40,6 +42,8 @@ class View:
 
 
 WHOLE = View(MIDDLE)
+Part = View | Region
+"""What a picture is looked up by."""
 
 
 def place_of(question: str) -> str | None:
@@ -59,11 +63,21 @@ def views_of(question: str, views: Views) -> tuple[View, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
-def crop(pixels: RGB, view: View) -> RGB:
-    """A view of a picture. Shares memory with `pixels`; is `pixels` when the view is the whole picture."""
+def crop(pixels: RGB, view: Part) -> RGB:
+    """A part of a picture. Shares memory with `pixels`; is `pixels` when it is the whole picture."""
+    if isinstance(view, Region):
+        return _cut(pixels, view)
     width = pixels.shape[1]
     size = int(width * view.width)
     if view.width >= 1 or size == 0:
         return pixels
     start = {LEFT: 0, MIDDLE: (width - size) // 2, RIGHT: width - size}[view.place]
     return pixels[:, start : start + size]
+
+
+def _cut(pixels: RGB, region: Region) -> RGB:
+    """At least one pixel, whole ones."""
+    height, width = pixels.shape[:2]
+    top, left = min(int(region.top * height), height - 1), min(int(region.left * width), width - 1)
+    bottom, right = max(ceil(region.bottom * height), top + 1), max(ceil(region.right * width), left + 1)
+    return pixels[top:bottom, left:right]

@@ -29,6 +29,8 @@ class Draft:
     """Until the generator says how it ended."""
     prompt_tokens: int = 0
     answer_tokens: int = 0
+    supported: bool | None = None
+    """What the bundle's verifier says of the whole; None when it was not asked."""
 
     def add(self, token: Token) -> str:
         """Take a token; returns what it adds to the answer, without white space at the answer's start."""
@@ -45,9 +47,17 @@ class Draft:
 
 
 def answer_request(
-    turn: Turn, words: str, seen: Sequence[str], found: Sequence[str], query: str | None
+    turn: Turn, words: str, seen: Sequence[str], found: Sequence[str], query: str | None, domain: str = ""
 ) -> GenerationRequest:
-    """What the generator is given: evidence lines are "<title>: <text>", `query` is the gold query if there is one."""
+    """What the generator is given.
+
+    Args:
+        turn: the question.
+        words: read in the picture.
+        seen, found: evidence lines "<title>: <text>" of the picture and the text search.
+        query: the gold query if there is one.
+        domain: of the question, as the domain router says; empty without one.
+    """
     return GenerationRequest(
         task="answer",
         values={
@@ -57,6 +67,7 @@ def answer_request(
             "seen": list(seen),
             "found": list(found),
             "query": query,
+            "domain": domain,
         },
         picture=turn.picture,
         max_tokens=turn.max_answer_tokens,

@@ -13,7 +13,7 @@ from typing import Protocol
 from quizglass_server.domain import RGB, Evidence, Origin, Vector
 from quizglass_server.entries import EntryHit
 from quizglass_server.models.faces import ImageEncoder
-from quizglass_server.steps.crop import View, crop
+from quizglass_server.steps.crop import Part, crop
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.steps.wording import stands_in, words
 
@@ -26,7 +26,7 @@ class PictureIndex(Protocol):
         ...
 
 
-async def embed_views(encoder: ImageEncoder, pixels: RGB, views: Sequence[View]) -> list[Vector]:
+async def embed_views(encoder: ImageEncoder, pixels: RGB, views: Sequence[Part]) -> list[Vector]:
     """One vector a view, all made in one batch."""
     return await encoder.embed([crop(pixels, view) for view in views])
 

@@ -17,11 +17,12 @@ REJECTED = 0.02
 async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -> list[Evidence]:
     """The passages with the reranker's scores, best first by fine x coarse (QA-Dragon's coarse-to-fine reranker).
 
-    Fine is the reranker's probability, coarse the search's cosine, not below 0; equal products keep the search's order.
+    Fine is the reranker's probability; coarse is the coarse reranker's cosine, without one the search's, not below 0.
+    Equal products keep the order.
     """
     scores = await reranker.score(query, [line(passage) for passage in passages])
     scored = [replace(passage, rerank_score=score) for passage, score in zip(passages, scores, strict=True)]
-    return sorted(scored, key=lambda passage: -max(passage.rerank_score, REJECTED) * max(passage.search_score, 0.0))
+    return sorted(scored, key=lambda passage: -max(passage.rerank_score, REJECTED) * max(passage.coarse, 0.0))
 
 
 def choose(passages: Sequence[Evidence], tuning: Tuning, *, reranked: bool) -> list[Evidence]:

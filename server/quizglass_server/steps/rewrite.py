@@ -11,15 +11,23 @@ from quizglass_server.steps.prompt_values import history_values
 from quizglass_server.steps.streams import closing, complete
 
 
-async def rewrite(generator: Generator, turn: Turn, words: str, seen: Sequence[str]) -> str:
+async def rewrite(generator: Generator, turn: Turn, words: str, seen: Sequence[str], domain: str = "") -> str:
     """The gold query; `seen` are image search results ("<title>: <caption>"), none on the text-only path.
+
+    `domain` is what the domain router says, empty without one.
 
     Returns:
         One line, empty when the generator wrote nothing.
     """
     request = GenerationRequest(
         task="rewrite",
-        values={"question": turn.question, "history": history_values(turn), "words": words, "seen": list(seen)},
+        values={
+            "question": turn.question,
+            "history": history_values(turn),
+            "words": words,
+            "seen": list(seen),
+            "domain": domain,
+        },
         picture=turn.picture,
     )
     async with closing(complete(generator, request)) as pieces:

@@ -7,7 +7,7 @@ answer comes from; it does not say that the evidence is true.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from unicodedata import normalize
 
 from quizglass_server.domain import Citation, Evidence, Origin, VerdictOutcome
@@ -51,6 +51,13 @@ def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
         return Support(VerdictOutcome.SUPPORTED, citations)
     searched = any(item.origin is not Origin.READ_TEXT for item in shown)
     return Support(VerdictOutcome.UNSUPPORTED if searched else VerdictOutcome.UNCHECKED, citations)
+
+
+def judged(support: Support, supported: bool | None) -> Support:
+    """The outcome by a verifier's judgement, where there is one; it reads more than names and numbers."""
+    if supported is None:
+        return support
+    return replace(support, outcome=VerdictOutcome.SUPPORTED if supported else VerdictOutcome.UNSUPPORTED)
 
 
 def _named_runs(spoken: Sequence[Word]) -> Iterator[tuple[Word, ...]]:
