@@ -75,13 +75,14 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
             decode=lambda encoded, field: decode_picture(encoded, settings.picture_limits, field),
         )
         stack.push_async_callback(knowledge.close)
-        memory = await _memory(settings, models)
+        admission = Admission(settings.max_turns, settings.queue)
+        memory = await _memory(settings, models, lambda: admission.running > 0)
         if memory is not None:
             stack.push_async_callback(memory.close)
         assistant = Assistant(
             Resources(models, knowledge, tuning(bundle), memory),
             settings.default_policy,
-            Admission(settings.max_turns, settings.queue),
+            admission,
         )
         services = Services(assistant, knowledge, models, bundle, settings, memory)
         rpc = await start_rpc(services)
@@ -134,8 +135,8 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-async def _memory(settings: Settings, models: Models) -> Memory | None:
-    """The visual memory, if there is to be one."""
+async def _memory(settings: Settings, models: Models, busy: Callable[[], bool]) -> Memory | None:
+    """The visual memory, if there is to be one, which rests while turns are `busy`."""
     directory = settings.memory_directory
     if directory is None:
         return None
@@ -148,7 +149,9 @@ async def _memory(settings: Settings, models: Models) -> Memory | None:
         settings.memory_thumbnail_side,
         settings.memory_texts,
     )
-    return await Memory.open(directory, options, text_encoder=models.text_encoder, image_encoder=models.image_encoder)
+    return await Memory.open(
+        directory, options, text_encoder=models.text_encoder, image_encoder=models.image_encoder, busy=busy
+    )
 
 
 def _generator(settings: Settings) -> GeneratorOptions:

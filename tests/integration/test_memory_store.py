@@ -25,10 +25,10 @@ RED, BLUE = np.full((32, 32, 3), (255, 0, 0), np.uint8), np.full((32, 32, 3), (0
 
 
 @asynccontextmanager
-async def opened(folder, eyes=None, text=True, **options):
+async def opened(folder, eyes=None, text=True, busy=lambda: False, **options):
     eyes = eyes or Eyes()
     encoders = {"text_encoder": FakeTextEncoder() if text else None, "image_encoder": eyes}
-    memory = await Memory.open(folder, MemoryOptions(**options), **encoders)
+    memory = await Memory.open(folder, MemoryOptions(**options), **encoders, busy=busy)
     try:
         yield memory
     finally:
@@ -169,6 +169,27 @@ async def test_too_many_that_wait_are_left_out_and_counted(tmp_path, monkeypatch
         stats = await memory.stats()
         assert (stats.remembered, stats.dropped) == (2, 2)
         assert await ids(memory) == ["b", "a"]
+
+
+async def test_writing_rests_while_turns_run_and_goes_on_after_them(tmp_path):
+    looked, running = asyncio.Event(), [True]
+
+    def busy():
+        looked.set()
+        return running[0]
+
+    async with opened(tmp_path, busy=busy) as memory:
+        memory.remember(seen("a"))
+        await looked.wait()
+        assert (await memory.stats()).waiting == 1
+        running[0] = False
+        await memory.settle()
+        running[0] = True
+        memory.remember(seen("b"))
+        assert (await memory.forget(SightingFilter(frame_sha256=b"b".ljust(32, b"."))))[0] == 1, (
+            "whoever waits, is served"
+        )
+        assert await ids(memory) == ["a"]
 
 
 async def test_a_forgotten_frame_leaves_its_twins(tmp_path):

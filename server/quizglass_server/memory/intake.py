@@ -14,15 +14,21 @@ from quizglass_server.sightings import Seen
 _log = logging.getLogger(__name__)
 
 _MOST_WAITING = 64
+_REST_S, _LONGEST_REST = 0.01, 100  # a rest while turns run, and how many of them follow each other
 _MOST_PIXEL_BYTES = 64 << 20  # of decoded frames that wait; one alone may be larger
 
 
 class Intake:
     """A queue and the task that empties it. What does not fit, or fails, is counted and logged, and nothing else."""
 
-    def __init__(self, write: Callable[[Seen], Awaitable[None]]) -> None:
-        """Write with `write`, in the order in which sightings came; needs a running event loop."""
+    def __init__(self, write: Callable[[Seen], Awaitable[None]], busy: Callable[[], bool]) -> None:
+        """Write with `write`, in the order in which sightings came; needs a running event loop.
+
+        While somebody is being served (`busy`) it rests before each, the less the more wait.
+        """
         self._write = write
+        self._busy = busy
+        self._settling = 0
         self._queue: asyncio.Queue[Seen | asyncio.Future[None]] = asyncio.Queue()
         self._pixel_bytes = 0
         self.waiting = 0
@@ -49,7 +55,11 @@ class Intake:
             return
         reached = asyncio.get_running_loop().create_future()
         self._queue.put_nowait(reached)
-        await reached
+        self._settling += 1
+        try:
+            await reached
+        finally:
+            self._settling -= 1
 
     async def close(self, patience_s: float) -> None:
         """Write what waits, as far as `patience_s` seconds go, and take no more."""
@@ -67,9 +77,16 @@ class Intake:
             while True:
                 item = await self._queue.get()
                 if isinstance(item, Seen):
+                    await self._rest()
                     await self._one(item)
                 elif not item.done():
                     item.set_result(None)
+
+    async def _rest(self) -> None:
+        for _ in range(_LONGEST_REST // self.waiting**2):
+            if self._settling or not self._busy():
+                return
+            await asyncio.sleep(_REST_S)
 
     async def _one(self, seen: Seen) -> None:
         about = {"turn": seen.sighting.id}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,13 +45,14 @@ class Memory:
         options: MemoryOptions,
         text_encoder: TextEncoder | None,
         image_encoder: ImageEncoder | None,
+        busy: Callable[[], bool],
     ) -> None:
         """For `open` only."""
         self.options = options
         self._store = store
         self._text_encoder = text_encoder
         self._image_encoder = image_encoder
-        self._intake = Intake(self._write)
+        self._intake = Intake(self._write, busy)
         self._forgotten = asyncio.Event()
         self._compacted = -1
         self._tidying = asyncio.create_task(self._tidy(), name="visual memory, compaction")
@@ -64,8 +65,11 @@ class Memory:
         *,
         text_encoder: TextEncoder | None,
         image_encoder: ImageEncoder | None,
+        busy: Callable[[], bool] = lambda: False,
     ) -> Memory:
         """Open a directory, made for this user alone if need be, and forget what is older than the options allow.
+
+        `busy` tells whether somebody is being served, whom writing should not slow down.
 
         Raises:
             KnowledgeLocked: another server has it open; the message names the directory.
@@ -74,7 +78,7 @@ class Memory:
         await asyncio.to_thread(_private, directory)
         store = await SightingStore.open(directory, text_encoder=text_encoder, image_encoder=image_encoder)
         try:
-            memory = cls(store, options, text_encoder, image_encoder)
+            memory = cls(store, options, text_encoder, image_encoder, busy)
             await memory._forget_old()
         except BaseException:
             await store.close()
