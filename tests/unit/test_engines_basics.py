@@ -21,7 +21,7 @@ from quizglass_server.models.encoders import pooled
 from quizglass_server.models.fitting import PictureFitter, encode_within
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer
 from quizglass_server.models.reader import in_reading_order
-from quizglass_server.scheduling.clock import measured_engine, record_engine, stage_clock
+from quizglass_server.scheduling.clock import EngineClock, measured_engine, record_engine, stage_clock
 from tests.support.tiny_models import write_tokenizer
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
@@ -89,6 +89,17 @@ async def test_engine_time_on_a_thread_counts_for_the_stage() -> None:
             await pool.run(lambda: record_engine(5))
     pool.close()
     assert (outer.us, inner.us) == (7, 5)
+
+
+def test_time_in_which_two_engines_work_passes_once() -> None:
+    clock = EngineClock()
+    clock.add(20_000_000)
+    clock.add(20_000_000)
+    assert 20_000_000 <= clock.us < 21_000_000
+    apart = EngineClock()
+    for _ in range(3):
+        apart.add(10_000_000, share=0.25)
+    assert 7_500_000 <= apart.us < 7_600_000
 
 
 def test_engine_time_outside_a_stage_is_nobodys() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from quizglass_server.models.fitting import PictureFitter, encode_within
 from quizglass_server.models.label_scorer import LabelScorer, Loading, Probabilities, text_ranges
 from quizglass_server.models.logits import softmax
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, PromptValue, clean
-from quizglass_server.models.shared_prompts import Part, SharingScorer, before_data
+from quizglass_server.models.shared_prompts import Part, PartResult, SharingScorer, before_data
 
 
 class OnnxPlanner:
@@ -123,25 +125,26 @@ class OnnxReranker:
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """Probability of "yes" for each passage, in order; a long passage is cut at its end.
 
-        What the prompts begin with, up to the passage, is run once, while the rows are tokenised.
+        What the prompts begin with, up to the passage, is run once. The rows are tokenised meanwhile, in two halves:
+        the first runs while the second is tokenised.
         """
         if not passages:
             return []
         beginning: list[int] = []
         first = self._batcher.submit(lambda: self._first(query, passages[0], beginning))
-        encoding = self._pool.submit(lambda: self._encoded(query, passages))
+        middle = (len(passages) + 1) // 2
+        halves = [half for half in (passages[:middle], passages[middle:]) if half]
+        encodings = [self._pool.submit(partial(self._encoded, query, half)) for half in halves]
+        runs: list[Future[list[PartResult]]] = []
         try:
             begun = await asyncio.wrap_future(first)
-            rows = await asyncio.wrap_future(encoding)
+            for encoding in encodings:
+                rows = await asyncio.wrap_future(encoding)
+                runs.append(self._batcher.submit(partial(_rest, rows, beginning, begun)))
+            results = [result for run in runs for result in await asyncio.wrap_future(run)]
         finally:
-            first.cancel()
-            encoding.cancel()
-        at = len(beginning)
-        if begun and all(len(row) > at and row[:at] == beginning for row in rows):
-            parts = [Part(row[at:], begun[0].states) for row in rows]
-        else:  # also where a query was cut, and with it the beginning
-            parts = [Part(row) for row in rows]
-        results = await self._batcher.run(lambda: parts)
+            for future in (first, *encodings, *runs):
+                future.cancel()
         logits = np.stack([result.logits for result in results])
         return [float(probability) for probability in softmax(logits)[:, self._yes]]
 
@@ -157,6 +160,14 @@ class OnnxReranker:
         """Token ids of each prompt."""
         prompts = [self._template.render(query=query, passage=passage) for passage in passages]
         return [encode_within(self._tokenizer, prompt, [], self._spec.max_tokens) for prompt in prompts]
+
+
+def _rest(rows: Sequence[list[int]], beginning: list[int], begun: Sequence[PartResult]) -> list[Part]:
+    """What is left to run of prompts: all of them where one, its query cut, does not begin like the others."""
+    at = len(beginning)
+    if begun and all(len(row) > at and row[:at] == beginning for row in rows):
+        return [Part(row[at:], begun[0].states) for row in rows]
+    return [Part(row) for row in rows]
 
 
 def _warm_up(role: str, work: Callable[[], object]) -> None:

@@ -10,28 +10,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import pairwise
 from threading import Lock
 from time import perf_counter_ns
 
 
 class EngineClock:
-    """Adds up engine time; safe to share between threads."""
+    """How long engines have worked; safe to share between threads. While two work at once, time passes once."""
 
-    __slots__ = ("_lock", "_us")
+    __slots__ = ("_lock", "_work")
 
     def __init__(self) -> None:
-        self._us = 0
+        self._work: list[tuple[int, int, float]] = []
+        """Start and end in nanoseconds, and the stage's share."""
         self._lock = Lock()
 
     @property
     def us(self) -> int:
         """Microseconds so far."""
-        return self._us
-
-    def add(self, us: int) -> None:
-        """Add microseconds."""
         with self._lock:
-            self._us += us
+            edges = sorted(edge for start, end, share in self._work for edge in ((start, share), (end, -share)))
+        total = shared = 0.0
+        for (at, change), (until, _) in pairwise(edges):
+            shared += change
+            total += min(1.0, shared) * (until - at)
+        return round(total / 1000)
+
+    def add(self, us: int, share: float = 1.0) -> None:
+        """An engine has worked so long until now, and so much of that for this stage."""
+        now = perf_counter_ns()
+        with self._lock:
+            self._work.append((now - 1000 * us, now, share))
 
 
 engine_time: ContextVar[EngineClock | None] = ContextVar("engine_time", default=None)

@@ -194,16 +194,22 @@ class Batcher(Generic[Row, Result]):
     def _deliver(self, batch: Sequence[_Place[Row, Result]]) -> None:
         with stage_clock() as clock:
             results = self._execute([place.row for place in batch])
-        tokens = sum(place.length for place in batch) or 1
+        _share(clock.us, batch)
         for place, result in zip(batch, results, strict=True):
             request = place.request
-            if request.clock is not None:
-                request.clock.add(round(clock.us * place.length / tokens))
             with self._lock:
                 request.results[place.index] = result
                 complete = request.rows is not None and len(request.results) == len(request.rows)
             if complete:
                 _finish(request, [request.results[index] for index in range(len(request.results))])
+
+
+def _share(us: int, batch: Sequence[_Place[Row, Result]]) -> None:
+    """Tell the stages of a run what part of it, by tokens, was theirs."""
+    tokens = sum(place.length for place in batch) or 1
+    for request in {id(place.request): place.request for place in batch}.values():
+        if request.clock is not None:
+            request.clock.add(us, sum(place.length for place in batch if place.request is request) / tokens)
 
 
 def _finish(request: _Request[Row, Result], results: list[Result]) -> None:
