@@ -16,8 +16,9 @@ pytest.importorskip("torch")
 from quizglass_export import cli
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.trt import engine
-from quizglass_export.trt.engine import EngineOptions, Hardware, Limits, build_engine, engine_name, input_ranges
+from quizglass_export.trt.engine import EngineOptions, Limits, build_engine, input_ranges
 from quizglass_export.trt.operators import check_operators
+from quizglass_server.engines.onnx.prepared import Hardware, engine_stem
 from tests.support.tiny_bundle import write_bundle
 
 CARD = Hardware("NVIDIA H200", "9.0", "575.51.03")
@@ -69,15 +70,15 @@ def test_a_name_changes_with_everything_an_engine_depends_on(tmp_path: Path) -> 
     relu = helper.make_node("Relu", ["x"], ["y"])
     first, second = graph(tmp_path / "a" / "m.onnx", relu), graph(tmp_path / "b" / "m.onnx", relu, axes=("batch", 5))
     names = [
-        engine_name(first, "10.9.0", CARD, ()),
-        engine_name(second, "10.9.0", CARD, ()),
-        engine_name(first, "10.10.0", CARD, ()),
-        engine_name(first, "10.9.0", Hardware("NVIDIA H200", "9.0", "580.1"), ()),
-        engine_name(first, "10.9.0", Hardware("NVIDIA L4", "8.9", "575.51.03"), ()),
-        engine_name(first, "10.9.0", CARD, ("fp16",)),
+        engine_stem(first, "10.9.0", CARD, ()),
+        engine_stem(second, "10.9.0", CARD, ()),
+        engine_stem(first, "10.10.0", CARD, ()),
+        engine_stem(first, "10.9.0", Hardware("NVIDIA H200", "9.0", "580.1"), ()),
+        engine_stem(first, "10.9.0", Hardware("NVIDIA L4", "8.9", "575.51.03"), ()),
+        engine_stem(first, "10.9.0", CARD, ("fp16",)),
     ]
     assert len(set(names)) == len(names)
-    assert names[0].endswith("_trt10.9.0_sm90_nvidia-h200_driver575.51.03_fp32.engine")
+    assert names[0].endswith("_trt10.9.0_sm90_nvidia-h200_driver575.51.03_fp32")
 
 
 class StandIn:
@@ -126,13 +127,18 @@ def test_the_builder_is_given_profile_flags_limit_and_timings(tmp_path: Path, mo
     how = EngineOptions(flags=("fp16",), workspace=1 << 20, timing_cache=tmp_path / "out" / "timing.cache")
     made = build_engine(path, tmp_path / "out", Limits(batch=4), how, CARD)
     assert made.read_bytes() == b"plan"
-    assert made.name == engine_name(path, "10.9.0", CARD, ("fp16",))
+    stem = engine_stem(path, "10.9.0", CARD, ("fp16",))
+    assert made.name == f"{stem}.engine"
+    (node,) = onnx.load(str(tmp_path / "out" / f"{stem}.ctx.onnx")).graph.node
+    said = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    assert said == {"main_context": 1, "embed_mode": 0, "ep_cache_context": made.name.encode()}
+    assert (node.op_type, node.domain, node.input, node.output) == ("EPContext", "com.microsoft", ["x"], ["y"])
     assert ("shape", ("x", (1, 4), (1, 4), (4, 4))) in stand_in.calls
     assert ("flag", "fp16") in stand_in.calls
     assert ("limit", ("workspace", 1 << 20)) in stand_in.calls
     build_engine(path, tmp_path / "out", Limits(), how, CARD)
     assert [content for name, content in stand_in.calls if name == "cache"] == [b"", b"timings"]
-    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == [made.name, "timing.cache"]
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == [f"{stem}.ctx.onnx", made.name, "timing.cache"]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +169,7 @@ def test_without_the_package_or_a_card_the_error_says_what_to_install(
         build_engine(path, tmp_path, Limits(), EngineOptions(flags=("fp8",)), CARD)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ExportError, match="nvidia-smi: no NVIDIA card found"):
-        engine.find_hardware()
+        engine.this_hardware()
     bundle = write_bundle(tmp_path / "bundle", ("image_encoder",))
     arguments = ["tensorrt", str(bundle), "--out", str(tmp_path / "engines")]
     assert cli.main(arguments) == 2

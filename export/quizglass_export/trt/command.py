@@ -61,7 +61,7 @@ def _part(bundle: Any, role: str) -> Any:
 
 def _one(bundle: Any, role: str, args: argparse.Namespace) -> dict[str, Any]:
     from quizglass_export.bundling.errors import ExportError
-    from quizglass_export.trt.engine import EngineOptions, Limits, build_engine, find_hardware, write_context_model
+    from quizglass_export.trt.engine import EngineOptions, Limits, build_engine, this_hardware, write_context_model
     from quizglass_export.trt.operators import check_operators
 
     part = _part(bundle, role)
@@ -74,11 +74,10 @@ def _one(bundle: Any, role: str, args: argparse.Namespace) -> dict[str, Any]:
         return found
     limits = Limits(batch=args.batch, tokens=getattr(part, "max_tokens", 1))
     if args.context:
-        args.out.mkdir(parents=True, exist_ok=True)
-        found["file"] = str(write_context_model(model, args.out / f"{role}_ctx.onnx", limits, args.precision))
+        found["file"] = str(write_context_model(model, args.out, limits, this_hardware, args.precision))
     else:
         how = EngineOptions(flags=tuple(args.precision), timing_cache=args.out / "timing.cache")
-        found["file"] = str(build_engine(model, args.out, limits, how, find_hardware()))
+        found["file"] = str(build_engine(model, args.out, limits, how, this_hardware()))
     return found
 
 

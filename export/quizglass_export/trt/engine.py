@@ -6,22 +6,31 @@ stand-in at the import, which records what is asked of it. Engines fit one versi
 
 from __future__ import annotations
 
-import re
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import onnx
+from onnx import helper
+
 from quizglass_export.bundles.onnx_graph import read_onnx
 from quizglass_export.bundling.errors import ExportError
-from quizglass_server.bundle import file_digest
+from quizglass_server.engines.onnx.prepared import (
+    CONTEXT,
+    ENGINE,
+    Hardware,
+    engine_stem,
+    find_hardware,
+    tensorrt_version,
+)
 from quizglass_server.engines.onnx.providers import NAMES, InputRange, options
 
 FLAGS = ("fp16", "bf16", "int8")
 _BATCH_AXES = ("batch", "batch_size", "b")
 _TOKEN_AXES = ("sequence", "sequence_length", "tokens", "s")
 _TENSORRT = NAMES["tensorrt"]
+_OPSET, _IR_VERSION = 17, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +57,6 @@ class EngineOptions:
     timing_cache: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hardware:
-    """What an engine fits: the card's name, its compute capability and the driver."""
-
-    name: str
-    capability: str
-    driver: str
-
-
 def input_ranges(model: Path, limits: Limits) -> dict[str, InputRange]:
     """Smallest, usual and largest shape of every input.
 
@@ -75,36 +75,19 @@ def input_ranges(model: Path, limits: Limits) -> dict[str, InputRange]:
     return ranges
 
 
-def engine_name(model: Path, version: str, hardware: Hardware, chosen: Sequence[str]) -> str:
-    """File name of an engine: everything that it depends on is in it."""
-    card = re.sub(r"[^a-z0-9]+", "-", hardware.name.lower()).strip("-")
-    parts = [
-        model.parent.name,
-        file_digest(model)[:12],
-        f"trt{version}",
-        f"sm{hardware.capability.replace('.', '')}",
-        card,
-        f"driver{hardware.driver}",
-        "-".join(sorted(chosen)) or "fp32",
-    ]
-    return "_".join(parts) + ".engine"
-
-
-def find_hardware() -> Hardware:
-    """The first card, as `nvidia-smi` names it; ExportError if there is none."""
-    command = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
+def this_hardware() -> Hardware:
+    """The first card; ExportError if there is none."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)  # noqa: S603
-        name, capability, driver = (part.strip() for part in done.stdout.splitlines()[0].split(","))
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
-        raise ExportError(
-            f"nvidia-smi: no NVIDIA card found ({error}); build engines on the machine that runs them"
-        ) from None
-    return Hardware(name, capability, driver)
+        return find_hardware()
+    except LookupError as error:
+        raise ExportError(f"{error}; build engines on the machine that runs them") from None
 
 
 def build_engine(model: Path, out: Path, limits: Limits, how: EngineOptions, hardware: Hardware) -> Path:
-    """Build an engine; returns its file below `out`.
+    """Build an engine, and beside it a model that names it, which a server can load.
+
+    Returns:
+        The engine's file below `out`.
 
     Raises:
         ExportError: TensorRT is missing or refuses the model; with the parser's first words.
@@ -130,13 +113,38 @@ def build_engine(model: Path, out: Path, limits: Limits, how: EngineOptions, har
         raise ExportError(f"{model}: TensorRT {trt.__version__} built no engine; its log has the reason")
     if cache is not None and how.timing_cache is not None:
         _write(how.timing_cache, bytes(config.get_timing_cache().serialize()))
-    path = out / engine_name(model, trt.__version__, hardware, how.flags)
-    _write(path, bytes(plan))
-    return path
+    stem = engine_stem(model, trt.__version__, hardware, how.flags)
+    _write(out / f"{stem}{ENGINE}", bytes(plan))
+    _write(out / f"{stem}{CONTEXT}", _naming(model, f"{stem}{ENGINE}").SerializeToString())
+    return out / f"{stem}{ENGINE}"
 
 
-def write_context_model(model: Path, out: Path, limits: Limits, flags: Sequence[str] = ()) -> Path:
+def _naming(model: Path, engine: str) -> onnx.ModelProto:
+    """A model of one node that stands for an engine in a file beside it, with the inputs and outputs of `model`."""
+    graph = read_onnx(model).graph
+    own = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in own]
+    node = helper.make_node(
+        "EPContext",
+        [value.name for value in inputs],
+        [value.name for value in graph.output],
+        domain="com.microsoft",
+        main_context=1,
+        embed_mode=0,
+        ep_cache_context=engine,
+    )
+    opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("com.microsoft", 1)]
+    made = helper.make_graph([node], model.stem, inputs, list(graph.output))
+    return helper.make_model(made, opset_imports=opsets, ir_version=_IR_VERSION)
+
+
+def write_context_model(
+    model: Path, folder: Path, limits: Limits, hardware: Callable[[], Hardware], flags: Sequence[str] = ()
+) -> Path:
     """Have ONNX Runtime's TensorRT provider write a model that holds its engine, so that no server builds one.
+
+    Returns:
+        Its file below `folder`, under the name by which a server finds it.
 
     Raises:
         ExportError: the provider is not there, or ONNX Runtime fell back from it.
@@ -147,6 +155,12 @@ def write_context_model(model: Path, out: Path, limits: Limits, flags: Sequence[
         raise ExportError(
             "onnxruntime has no TensorRT provider here; pip install 'quizglass[gpu]' on the machine that runs it"
         )
+    try:
+        version = tensorrt_version()
+    except LookupError as error:
+        raise ExportError(f"{error}; pip install 'quizglass[gpu]' on the machine that runs it") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    out = folder / f"{engine_stem(model, version, hardware(), flags)}{CONTEXT}"
     scratch = out.with_name(f".{out.name}.new")
     settings = onnxruntime.SessionOptions()
     settings.add_session_config_entry("ep.context_enable", "1")

@@ -16,6 +16,8 @@ NAMES = {
 }
 """Setting to ONNX Runtime's name, best first."""
 AUTO = "auto"
+PREPARED = "tensorrt-engine"
+"""What runs a model whose TensorRT engine was built ahead of time."""
 
 Options = dict[str, str]
 logger = logging.getLogger(__name__)
@@ -49,9 +51,12 @@ def choose(setting: str, available: Sequence[str]) -> list[str]:
     if setting == AUTO:
         return [name for name in NAMES.values() if name in available] or [cpu]
     if setting not in NAMES:
-        raise SettingsError(f"provider {setting!r} is unknown; use {AUTO}, {', '.join(NAMES)}")
+        raise SettingsError(f"provider: {setting!r} is unknown; use {AUTO}, {', '.join(NAMES)}")
     if NAMES[setting] not in available:
-        raise SettingsError(f"provider {setting!r} is not in this ONNX Runtime; install 'quizglass[gpu]' or use {AUTO}")
+        raise SettingsError(
+            f"provider: {NAMES[setting]} is not in this ONNX Runtime, which has {', '.join(available) or 'none'}; "
+            f"install 'quizglass[gpu]', or set provider to {AUTO}"
+        )
     return [NAMES[setting]] if NAMES[setting] == cpu else [NAMES[setting], cpu]
 
 
@@ -81,7 +86,7 @@ def confirm(setting: str, wanted: Sequence[str], running: Sequence[str], model: 
     if first != wanted[0]:
         message = f"{model}: {wanted[0]} could not be started and ONNX Runtime fell back to {first or 'nothing'}"
         if setting != AUTO:
-            raise EngineFailed(f"{message}; install the provider's libraries or set the provider to {AUTO}")
+            raise EngineFailed(f"{message}; install the provider's libraries, or set provider to {AUTO}")
         logger.warning("%s", message)
     return next((short for short, name in NAMES.items() if name == first), first)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_server.engines.onnx.pool import EnginePool as EnginePool
-from quizglass_server.engines.onnx.providers import AUTO, InputRange, Ranges, choose, confirm, options
+from quizglass_server.engines.onnx.prepared import find_prepared
+from quizglass_server.engines.onnx.providers import AUTO, NAMES, PREPARED, InputRange, Ranges, choose, confirm, options
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.scheduling.clock import measured_engine
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     import onnxruntime
 
 Tensor = NDArray[np.generic]
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ class OnnxOptions:
     provider: str = AUTO
     """auto, tensorrt, cuda or cpu."""
     cache: Path | None = None
-    """Where TensorRT keeps engines it built; None: it builds them at every start."""
+    """Where TensorRT keeps engines it built, and where those built ahead of time are looked for; None: it builds them
+    at every start."""
 
 
 class OnnxSession:
@@ -66,13 +70,10 @@ class OnnxSession:
         self._output = output
         self._ranges: Ranges = {**ranges, **(optional or {})}
         wanted = choose(how.provider, ort.get_available_providers())
-        providers = [(name, options(name, ranges, how.cache)) for name in wanted]
-        try:
-            self._session = ort.InferenceSession(str(path), _session_options(ort, how.threads), providers=providers)
-        except Exception as error:
-            raise BundleError(f"{self.name}: ONNX Runtime cannot load it: {error}") from error
-        self.executor = confirm(how.provider, wanted, self._session.get_providers(), self.name)
-        """The provider that runs it: tensorrt, cuda or cpu."""
+        self._session, self.executor = _prepared(ort, path, wanted, how) or _opened(
+            ort, path, wanted, self._ranges, how, self.name
+        )
+        """The provider that runs it: tensorrt-engine (built ahead of time), tensorrt, cuda or cpu."""
         self.inputs = frozenset(node.name for node in self._session.get_inputs())
         """Names of the inputs."""
         self.notes: Mapping[str, str] = self._session.get_modelmeta().custom_metadata_map
@@ -116,6 +117,33 @@ class OnnxSession:
         outputs = [node.name for node in self._session.get_outputs()]
         if self._output not in outputs:
             raise BundleError(f"{self.name}: has no output {self._output}, only {', '.join(outputs)}; export it again")
+
+
+def _prepared(ort: Any, path: Path, wanted: Sequence[str], how: OnnxOptions) -> tuple[Any, str] | None:
+    """A session with the engine that was built for this model and this machine, if there is one that starts."""
+    if wanted[0] != NAMES["tensorrt"] or (found := find_prepared(path, how.cache)) is None:
+        return None
+    try:
+        session = ort.InferenceSession(str(found), _session_options(ort, how.threads), providers=wanted)
+    except Exception as error:
+        logger.warning("%s: cannot be started: %s; TensorRT builds an engine now", found.name, error)
+        return None
+    if (running := session.get_providers()[:1]) != wanted[:1]:
+        logger.warning("%s: ONNX Runtime fell back to %s", found.name, ", ".join(running) or "nothing")
+        return None
+    return session, PREPARED
+
+
+def _opened(
+    ort: Any, path: Path, wanted: Sequence[str], ranges: Ranges, how: OnnxOptions, name: str
+) -> tuple[Any, str]:
+    """A session of the model as it is, and what runs it."""
+    providers = [(provider, options(provider, ranges, how.cache)) for provider in wanted]
+    try:
+        session = ort.InferenceSession(str(path), _session_options(ort, how.threads), providers=providers)
+    except Exception as error:
+        raise BundleError(f"{name}: ONNX Runtime cannot load it: {error}") from error
+    return session, confirm(how.provider, wanted, session.get_providers(), name)
 
 
 def import_onnxruntime() -> Any:
