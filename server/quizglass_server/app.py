@@ -14,13 +14,15 @@ import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from quizglass_server import __version__
 from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
 from quizglass_server.errors import SettingsError
-from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.knowledge.backends import RemoteOptions, open_knowledge
+from quizglass_server.knowledge_address import MilvusAddress
 from quizglass_server.memory import Memory, MemoryOptions
 from quizglass_server.models.generator import GeneratorOptions
 from quizglass_server.models.load import EngineOptions, Models, load_models
@@ -60,6 +62,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
     """
     _check_policy(settings.default_policy)
     _warn_when_open(settings.host)
+    _warn_when_in_clear(settings.knowledge)
     async with AsyncExitStack() as stack:
         bundle = await asyncio.to_thread(Bundle.load, settings.bundle)
         log.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
@@ -68,8 +71,9 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         )
         models = await load_models(bundle, options)
         stack.push_async_callback(models.close)
-        knowledge = await KnowledgeBase.open(
+        knowledge = await open_knowledge(
             settings.knowledge,
+            RemoteOptions(settings.knowledge_collections, settings.knowledge_token_file, settings.knowledge_timeout_s),
             text_encoder=models.text_encoder,
             image_encoder=models.image_encoder,
             decode=lambda encoded, field: decode_picture(encoded, settings.picture_limits, field),
@@ -140,7 +144,7 @@ async def _memory(settings: Settings, models: Models, busy: Callable[[], bool]) 
     directory = settings.memory_directory
     if directory is None:
         return None
-    if directory.resolve() == settings.knowledge.resolve():
+    if isinstance(settings.knowledge, Path) and directory.resolve() == settings.knowledge.resolve():
         raise SettingsError(f"memory_directory: {directory} is the knowledge directory; give one of its own")
     options = MemoryOptions(
         settings.memory_ttl_s,
@@ -220,3 +224,8 @@ def _warn_when_open(host: str) -> None:
         loopback = host == "localhost"
     if not loopback:
         log.warning("listening beyond this machine, without encryption or login", extra={"host": host})
+
+
+def _warn_when_in_clear(knowledge: Path | MilvusAddress) -> None:
+    if isinstance(knowledge, MilvusAddress) and knowledge.leaves_machine_in_clear:
+        log.warning("knowledge crosses the network without encryption", extra={"milvus": str(knowledge)})

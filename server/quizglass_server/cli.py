@@ -22,7 +22,16 @@ from quizglass_server.settings_layers import CONFIG_VARIABLE, PREFIX, suggestion
 log = logging.getLogger(__name__)
 
 _GROUPS = {
-    "models and knowledge": ("bundle", "knowledge", "threads", "provider", "engine_cache"),
+    "models and knowledge": (
+        "bundle",
+        "knowledge",
+        "knowledge_collections",
+        "knowledge_token_file",
+        "knowledge_timeout_s",
+        "threads",
+        "provider",
+        "engine_cache",
+    ),
     "generator": (
         "generator_batch",
         "generator_cells",

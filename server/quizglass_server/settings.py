@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from quizglass_server.knowledge_address import MilvusAddress, knowledge_address
 from quizglass_server.settings_layers import (
     CONFIG_VARIABLE,
     FLAG,
@@ -32,6 +34,16 @@ Bytes = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 
 
+def _place(given: Any) -> Any:
+    try:
+        return knowledge_address(given)
+    except ValueError as error:
+        raise PydanticCustomError("knowledge_address", "{why}", {"why": str(error)}) from None
+
+
+KnowledgePlace = Annotated[Path | MilvusAddress, BeforeValidator(_place)]
+
+
 class Settings(BaseSettings):
     """What a server is started with. Relative paths are relative to the working directory."""
 
@@ -41,9 +53,25 @@ class Settings(BaseSettings):
         description="Directory with the models, prompts and manifest. Required. Every file is hashed at the start: a "
         "damaged bundle never serves, at the price of reading it once."
     )
-    knowledge: Path = Field(
+    knowledge: KnowledgePlace = Field(
         description="Directory of the knowledge store; made when it does not exist. Required. One server at a time "
-        "owns it."
+        "owns it. Or a Milvus, which several servers share and which is slower: http://HOST:PORT, https://HOST:PORT, "
+        "or milvus:FILE.db for one in this process; needs the extra milvus."
+    )
+    knowledge_collections: str = Field(
+        "quizglass",
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$",
+        description="What the names of the collections in Milvus begin with. Another name is another, empty store: "
+        "take one for a bundle with other encoders.",
+    )
+    knowledge_token_file: Path | None = Field(
+        None,
+        description="File with the token for Milvus, user:password or an API key, so that it is neither seen in a "
+        "list of processes nor logged. Without one, none is sent.",
+    )
+    knowledge_timeout_s: Seconds = Field(
+        5.0,
+        description="Seconds that one call of Milvus may take. Less gives up sooner; more waits out a busy one.",
     )
     host: str = Field(
         "127.0.0.1",
@@ -266,5 +294,6 @@ def as_toml(settings: Settings) -> str:
         value = getattr(settings, name)
         unset = "# " if value is None else ""
         lines += textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
-        lines.append(f"{unset}{name} = {json.dumps(str(value or '') if unset or isinstance(value, Path) else value)}")
+        shown = value if isinstance(value, bool | int | float | str) else str(value or "")
+        lines.append(f"{unset}{name} = {json.dumps(shown)}")
     return "\n".join(lines) + "\n"

@@ -46,6 +46,8 @@ class Parts:
         self.models.close = lambda: self._close("models")  # type: ignore[attr-defined]
         self.models.statuses = lambda: ()  # type: ignore[attr-defined]
         self.models.on_change = lambda _: None  # type: ignore[attr-defined]
+        self.knowledge.backend, self.knowledge.ready = "local", True  # type: ignore[attr-defined]
+        self.knowledge.on_change = lambda _: None  # type: ignore[attr-defined]
         self.knowledge.close = lambda: self._close("knowledge")  # type: ignore[attr-defined]
         manifest = SimpleNamespace(
             name="dummy", version="1", abstain="I don't know", thresholds=Thresholds(), evidence=EvidenceLimits()
@@ -53,7 +55,7 @@ class Parts:
         bundle = SimpleNamespace(manifest=manifest, name="dummy", version="1")
         monkeypatch.setattr(app.Bundle, "load", lambda *_: bundle)
         monkeypatch.setattr(app, "load_models", self._load)
-        monkeypatch.setattr(app.KnowledgeBase, "open", self._open)
+        monkeypatch.setattr(app, "open_knowledge", self._open)
 
     async def _close(self, what: str) -> None:
         self.closed.append(what)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +38,9 @@ class Place:
         arguments |= overrides
         if self.backend == "local":
             return await KnowledgeBase.open(self.directory, **arguments)
-        return await MilvusKnowledge.open(self.address, name=self.name, token="", timeout_s=10.0, **arguments)
+        return await MilvusKnowledge.open(
+            self.address, **{"name": self.name, "token": "", "timeout_s": 10.0, **arguments}
+        )
 
 
 def fresh_place(backend: str, directory: Path, address: MilvusAddress) -> Place:
@@ -52,3 +57,21 @@ def milvus_lite(directory: Path) -> Iterator[MilvusAddress]:
     finally:
         server.stop(0)
         database.close()
+
+
+@contextmanager
+def milvus_process(directory: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A Milvus Lite in a process of its own, killed at the end."""
+    command = [sys.executable, "-m", "milvus_lite", "server", "--data-dir", str(directory)]
+    process = subprocess.Popen([*command, "--host", "127.0.0.1", "--port", str(port)], stdout=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])

@@ -117,6 +117,12 @@ class Report:
 class Knowledge:
     """A dictionary of entries; those without a title are refused."""
 
+    backend = "local"
+    ready = True
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        self.told = told
+
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
         self.pictures: dict[str, Sequence[bytes]] = {}

@@ -14,7 +14,7 @@ from quizglass_server.errors import SettingsError
 from quizglass_server.logs import HumanFormatter, JsonFormatter
 from quizglass_server.settings import Settings, as_toml, load_settings
 
-UNSET = {"engine_cache", "memory_directory", "state_directory"}
+UNSET = {"engine_cache", "knowledge_token_file", "memory_directory", "state_directory"}
 
 NEEDED = {"bundle": "b", "knowledge": "k"}
 
@@ -82,6 +82,19 @@ def test_printed_settings_can_be_read_back(tmp_path: Path, capsys, monkeypatch) 
     assert as_toml(again) == printed
     assert set(tomllib.loads(printed)) == set(Settings.model_fields) - UNSET
     assert '# engine_cache = ""' in printed
+
+
+def test_a_milvus_is_printed_as_it_was_given_and_a_wrong_one_is_named(tmp_path: Path) -> None:
+    settings = load_settings({"bundle": "b", "knowledge": "http://host:1/shop"}, environment={})
+    (tmp_path / "printed.toml").write_text(as_toml(settings))
+    assert load_settings({}, tmp_path / "printed.toml", {}) == settings
+    assert str(settings.knowledge) == "http://host:1/shop"
+    for given, says in (("http://a:secret@host", "holds a password"), ("ftp://host", "no backend"), ("", "empty")):
+        with pytest.raises(SettingsError, match=f"--knowledge: .*{says}") as refused:
+            load_settings({"bundle": "b", "knowledge": given}, environment={})
+        assert "secret" not in refused.value.message
+    with pytest.raises(SettingsError, match="--knowledge-collections"):
+        load_settings({"bundle": "b", "knowledge": "k", "knowledge_collections": "odd name"}, environment={})
 
 
 @pytest.mark.parametrize(

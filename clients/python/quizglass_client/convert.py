@@ -270,4 +270,6 @@ def capabilities(message: assistant_pb2.GetCapabilitiesResponse) -> types.Capabi
         entries=message.entries,
         useful_picture_side=message.useful_picture_side,
         memory=message.memory,
+        knowledge=message.knowledge.backend or "local",  # older servers do not say
+        knowledge_ready=message.knowledge.ready or not message.HasField("knowledge"),
     )

@@ -24,12 +24,14 @@ class LocalServer:
 
     Args:
         bundle: the bundle's directory.
-        knowledge: the knowledge directory; made when it does not exist.
+        knowledge: the knowledge directory, made when it does not exist; or the address of a Milvus.
         flags: more flags of `quizglass-server`.
         log: file for the server's structured log, appended to; None throws it away.
     """
 
-    def __init__(self, bundle: Path, knowledge: Path, *, flags: Sequence[str] = (), log: Path | None = None) -> None:
+    def __init__(
+        self, bundle: Path, knowledge: Path | str, *, flags: Sequence[str] = (), log: Path | None = None
+    ) -> None:
         self._command = [
             *(sys.executable, "-m", "quizglass_server.cli", "--log-format", "json", "--port", "0"),
             *("--bundle", str(bundle), "--knowledge", str(knowledge), *flags),

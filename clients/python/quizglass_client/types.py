@@ -281,3 +281,7 @@ class Capabilities:
     useful_picture_side: int
     memory: bool = False
     """Whether there is a visual memory that turns may use."""
+    knowledge: str = "local"
+    """What keeps the knowledge: local, or milvus, which keeps no pictures and does not compact on demand."""
+    knowledge_ready: bool = True
+    """Whether it can be searched now."""

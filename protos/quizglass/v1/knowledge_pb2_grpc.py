@@ -106,7 +106,7 @@ class KnowledgeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetPicture(self, request, context):
-        """One stored picture. NOT_FOUND when no entry shows it.
+        """One stored picture. NOT_FOUND when no entry shows it, UNIMPLEMENTED when the server's backend keeps no pictures.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -114,6 +114,7 @@ class KnowledgeServiceServicer:
 
     def CompactEntries(self, request, context):
         """Removes from the files what deleted and expired entries have left there. May take minutes; searches go on.
+        UNIMPLEMENTED when the server's backend gives no such promise.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -18,6 +18,7 @@ from quizglass_server.knowledge.backup import restore, snapshot
 from quizglass_server.knowledge.inspection import inspect
 from quizglass_server.knowledge.lock import DirectoryLock
 from quizglass_server.knowledge.salvage import salvage
+from quizglass_server.knowledge_address import MilvusAddress, knowledge_address
 
 _FINE, _FOUND, _FAILED = 0, 1, 4
 _EVERY = 10_000  # rows between two words on progress
@@ -108,9 +109,20 @@ def _command(
 ) -> None:
     made = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
     for path, words in paths:
-        made.add_argument(path, type=Path, help=words)
+        made.add_argument(path, type=_directory, help=words)
     made.add_argument("--json", action="store_true", help="print JSON")
     made.set_defaults(run=run)
+
+
+def _directory(text: str) -> Path:
+    """A directory; these commands work on files."""
+    try:
+        place = knowledge_address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if isinstance(place, MilvusAddress):
+        raise argparse.ArgumentTypeError("knowledge in Milvus has no files here; back it up with Milvus's own tools")
+    return place
 
 
 def _rows(table: str, rows: int) -> None:

@@ -2,20 +2,23 @@
 
 The server as a whole (the empty name) and its public services are SERVING while requests are welcome, whatever
 happens to a model: lookups and everything else that needs no generator go on without one. Each role of the bundle has
-a name of its own, `quizglass.<role>`, that follows its model.
+a name of its own, `quizglass.<role>`, that follows its model, and so has the knowledge: `quizglass.knowledge`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from grpc_health.v1 import health, health_pb2
 
+from quizglass_server.knowledge.face import KnowledgeStore
+
 
 class Role(Protocol):
-    """A role and whether its model is ready."""
+    """A role and whether what fills it is ready."""
 
     @property
     def role(self) -> str:
@@ -40,6 +43,28 @@ class Roles(Protocol):
         ...
 
 
+class KnowledgeRole:
+    """The knowledge store, as a role."""
+
+    role = "knowledge"
+
+    def __init__(self, store: KnowledgeStore) -> None:
+        self._store = store
+
+    @property
+    def ready(self) -> bool:
+        """Whether the store answers."""
+        return self._store.ready
+
+    def statuses(self) -> Iterable[Role]:
+        """The one role."""
+        return (self,)
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Have `told` called when the store may answer again or no longer."""
+        self._store.on_change(told)
+
+
 def service_name(role: str) -> str:
     """Of a role in the health service."""
     return f"quizglass.{role}"
@@ -48,7 +73,7 @@ def service_name(role: str) -> str:
 class RoleHealth:
     """Keeps the health service's word on each role up to date."""
 
-    def __init__(self, servicer: health.aio.HealthServicer, roles: Roles) -> None:
+    def __init__(self, servicer: health.aio.HealthServicer, *roles: Roles) -> None:
         self._servicer = servicer
         self._roles = roles
         self._changed = asyncio.Event()
@@ -56,13 +81,15 @@ class RoleHealth:
 
     async def start(self) -> None:
         """Say how the roles are, and follow them."""
-        self._roles.on_change(self._changed.set)
+        for roles in self._roles:
+            roles.on_change(self._changed.set)
         await self._tell()
         self._following = asyncio.create_task(self._follow(), name="health of the roles")
 
     async def stop(self) -> None:
         """Follow no longer."""
-        self._roles.on_change(lambda: None)
+        for roles in self._roles:
+            roles.on_change(lambda: None)
         if self._following is not None:
             self._following.cancel()
             await asyncio.wait({self._following})
@@ -75,6 +102,6 @@ class RoleHealth:
 
     async def _tell(self) -> None:
         status = health_pb2.HealthCheckResponse
-        for each in self._roles.statuses():
+        for each in itertools.chain.from_iterable(roles.statuses() for roles in self._roles):
             serving = status.SERVING if each.ready else status.NOT_SERVING
             await self._servicer.set(service_name(each.role), serving)

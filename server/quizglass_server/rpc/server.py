@@ -21,12 +21,12 @@ from quizglass_server import __version__
 from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
 from quizglass_server.errors import SettingsError
-from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.knowledge.face import KnowledgeStore
 from quizglass_server.memory import Memory
 from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.guard import Guard
-from quizglass_server.rpc.health import RoleHealth
+from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.memory import MemoryServicer
 from quizglass_server.settings import Settings
@@ -55,7 +55,7 @@ class Services:
     """What the services call."""
 
     assistant: Assistant
-    knowledge: KnowledgeBase
+    knowledge: KnowledgeStore
     models: Models
     bundle: Bundle
     settings: Settings
@@ -115,7 +115,7 @@ async def start_rpc(services: Services) -> RpcServer:
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
     reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
-    roles = RoleHealth(status, services.models)
+    roles = RoleHealth(status, services.models, KnowledgeRole(services.knowledge))
     rpc = RpcServer(server, status, roles, guard, _bind(server, settings.host, settings.port))
     await server.start()
     await roles.start()
@@ -152,4 +152,5 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
         entries=services.knowledge.count(),
         useful_picture_side=USEFUL_PICTURE_SIDE,
         memory=services.memory is not None,
+        knowledge=assistant_pb2.KnowledgeCapability(backend=services.knowledge.backend, ready=services.knowledge.ready),
     )

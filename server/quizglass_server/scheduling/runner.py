@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TypeVar
 
-from quizglass_server.errors import BudgetExceeded, EngineLost, Overloaded, RoleMissing
+from quizglass_server.errors import BudgetExceeded, EngineLost, KnowledgeLost, Overloaded, RoleMissing
 from quizglass_server.journal import Journal
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.costs import StepCosts
@@ -46,7 +46,8 @@ class StepRunner:
             last: whether the answer is there already, so that no time is kept for one.
 
         Returns:
-            Its result; None when it was left out (noted as BUDGET or FAILED).
+            Its result; None when it was left out (noted as BUDGET or FAILED), as is a search of a knowledge store
+            that does not answer.
 
         Raises:
             EngineLost, RoleMissing: always passed on, optional or not.
@@ -72,8 +73,9 @@ class StepRunner:
                 self._journal.skip(step, "BUDGET")
             elif isinstance(error, Overloaded):
                 self._journal.skip(step, "BUDGET")  # the engine does not begin what it cannot do in this time
-            elif optional:
-                log.warning("step failed; the turn goes on without it", exc_info=True, extra={"step": step})
+            elif optional or isinstance(error, KnowledgeLost):  # an answer without lookups is better than none
+                told = not isinstance(error, KnowledgeLost)  # that was logged once, when it was lost
+                log.warning("step failed; the turn goes on without it", exc_info=told, extra={"step": step})
                 self._journal.skip(step, "FAILED")
             else:
                 raise

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -99,24 +100,41 @@ class MilvusLink:
             server_manager_instance.release_server(self.address.uri)
 
     def _connected(self, token: str) -> Any:
-        client = _client_class(self.address)
+        """A client; a server that does not answer yet may have been started together with this one."""
+        made = partial(
+            _client_class(self.address),
+            uri=self.address.uri,
+            db_name=self.address.database,
+            token=token,
+            timeout=min(_CONNECT_S, self._timeout_s),
+            dedicated=True,
+        )
         if self.address.in_process:
-            _make_room(Path(self.address.uri))
+            return self._opened(made)
+        started, back_off = time.monotonic(), _BACK_OFF_S
+        while True:
+            try:
+                return made()
+            except Exception as error:
+                kind = _kind(error)
+                if kind != "gone" or time.monotonic() + back_off - started >= self._timeout_s:
+                    raise self._explained(error, kind, self._timeout_s) from None
+            time.sleep(back_off)
+            back_off = min(2 * back_off, _CONNECT_S)
+
+    def _opened(self, made: Callable[[], Any]) -> Any:
+        """A client of a file."""
+        file = Path(self.address.uri)
         try:
-            return client(
-                uri=self.address.uri,
-                db_name=self.address.database,
-                token=token,
-                timeout=min(_CONNECT_S, self._timeout_s),
-                dedicated=True,
-            )
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise KnowledgeFailed(f"knowledge {file.parent}: cannot be created ({error.strerror})") from error
+        try:
+            return made()
         except Exception as error:
-            if self.address.in_process:
-                _log.warning("Milvus Lite cannot be opened: %s", getattr(error, "message", error))
-                raise KnowledgeFailed(
-                    f"knowledge {self.address}: cannot be opened; is another server using it? The log says more"
-                ) from None
-            raise self._explained(error, _kind(error), self._timeout_s) from None
+            _log.warning("Milvus Lite cannot be opened: %s", getattr(error, "message", error))
+            message = f"knowledge {self.address}: cannot be opened; is another server using it? The log says more"
+            raise KnowledgeFailed(message) from None
 
     def _left(self, started: float) -> float:
         """Seconds that a call may take: as set, and not beyond what the caller waits for."""
@@ -187,10 +205,3 @@ def _client_class(address: MilvusAddress) -> Any:
     for name in ("pymilvus", "milvus_lite"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # they log expressions
     return MilvusClient
-
-
-def _make_room(file: Path) -> None:
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise KnowledgeFailed(f"knowledge {file.parent}: cannot be created ({error.strerror})") from error

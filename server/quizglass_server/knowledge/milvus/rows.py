@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,7 @@ OUTPUT = {Kind.CHUNKS: ["entry", "revision", "text"], Kind.PICTURES: ["entry", "
 Row = dict[str, Any]
 _NOTHING = [1.0, 0.0]
 _SHA256_HEX = 64
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +155,8 @@ def every(conditions: Iterable[str]) -> str:
 
 
 def text_literal(text: str) -> str:
-    """A text inside an expression; nothing in it can end it. Escapes are those of JSON, which Milvus reads."""
-    return json.dumps(text, ensure_ascii=False)
+    """A text inside an expression; nothing in it can end it. Control characters, which no entry has, are replaced."""
+    return json.dumps(_CONTROL.sub("\ufffd", text), ensure_ascii=False)
 
 
 def tongues(language: str) -> list[str]:
@@ -210,4 +212,5 @@ def _fields(entry: Entry) -> dict[str, Any]:
 
 
 def _list(values: Iterable[str]) -> str:
-    return "[" + ", ".join(text_literal(value) for value in values) + "]"
+    """Texts to compare with; one with a control character is equal to nothing that is stored."""
+    return "[" + ", ".join(text_literal(value) for value in values if not _CONTROL.search(value)) + "]"

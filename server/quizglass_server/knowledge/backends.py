@@ -1,0 +1,68 @@
+"""Opens the knowledge store that the settings name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from quizglass_server.errors import SettingsError
+from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.knowledge.face import KnowledgeStore
+from quizglass_server.knowledge.ingest import Decode
+from quizglass_server.knowledge_address import MilvusAddress
+from quizglass_server.models.faces import ImageEncoder, TextEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteOptions:
+    """How a store that is not a directory is used."""
+
+    collections: str
+    """What the names of its collections begin with."""
+    token_file: Path | None
+    """File with "user:password" or an API key; None: no token."""
+    timeout_s: float
+    """How long one call may take."""
+
+
+async def open_knowledge(
+    where: Path | MilvusAddress,
+    remote: RemoteOptions,
+    *,
+    text_encoder: TextEncoder | None,
+    image_encoder: ImageEncoder | None,
+    decode: Decode,
+) -> KnowledgeStore:
+    """Open a knowledge store; Milvus and what it needs are loaded only when it is chosen.
+
+    Raises:
+        SettingsError: the extra of the backend is not installed, or the token cannot be read.
+        KnowledgeLocked, KnowledgeFailed, KnowledgeLost: it cannot be used.
+    """
+    if isinstance(where, Path):
+        return await KnowledgeBase.open(where, text_encoder=text_encoder, image_encoder=image_encoder, decode=decode)
+    from quizglass_server.knowledge.milvus.base import MilvusKnowledge
+
+    return await MilvusKnowledge.open(
+        where,
+        name=remote.collections,
+        token=_token(remote.token_file),
+        timeout_s=remote.timeout_s,
+        text_encoder=text_encoder,
+        image_encoder=image_encoder,
+        decode=decode,
+    )
+
+
+def _token(file: Path | None) -> str:
+    if file is None:
+        return ""
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise SettingsError(f"knowledge_token_file: {file}: cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"knowledge_token_file: {file}: is not text") from error
+    if not token or len(token.split()) != 1:
+        raise SettingsError(f"knowledge_token_file: {file}: holds no token, which is one word: user:password or a key")
+    return token
