@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import results
-from bench.engine import figures, plot, sse
+from bench.engine import figures, kills, plot, sse
 from bench.engine.__main__ import SECTIONS
 from bench.engine.contenders import Ask, Timed, in_turn
 from bench.engine.memory import memory_kib
 from bench.engine.ours import new_picture, parts
 from bench.engine.peers import messages
+from bench.engine.serving import Outcome, kinds
 from bench.engine.shapes import filled_up
 from bench.results import Row
 from bench.sections import Part, Store
@@ -49,6 +50,18 @@ def test_a_peer_that_is_missing_leaves_its_reason() -> None:
     row = results.absent("wall", 2.0, "s", "other", "it did not come up")
     assert row.peer == "other not run: it did not come up"
     assert row.ok is None
+
+
+async def test_a_turn_that_hangs_is_an_outcome_and_no_error() -> None:
+    async def turn(kind: str) -> Outcome:
+        if kind == "hangs":
+            await asyncio.Event().wait()
+        return Outcome(kind, 0.0, 0.1)
+
+    asked = [asyncio.create_task(turn(kind)) for kind in ("answered", "hangs", "ServerUnavailable")]
+    found = await kills.ended(asked, 0.05)
+    assert kinds(found) == {"ServerUnavailable": 1, "answered": 1, "hangs": 1}
+    assert asked[1].cancelled()
 
 
 def test_a_stall_across_a_whole_window_is_one_gap() -> None:

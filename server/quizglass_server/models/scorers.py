@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -136,14 +137,16 @@ class OnnxReranker:
         halves = [half for half in (passages[:middle], passages[middle:]) if half]
         encodings = [self._pool.submit(partial(self._encoded, query, half)) for half in halves]
         runs: list[Future[list[PartResult]]] = []
+        futures: list[Future[Any]] = [first, *encodings]
         try:
             begun = await asyncio.wrap_future(first)
             for encoding in encodings:
                 rows = await asyncio.wrap_future(encoding)
                 runs.append(self._batcher.submit(partial(_rest, rows, beginning, begun)))
+                futures.append(runs[-1])
             results = [result for run in runs for result in await asyncio.wrap_future(run)]
         finally:
-            for future in (first, *encodings, *runs):
+            for future in futures:
                 future.cancel()
         logits = np.stack([result.logits for result in results])
         return [float(probability) for probability in softmax(logits)[:, self._yes]]
