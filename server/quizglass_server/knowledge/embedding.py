@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -27,10 +28,12 @@ def unit_vector(vector: Vector, dimension: int, role: str) -> Vector:
     vector = np.asarray(vector, dtype=np.float32)
     if vector.shape != (dimension,):
         raise EngineFailed(f"the {role} gave a vector of shape {vector.shape}, {dimension} numbers were expected")
-    norm = float(np.linalg.norm(vector.astype(np.float64)))
-    if not np.isfinite(norm) or norm == 0.0:
+    exact = vector.astype(np.float64)
+    norm = math.sqrt(exact @ exact)
+    if not math.isfinite(norm) or norm == 0.0:
         raise EngineFailed(f"the {role} gave a vector without direction (its length is {norm})")
-    return (vector / norm).astype(np.float32)
+    unit: Vector = (exact / norm).astype(np.float32)
+    return unit
 
 
 def picture_queries(encoder: ImageEncoder | None, vectors: Sequence[Vector]) -> list[Vector]:

@@ -76,7 +76,10 @@ class Graph:
         return Graph(index, np.sort(np.concatenate([self.labels, labels])))
 
     def nearest(self, query: Vector, count: int) -> tuple[Labels, Vector]:
-        """Labels and cosines of about the `count` nearest, best first; all there are when `count` is near that."""
+        """Labels and cosines of about the `count` nearest, best first; all there are when `count` is near that.
+
+        The query may be of any length.
+        """
         if count * 4 >= len(self.labels):
             return self._scanned(query, count)
         try:
@@ -86,13 +89,19 @@ class Graph:
         return labels[0].view(np.int64), 1.0 - distances[0]
 
     def _scanned(self, query: Vector, count: int) -> tuple[Labels, Vector]:
-        return best(self.labels, self.vectors(self.labels) @ query, count)
+        return best(self.labels, self.vectors(self.labels) @ unit(query), count)
 
     def vectors(self, labels: Labels) -> Matrix:
         """Vectors of labels that it holds."""
         if not len(labels):
             return np.empty((0, self._index.dim), np.float32)
         return np.asarray(self._index.get_items(labels), dtype=np.float32)
+
+
+def unit(query: Vector) -> Vector:
+    """The query at length 1, for scans; hnswlib does that itself."""
+    made: Vector = query / max(float(query @ query) ** 0.5, 1e-12)
+    return made
 
 
 def best(labels: Labels, scores: Vector, count: int) -> tuple[Labels, Vector]:

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from quizglass_server.domain import Vector
-from quizglass_server.knowledge.graph import Graph, best
+from quizglass_server.knowledge.graph import Graph, best, unit
 from quizglass_server.knowledge.records import Additions, Labels, Matrix
 
 # A filter that so few entries pass is answered by scanning their vectors: a graph would have to be searched far.
 _FEW = 1_000
 _FEW_SHARE = 0.05
 _IDLE_TAIL = 64
-_UNIT = 1e-6
 _MERGED_AS_IT_IS = 256
 
 
@@ -55,7 +54,7 @@ class State:
         """Labels and cosines of the `count` nearest, best first, deleted ones included."""
         if self.graph is not None and not len(self.labels):
             return self.graph.nearest(query, count)
-        near = self.labels, self.vectors @ query
+        near = self.labels, self.vectors @ unit(query)
         if self.graph is None or len(self.labels) > _MERGED_AS_IT_IS:
             near = best(*near, count)
         if self.graph is None:
@@ -68,6 +67,7 @@ class State:
         found, scores = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
         here = np.isin(self.labels, labels, assume_unique=True)
         found.append(self.labels[here])
+        query = unit(query)
         scores.append(self.vectors[here] @ query)
         if self.graph is not None:
             found.append(np.intersect1d(self.graph.labels, labels, assume_unique=True))
@@ -116,18 +116,15 @@ class VectorIndex:
         self, query: Vector, limit: int, *, per_entry: bool, allowed: set[int] | None = None
     ) -> list[tuple[int, float]]:
         """Labels and cosines, best first; with `per_entry` only the best of each entry, and only of those allowed."""
-        square = float(query @ query)
-        if (
-            abs(square - 1.0) > _UNIT
-        ):  # as a rule it is a unit vector, and dividing costs as much as a tenth of a search
-            query = query / max(square**0.5, 1e-12)
         state = self._state
         if allowed is not None and len(allowed) <= max(_FEW, len(self._entry_of) * _FEW_SHARE):
             wanted = np.array([at for at, entry in list(self._entry_of.items()) if entry in allowed], dtype=np.int64)
             labels, scores = state.among(query, np.sort(wanted))
             return self._living(labels, scores, limit, per_entry, allowed)
-        exact = not per_entry and allowed is None and state.size == len(self._entry_of)  # nothing to pass over
-        fetch = limit if exact else 2 * limit + 8
+        if not per_entry and allowed is None and state.size == len(self._entry_of):  # nothing to pass over
+            labels, scores = state.nearest(query, limit)
+            return list(zip(labels.tolist(), scores.tolist(), strict=True))[:limit]
+        fetch = 2 * limit + 8
         while state.size:
             labels, scores = state.nearest(query, fetch)
             hits = self._living(labels, scores, limit, per_entry, allowed)

@@ -117,17 +117,8 @@ class Hit:
 def entry_of(row: tuple[Any, ...], now: float) -> Entry:
     """The entry of a row of `ENTRY_COLUMNS`."""
     _, entry_id, title, caption, kind, text, attributes, source, language, text_format, told, expires, shown = row[:13]
-    return Entry(
-        id=entry_id,
-        title=title,
-        caption=caption,
-        kind=kind,
-        text=text,
-        attributes=json.loads(attributes),
-        source=source,
-        picture_sha256=tuple(shown[start : start + 32] for start in range(0, len(shown), 32)),
-        language=language,
-        text_format=text_format,
-        time=told,
-        expires_after_s=max(1, int(expires - now)) if expires else 0,
-    )
+    facts = json.loads(attributes) if attributes != "{}" else {}
+    pictures = tuple(shown[start : start + 32] for start in range(0, len(shown), 32)) if shown else ()
+    left = max(1, int(expires - now)) if expires else 0
+    # By position, in the order of the fields: a search makes tens of these.
+    return Entry(entry_id, title, caption, kind, text, facts, source, pictures, language, text_format, told, left)
