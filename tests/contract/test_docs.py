@@ -8,7 +8,7 @@ import pytest
 from google.protobuf.descriptor import Descriptor, FileDescriptor
 
 from bench import render
-from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
+from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, types_pb2
 from quizglass_server import errors
 from quizglass_server.policies import POLICIES
 from quizglass_server.rpc import status
@@ -20,7 +20,8 @@ ROOTS = ("", "server/quizglass_server", "export/quizglass_export", "clients/pyth
 MADE = ("bench/results", "models/starter", "work/", ".run/", "bundle.toml")
 """Made by users, or by commands that the documents name."""
 STAGES = {"decode", "read", "plan", "embed", "image_search", "rewrite", "text_search", "rerank", "generate", "verify"}
-SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "FAILED"}
+STAGES |= {"recall"}
+SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "MEMORY_OFF", "FAILED"}
 OTHER_WORDS = {"UNEXPECTED", "incident", "quizglass"}
 OTHER_PACKAGES = ("google.rpc.", "grpc.health.")
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
@@ -126,7 +127,7 @@ def test_every_event_and_call_is_documented() -> None:
     events = assistant_pb2.DESCRIPTOR.message_types_by_name["AskResponse"].oneofs_by_name["event"].fields
     calls = [
         method.name
-        for pb2 in (assistant_pb2, knowledge_pb2)
+        for pb2 in (assistant_pb2, knowledge_pb2, memory_pb2)
         for service in pb2.DESCRIPTOR.services_by_name.values()
         for method in service.methods
     ]
@@ -147,7 +148,7 @@ def test_names_in_the_protocol_page_exist() -> None:
 
 def _contract_names() -> set[str]:
     names: set[str] = set()
-    for pb2 in (assistant_pb2, knowledge_pb2, types_pb2):
+    for pb2 in (assistant_pb2, knowledge_pb2, memory_pb2, types_pb2):
         file: FileDescriptor = pb2.DESCRIPTOR
         names.add(Path(file.name).name)
         for service in file.services_by_name.values():

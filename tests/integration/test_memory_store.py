@@ -13,6 +13,9 @@ import pytest
 
 from quizglass_server.domain import Picture
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, NotFound, RoleMissing
+from quizglass_server.knowledge.backup import snapshot
+from quizglass_server.knowledge.inspection import inspect
+from quizglass_server.knowledge.salvage import salvage
 from quizglass_server.memory import Memory, MemoryOptions
 from quizglass_server.memory import intake as intakes
 from quizglass_server.sightings import Seen, Sighting, SightingFilter, SightingQuery
@@ -25,9 +28,11 @@ RED, BLUE = np.full((32, 32, 3), (255, 0, 0), np.uint8), np.full((32, 32, 3), (0
 
 
 @asynccontextmanager
-async def opened(folder, eyes=None, text=True, busy=lambda: False, **options):
-    eyes = eyes or Eyes()
-    encoders = {"text_encoder": FakeTextEncoder() if text else None, "image_encoder": eyes}
+async def opened(folder, eyes=None, text=True, image=True, busy=lambda: False, **options):
+    encoders = {
+        "text_encoder": FakeTextEncoder() if text else None,
+        "image_encoder": (eyes or Eyes()) if image else None,
+    }
     memory = await Memory.open(folder, MemoryOptions(**options), **encoders, busy=busy)
     try:
         yield memory
@@ -71,7 +76,7 @@ async def test_a_sighting_expires_though_the_system_clock_stands_still(tmp_path)
         assert await ids(memory) == ["late", "early"]
         wait(memory, 2)
         assert await ids(memory) == await ids(memory, RED) == ["late"]
-        assert [hit.sighting.id for hit in await memory.by_text(None or np.ones(16), "early awake", ALL)] == ["late"]
+        assert [hit.sighting.id for hit in await memory.by_text(np.ones(16), "early awake", ALL)] == ["late"]
         with pytest.raises(NotFound):
             await memory.thumbnail("early")
         assert (await memory.stats()).sightings == 1
@@ -146,6 +151,15 @@ async def test_without_a_text_encoder_it_is_found_by_its_looks(tmp_path):
         assert await ids(memory, RED) == ["a"]
         with pytest.raises(RoleMissing):
             await memory.by_text(np.ones(16), "awake", ALL)
+
+
+async def test_without_an_image_encoder_it_is_found_by_its_words(tmp_path):
+    async with opened(tmp_path, image=False) as memory:
+        await keep(memory, "a")
+        (hit,) = await memory.by_text(np.ones(16, np.float32), "awake", ALL)
+        assert (hit.sighting.id, hit.sighting.thumbnail_sha256) == ("a", None)
+        with pytest.raises(RoleMissing):
+            await ids(memory, RED)
 
 
 async def test_failures_are_counted_and_the_next_is_remembered(tmp_path, caplog):
@@ -249,3 +263,18 @@ async def test_a_directory_that_cannot_be_used_is_named_and_others_may_not_look_
     with pytest.raises(KnowledgeFailed, match=r"memory directory .*file"):
         async with opened(tmp_path / "file" / "memory"):
             pass
+
+
+async def test_its_files_are_verified_repaired_and_copied_as_those_of_knowledge(tmp_path):
+    async with opened(tmp_path / "memory", thumbnail_side=0) as memory:
+        await keep(memory, "bare")
+    async with opened(tmp_path / "memory") as memory:
+        await keep(memory, "a", "b")
+        await asyncio.to_thread(snapshot, tmp_path / "memory", tmp_path / "copy")
+    assert inspect(tmp_path / "memory") == inspect(tmp_path / "copy") == []
+    done = salvage(tmp_path / "memory")
+    assert (done.entries, done.lost, done.doubts) == (3, [], [])
+    for folder in (tmp_path / "memory", tmp_path / "copy"):
+        async with opened(folder) as memory:
+            assert await ids(memory) == ["b", "a", "bare"]
+            assert (await memory.thumbnail("a"))[:2] == b"\xff\xd8"
