@@ -266,6 +266,8 @@ class Role:
     engine: str
     executor: str
     ready: bool
+    sees_pictures: bool = False
+    """Whether pictures are given to it; a generator of text alone answers from what was read and found in them."""
 
 
 @dataclass(frozen=True, slots=True)

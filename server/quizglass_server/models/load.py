@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from quizglass_server.models.q_former import OnnxCoarseReranker, OnnxDomainRoute
 from quizglass_server.models.reader import RapidOcrReader
 from quizglass_server.models.scorers import OnnxPlanner, OnnxReranker, OnnxToolRouter, OnnxVerifier
 from quizglass_server.scheduling.cores import CoreShares, share_cores, usable_cores
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class RoleStatus:
     engine: str
     """onnx, llama or rapidocr."""
     executor: str
-    """cpu, cuda, tensorrt, or gpu for a generator that llama.cpp has put on one."""
+    """cpu, cuda, tensorrt, tensorrt-engine for an engine built ahead of time, or gpu where llama.cpp uses one."""
     ready: bool
     sees_pictures: bool
     """Whether the model is given pictures; a generator of text alone is not."""
@@ -128,6 +131,8 @@ async def load_models(bundle: Bundle, options: EngineOptions) -> Models:
         await models.close()
         raise
     models.parts = dict(bundle.manifest.roles.filled())
+    for status in models.statuses():
+        logger.info("model is loaded", extra=asdict(status))
     return models
 
 

@@ -36,8 +36,8 @@ class OnnxPlanner:
             BundleError: a file of the role is damaged, or a label is no plan.
         """
         loading = Loading(bundle, pool, fitter, how)
+        self._plans = _plans("planner", bundle.planner)
         self._scorer = LabelScorer("planner", bundle.planner, loading, _asked(Turn("", "a"), "a"))
-        self._plans = _plans("planner", self._scorer.labels)
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
 
@@ -59,8 +59,8 @@ class OnnxToolRouter:
         Raises:
             BundleError: a file of the role is damaged, or a label is no plan.
         """
+        self._plans = _plans("tool_router", spec)
         self._scorer = LabelScorer("tool_router", spec, loading, _asked(Turn("", "a"), "a") | {"draft": "a"})
-        self._plans = _plans("tool_router", self._scorer.labels)
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
 
@@ -79,10 +79,10 @@ class OnnxVerifier:
         Raises:
             BundleError: a file of the role is damaged, or no label is `supported`.
         """
-        example = Answered(Turn("", "a"), "a", ["a"], "a")
-        self._scorer = LabelScorer("verifier", spec, loading, _answered(example))
-        if SUPPORTED not in self._scorer.labels:
-            raise BundleError(f"roles.verifier.labels: {', '.join(self._scorer.labels)}: none is {SUPPORTED!r}")
+        names = [name for name, _ in spec.labels]
+        if SUPPORTED not in names:
+            raise BundleError(f"roles.verifier.labels: {', '.join(names)}: none is {SUPPORTED!r}")
+        self._scorer = LabelScorer("verifier", spec, loading, _answered(Answered(Turn("", "a"), "a", ["a"], "a")))
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
 
@@ -196,7 +196,8 @@ def _decision(plans: Sequence[Plan], probabilities: Probabilities, by: str) -> P
     return PlanDecision(best, by, tuple(zip(plans, map(float, probabilities), strict=True)))
 
 
-def _plans(role: str, names: Sequence[str]) -> list[Plan]:
+def _plans(role: str, spec: Scorer) -> list[Plan]:
+    names = [name for name, _ in spec.labels]
     try:
         return [Plan(name) for name in names]
     except ValueError:

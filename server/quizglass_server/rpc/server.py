@@ -138,7 +138,9 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
         bundle=f"{services.bundle.manifest.name} {services.bundle.manifest.version}",
         policies=services.assistant.policies,
         roles=[
-            assistant_pb2.RoleCapability(role=s.role, engine=s.engine, executor=s.executor, ready=s.ready)
+            assistant_pb2.RoleCapability(
+                role=s.role, engine=s.engine, executor=s.executor, ready=s.ready, sees_pictures=s.sees_pictures
+            )
             for s in services.models.statuses()
         ],
         limits=assistant_pb2.Limits(

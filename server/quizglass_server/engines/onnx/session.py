@@ -61,7 +61,7 @@ class OnnxSession:
             free: names of further inputs that it may have, whose shapes only the model knows; see `shape`.
 
         Raises:
-            BundleError: the file cannot be loaded, or lacks an input or the output.
+            BundleError: the file cannot be loaded, lacks an input or the output, or takes other shapes.
             EngineFailed: onnxruntime is not installed, or the provider asked for does not start.
             SettingsError: the provider is unknown.
         """
@@ -79,6 +79,7 @@ class OnnxSession:
         self.notes: Mapping[str, str] = self._session.get_modelmeta().custom_metadata_map
         """What the exporter wrote into the file."""
         self._check_names(set(ranges), set(free))
+        self._check_shapes()
 
     def shape(self, name: str) -> list[int | str]:
         """Declared shape of an input; names stand for dynamic axes."""
@@ -108,6 +109,19 @@ class OnnxSession:
         except Exception as error:
             raise EngineFailed(f"{self.name}: ONNX Runtime failed; see the server's log") from error
         return [np.asarray(result, dtype=np.float32) for result in results]
+
+    def _check_shapes(self) -> None:
+        for name in self.inputs & set(self._ranges):
+            known, declared = self._ranges[name], self.shape(name)
+            fixed = [size if isinstance(size, int) and size > 0 else None for size in declared]
+            if len(fixed) != len(known.largest) or any(
+                size is not None and not low <= size <= high
+                for low, size, high in zip(known.smallest, fixed, known.largest, strict=True)
+            ):
+                raise BundleError(
+                    f"{self.name}: {name} has shape {declared}, not {list(known.smallest)} to {list(known.largest)} "
+                    "as the manifest says; export it again"
+                )
 
     def _check_names(self, required: set[str], free: set[str]) -> None:
         if missing := required - self.inputs:
