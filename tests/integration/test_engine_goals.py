@@ -12,7 +12,7 @@ import pytest
 
 from quizglass_server.engines.llama.engine import Engine
 from quizglass_server.engines.llama.native import NativeModel
-from quizglass_server.engines.llama.prompt import Constraint, Scored, Usage
+from quizglass_server.engines.llama.prompt import Constraint, RequestRefused, Scored, Usage
 from tests.support.engine_runs import SMALL_PIECES, Given, drive, finish, prompt
 from tests.support.starter_engine import ASKED, LONG, STOP, ask, starter_model
 
@@ -90,3 +90,36 @@ def test_a_schema_is_kept(engine: Engine) -> None:
     value = json.loads("".join(given.texts))
     assert value["plan"] in ("none", "both")
     assert isinstance(value["sure"], bool)
+
+
+COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        Constraint("labels", (DECOMPOSED,)),
+        Constraint("grammar", f'root ::= "{DECOMPOSED}"'),
+        Constraint("json_schema", json.dumps({"const": DECOMPOSED})),
+        Constraint("json_schema", json.dumps({"const": DECOMPOSED}, ensure_ascii=False)),
+    ],
+)
+def test_accents_of_a_constraint_are_composed(engine: Engine, constraint: Constraint) -> None:
+    given = Given()
+    drive(engine, engine.intake.generation(ASKED[3], 60, constraint=constraint, sink=given))
+    said = "".join(given.texts)
+    assert (json.loads(said) if constraint.kind == "json_schema" else said) == COMPOSED
+
+
+def test_accents_of_prompts_labels_and_scored_answers_are_composed(engine: Engine) -> None:
+    def numbers(word: str) -> tuple[list[int], tuple[float, ...]]:
+        scored = Given()
+        parts = prompt(f"Is it a {word}?", seed=None)
+        drive(engine, engine.intake.scoring(parts, f"a {word}", sink=scored))
+        return engine.intake.choice(parts, [word, "no"], sink=scored).atoms.ids.tolist(), scored.only(
+            Scored
+        ).log_probabilities
+
+    assert numbers(DECOMPOSED) == (numbers(COMPOSED)[0], pytest.approx(numbers(COMPOSED)[1], abs=1e-2))
+    with pytest.raises(RequestRefused, match="twice"):
+        engine.intake.choice(ASKED[3], [COMPOSED, DECOMPOSED], sink=Given())

@@ -10,6 +10,7 @@ import json
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Protocol
+from unicodedata import normalize
 
 import llama_cpp.llama_cpp as llama
 import numpy as np
@@ -52,7 +53,7 @@ def follower(model: NativeModel, constraint: Constraint) -> Follower:
         return LabelFollower(label_tokens(model, values))
     if not isinstance(constraint.value, str):
         raise RequestRefused(f"constraint {constraint.kind} takes one text, not {len(constraint.value)}")
-    text = constraint.value
+    text = normalize("NFC", constraint.value)
     if len(text) > _MAX_GRAMMAR_BYTES:
         raise RequestRefused(f"constraint {constraint.kind} of {len(text)} characters; {_MAX_GRAMMAR_BYTES} at most")
     if _nesting(text) > _MAX_NESTING:
@@ -74,7 +75,7 @@ def label_tokens(model: NativeModel, labels: Sequence[str]) -> list[list[int]]:
     for index, (label, tokens) in enumerate(zip(labels, ids, strict=True)):
         if not tokens:
             raise RequestRefused(f"labels[{index}] is empty")
-        if label in labels[:index]:
+        if tokens in ids[:index]:
             raise RequestRefused(f"labels[{index}]: {label!r} is there twice")
     return ids
 
@@ -152,9 +153,10 @@ class GrammarFollower:
 
 def _schema_grammar(text: str) -> str:
     try:
-        if not isinstance(json.loads(text), dict):
+        if not isinstance(schema := json.loads(text), dict):
             raise RequestRefused("constraint json_schema is not a JSON object")
-        return str(json_schema_to_gbnf(text))
+        # Accents may also be written as JSON's escapes.
+        return str(json_schema_to_gbnf(normalize("NFC", json.dumps(schema, ensure_ascii=False))))
     except json.JSONDecodeError as error:
         raise RequestRefused(f"constraint json_schema is not JSON: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IndexError, AssertionError) as error:

@@ -7,7 +7,7 @@ from collections import deque
 from time import monotonic
 from typing import Generic, TypeVar, cast
 
-GATHER_S = 0.01
+GATHER_S = 0.003
 """Tokens of a fast model share messages, which cost more than they do; of a slow one each is sent as it comes."""
 
 T = TypeVar("T")

@@ -12,6 +12,7 @@ import ctypes
 import logging
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
 import llama_cpp.llama_cpp as llama
 import numpy as np
@@ -119,10 +120,13 @@ class NativeModel:
         return "gpu" if llama.llama_supports_gpu_offload() else "cpu"
 
     def tokenise(self, text: str, *, special: bool) -> list[int]:
-        """Token ids of a text; special tokens are parsed only where `special` says so. Safe in any thread."""
+        """Token ids of a text; special tokens are parsed only where `special` says so. Safe in any thread.
+
+        Accents are composed (NFC), as they are in what models are trained on.
+        """
         if special and (known := self._templates.get(text)) is not None:
             return known.copy()
-        encoded = text.encode()
+        encoded = normalize("NFC", text).encode()
         room = len(encoded) + 8
         ids = (ctypes.c_int32 * room)()
         count = int(llama.llama_tokenize(self.vocab, encoded, len(encoded), ids, room, False, special))

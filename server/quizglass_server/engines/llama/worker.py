@@ -29,6 +29,7 @@ from quizglass_server.engines.llama.prompt import (
     Vitals,
 )
 from quizglass_server.engines.llama.requests import Request
+from quizglass_server.scheduling.cores import give_way
 
 BROKEN_STATUS = 4
 """Exit status of a process whose engine is in an unknown state."""
@@ -184,6 +185,7 @@ class EngineWorker:
         return Mailbox(self._outbox)
 
     def _run(self, load: Callable[[], Engine], loaded: Mailbox[Engine], outbox: Outbox) -> None:
+        give_way()  # and llama.cpp's threads with it, which this one starts
         try:
             engine = load()
         except Exception as error:
