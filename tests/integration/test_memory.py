@@ -1,11 +1,13 @@
 """The visual memory through a real server and the real client: opt-in, search, forgetting, and turns that recall."""
 
+import asyncio
 import io
 
 import pytest
 from PIL import Image
 
-from quizglass_client import InvalidRequest, NotFound, NotSupported
+from quizglass_client import InvalidRequest, NotFound, NotSupported, ServerUnavailable
+from quizglass_server.errors import EngineLost, KnowledgeFailed
 from tests.support.memory_stage import remembering, saw, shot
 
 
@@ -145,6 +147,52 @@ async def test_a_turn_that_finds_nothing_says_so_and_others_are_for_the_policy(t
         assert named.text.startswith("You last saw this (Velmora) today")
         nobody = await client.answer("When did I last see the Tagrin?", recall=True)
         assert nobody.abstained
+
+
+async def test_a_turn_does_not_wait_for_the_memory(tmp_path, monkeypatch):
+    async with remembering(tmp_path) as (stage, client):
+        go_on, keep = asyncio.Event(), stage.memory._store.keep
+
+        async def slow(draft):
+            await go_on.wait()
+            await keep(draft)
+
+        monkeypatch.setattr(stage.memory._store, "keep", slow)
+        assert (await saw(client, "red")).text == (await saw(client, "blue")).text == "45 crowns"
+        stats = await client.memory.stats()
+        assert (stats.waiting, stats.sightings) == (2, 0)
+        go_on.set()
+        await stage.settled()
+        assert (await client.memory.stats()).sightings == 2
+
+
+async def test_a_memory_that_fails_fails_no_turn(tmp_path, monkeypatch, caplog):
+    async def broken(*_):
+        raise KnowledgeFailed("the disk is on fire")
+
+    async with remembering(tmp_path) as (stage, client):
+        monkeypatch.setattr(stage.memory._store, "keep", broken)
+        assert (await saw(client, "red")).done.skipped == {}
+        await stage.settled()
+        assert (await client.memory.stats()).failed == 1
+        monkeypatch.setattr(stage.memory, "by_picture", broken)
+        answer = await client.answer("When did I last see this?", shot("red"), recall=True)
+        assert (answer.text, answer.done.skipped) == ("45 crowns", {"recall": "FAILED"})
+    assert "on fire" in caplog.text
+    assert "45 crowns" not in caplog.text
+
+
+async def test_a_turn_that_fails_is_remembered_without_an_answer(tmp_path):
+    async def lost():
+        raise EngineLost("the generator died")
+
+    async with remembering(tmp_path) as (stage, client):
+        stage.dummies.before["answer"] = lost
+        with pytest.raises(ServerUnavailable):
+            await saw(client, "red")
+        await stage.settled()
+        (found,) = await client.memory.search(shot("red"))
+        assert (found.question, found.answer) == ("What is this?", "")
 
 
 async def test_without_a_memory_turns_go_on_and_say_so(tmp_path):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quizglass_server.domain import Evidence, Origin, Picture
@@ -24,6 +24,7 @@ async def nothing():
     return []
 
 
+@settings(deadline=None, max_examples=60)
 @given(LINES, TEXTS.map(clean_text), st.lists(LINES, max_size=3, unique=True), TEXTS, st.integers(1, 1 << 40))
 def test_a_sighting_comes_back_from_its_entry(question, answer, names, session, time):
     seen = Sighting("a" * 32, time, b"h" * 32, session, question, answer, tuple(names))
@@ -36,6 +37,7 @@ def test_a_sighting_comes_back_from_its_entry(question, answer, names, session, 
     assert len(draft.pictures) == len(draft.looks) == len(draft.entry.picture_sha256) == 2
 
 
+@settings(deadline=None, max_examples=20)
 @given(TEXTS, TEXTS)
 def test_without_texts_nothing_said_is_kept(question, answer):
     seen = Sighting("a" * 32, 1, b"h" * 32, "", question, answer, ("Velmora",))
