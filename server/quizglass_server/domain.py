@@ -124,7 +124,7 @@ class PlanDecision:
 
     plan: Plan
     decided_by: str
-    """planner, prompt, fixed or memory."""
+    """planner, tool_router, prompt, fixed or memory."""
     probabilities: tuple[tuple[Plan, float], ...] = ()
 
 

@@ -33,7 +33,7 @@ from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.runner import LAST_STEP, StepRunner
 from quizglass_server.steps.crop import Part, views_of
-from quizglass_server.steps.generate import Draft, answer_request, write
+from quizglass_server.steps.generate import Draft, answer_request, write, written
 from quizglass_server.steps.image_search import embed_views, picture_evidence, search_pictures
 from quizglass_server.steps.plan import plan_by_planner, plan_by_prompt
 from quizglass_server.steps.prompt_values import line
@@ -129,6 +129,13 @@ class Toolbox:
         decision = await self._runner.run("plan", lambda: plan_by_prompt(generator, self.turn, words))
         return self._announce(decision or PlanDecision(Plan.NONE, "fixed"))
 
+    async def plan_by_tool_router(self, draft: Draft) -> Plan:
+        """Ask what a draft answer lacks; no lookups when the budget leaves it no time."""
+        words = await self.words()
+        router = self._need(self._models.tool_router, "tool_router")
+        decision = await self._runner.run("plan", lambda: router.route(self.turn, words, draft.text.strip()))
+        return self._announce(decision or PlanDecision(Plan.NONE, "fixed"))
+
     async def words(self) -> str:
         """The words printed in the picture; empty when there are none or they could not be read."""
         if self._words is None:
@@ -182,6 +189,17 @@ class Toolbox:
         ranked = await self._runner.run("rerank", lambda: rerank(reranker, query, passages), optional=True)
         chosen = choose(passages if ranked is None else ranked, tuning, reranked=ranked is not None)
         return _shown(self._journal.found([*chosen, *dropped]))
+
+    async def draft(self) -> Draft:
+        """Answer from the picture and memory alone, telling nobody yet; empty when there is no time for it."""
+        generator, domain = self._generator(), await self._aids.domain()
+        request = answer_request(self.turn, await self.words(), (), (), None, domain)
+        return await self._runner.run("draft", lambda: written(generator, request)) or Draft()
+
+    def tell(self, draft: Draft) -> Draft:
+        """Give a draft as the answer."""
+        self._journal.emit(AnswerDelta(draft.text))
+        return draft
 
     async def generate(
         self, seen: Sequence[Evidence] = (), found: Sequence[Evidence] = (), query: str | None = None

@@ -8,7 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quizglass_server.domain import Evidence, EvidenceFound, Origin, Picture, Plan, Verdict, VerdictOutcome
+from quizglass_server.domain import (
+    AnswerDelta,
+    Done,
+    Evidence,
+    EvidenceFound,
+    Origin,
+    Picture,
+    Plan,
+    PlanDecision,
+    PlanMade,
+    Turn,
+    Verdict,
+    VerdictOutcome,
+)
+from quizglass_server.errors import RoleMissing
 from quizglass_server.models.faces import Answered
 from quizglass_server.regions import Detection, Region
 from quizglass_server.steps.coarse import rerank_coarsely
@@ -54,6 +68,18 @@ class Boxes:
     async def detect(self, picture: Picture, phrases: Sequence[str]) -> list[Detection]:
         self.asked.append(list(phrases))
         return self.found
+
+
+class Router:
+    """A tool router that has decided already."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.asked: list[str] = []
+
+    async def route(self, turn: Turn, words: str, draft: str) -> PlanDecision:
+        self.asked.append(draft)
+        return PlanDecision(self.plan, "tool_router", ((self.plan, 1.0),))
 
 
 class Broken:
@@ -205,3 +231,36 @@ def test_a_region_is_cut_to_whole_pixels_and_is_never_empty() -> None:
     assert crop(pixels, Region(0.25, 0.5, 0.5, 1.0)).tolist() == pixels[3:, 2:4].tolist()
     assert crop(pixels, Region(1.0, 1.0, 1.0, 1.0)).shape == (1, 1, 3)
     assert crop(pixels, Region(0.0, 0.0, 1.0, 1.0)).shape == pixels.shape
+
+
+async def test_a_draft_that_lacks_nothing_is_the_answer() -> None:
+    world = World()
+    router = world.models.tool_router = Router(Plan.NONE)
+    events = await world.ask(policy="draft-first")
+    assert [type(event) for event in events] == [PlanMade, AnswerDelta, Verdict, Done]
+    assert router.asked == ["45 crowns"]
+    assert (done(events).answer, done(events).answer_tokens) == ("45 crowns", 2)
+    assert len(world.models.calls.of("answer")) == 1
+    assert world.knowledge.searches == []
+
+
+async def test_what_a_draft_lacks_is_looked_up() -> None:
+    world = World()
+    world.models.tool_router = Router(Plan.BOTH)
+    events = await world.ask(policy="draft-first")
+    assert world.knowledge.searches == ["image", "text"]
+    first, second = world.models.calls.of("answer")
+    assert (first.values["found"], bool(second.values["found"])) == ([], True)
+    assert "".join(event.text for event in events if isinstance(event, AnswerDelta)) == "45 crowns"
+    world.models.tool_router = None
+    with pytest.raises(RoleMissing, match="tool_router"):
+        await world.ask(policy="draft-first")
+
+
+async def test_an_empty_draft_is_no_answer() -> None:
+    world = World()
+    world.models.tool_router = Router(Plan.NONE)
+    world.models.answer = []
+    events = await world.ask(policy="draft-first")
+    assert done(events).answer == "I don't know"
+    assert len(world.models.calls.of("answer")) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quizglass_server.policies.draft_first import DraftFirst
 from quizglass_server.policies.fixed import FixedPlan
 from quizglass_server.policies.planning_agent import PlanningAgent
 from quizglass_server.policies.policy import Policy
@@ -9,5 +10,5 @@ from quizglass_server.policies.prompt_based import PromptBased
 
 __all__ = ["POLICIES", "Policy"]
 
-_ALL: tuple[Policy, ...] = (PlanningAgent(), *FixedPlan.every(), PromptBased())
+_ALL: tuple[Policy, ...] = (PlanningAgent(), *FixedPlan.every(), PromptBased(), DraftFirst())
 POLICIES: dict[str, Policy] = {policy.name: policy for policy in _ALL}

@@ -82,3 +82,11 @@ async def write(generator: Generator, request: GenerationRequest, draft: Draft) 
                 draft.close(piece)
             elif text := draft.add(piece):
                 yield text
+
+
+async def written(generator: Generator, request: GenerationRequest) -> Draft:
+    """A whole answer, nothing of it told before it is there."""
+    draft = Draft()
+    async for _ in write(generator, request, draft):
+        pass
+    return draft
