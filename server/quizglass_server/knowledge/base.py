@@ -22,6 +22,7 @@ from quizglass_server.knowledge.clock import StoreClock
 from quizglass_server.knowledge.derived import Derived
 from quizglass_server.knowledge.embedding import picture_queries, text_query
 from quizglass_server.knowledge.finding import Finder
+from quizglass_server.knowledge.hot import HotRows
 from quizglass_server.knowledge.index import IndexOptions
 from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
 from quizglass_server.knowledge.inspection import remembered_time
@@ -64,6 +65,7 @@ class KnowledgeBase:
         self._next_expiry = 0
         self._closed = False
         self._cache = AnswerCache()
+        self._hot = HotRows()
         self._background: list[asyncio.Task[None]] = []
         self._derived: Derived | None = None
         self._clock = StoreClock(remembered_time(directory))
@@ -211,7 +213,7 @@ class KnowledgeBase:
 
     @property
     def _finder(self) -> Finder:
-        return Finder(self._indexes.indexes, self._indexes.catalog, self._catch_up)
+        return Finder(self._indexes.indexes, self._indexes.catalog, self._hot, self._catch_up)
 
     def _derive(self, options: IndexOptions) -> Derived:
         return Derived(self._directory, self._store, spaces(self._text_encoder, self._image_encoder), options)
@@ -229,6 +231,9 @@ class KnowledgeBase:
     def _follow(self, change: Change) -> None:
         """Bring the indexes up to a commit; on the writing thread, so in order and even if the caller has gone."""
         self._indexes.follow(change)
+        for kind, labels in change.removed.items():
+            self._hot.forget(kind, labels)
+            self._hot.keep(kind, change.rows[kind], self._hot.removals)
         self._count += change.entries
         self._changes += 1
         if change.filed or change.gone:

@@ -8,6 +8,7 @@ from quizglass_server.domain import Vector
 from quizglass_server.entries import ChunkHit, EntryHit, Filter, Finding
 from quizglass_server.knowledge.catalog import Catalog
 from quizglass_server.knowledge.checks import damaged
+from quizglass_server.knowledge.hot import HotRows
 from quizglass_server.knowledge.index import VectorIndex
 from quizglass_server.knowledge.ranking import chunk_hits, fused, is_hybrid, pictured, pictures_wanted, texts_wanted
 from quizglass_server.knowledge.reader import Reader
@@ -20,10 +21,13 @@ _ATTEMPTS = 10  # searches again when a hit was deleted between the index and th
 class Finder:
     """Answers searches on the thread of a reader."""
 
-    def __init__(self, indexes: Mapping[Kind, VectorIndex], catalog: Catalog, settle: Callable[[], None]) -> None:
+    def __init__(
+        self, indexes: Mapping[Kind, VectorIndex], catalog: Catalog, hot: HotRows, settle: Callable[[], None]
+    ) -> None:
         """`settle` waits until the indexes have followed every commit so far."""
         self._indexes = indexes
         self._catalog = catalog
+        self._hot = hot
         self._settle = settle
 
     def views(self, reader: Reader, queries: Sequence[Vector], limit: int, finding: Finding) -> list[list[EntryHit]]:
@@ -49,16 +53,22 @@ class Finder:
             near: list[tuple[int, float]] = []
             if query is not None and index is not None:
                 near = index.search(query, wide, per_entry=False, allowed=allowed)
-            order = fused(near, self._by_words(words, wide, allowed)) if hybrid else near
+            order = fused(near, self._by_words(reader, words, wide, allowed)) if hybrid else near
             return [(index.first_of_each(order) if finding.per_entry and index else order)[:limit]]
 
         (order,), rows = self._read(reader, Kind.CHUNKS, search)
+        if hybrid and query is not None and index is not None:  # what was found by words has no cosine yet
+            cosines = index.cosines(query, [label for label, score in order if score != score])
+            order = [(label, cosines.get(label, score)) for label, score in order]
         return chunk_hits(order, rows, query, words, limit, finding)
 
-    def _by_words(self, words: str, wide: int, allowed: set[int] | None) -> list[int]:
+    def _by_words(self, reader: Reader, words: str, wide: int, allowed: set[int] | None) -> list[int]:
         index = self._indexes.get(Kind.CHUNKS)
         labels = self._catalog.by_words(words, 2 * wide)
-        return index.those_living(labels, allowed)[:wide] if index is not None else labels
+        if index is not None:
+            return index.those_living(labels, allowed)[:wide]
+        rows = self._rows(reader, Kind.CHUNKS, labels)  # without an encoder the truth alone knows what is gone
+        return [at for at in labels if at in rows and (allowed is None or rows[at].number in allowed)][:wide]
 
     def _allowed(self, filter_: Filter) -> set[int] | None:
         return None if filter_ == Filter() else self._catalog.matching(filter_)
@@ -70,8 +80,18 @@ class Finder:
         for _ in range(_ATTEMPTS):
             lists = search()
             labels = {label: None for hits in lists for label, _ in hits}
-            rows = reader.hits(kind, list(labels))
+            rows = self._rows(reader, kind, list(labels))
             if len(rows) == len(labels):
                 return lists, rows
             self._settle()  # what was deleted in between leaves the index with its commit
         raise damaged(FILE, f"table {kind.value} lacks rows; it")
+
+    def _rows(self, reader: Reader, kind: Kind, labels: Sequence[int]) -> dict[int, Hit]:
+        """What each label that still exists stands for."""
+        removals = self._hot.removals
+        rows = self._hot.found(kind, labels)
+        if len(rows) < len(labels):
+            read = reader.hits(kind, [label for label in labels if label not in rows])
+            self._hot.keep(kind, read, removals)
+            rows |= read
+        return rows

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quizglass_server.domain import Vector
 from quizglass_server.knowledge.graph import Graph, best, unit
@@ -64,13 +65,11 @@ class State:
 
     def among(self, query: Vector, labels: Labels) -> tuple[Labels, Vector]:
         """Those labels (ascending) that are here, with their cosines, best first: exact."""
-        found, scores = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
-        here = np.isin(self.labels, labels, assume_unique=True)
-        found.append(self.labels[here])
         query = unit(query)
-        scores.append(self.vectors[here] @ query)
+        rows, known = places(self.labels, labels)
+        found, scores = [labels[known]], [self.vectors[rows] @ query]
         if self.graph is not None:
-            found.append(np.intersect1d(self.graph.labels, labels, assume_unique=True))
+            found.append(labels[places(self.graph.labels, labels)[1]])
             scores.append(self.graph.vectors(found[-1]) @ query)
         every = np.concatenate(found)
         return best(every, np.concatenate(scores), len(every))
@@ -183,6 +182,11 @@ class VectorIndex:
         entries = self._entry_of
         return [label for label in labels if label in entries and (allowed is None or entries.get(label) in allowed)]
 
+    def cosines(self, query: Vector, labels: Sequence[int]) -> dict[int, float]:
+        """Cosines of those labels that are here."""
+        found, scores = self._state.among(query, np.array(sorted(labels), np.int64))
+        return dict(zip(found.tolist(), scores.tolist(), strict=True))
+
     def first_of_each(self, hits: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
         """Of labels in order of rank, the first of each entry."""
         first: dict[int | None, tuple[int, float]] = {}
@@ -204,3 +208,11 @@ class VectorIndex:
             if len(hits) == limit:
                 break
         return hits
+
+
+def places(ascending: Labels, wanted: Labels) -> tuple[Labels, NDArray[np.bool_]]:
+    """Where those of the wanted labels stand that are among the ascending ones, and which of the wanted they are."""
+    at = np.searchsorted(ascending, wanted)
+    known = at < len(ascending)
+    known[known] = ascending[at[known]] == wanted[known]
+    return at[known], known

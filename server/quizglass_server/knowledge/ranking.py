@@ -96,8 +96,9 @@ def chunk_hits(
 
 
 def _chunk(hit: Hit, query: Vector | None, score: float) -> ChunkHit:
-    if score != score and query is not None and len(hit.vector) == len(query):  # found by words: not a number
-        score = float(hit.vector @ query)
+    vector = hit.vector
+    if score != score and query is not None and vector is not None and len(vector) == len(query):  # found by words
+        score = float(vector @ query)
     return ChunkHit(hit.entry, hit.text, 0.0 if score != score else score)
 
 

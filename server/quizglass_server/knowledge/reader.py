@@ -110,7 +110,7 @@ class Reader:
             if number not in entries:
                 raise damaged(self._file.name, f"entry number {number} is missing; the store")
             text, look = (row[3], 0) if kind is Kind.CHUNKS else ("", row[6])
-            found[label] = Hit(number, entries[number], text, look, np.frombuffer(row[_VECTOR], "<f4"))
+            found[label] = Hit(number, entries[number], text, look)
         return found
 
     def labels(self, kind: Kind, space: str | None) -> tuple[Labels, Labels]:

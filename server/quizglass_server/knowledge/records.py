@@ -69,6 +69,8 @@ class Change:
     filed: list[Filed] = field(default_factory=list)
     passages: list[tuple[int, str]] = field(default_factory=list)
     """Labels of new chunks and what encoders see of them, by ascending label."""
+    rows: dict[Kind, dict[int, Hit]] = field(default_factory=lambda: {kind: {} for kind in Kind})
+    """What new labels stand for, of entries that were added."""
     gone: list[int] = field(default_factory=list)
     """Numbers of the entries that were removed or replaced."""
     entries: int = 0
@@ -111,7 +113,8 @@ class Hit:
     text: str
     """The chunk; empty for pictures."""
     look: int
-    vector: Vector
+    vector: Vector | None = None
+    """Where the backend has no other way to a cosine."""
 
 
 def entry_of(row: tuple[Any, ...], now: float) -> Entry:

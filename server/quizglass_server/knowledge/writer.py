@@ -18,7 +18,7 @@ from quizglass_server.knowledge.chunks import passage
 from quizglass_server.knowledge.clock import Clock
 from quizglass_server.knowledge.marker import Mark, Marker
 from quizglass_server.knowledge.reader import UNUSABLE
-from quizglass_server.knowledge.records import Change, Draft, Filed, GraphRecord, Kind
+from quizglass_server.knowledge.records import Change, Draft, Filed, GraphRecord, Hit, Kind
 from quizglass_server.knowledge.schema import CHUNK_COLUMNS, ENTRY_COLUMNS, PICTURE_COLUMNS, connect, explained
 
 _log = logging.getLogger(__name__)
@@ -216,6 +216,7 @@ class Writer:
             label = self._add_chunk(number, position, text, spaces[Kind.CHUNKS], vector, len(draft.chunks))
             change.note(Kind.CHUNKS, label, number, vector)
             change.passages.append((label, passage(draft.entry.title, text)))
+            change.rows[Kind.CHUNKS][label] = Hit(number, draft.entry, text, 0)
         for sha256, encoded in zip(draft.entry.picture_sha256, draft.pictures, strict=True):
             adding = "INSERT OR IGNORE INTO picture_files (sha256, encoded) VALUES (?, ?)"
             if self._db.execute(adding, (sha256, encoded)).rowcount:
@@ -224,6 +225,7 @@ class Writer:
         for position, (sha256, vector, look) in enumerate(pictures):
             label = self._add_picture(number, position, sha256, spaces[Kind.PICTURES], _blob(vector), look)
             change.note(Kind.PICTURES, label, number, vector)
+            change.rows[Kind.PICTURES][label] = Hit(number, draft.entry, "", look)
         self._state.count += 1
         change.entries += 1
         change.filed.append(filed)
@@ -276,6 +278,7 @@ def settled(change: Change) -> Change:
         added.labels = [added.labels[index] for index in kept]
         added.entries = [added.entries[index] for index in kept]
         added.vectors = [added.vectors[index] for index in kept]
+        change.rows[kind] = {label: row for label, row in change.rows[kind].items() if label not in gone}
     replaced = set(change.removed[Kind.CHUNKS])
     change.passages = [(label, words) for label, words in change.passages if label not in replaced]
     change.filed = [filed for filed in change.filed if filed.number not in set(change.gone)]
