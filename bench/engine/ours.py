@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ class Ours:
         )
         process = GeneratorProcess(options)
         await process.start()
+        if process.pid is not None:
+            _share_priority(process.pid)
         return cls(process)
 
     async def complete(self, ask: Ask, timed: Timed) -> None:
@@ -57,6 +60,13 @@ class Ours:
     async def close(self) -> None:
         """End the process."""
         await self.process.close()
+
+
+def _share_priority(pid: int) -> None:
+    """Give a process that began a session of its own the priority of this one's, which peers have by themselves."""
+    with suppress(OSError, IndexError):
+        nice = Path("/proc/self/autogroup").read_text().split()[-1]
+        Path(f"/proc/{pid}/autogroup").write_text(nice)
 
 
 def parts(ask: Ask) -> list[Part]:

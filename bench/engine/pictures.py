@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from functools import partial
 from statistics import median
 
@@ -32,12 +33,7 @@ Times = dict[str, list[float]]
 
 async def second_question(setup: Setup) -> Part:
     """A new picture each round, asked about twice; the time to first token of the second question."""
-    part = Part()
-    for shape in setup.shapes():
-        found = await _second_questions(setup, shape)
-        part.rows += found.rows
-        part.data[shape.name] = found.data
-    return part
+    return await _of_each_shape(setup, _second_questions)
 
 
 async def _second_questions(setup: Setup, shape: Shape) -> Part:
@@ -67,9 +63,13 @@ async def _second_questions(setup: Setup, shape: Shape) -> Part:
 
 async def gaps(setup: Setup) -> Part:
     """Gaps between a stream's tokens while another client's picture is on its way to its first token."""
+    return await _of_each_shape(setup, _gaps)
+
+
+async def _of_each_shape(setup: Setup, measure: Callable[[Setup, Shape], Awaitable[Part]]) -> Part:
     part = Part()
     for shape in setup.shapes():
-        found = await _gaps(setup, shape)
+        found = await measure(setup, shape)
         part.rows += found.rows
         part.data[shape.name] = found.data
     return part

@@ -1,17 +1,20 @@
 """Text streams: 1, 2, 4 and 8 clients that arrive at once, each with about 250 tokens of prompt and 32 to generate.
 
-Nobody has seen any of the prompts, and all contenders get the same. Contenders take turns, round by round.
+Nobody has seen any of the prompts, and all contenders get the same. Contenders take turns, round by round; what
+llama.cpp itself takes for the same prompts (`floor`) is measured in between.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from functools import partial
 from statistics import fmean, median
 
 from bench.engine.contenders import Ask, Contender, in_turn, together, tokens, wall
+from bench.engine.floor import FLOOR, Bare
 from bench.engine.peers import EXAMPLE, SERVER
-from bench.engine.running import ANSWER_TOKENS, Field, compare, familiar_prompts, long_prompts, running
+from bench.engine.running import ANSWER_TOKENS, CONTEXT, Field, compare, familiar_prompts, long_prompts, running
 from bench.engine.sections import Setup
 from bench.engine.shapes import Shape
 from bench.results import Row, absent, against, measured
@@ -32,7 +35,11 @@ async def run(setup: Setup) -> Part:
         async with running(setup, shape, (SERVER, EXAMPLE)) as field:
             part.rows += await compare(field, shape, familiar_prompts(_CHECKED))
             await in_turn(field.contenders, 0, partial(together, asks=[Ask(prompts.pop(), ANSWER_TOKENS)] * 2))
-            walls, firsts, rates = await _rounds(setup, shape, field, prompts)
+            bare = await asyncio.to_thread(Bare, shape, setup.threads, CONTEXT, AT_ONCE)
+            try:
+                walls, firsts, rates = await _rounds(setup, shape, field, prompts, bare)
+            finally:
+                bare.close()
         part.rows += _rows(shape, field, walls, firsts)
         part.data[shape.name] = {
             name: {str(n): {"first": median(firsts[name][n]), "rate": median(rates[name][n])} for n in CLIENTS}
@@ -41,7 +48,9 @@ async def run(setup: Setup) -> Part:
     return part
 
 
-async def _rounds(setup: Setup, shape: Shape, field: Field, prompts: list[str]) -> tuple[Series, Series, Series]:
+async def _rounds(
+    setup: Setup, shape: Shape, field: Field, prompts: list[str], bare: Bare
+) -> tuple[Series, Series, Series]:
     walls: Series = defaultdict(lambda: defaultdict(list))
     firsts: Series = defaultdict(lambda: defaultdict(list))
     rates: Series = defaultdict(lambda: defaultdict(list))
@@ -57,6 +66,10 @@ async def _rounds(setup: Setup, shape: Shape, field: Field, prompts: list[str]) 
                 rates[contender.name][len(asks)].append(tokens(timed) / wall(timed))
 
             await in_turn(field.contenders, round_, work)
+            if clients == AT_ONCE:
+                floor = await asyncio.to_thread(bare.measure, [ask.text for ask in asks], ANSWER_TOKENS)
+                walls[FLOOR][clients].append(floor.wall)
+                firsts[FLOOR][clients].append(floor.first)
     return walls, firsts, rates
 
 
@@ -71,4 +84,6 @@ def _rows(shape: Shape, field: Field, walls: Series, firsts: Series) -> list[Row
             continue
         rows.append(against(wall_name, walls[ours][AT_ONCE], "s", peer, walls[peer][AT_ONCE], wall_bar))
         rows.append(against(first_name, firsts[ours][AT_ONCE], "s", peer, firsts[peer][AT_ONCE], first_bar))
+    rows.append(against(wall_name, walls[ours][AT_ONCE], "s", FLOOR, walls[FLOOR][AT_ONCE]))
+    rows.append(against(first_name, firsts[ours][AT_ONCE], "s", FLOOR, firsts[FLOOR][AT_ONCE]))
     return rows + [measured(f"{shape.name}: {n} at once, wall", walls[ours][n], "s") for n in CLIENTS]
