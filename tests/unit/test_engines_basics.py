@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 import threading
 from pathlib import Path
 
@@ -72,6 +74,14 @@ def test_tensorrt_is_told_every_shape(tmp_path: Path) -> None:
     assert told["trt_profile_min_shapes"] == "ids:1x1,mask:1x1"
     assert told["trt_profile_max_shapes"] == "ids:4x16,mask:4x16"
     assert options(CPU, ranges, tmp_path) == {}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own there")
+async def test_threads_that_compute_wait_for_those_that_answer() -> None:
+    pool = EnginePool(1)
+    theirs = await pool.run(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+    pool.close()
+    assert theirs > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
 
 def test_shapes_outside_the_range_are_told_apart() -> None:

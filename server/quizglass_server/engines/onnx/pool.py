@@ -13,6 +13,7 @@ from threading import Condition, Thread
 from typing import TypeVar
 
 from quizglass_server.errors import EngineFailed
+from quizglass_server.scheduling.cores import give_way
 from quizglass_server.scheduling.priority import Priority, current_priority
 
 T = TypeVar("T")
@@ -75,6 +76,7 @@ class EnginePool:
             thread.join()
 
     def _serve(self) -> None:
+        give_way()
         while (job := self._next()) is not None:
             priority, _, work, _ = job
             work()
