@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -10,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -17,12 +20,15 @@ pytest.importorskip("optimum")
 
 from safetensors.torch import save_file  # noqa: E402
 
+from quizglass_client import Client, Entry  # noqa: E402
+from quizglass_client.local import LocalServer  # noqa: E402
 from quizglass_server.bundle import Bundle  # noqa: E402
 from quizglass_server.domain import RGB, Picture  # noqa: E402
 from quizglass_server.errors import BundleError  # noqa: E402
 from quizglass_server.models.load import EngineOptions, Models, load_models  # noqa: E402
 from quizglass_server.models.vision_inputs import channels  # noqa: E402
 from tests.support.exported_bundle import exported_bundle, write_manifest  # noqa: E402
+from tests.support.tiny_bundle import write_bundle  # noqa: E402
 from tests.support.tiny_checkpoints import bert_tokenizer, blip2, grounding_dino, owlv2, text_model  # noqa: E402
 
 CPU = EngineOptions(threads=1, provider="cpu", workers=1)
@@ -168,3 +174,39 @@ async def test_owlv2_sees_a_picture_padded_to_a_square(tmp_path: Path) -> None:
         found = await models.detector.detect(picture, ["red car", "boat"])
     assert found[0].score == pytest.approx(float(scores.max()), abs=1e-3)
     assert boxes_of(found)[0] == pytest.approx(sides[int(scores.argmax())], abs=1e-3)
+
+
+def test_a_turn_uses_every_role_that_its_bundle_has(tmp_path: Path) -> None:
+    checkpoint, detector = tmp_path / "blip", tmp_path / "owl"
+    blip2(bert_tokenizer(checkpoint)).save_pretrained(checkpoint)
+    save_file({"weight": torch.randn(2, 32), "bias": torch.randn(2)}, checkpoint / "classifier.safetensors")
+    owlv2(bert_tokenizer(detector)).save_pretrained(detector)
+    root = write_bundle(tmp_path / "bundle", ("image_encoder", "text_encoder", "generator"))
+    base = json.loads((root / "manifest.json").read_text())["roles"]
+    (root / "manifest.json").unlink()
+    roles = {
+        "domain_router": {"checkpoint": checkpoint, "labels": ["food", "vehicles"]},
+        "coarse_reranker": {"checkpoint": checkpoint},
+        "reranker": {"checkpoint": text_model(tmp_path / "bert", "bert", 1), "max_tokens": 24},
+        "detector": {"checkpoint": detector},
+    }
+    exported_bundle(root, roles, base, thresholds={"detect_accept": 0.0}, evidence={"coarse_candidates": 1, "found": 2})
+    jpeg = io.BytesIO()
+    Image.fromarray(noise(96, 64).pixels).save(jpeg, "JPEG")
+    entries = [Entry(f"e{n}", f"car {n}", text=f"this is the red car {n}", pictures=(jpeg.getvalue(),)) for n in (1, 2)]
+    flags = ("--threads", "1", "--provider", "cpu")
+    with LocalServer(root, tmp_path / "k", flags=flags) as server, Client(server.target) as client:
+        assert client.add_entries(entries).added == 2
+        answer = client.answer("What is this red car?", jpeg.getvalue(), policy="both")
+        told = {role.role: (role.executor, role.sees_pictures) for role in client.capabilities().roles}
+    assert dict(answer.done.skipped) == {}
+    stages = {timing.stage for timing in answer.done.timings}
+    assert {"domain", "detect", "embed", "coarse_rerank", "rerank", "generate"} <= stages
+    passages = [item for item in answer.evidence if item.origin == "text_search"]
+    assert [item.rerank_score > 0 for item in passages] == [True, False]  # only the first was worth a closer look
+    assert {role: told[role] for role in roles} == {
+        "domain_router": ("cpu", True),
+        "coarse_reranker": ("cpu", True),
+        "reranker": ("cpu", False),
+        "detector": ("cpu", True),
+    }

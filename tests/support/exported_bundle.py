@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,20 @@ from quizglass_export.recipe.schema import Recipe
 from quizglass_server.bundle import Bundle
 
 
-def exported_bundle(root: Path, roles: dict[str, dict[str, Any]], **settings: Any) -> Bundle:
-    """A bundle of roles, each named with its recipe; `settings` go into the manifest."""
+def exported_bundle(
+    root: Path, roles: dict[str, dict[str, Any]], base: Mapping[str, Any] | None = None, **settings: Any
+) -> Bundle:
+    """A bundle of roles, each named with its recipe.
+
+    Args:
+        root: its directory, which may hold the files of other roles already.
+        roles: what a recipe says of them.
+        base: manifest entries of roles whose files are there.
+        settings: further keys of the manifest.
+    """
     recipe = Recipe.model_validate({"format": 1, "name": "tiny", "version": "0", "roles": roles})
     plan = make_plan(RecipeFile(recipe, root))
-    parts = {}
+    parts = dict(base or {})
     for role in roles:
         tokenizer = f"{role}/tokenizer.json"
         job = plan.job(role, root, tokenizer, random_samples(4))
