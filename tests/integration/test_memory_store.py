@@ -185,6 +185,23 @@ async def test_too_many_that_wait_are_left_out_and_counted(tmp_path, monkeypatch
         assert await ids(memory) == ["b", "a"]
 
 
+async def test_forgetting_is_followed_by_a_compaction_of_its_own(tmp_path, monkeypatch):
+    compacted = asyncio.Event()
+    async with opened(tmp_path) as memory:
+        compact = memory._store.compact
+
+        async def told():
+            sequence = await compact()
+            compacted.set()
+            return sequence
+
+        monkeypatch.setattr(memory._store, "compact", told)
+        await keep(memory, "zyrbax")
+        await memory.forget(SightingFilter(frame_sha256=b"zyrbax".ljust(32, b".")))
+        await asyncio.wait_for(compacted.wait(), 60)
+        assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"zyrbax" in path.read_bytes()]
+
+
 async def test_writing_rests_while_turns_run_and_goes_on_after_them(tmp_path):
     looked, running = asyncio.Event(), [True]
 

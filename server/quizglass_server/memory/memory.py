@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 AS_GOOD = 0.2
 """Sightings whose cosine is so much below the best one's are not taken for the same thing, whenever they were."""
 
-_TIDY_S = 600.0  # how often what has expired is looked for in the files
+_TIDY_S = 3600.0  # how often what has expired is removed from the files, which rebuilds the indexes
 _FIRST_LOOK = 64  # sightings that a search by picture looks at before it looks further
 _MAKE_ROOM = 16  # a sixteenth of the sightings goes when the bytes are too many
 _OTHERS = 0o077  # permissions that nobody but the owner needs
