@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from quizglass_client import InvalidRequest
-from quizglass_client.pictures import encode
+from quizglass_client.pictures import encode, is_ready
 from tests.support.rpc_fakes import png
 
 
@@ -25,6 +25,16 @@ def opened(data):
 def test_a_picture_that_is_small_enough_is_sent_as_it_is(data):
     assert encode(data, 100) == data
     assert encode(data, 0) == data
+
+
+def test_only_a_jpeg_that_is_small_enough_is_ready():
+    jpeg = encoded(Image.new("RGB", (100, 80)), "JPEG")
+    assert is_ready(jpeg, 100)
+    assert is_ready(jpeg, 0)
+    assert not is_ready(jpeg, 99)
+    assert not is_ready(png(100, 80), 100)
+    assert not is_ready(b"", 100)
+    assert not is_ready(b"\xff\xd8\xff\xe0 no more", 100)
 
 
 @pytest.mark.parametrize("format", ["PNG", "JPEG", "WEBP", "BMP"])

@@ -16,7 +16,7 @@ from quizglass_client.batches import batches
 from quizglass_client.channel import DEFAULT_TARGET, options
 from quizglass_client.errors import ServerError, translated
 from quizglass_client.memory import AsyncMemory
-from quizglass_client.pictures import encode, several
+from quizglass_client.pictures import encode, is_ready, several
 from quizglass_client.timing import Limits
 from quizglass_client.types import (
     AddReport,
@@ -245,7 +245,12 @@ class AsyncClient:
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
     async def _encoded(self, picture: PictureLike | None) -> bytes | None:
-        return None if picture is None else await asyncio.to_thread(encode, picture, await self._side())
+        if picture is None:
+            return None
+        side = await self._side()
+        if isinstance(picture, bytes) and is_ready(picture, side):
+            return picture
+        return await asyncio.to_thread(encode, picture, side)
 
     async def _side(self) -> int:
         """Side beyond which a picture's pixels are of no use; asked for once."""

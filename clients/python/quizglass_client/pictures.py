@@ -37,13 +37,24 @@ def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
     raw = picture if isinstance(picture, bytes) else _read(Path(picture), field)
     try:
         with Image.open(io.BytesIO(raw)) as image:
-            # MPO is a photograph followed by a preview, as many phones write it: no animation.
-            animated = image.format != "MPO" and getattr(image, "is_animated", False)
-            if animated or not side or max(image.size) <= side:
-                return raw
-            return _to_jpeg(image, side)
+            return raw if _fits(image, side) else _to_jpeg(image, side)
     except Exception:  # parsers of damaged files raise anything
         return raw
+
+
+def is_ready(encoded: bytes, side: int) -> bool:
+    """Whether this is a JPEG that `encode` would hand on untouched: known from its header, in microseconds."""
+    try:
+        with Image.open(io.BytesIO(encoded), formats=("JPEG",)) as image:
+            return _fits(image, side)
+    except Exception:  # whatever it is, `encode` will see
+        return False
+
+
+def _fits(image: Image.Image, side: int) -> bool:
+    # MPO is a photograph followed by a preview, as many phones write it: no animation.
+    animated = image.format != "MPO" and getattr(image, "is_animated", False)
+    return animated or not side or max(image.size) <= side
 
 
 def _read(path: Path, field: str) -> bytes:

@@ -15,7 +15,7 @@ def text(value: str, field: str, *, longest: int, required: bool = True) -> str:
     """
     if len(value) > longest:
         raise InvalidInput(field, f"{len(value)} characters is more than the {longest} allowed")
-    clean = "".join(_kept(character) for character in value).strip()
+    clean = (value if value.isprintable() else "".join(map(_kept, value))).strip()
     if required and not any(character.isprintable() and not character.isspace() for character in clean):
         raise InvalidInput(field, "must not be empty" if not value.strip() else "has no readable character")
     return clean
