@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 DIMENSION = 384
-QUERIES = 500
+QUERIES = 500  # of a set
+SETS = 8
 WANTED = 10
 BATCH = 128  # rows a durable write, as an import of the server has
 
@@ -18,13 +19,19 @@ Matrix = NDArray[np.float32]
 
 
 def made(count: int, seed: int = 7) -> tuple[Matrix, Matrix]:
-    """`count` vectors and `QUERIES` queries of the same distribution."""
+    """`count` vectors and `SETS` times `QUERIES` queries of the same distribution."""
     dice = np.random.default_rng(seed)
     centres = dice.standard_normal((max(8, count // 50), DIMENSION)).astype(np.float32)
-    every = centres[dice.integers(0, len(centres), count + QUERIES)]
+    every = centres[dice.integers(0, len(centres), count + SETS * QUERIES)]
     every += 0.7 * dice.standard_normal(every.shape).astype(np.float32)
     every /= np.linalg.norm(every, axis=1, keepdims=True)
     return every[:count], every[count:]
+
+
+def set_of(queries: Matrix, number: int) -> Matrix:
+    """The queries of one set: 0 to find out how far to explore, the others one a round, as users ask new things."""
+    at = QUERIES * (number % SETS)
+    return queries[at : at + QUERIES]
 
 
 def nearest(vectors: Matrix, queries: Matrix) -> NDArray[np.int64]:

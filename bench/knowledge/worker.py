@@ -1,7 +1,7 @@
 """A contender in a process of its own: one JSON line in, one out. Needs NumPy alone, for environments of peers.
 
-Commands: {"do": "fill", "start": 0, "stop": 100}; {"do": "search", "ef": 64} for recall and latency over all queries
-when the contender explores so far; {"do": "memory"}. Others are the contender's own.
+Commands: {"do": "fill", "start": 0, "stop": 100}; {"do": "search", "ef": 64, "of": 0} for latency, and in set 0 also
+recall, over a set of queries when the contender explores so far; {"do": "memory"}. Others are the contender's own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from bench.knowledge.vectors import Matrix, made, nearest, recall, resident_mib, timed
+from bench.knowledge.vectors import Matrix, made, nearest, recall, resident_mib, set_of, timed
 
 ROOT = Path(__file__).resolve().parents[2]
 _CLOSE_S = 120.0
@@ -93,16 +93,16 @@ def say(**figures: Any) -> None:
 def serve(contender: Contender, count: int) -> None:
     """Answer commands until there are no more."""
     vectors, queries = made(count)
-    right = nearest(vectors, queries)
+    right = nearest(vectors, set_of(queries, 0))
     before = resident_mib()
     say(ready=True)
     for line in sys.stdin:
         match json.loads(line):
             case {"do": "fill", "start": start, "stop": stop}:
                 say(rows_s=contender.fill(start, stop))
-            case {"do": "search", "ef": ef}:
+            case {"do": "search", "ef": ef, "of": number}:
                 contender.explore(ef)
-                answers, took = timed(queries, contender.search)
-                say(**took, recall=recall(answers, right), ef=ef)
+                answers, took = timed(set_of(queries, number), contender.search)
+                say(**took, **({} if number else {"recall": recall(answers, right)}), ef=ef)
             case {"do": "memory"}:
                 say(memory_mib=resident_mib() - before)
