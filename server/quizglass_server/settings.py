@@ -139,8 +139,9 @@ class Settings(BaseSettings):
     )
     engine_cache: Path | None = Field(
         None,
-        description="Directory where TensorRT keeps the engines it builds. Without one it builds them at every start, "
-        "which takes minutes.",
+        description="Directory where TensorRT keeps the engines it builds, and where those that "
+        "`quizglass-export tensorrt` built are looked for. Without one it builds them at every start, which takes "
+        "minutes.",
     )
     generator_batch: int = Field(
         8,

@@ -182,5 +182,10 @@ def test_the_command_reports_every_onnx_role(tmp_path: Path, capsys: pytest.Capt
     assert cli.main(["tensorrt", str(bundle), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {role: each["fits"] for role, each in found.items()} == {"reranker": True, "image_encoder": True}
+    content = json.loads((bundle / "manifest.json").read_text())
+    content["roles"]["image_encoder"]["grids"] = [{"width": 56, "height": 28, "model": "image_encoder/model.onnx"}]
+    (bundle / "manifest.json").write_text(json.dumps(content))
+    assert cli.main(["tensorrt", str(bundle), "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"reranker", "image_encoder", "image_encoder.grids.0.model"}
     assert cli.main(["tensorrt", str(bundle), "--role", "planner"]) == 2
     assert "--role planner: the bundle has reranker, image_encoder" in capsys.readouterr().err

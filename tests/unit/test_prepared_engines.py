@@ -131,6 +131,14 @@ def test_an_engine_that_does_not_start_gives_way_to_one_built_now(
     assert "cannot be started: wrong engine" in caplog.text
 
 
+def test_a_model_with_inputs_of_its_own_shapes_has_no_profile(
+    model: Path, engines: Path, use: Callable[[Runtime], Runtime]
+) -> None:
+    runtime = use(Runtime([TENSORRT, CPU]))
+    OnnxSession(model, RANGES, "y", OnnxOptions(cache=engines), free=("past",))
+    assert runtime.opened[0][2] == {"trt_engine_cache_enable": "1", "trt_engine_cache_path": str(engines)}
+
+
 @pytest.mark.parametrize(
     ("available", "broken", "executor"),
     [

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         bundle = Bundle.load(args.bundle)
         roles = args.role or [role for role in bundle.roles() if _part(bundle, role).engine == "onnx"]
-        found = {role: _one(bundle, role, args) for role in roles}
+        found = {name: _one(bundle, role, file, args) for role in roles for name, file in _graphs(bundle, role)}
     except (ExportError, BundleError, OSError) as error:
         print(f"quizglass-export tensorrt: {error}", file=sys.stderr)
         return 2
@@ -59,20 +59,28 @@ def _part(bundle: Any, role: str) -> Any:
     return part
 
 
-def _one(bundle: Any, role: str, args: argparse.Namespace) -> dict[str, Any]:
+def _graphs(bundle: Any, role: str) -> list[tuple[str, str]]:
+    """Name to show and file of every graph of a role: it has several for several picture sizes, or for its texts."""
     from quizglass_export.bundling.errors import ExportError
-    from quizglass_export.trt.engine import EngineOptions, Limits, build_engine, this_hardware, write_context_model
-    from quizglass_export.trt.operators import check_operators
+    from quizglass_server.manifest import role_files
 
     part = _part(bundle, role)
     if part.engine != "onnx":
         raise ExportError(f"--role {role}: runs on {part.engine}, not on ONNX Runtime")
-    model = bundle.path(part.model)
+    files = [(key, name) for key, name in role_files(part) if key.rpartition(".")[2] in ("model", "text_model")]
+    return [(role if key == "model" else f"{role}.{key}", name) for key, name in files]
+
+
+def _one(bundle: Any, role: str, file: str, args: argparse.Namespace) -> dict[str, Any]:
+    from quizglass_export.trt.engine import EngineOptions, Limits, build_engine, this_hardware, write_context_model
+    from quizglass_export.trt.operators import check_operators
+
+    model = bundle.path(file)
     report = check_operators(model)
     found: dict[str, Any] = {**asdict(report), "fits": report.fits}
     if args.out is None:
         return found
-    limits = Limits(batch=args.batch, tokens=getattr(part, "max_tokens", 1))
+    limits = Limits(batch=args.batch, tokens=getattr(_part(bundle, role), "max_tokens", 1))
     if args.context:
         found["file"] = str(write_context_model(model, args.out, limits, this_hardware, args.precision))
     else:

@@ -25,10 +25,12 @@ from quizglass_server.engines.onnx.prepared import (
     tensorrt_version,
 )
 from quizglass_server.engines.onnx.providers import NAMES, InputRange, options
+from quizglass_server.models.detector import MAX_PHRASES
 
 FLAGS = ("fp16", "bf16", "int8")
 _BATCH_AXES = ("batch", "batch_size", "b")
 _TOKEN_AXES = ("sequence", "sequence_length", "tokens", "s")
+_PHRASES = "phrases"
 _TENSORRT = NAMES["tensorrt"]
 _OPSET, _IR_VERSION = 17, 8
 
@@ -184,9 +186,13 @@ def _sizes(model: Path, name: str, axis: str | int, limits: Limits) -> tuple[int
         return axis, axis, axis
     if axis in _BATCH_AXES:
         return 1, 1, limits.batch
+    if axis == _PHRASES:
+        return 1, 1, MAX_PHRASES
     if axis in _TOKEN_AXES:
         return 1, min(limits.usual_tokens, limits.tokens), limits.tokens
-    raise ExportError(f"{model}: input {name} has the dynamic axis {axis!r}; engines know batch and tokens alone")
+    raise ExportError(
+        f"{model}: input {name} has the dynamic axis {axis!r}; engines know batch, tokens and phrases alone"
+    )
 
 
 def _add_profile(builder: Any, config: Any, ranges: Mapping[str, InputRange], model: Path) -> None:

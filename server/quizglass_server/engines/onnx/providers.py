@@ -63,14 +63,13 @@ def choose(setting: str, available: Sequence[str]) -> list[str]:
 def options(provider: str, ranges: Ranges, cache: Path | None) -> Options:
     """Settings of a provider.
 
-    TensorRT builds one engine for the whole range of shapes; without the range it would build again at run time.
+    TensorRT builds one engine for the whole range of shapes; without the ranges of all inputs it builds again at run
+    time.
     """
     if provider != NAMES["tensorrt"]:
         return {}
-    settings = {
-        f"trt_profile_{key}_shapes": _shapes(ranges, field)
-        for key, field in (("min", "smallest"), ("opt", "usual"), ("max", "largest"))
-    }
+    profile = (("min", "smallest"), ("opt", "usual"), ("max", "largest")) if ranges else ()
+    settings = {f"trt_profile_{key}_shapes": _shapes(ranges, field) for key, field in profile}
     if cache is not None:
         settings |= {"trt_engine_cache_enable": "1", "trt_engine_cache_path": str(cache)}
     return settings

@@ -71,7 +71,7 @@ class OnnxSession:
         self._ranges: Ranges = {**ranges, **(optional or {})}
         wanted = choose(how.provider, ort.get_available_providers())
         self._session, self.executor = _prepared(ort, path, wanted, how) or _opened(
-            ort, path, wanted, self._ranges, how, self.name
+            ort, path, wanted, {} if free else self._ranges, how, self.name
         )
         """The provider that runs it: tensorrt-engine (built ahead of time), tensorrt, cuda or cpu."""
         self.inputs = frozenset(node.name for node in self._session.get_inputs())
@@ -151,7 +151,7 @@ def _prepared(ort: Any, path: Path, wanted: Sequence[str], how: OnnxOptions) -> 
 def _opened(
     ort: Any, path: Path, wanted: Sequence[str], ranges: Ranges, how: OnnxOptions, name: str
 ) -> tuple[Any, str]:
-    """A session of the model as it is, and what runs it."""
+    """A session of the model as it is, and what runs it; `ranges` are of all of its inputs, or empty."""
     providers = [(provider, options(provider, ranges, how.cache)) for provider in wanted]
     try:
         session = ort.InferenceSession(str(path), _session_options(ort, how.threads), providers=providers)
