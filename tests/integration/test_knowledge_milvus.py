@@ -13,7 +13,7 @@ import pytest
 from pymilvus import MilvusClient
 
 from quizglass_server.entries import Filter, Finding, SearchMode
-from quizglass_server.errors import KnowledgeFailed, KnowledgeLost, NotFound, NotSupported
+from quizglass_server.errors import KnowledgeFailed, KnowledgeLost, NotFound, NotSupported, SettingsError
 from quizglass_server.knowledge.milvus.base import MilvusKnowledge
 from quizglass_server.knowledge.milvus.store import MilvusStore
 from quizglass_server.knowledge_address import MilvusAddress, knowledge_address
@@ -218,3 +218,20 @@ async def test_a_file_that_another_process_has_is_refused(tmp_path: Path) -> Non
     base = await place.open()
     assert isinstance(base, MilvusKnowledge)
     await base.close()
+
+
+@pytest.mark.parametrize(("package", "where"), [("pymilvus", "http://127.0.0.1:1"), ("milvus_lite", "milvus:x.db")])
+async def test_a_missing_extra_is_named(package: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SettingsError, match=r"quizglass\[milvus\]"):
+        await fresh_place("milvus", Path(), knowledge_address(where)).open()
+
+
+def test_it_is_loaded_only_when_it_is_chosen() -> None:
+    code = (
+        "import sys, quizglass_server.app\n"
+        "heavy = {'pymilvus', 'milvus_lite', 'faiss', 'pandas', 'pyarrow'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr

@@ -2,8 +2,10 @@
 
 import asyncio
 import tempfile
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 from quizglass_server.entries import PicturedEntry
 from quizglass_server.errors import NotFound
 from quizglass_server.knowledge import IndexOptions, KnowledgeBase
+from quizglass_server.knowledge_address import MilvusAddress
+from tests.support.knowledge_backends import fresh_place
 from tests.support.knowledge_fakes import hashed, open_base, pictured, query_picture, stream
 
 IDS = [f"e{n}" for n in range(8)]
@@ -42,19 +46,27 @@ Model = dict[str, PicturedEntry]
 @given(OPERATIONS, OPTIONS)
 def test_the_store_behaves_like_the_model(operations: list[tuple[str, object]], options: IndexOptions) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(_run(Path(folder), operations, options))
+        asyncio.run(_run(lambda: open_base(Path(folder), options=options), operations))
 
 
-async def _run(folder: Path, operations: list[tuple[str, object]], options: IndexOptions) -> None:
-    base = await open_base(folder, options=options)
+@settings(max_examples=10, deadline=None, suppress_health_check=[*HealthCheck])
+@given(operations=OPERATIONS)
+def test_a_store_in_milvus_behaves_like_the_model(milvus: MilvusAddress, operations: list[tuple[str, object]]) -> None:
+    place = fresh_place("milvus", Path(), milvus)
+    asyncio.run(_run(place.open, operations))
+
+
+async def _run(opened: Callable[[], Awaitable[Any]], operations: list[tuple[str, object]]) -> None:
+    base = await opened()
     model: Model = {}
     try:
         for name, argument in operations:
             if name == "reopen":
                 await base.close()
-                base = await open_base(folder, options=options)
+                base = await opened()
             elif name == "settle":
-                await base.settle()
+                if isinstance(base, KnowledgeBase):
+                    await base.settle()
             elif name == "search":
                 await _check_pictures(base, model, argument)
             else:

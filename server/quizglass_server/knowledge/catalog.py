@@ -129,7 +129,8 @@ class Catalog:
                 conditions.append(f"{column} IN ({', '.join('?' * len(wanted))})")
                 values += wanted
         if filter_.languages:
-            conditions.append("(" + " OR ".join("language = ? OR language LIKE ?" for _ in filter_.languages) + ")")
+            within = "language = ? COLLATE NOCASE OR language LIKE ?"  # tags have no case
+            conditions.append("(" + " OR ".join([within] * len(filter_.languages)) + ")")
             values += [value for tag in filter_.languages for value in (tag, f"{_escaped(tag)}-%")]
         if filter_.time_from:
             conditions.append("time >= ?")

@@ -31,7 +31,7 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 10.0
 _GONE = ("UNAVAILABLE", "CANCELLED", "ABORTED")
 _LATE = "DEADLINE_EXCEEDED"
 _REFUSED = ("UNAUTHENTICATED", "PERMISSION_DENIED")
-_CONNECT_FAILED, _RATE_LIMIT, _NOT_LOADED = 2, 8, 101  # codes of Milvus
+_CONNECT_FAILED, _RATE_LIMIT, _NOT_LOADED = 2, 8, 101  # codes of Milvus; the last one after it was restarted
 
 
 class MilvusLink:
@@ -159,6 +159,8 @@ class MilvusLink:
 
     def _missed(self) -> None:
         with self._lock:
+            if self.pause:
+                return  # of several calls that fail together, one counts
             first, self._pause = not self._pause, min(2 * self._pause or _FIRST_PAUSE_S, _LAST_PAUSE_S)
             self._again = time.monotonic() + self._pause
         if first:
@@ -175,11 +177,6 @@ class MilvusLink:
             self._told()
 
 
-def is_not_loaded(error: Exception) -> bool:
-    """Whether Milvus has not loaded the collection yet, as after a restart."""
-    return _code(error) == _NOT_LOADED
-
-
 def _code(error: Exception) -> str | int:
     """Name of the gRPC status, or number of Milvus's own code."""
     code = getattr(error, "code", 0)
@@ -190,7 +187,7 @@ def _code(error: Exception) -> str | int:
 def _kind(error: Exception) -> str:
     """What is to be done about a failure: "gone" (try again), "late" (it may have been busy) or "failed"."""
     code = _code(error)
-    if code in _GONE or code in (_CONNECT_FAILED, _RATE_LIMIT):
+    if code in _GONE or code in (_CONNECT_FAILED, _RATE_LIMIT, _NOT_LOADED):
         return "gone"
     return "late" if code == _LATE or isinstance(error, TimeoutError) else "failed"
 
