@@ -19,6 +19,7 @@ from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.guard import Context, Guard
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.settings import Settings
+from quizglass_server.steps.streams import under_way
 
 _MAX_EXCHANGE_CHARS = 2000
 MAX_SESSION_CHARS = 64
@@ -70,8 +71,8 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         frames = [turn.picture.sha256] if turn.picture else []
         accepted = assistant_pb2.Accepted(policy=policy, frame_sha256=frames, budget_us=budget.total_us)
         seq = 1
-        yield assistant_pb2.AskResponse(turn_id=turn.id, seq=seq, accepted=accepted)
-        async with aclosing(self._assistant.answer(turn, policy, budget)) as events:
+        async with under_way(self._assistant.answer(turn, policy, budget)) as events:
+            yield assistant_pb2.AskResponse(turn_id=turn.id, seq=seq, accepted=accepted)
             async for event in events:
                 seq += 1
                 if isinstance(event, Done):
