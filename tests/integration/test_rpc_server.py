@@ -34,6 +34,18 @@ async def test_each_service_is_healthy(channel, service):
     assert (await stub.Check(health_pb2.HealthCheckRequest(service=service))).status == HEALTH.SERVING
 
 
+async def test_the_health_of_the_knowledge_follows_its_store(stage, channel):
+    watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(service="quizglass.knowledge"))
+    assert (await watch.read()).status == HEALTH.SERVING
+    for ready, status in ((False, HEALTH.NOT_SERVING), (True, HEALTH.SERVING)):
+        stage.knowledge.ready = ready
+        stage.knowledge.told()
+        assert (await watch.read()).status == status
+        asked = assistant_pb2_grpc.AssistantServiceStub(channel).GetCapabilities(assistant_pb2.GetCapabilitiesRequest())
+        assert (await asked).knowledge == assistant_pb2.KnowledgeCapability(backend="local", ready=ready)
+    watch.cancel()
+
+
 async def test_reflection_lists_the_services(channel):
     stub = reflection_pb2_grpc.ServerReflectionStub(channel)
     call = stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest(list_services="")]))
