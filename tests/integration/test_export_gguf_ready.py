@@ -18,6 +18,7 @@ from quizglass_export.recipe.read import RecipeFile  # noqa: E402
 from quizglass_export.recipe.schema import Recipe  # noqa: E402
 from tests.support.tiny_qwen import (  # noqa: E402
     qwen2_vl,
+    qwen3,
     spec,
     write_tokenizer,
 )
@@ -40,7 +41,10 @@ def ready(tokenizer: Path, tmp_path: Path) -> Path:
 
 def taken_in(folder: Path, **more: Any) -> tuple[Any, list[Any]]:
     files = {"model": folder / "m.gguf", "projector": folder / "v.gguf", "tokenizer": folder / "tokenizer.json"}
-    generator = {**files, "context": 256, "picture": {"width": 112, "height": 112}, **more}
+    return exported(folder, {**files, "context": 256, "picture": {"width": 112, "height": 112}, **more})
+
+
+def exported(folder: Path, generator: dict[str, Any]) -> tuple[Any, list[Any]]:
     content = {"format": 1, "name": "n", "version": "1", "roles": {"generator": generator}}
     plan = make_plan(RecipeFile(Recipe.model_validate(content), folder))
     job = plan.job("generator", folder / "files", "t.json", random_samples(2))
@@ -70,3 +74,34 @@ def test_ready_made_files_that_do_not_fit_are_refused(ready: Path) -> None:
     (ready / "m.gguf").write_bytes((ready / "m.gguf").read_bytes()[:-400])
     with pytest.raises(ExportError, match=r"m\.gguf: not a usable GGUF file: tensor .* ends at"):
         taken_in(ready)
+
+
+def test_a_model_of_text_alone_needs_no_projector(tokenizer: Path, tmp_path: Path) -> None:
+    write_text_gguf(qwen3(tokenizer), tokenizer, tmp_path / "m.gguf", "theirs")
+    files = {"model": tmp_path / "m.gguf", "tokenizer": tokenizer}
+    part, checks = exported(tmp_path, {**files, "context": 256})
+    assert (part.projector, part.picture) == (None, None)
+    assert all(check.passed for check in checks), checks
+    write_vision_gguf(qwen2_vl(tokenizer), spec(), tmp_path / "v.gguf")
+    with pytest.raises(ExportError, match=r"m\.gguf: qwen3 reads text alone and takes no projector"):
+        exported(tmp_path, {**files, "context": 256, "projector": tmp_path / "v.gguf"})
+
+
+def test_a_model_that_sees_needs_its_projector(ready: Path) -> None:
+    with pytest.raises(ExportError, match=r"m\.gguf: qwen2vl needs its projector; correct roles\.generator\.projector"):
+        taken_in(ready, projector=None)
+
+
+@pytest.mark.parametrize("make", [qwen3, qwen2_vl])
+def test_checkpoints_become_generators_with_and_without_pictures(tokenizer: Path, tmp_path: Path, make: Any) -> None:
+    folder = tmp_path / "checkpoint"
+    make(tokenizer).half().float().save_pretrained(folder)  # so that f16 loses nothing of the weights
+    (folder / "tokenizer.json").write_bytes(tokenizer.read_bytes())
+    wanted = {"checkpoint": folder, "quantisation": "f16", "context": 512, "max_new_tokens": 2}
+    part, checks = exported(tmp_path, {**wanted, "picture": {"width": 112, "height": 84}})
+    sees = make is qwen2_vl
+    assert (part.projector is not None, part.picture is not None) == (sees, sees)
+    found = {check.measure: check for check in checks}
+    assert found["equal tokens of prompts"].passed
+    assert found["largest difference of logits of texts"].demand == "<= 0.01"
+    assert found["largest difference of logits of texts"].passed

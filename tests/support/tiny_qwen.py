@@ -74,6 +74,11 @@ def qwen2_5_vl(tokenizer: Path, vision: dict[str, Any] | None = None, **text: An
     return _eager(config, transformers.Qwen2_5_VLForConditionalGeneration)
 
 
+def windowed(tokenizer: Path) -> Any:
+    """Qwen2.5-VL whose tower attends within windows of 112 pixels in two layers of three."""
+    return qwen2_5_vl(tokenizer, {"fullatt_block_indexes": [2], "window_size": 112})
+
+
 def qwen3_vl(tokenizer: Path) -> Any:
     """Qwen3VLForConditionalGeneration with features taken from two layers of its tower."""
     torch.manual_seed(4)

@@ -10,11 +10,9 @@ from typing import Any
 from quizglass_export.bundles.gguf_header import read_gguf
 from quizglass_export.bundles.onnx_graph import summarise
 from quizglass_export.bundling.checkpoints import read_json
+from quizglass_server import manifest as formats
 from quizglass_server.bundle import Bundle
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
-from quizglass_server.manifest import Roles
-
-_FILE_KEYS = ("model", "text_model", "projector", "tokenizer", "prompt")
 
 
 def describe(bundle: Bundle) -> dict[str, Any]:
@@ -44,9 +42,7 @@ def describe(bundle: Bundle) -> dict[str, Any]:
 def role_files(bundle: Bundle, role: str) -> list[str]:
     """Names of the files that only belong to a role or that it shares, in order."""
     part = getattr(bundle.manifest.roles, role)
-    names = {name for key in _FILE_KEYS if (name := getattr(part, key, None)) is not None}
-    if (prompts := getattr(part, "prompts", None)) is not None:
-        names |= {name for _, name in prompts if name is not None}
+    names = {name for _, name in formats.role_files(part)}
     for name in [name for name in names if name.endswith(".onnx")]:
         folder = name.rpartition("/")[0]
         external = summarise(bundle.path(name)).external
@@ -108,4 +104,4 @@ def _runs_on(engine: str) -> Iterator[str]:
 
 def known_roles() -> tuple[str, ...]:
     """Roles of the format, in its order."""
-    return tuple(Roles.model_fields)
+    return tuple(formats.Roles.model_fields)

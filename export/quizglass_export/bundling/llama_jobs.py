@@ -43,7 +43,8 @@ class GenerationJob:
     projector: Path | None
     prompts: Sequence[tuple[Prompt, RGB | None]]
     stop: Sequence[int]
-    image_token: int
+    image_token: int | None
+    """None where no prompt has a picture."""
     context: int
     max_new_tokens: int
 

@@ -20,9 +20,10 @@ from quizglass_export.bundling.roles_llama import check_tokens, generator_part
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.source import GgufSource
 from quizglass_server import manifest
-from quizglass_server.models.prompts import PromptError, Segment, SegmentKind
+from quizglass_server.models.prompts import Prompt, PromptError, Segment, SegmentKind
 
-ARCHITECTURES = ("qwen2vl",)
+ARCHITECTURES = {"qwen2vl": True, "qwen3": False}
+"""llama.cpp's name, and whether the model sees pictures."""
 PROJECTORS = ("qwen2vl_merger", "qwen2.5vl_merger")
 
 
@@ -35,32 +36,37 @@ def export_ready(job: RoleJob, spec: schema.Generator) -> Exported:
     source = job.source
     if not isinstance(source, GgufSource):
         raise ExportError(f"{source.folder}: no GGUF files")
-    model, projector = read_gguf(source.model), read_gguf(source.projector)
-    _check_model(source.model, model, spec)
-    _check_projector(source.projector, projector, model, spec)
-    _check_vocabulary(source.model, model, source.tokenizer_file(), spec)
-    vision = f"{job.role}/mmproj.gguf"
+    model = read_gguf(source.model)
+    _check_model(source, model, spec)
+    if source.projector is not None:
+        _check_projector(source.projector, read_gguf(source.projector), model, spec)
+    _check_vocabulary(source.model, model, source.tokenizer_file(), spec, sees=source.projector is not None)
+    vision = f"{job.role}/mmproj.gguf" if source.projector else None
     part = generator_part(spec, f"{job.role}/model.gguf", vision)
     shutil.copyfile(source.model, job.path(part.model))
-    shutil.copyfile(source.projector, job.path(vision))
+    if source.projector is not None and vision is not None:
+        shutil.copyfile(source.projector, job.path(vision))
     types = sorted({tensor.type for tensor in model.tensors.values()})
     template = "tokenizer.chat_template" in model.metadata
     return Exported(part, {"precision": "/".join(types), "ready_made": True, "chat_template": template})
 
 
 def check_ready(job: RoleJob, spec: schema.Generator, part: manifest.Generator) -> list[Check]:
-    """Whether llama.cpp loads both files, splits texts as the tokenizer does, and answers about a picture."""
+    """Whether llama.cpp loads the files, splits texts as the tokenizer does, and answers, about a picture if it can."""
     tokenizer = job.prompt_tokenizer()
-    height, width = spec.picture.height, spec.picture.width
-    picture = np.random.default_rng(0).integers(0, 256, (height, width, 3), dtype=np.uint8)
-    prompt = (Segment(SegmentKind.IMAGE), Segment(SegmentKind.DATA, "What is this?"))
+    picture = None
+    prompt: Prompt = (Segment(SegmentKind.DATA, "What is this?"),)
+    if part.picture is not None:
+        size = (part.picture.height, part.picture.width, 3)
+        picture = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
+        prompt = (Segment(SegmentKind.IMAGE), *prompt)
     served = generate(
         GenerationJob(
             model=job.path(part.model),
             projector=None if part.projector is None else job.path(part.projector),
             prompts=[(prompt, picture)],
             stop=[tokenizer.token_id(text) for text in part.stop],
-            image_token=tokenizer.token_id(spec.image_token),
+            image_token=None if picture is None else tokenizer.token_id(spec.image_token),
             context=part.context,
             max_new_tokens=1,
         )
@@ -68,14 +74,18 @@ def check_ready(job: RoleJob, spec: schema.Generator, part: manifest.Generator) 
     finite = bool(np.isfinite(served.first[0]).all())
     return [
         check_tokens(job.role, job.path(part.model), tokenizer),
-        Check(job.role, "finite logits after a picture", float(finite), ">= 1", 1, finite),
+        Check(job.role, "finite logits after a prompt", float(finite), ">= 1", 1, finite),
     ]
 
 
-def _check_model(path: Path, header: GgufHeader, spec: schema.Generator) -> None:
+def _check_model(source: GgufSource, header: GgufHeader, spec: schema.Generator) -> None:
+    path = source.model
     architecture = header.metadata.get("general.architecture")
     if architecture not in ARCHITECTURES:
         raise ExportError(f"{path}: general.architecture is {architecture!r}; it can be {', '.join(ARCHITECTURES)}")
+    if ARCHITECTURES[architecture] != (source.projector is not None):
+        needs = "needs its projector" if ARCHITECTURES[architecture] else "reads text alone and takes no projector"
+        raise ExportError(f"{path}: {architecture} {needs}; correct roles.generator.projector")
     key = f"{architecture}.context_length"
     context = header.metadata.get(key)
     if not isinstance(context, int) or context < spec.context:
@@ -96,7 +106,7 @@ def _check_projector(path: Path, header: GgufHeader, model: GgufHeader, spec: sc
         raise ExportError(f"roles.generator.picture: width and height must be multiples of {side}, as {path} has them")
 
 
-def _check_vocabulary(path: Path, header: GgufHeader, tokenizer: Path, spec: schema.Generator) -> None:
+def _check_vocabulary(path: Path, header: GgufHeader, tokenizer: Path, spec: schema.Generator, *, sees: bool) -> None:
     """Equal ids have equal tokens, special ones are marked as such, and the texts that end an answer are tokens."""
     tokens = header.metadata.get("tokenizer.ggml.tokens")
     types = header.metadata.get("tokenizer.ggml.token_type")
@@ -110,7 +120,7 @@ def _check_vocabulary(path: Path, header: GgufHeader, tokenizer: Path, spec: sch
     for token in special:
         if types[wanted[token]] != gguf.TokenType.CONTROL:
             raise ExportError(f"{path}: {token!r} is no control token; texts could be taken for it. Convert it again")
-    for text in (*spec.stop, spec.image_token):
+    for text in (*spec.stop, *([spec.image_token] if sees else [])):
         if text not in wanted:
             raise ExportError(f"{tokenizer}: has no token {text!r}, which roles.generator names")
     if header.metadata.get("tokenizer.ggml.pre") != "qwen2":

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import transformers
 
 from quizglass_export.architectures.qwen_vl import VISION_CLASSES
 from quizglass_export.bundles.gguf_header import read_gguf
@@ -19,23 +18,27 @@ from quizglass_export.bundling.hostile import HOSTILE_TEXTS
 from quizglass_export.bundling.job import Exported, RoleJob, prompt_name
 from quizglass_export.bundling.llama_jobs import GenerationJob, Generations, generate, logits, quantise, tokenise
 from quizglass_export.bundling.parity import Check, share
+from quizglass_export.bundling.roles_onnx import processed
 from quizglass_export.recipe import schema
 from quizglass_server import manifest
 from quizglass_server.domain import RGB
 from quizglass_server.models import vision_inputs
 from quizglass_server.models.prompts import Prompt, PromptTokenizer, Segment, SegmentKind
 
+GENERATOR_CLASSES = {kind: VISION_CLASSES[kind] for kind in ("qwen2_vl", "qwen2_5_vl")} | {"qwen3": "Qwen3ForCausalLM"}
+"""transformers' model type to its class; Qwen3 reads text alone."""
 _DRIFT_TEXTS, _DRIFT_TOKENS = 16, 64
 _LOGITS = 1e-2
 """Most that a logit may differ where weights are at least float16."""
 
 
 def export_generator(job: RoleJob, spec: schema.Generator) -> Exported:
-    """Write the generator's two files."""
+    """Write the generator's text model and, if it sees pictures, its projector."""
     tokenizer = job.source.tokenizer_file()
-    model = job.source.load(VISION_CLASSES[job.source.model_type])
-    picture = job.picture(spec.picture)
-    model_file, projector = f"{job.role}/model-{spec.quantisation}.gguf", f"{job.role}/mmproj-f16.gguf"
+    model = job.source.load(GENERATOR_CLASSES[job.source.model_type])
+    picture = _picture(job, spec)
+    model_file = f"{job.role}/model-{spec.quantisation}.gguf"
+    projector = f"{job.role}/mmproj-f16.gguf" if picture else None
     full = job.path(f"{job.role}/full.gguf")
     write_text_gguf(model, tokenizer, full, job.title)
     quantise(
@@ -47,12 +50,18 @@ def export_generator(job: RoleJob, spec: schema.Generator) -> Exported:
         threads=job.threads,
     )
     full.unlink()
-    write_vision_gguf(model, picture, job.path(projector))
+    if picture and projector:
+        write_vision_gguf(model, picture, job.path(projector))
     return Exported(generator_part(spec, model_file, projector), _stored(job.path(model_file), spec))
 
 
-def generator_part(spec: schema.Generator, model: str, projector: str) -> manifest.Generator:
-    """The manifest's entry of a generator with these two files."""
+def _picture(job: RoleJob, spec: schema.Generator) -> manifest.Patched | None:
+    """How its pictures are; None for a model of text alone."""
+    return job.picture(spec.picture) if job.source.model_type in VISION_CLASSES else None
+
+
+def generator_part(spec: schema.Generator, model: str, projector: str | None) -> manifest.Generator:
+    """The manifest's entry of a generator with these files."""
     names = spec.prompts
     return manifest.Generator(
         engine="llama",
@@ -64,7 +73,7 @@ def generator_part(spec: schema.Generator, model: str, projector: str) -> manife
             rewrite=prompt_name(names.rewrite),
             plan=prompt_name(names.plan) if names.plan else None,
         ),
-        picture=spec.picture,
+        picture=spec.picture if projector else None,
         stop=spec.stop,
         context=spec.context,
         max_new_tokens=spec.max_new_tokens,
@@ -81,10 +90,10 @@ def _stored(model: Path, spec: schema.Generator) -> dict[str, Any]:
 
 def check_generator(job: RoleJob, spec: schema.Generator, part: manifest.Generator) -> list[Check]:
     """Compare the generator's tokens, logits and answers with transformers'."""
-    model = job.source.load(VISION_CLASSES[job.source.model_type])
-    picture = job.picture(spec.picture)
+    model = job.source.load(GENERATOR_CLASSES[job.source.model_type])
+    picture = _picture(job, spec)
     tokenizer = job.prompt_tokenizer()
-    prompts = _prompts(job, spec, picture)
+    prompts, rows = generator_prompts(job, spec, picture)
     stop = [tokenizer.token_id(text) for text in part.stop]
     served = generate(
         GenerationJob(
@@ -92,13 +101,11 @@ def check_generator(job: RoleJob, spec: schema.Generator, part: manifest.Generat
             projector=None if part.projector is None else job.path(part.projector),
             prompts=prompts,
             stop=stop,
-            image_token=tokenizer.token_id(spec.image_token),
+            image_token=tokenizer.token_id(spec.image_token) if picture else None,
             context=part.context,
             max_new_tokens=part.max_new_tokens,
         )
     )
-    span = vision_inputs.image_span(tokenizer, spec.image_token, picture)
-    rows = [tokenizer.encode(prompt, span) for prompt, _ in prompts]
     expected = [
         _answer(model, row, pixels, picture, stop, part.max_new_tokens)
         for row, (_, pixels) in zip(rows, prompts, strict=True)
@@ -162,14 +169,25 @@ def _compare(
     ]
 
 
-def _prompts(job: RoleJob, generator: schema.Generator, spec: manifest.Patched) -> list[tuple[Prompt, RGB]]:
-    """An answer prompt for every sample, and a rewrite prompt for every fourth."""
+Pictured = tuple[Prompt, RGB | None]
+"""A prompt and its picture."""
+
+
+def generator_prompts(
+    job: RoleJob, generator: schema.Generator, spec: manifest.Patched | None
+) -> tuple[list[Pictured], list[list[int]]]:
+    """An answer prompt for every sample and a rewrite prompt for every fourth, and the token ids of each.
+
+    With pictures of the size `spec`; None: without.
+    """
+    tokenizer = job.prompt_tokenizer()
+    span = vision_inputs.image_span(tokenizer, generator.image_token, spec) if spec else []
     answer, rewrite = job.prompt(generator.prompts.answer), job.prompt(generator.prompts.rewrite)
-    prompts: list[tuple[Prompt, RGB]] = []
+    prompts: list[Pictured] = []
     for index, sample in enumerate(job.samples[: job.generated]):
-        picture = vision_inputs.fit(sample.picture, spec)
+        picture = vision_inputs.fit(sample.picture, spec) if spec else None
         common: dict[str, Any] = {
-            "picture": True,
+            "picture": spec is not None,
             "question": sample.question,
             "history": sample.turns(),
             "words": sample.words or None,
@@ -179,27 +197,19 @@ def _prompts(job: RoleJob, generator: schema.Generator, spec: manifest.Patched) 
         prompts.append((answer.render(**common, found=list(sample.found), query=sample.query), picture))
         if index % 4 == 0:
             prompts.append((rewrite.render(**common), picture))
-    return prompts
+    return prompts, [tokenizer.encode(prompt, span) for prompt, _ in prompts]
 
 
 def _answer(
-    model: Any, row: list[int], picture: RGB, spec: manifest.Patched, stop: list[int], limit: int
+    model: Any, row: list[int], picture: RGB | None, spec: manifest.Patched | None, stop: list[int], limit: int
 ) -> tuple[list[int], torch.Tensor]:
     """PyTorch's greedy answer without the stop token, and the logits [V] it began from."""
-    processor = transformers.Qwen2VLImageProcessor(
-        do_resize=False,
-        image_mean=list(spec.mean),
-        image_std=list(spec.std),
-        patch_size=spec.patch,
-        merge_size=spec.merge,
-        temporal_patch_size=spec.temporal,
-    )
     ids = torch.tensor([row])
     with torch.no_grad():
         output = model.generate(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
-            **processor(images=[picture], return_tensors="pt"),
+            **processed(picture, spec),
             do_sample=False,
             max_new_tokens=limit,
             eos_token_id=stop,

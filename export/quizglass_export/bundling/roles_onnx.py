@@ -196,6 +196,16 @@ def _text_rows(job: RoleJob, part: manifest.TextScorer) -> list[list[int]]:
 
 def vision_logits(model: Any, row: list[int], picture: RGB, spec: manifest.Patched) -> Floats:
     """Logits [V] after a prompt, by transformers alone: its image processor and its own positions."""
+    ids = torch.tensor([row])
+    with torch.no_grad():
+        output = model(input_ids=ids, attention_mask=torch.ones_like(ids), **processed(picture, spec))
+    return as_array(output.logits[0, -1])
+
+
+def processed(picture: RGB | None, spec: manifest.Patched | None) -> dict[str, Any]:
+    """A picture in its final size as transformers' own processor gives it to a model; nothing for none."""
+    if picture is None or spec is None:
+        return {}
     processor = transformers.Qwen2VLImageProcessor(
         do_resize=False,
         image_mean=list(spec.mean),
@@ -204,8 +214,4 @@ def vision_logits(model: Any, row: list[int], picture: RGB, spec: manifest.Patch
         merge_size=spec.merge,
         temporal_patch_size=spec.temporal,
     )
-    ids = torch.tensor([row])
-    with torch.no_grad():
-        pixels = processor(images=[picture], return_tensors="pt")
-        output = model(input_ids=ids, attention_mask=torch.ones_like(ids), **pixels)
-    return as_array(output.logits[0, -1])
+    return dict(processor(images=[picture], return_tensors="pt"))

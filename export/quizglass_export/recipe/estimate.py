@@ -80,8 +80,8 @@ def available_memory() -> int:
 
 def _estimate(role: str, source: Source | GgufSource, spec: Any) -> Estimate:
     if isinstance(source, GgufSource):
-        size = sum(path.stat().st_size for path in (source.model, source.projector))
-        parameters = read_gguf(source.model).parameters + read_gguf(source.projector).parameters
+        size = sum(path.stat().st_size for path in source.gguf_files())
+        parameters = sum(read_gguf(path).parameters for path in source.gguf_files())
         return Estimate(role, size, parameters, size, 0, _RUNTIME + size)
     files = source.weights()
     tensors = [size for path in files for size in tensor_sizes(path)]

@@ -54,8 +54,7 @@ EXPORTERS: dict[str, dict[str, Exporter]] = {
     "image_encoder": dict.fromkeys(roles_encoders.IMAGE_CLASSES, _IMAGE_ENCODER),
     "text_encoder": dict.fromkeys(roles_encoders.TEXT_CLASSES, _TEXT_ENCODER),
     "generator": {
-        "qwen2_vl": _GENERATOR,
-        "qwen2_5_vl": _GENERATOR,
+        **dict.fromkeys(roles_llama.GENERATOR_CLASSES, _GENERATOR),
         "gguf": Exporter(ready_gguf.export_ready, ready_gguf.check_ready),
     },
 }
@@ -156,8 +155,9 @@ def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[P
 
 
 def _source(file: RecipeFile, spec: Any) -> Source | GgufSource:
-    if isinstance(spec, schema.Generator) and spec.model and spec.projector and spec.tokenizer:
-        return GgufSource(file.path(spec.model), file.path(spec.projector), file.path(spec.tokenizer))
+    if isinstance(spec, schema.Generator) and spec.model and spec.tokenizer:
+        projector = file.path(spec.projector) if spec.projector else None
+        return GgufSource(file.path(spec.model), projector, file.path(spec.tokenizer))
     tokenizer = getattr(spec, "tokenizer", None)
     return Source(
         folder=file.path(spec.checkpoint),

@@ -149,12 +149,13 @@ class GeneratorTemplates(Part):
 
 
 class Generator(Part):
-    """A vision-language model for llama.cpp: a checkpoint to convert, or two GGUF files as they are."""
+    """A model for llama.cpp: a checkpoint to convert, or GGUF files as they are."""
 
     checkpoint: Path | None = None
     adapters: Adapters = ()
     model: Path | None = None
     projector: Path | None = None
+    """Beside `model`, where that sees pictures."""
     tokenizer: Path | None = None
     quantisation: GgufType = "q8_0"
     token_embedding: TensorType | None = None
@@ -163,6 +164,7 @@ class Generator(Part):
     """Type of the output matrix; default: as the quantisation has it."""
     prompts: GeneratorTemplates = GeneratorTemplates()
     picture: Size = Size(width=448, height=448)
+    """Of models that see."""
     image_token: str = IMAGE_TOKEN
     stop: Annotated[tuple[str, ...], Field(min_length=1)] = (STOP,)
     context: Count = 4096
@@ -170,11 +172,11 @@ class Generator(Part):
 
     @model_validator(mode="after")
     def _one_source(self) -> Generator:
-        ready = self.model is not None or self.projector is not None
-        if ready and (self.model is None or self.projector is None):
-            raise ValueError("model and projector belong together: give both GGUF files")
+        ready = self.model is not None
+        if self.projector is not None and not ready:
+            raise ValueError("projector: goes with model; give both GGUF files")
         if ready == (self.checkpoint is not None):
-            raise ValueError("give either checkpoint, or model and projector")
+            raise ValueError("give either checkpoint, or model with its projector")
         if ready and (self.adapters or self.token_embedding or self.output):
             raise ValueError("adapters, token_embedding and output need a checkpoint, not ready-made GGUF files")
         if ready and self.tokenizer is None:

@@ -104,16 +104,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class GgufSource:
-    """A ready-made pair of GGUF files and the tokenizer that they are compared with.
+    """Ready-made GGUF files and the tokenizer that they are compared with.
 
     Attributes:
         model: the language model.
-        projector: its vision part.
+        projector: its vision part; None for a model of text alone.
         tokenizer: the model's `tokenizer.json`.
     """
 
     model: Path
-    projector: Path
+    projector: Path | None
     tokenizer: Path
     adapters: tuple[tuple[Path, float], ...] = ()
 
@@ -139,13 +139,17 @@ class GgufSource:
 
     def check(self, role: str, model_types: tuple[str, ...]) -> None:
         """Raise ExportError where a file is missing or a link."""
-        for key, path in (("model", self.model), ("projector", self.projector)):
+        for key, path in zip(("model", "projector"), self.gguf_files(), strict=False):
             if path.is_symlink() or not path.is_file():
                 raise ExportError(f"{path}: missing or a link; roles.{role}.{key} must name a GGUF file")
 
     def files(self) -> Iterator[Path]:
-        """All three."""
-        yield from (self.model, self.projector, self.tokenizer)
+        """All of them."""
+        yield from (*self.gguf_files(), self.tokenizer)
+
+    def gguf_files(self) -> list[Path]:
+        """The model and, if there is one, its projector."""
+        return [self.model] if self.projector is None else [self.model, self.projector]
 
     def weights(self) -> list[Path]:
         """No weight files in safetensors' form."""

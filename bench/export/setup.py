@@ -1,0 +1,23 @@
+"""What every section of the export benchmark works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What every section works with."""
+
+    quick: bool
+    """Small counts, to see that everything runs; the figures mean nothing."""
+    checkpoints: Path
+    """The starter's."""
+    say: Callable[[str], None]
+    """Shows what is being done."""
+
+    def count(self, full: int, quick: int) -> int:
+        """How many samples or rounds."""
+        return quick if self.quick else full
