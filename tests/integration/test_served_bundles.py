@@ -68,6 +68,17 @@ def wide_planner(root: Path, roles: dict[str, Any]) -> None:
     roles["planner"]["grids"] = [{"width": 168, "height": 84, "model": "planner/wide.onnx"}]
 
 
+def huge_planner(root: Path, roles: dict[str, Any]) -> None:
+    """A size beyond what clients send by default: 96 by 2 patches."""
+    wide_planner(root, roles)
+    path = root / "planner" / "wide.onnx"
+    model = onnx.load(str(path))
+    (pixels,) = (value for value in model.graph.input if value.name == "pixel_values")
+    pixels.type.tensor_type.shape.dim[1].dim_value = 192
+    onnx.save(model, str(path))
+    roles["planner"]["grids"][0] |= {"width": 1344, "height": 28}
+
+
 def wide_encoder(root: Path, roles: dict[str, Any]) -> None:
     """A further size of the image encoder, whose vectors point the other way."""
     model = onnx.load(str(root / "image_encoder" / "model.onnx"))
@@ -195,8 +206,10 @@ def test_a_generator_of_text_alone_answers_about_pictures_by_what_is_found(tmp_p
 
 
 def test_a_bundle_with_every_scorer_is_served_and_says_so(tmp_path: Path, jpeg: bytes) -> None:
-    bundle = changed(write_bundle(tmp_path / "b"), with_scorers)
+    bundle = changed(changed(write_bundle(tmp_path / "b"), with_scorers), huge_planner)
     with client_of(bundle, tmp_path / "k") as client:
         assert client.answer("What is this?", jpeg, policy="none").text
-        roles = {role.role: (role.engine, role.executor, role.ready) for role in client.capabilities().roles}
+        told = client.capabilities()
+    assert told.useful_picture_side == 1344
+    roles = {role.role: (role.engine, role.executor, role.ready) for role in told.roles}
     assert roles["verifier"] == roles["tool_router"] == ("onnx", "cpu", True)

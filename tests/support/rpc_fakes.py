@@ -18,6 +18,7 @@ from PIL import Image
 from quizglass_server import domain
 from quizglass_server.entries import Deletion, Entry, Finding, PicturedEntry, Refusal
 from quizglass_server.errors import NotFound
+from quizglass_server.models.load import RoleStatus
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
@@ -177,7 +178,7 @@ class Stage:
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.assistant, self.knowledge = Assistant(), Knowledge()
-        roles = (SimpleNamespace(role="planner", engine="onnx", executor="cpu", ready=True, sees_pictures=True),)
+        roles = (RoleStatus("planner", "onnx", "cpu", ready=True, sees_pictures=True),)
         self.models = SimpleNamespace(statuses=lambda: roles, on_change=lambda _: None)
         bundle = SimpleNamespace(manifest=SimpleNamespace(name="starter", version="0.1.0"))
         made = Settings(bundle=folder, knowledge=folder, port=0, **settings)

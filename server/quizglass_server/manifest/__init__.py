@@ -23,6 +23,7 @@ from quizglass_server.manifest.roles import (
     TextEncoder,
     TextScorer,
     VisionScorer,
+    picture_sizes,
     role_files,
 )
 
@@ -54,5 +55,6 @@ __all__ = [
     "Views",
     "VisionScorer",
     "graphs",
+    "picture_sizes",
     "role_files",
 ]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from quizglass_server.manifest.fields import Count, FileName, Gridded, Normalised, Part, Patched, Size
+from quizglass_server.manifest.fields import Count, FileName, Gridded, Normalised, Part, Patched, Size, graphs
 
 _FILES = ("model", "text_model", "tokenizer", "prompt", "projector")
 
@@ -219,3 +219,12 @@ def role_files(part: Role) -> Iterator[tuple[str, str]]:
         for task, name in part.prompts:
             if name is not None:
                 yield f"prompts.{task}", name
+
+
+def picture_sizes(part: Role) -> list[tuple[int, int]]:
+    """(width, height) of every size of pictures that a model takes; none of one that takes no pictures, or any."""
+    if isinstance(part, VisionScorer | QFormer | QFormerClassifier | Detector | ImageEncoder):
+        return [(picture.width, picture.height) for picture, _ in graphs(part)]
+    if isinstance(part, Generator) and part.picture is not None:
+        return [(part.picture.width, part.picture.height)]
+    return []

@@ -63,6 +63,8 @@ class RoleStatus:
     ready: bool
     sees_pictures: bool
     """Whether the model is given pictures; a generator of text alone is not."""
+    picture_side: int = 0
+    """The longer side of the largest pictures it takes, in pixels; 0 where that does not matter."""
 
 
 @dataclass(slots=True)
@@ -101,8 +103,9 @@ class Models:
 
     def _status(self, role: str, part: manifest.Role) -> RoleStatus:
         model = getattr(self, role)
-        sees = isinstance(part, manifest.Reader) or getattr(part, "picture", None) is not None
-        return RoleStatus(role, part.engine, model.executor, getattr(model, "ready", True), sees)
+        sizes = manifest.picture_sizes(part)
+        sees, side = bool(sizes) or isinstance(part, manifest.Reader), max((max(size) for size in sizes), default=0)
+        return RoleStatus(role, part.engine, model.executor, getattr(model, "ready", True), sees, side)
 
 
 async def load_models(bundle: Bundle, options: EngineOptions) -> Models:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # An entry with its pictures is one message; frames are capped far below this by the settings.
 _MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-# Beyond this, reading small print gains nothing any more while the picture takes longer to send.
+# Beyond this, reading small print gains nothing any more while the picture takes longer to send. Models may take more.
 USEFUL_PICTURE_SIDE = 672
 # Time for the last bytes of drained requests to leave; health watchers, which never end, are cut off after it.
 _FLUSH_S = 0.5
@@ -132,7 +132,7 @@ def _bind(server: grpc.aio.Server, host: str, port: int) -> int:
 
 
 def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
-    settings = services.settings
+    settings, statuses = services.settings, services.models.statuses()
     return assistant_pb2.GetCapabilitiesResponse(
         server_version=__version__,
         bundle=f"{services.bundle.manifest.name} {services.bundle.manifest.version}",
@@ -141,7 +141,7 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
             assistant_pb2.RoleCapability(
                 role=s.role, engine=s.engine, executor=s.executor, ready=s.ready, sees_pictures=s.sees_pictures
             )
-            for s in services.models.statuses()
+            for s in statuses
         ],
         limits=assistant_pb2.Limits(
             max_frame_bytes=settings.max_frame_bytes,
@@ -152,7 +152,7 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
             max_frame_aspect=settings.max_frame_aspect,
         ),
         entries=services.knowledge.count(),
-        useful_picture_side=USEFUL_PICTURE_SIDE,
+        useful_picture_side=max([USEFUL_PICTURE_SIDE, *(status.picture_side for status in statuses)]),
         memory=services.memory is not None,
         knowledge=assistant_pb2.KnowledgeCapability(backend=services.knowledge.backend, ready=services.knowledge.ready),
     )
