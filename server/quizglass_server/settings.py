@@ -66,8 +66,7 @@ class Settings(BaseSettings):
     )
     knowledge_token_file: Path | None = Field(
         None,
-        description="File with the token for Milvus, user:password or an API key, so that it is neither seen in a "
-        "list of processes nor logged. Without one, none is sent.",
+        description="File with the token for Milvus: user:password or an API key. Without one, none is sent.",
     )
     knowledge_timeout_s: Seconds = Field(
         5.0,
