@@ -20,7 +20,7 @@ from rich.console import Console
 from bench import results
 from bench.knowledge import faults, speed
 from bench.knowledge.plot import knowledge
-from bench.knowledge.setup import Setup, environment
+from bench.knowledge.setup import Setup, environment, installed
 from bench.sections import Part, Store
 
 SECTIONS: dict[str, Callable[[Setup], Part]] = {
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.quick:
         console.print("a quick run: the figures mean nothing and are not published")
     else:
-        path = results.write("knowledge", rows, sections=how, data=data)
+        path = results.write("knowledge", rows, peers=installed(setup.python), sections=how, data=data)
         console.print(f"{path} and {knowledge(data)}")
     if failed:
         console.print(f"failed: {', '.join(failed)}")

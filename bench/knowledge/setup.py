@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -76,3 +77,13 @@ def environment(workdir: Path, say: Callable[[str], None]) -> Path:
             subprocess.run([str(python), "-m", "pip", "install", "--quiet", *library.split()], check=False)
         (home / ".whole").touch()
     return python.absolute()
+
+
+def installed(python: Path) -> dict[str, str]:
+    """Versions of the peers; those that are absent are left out."""
+    listed = subprocess.run(
+        [str(python), "-m", "pip", "list", "--format", "json"], stdout=subprocess.PIPE, text=True, check=False
+    )
+    wanted = {name for names in _LIBRARIES for name in names.split()}
+    found = json.loads(listed.stdout or "[]")
+    return {package["name"]: package["version"] for package in found if package["name"] in wanted}

@@ -123,3 +123,31 @@ def test_a_directory_that_may_not_be_written_is_refused_and_named() -> None:
         directory.chmod(0o755)
     assert done.stdout.startswith("failed knowledge directory"), done.stderr
     assert "make the directory writable" in done.stdout
+
+
+async def test_a_picture_that_its_index_has_lost_is_damage_and_not_unknown(tmp_path: Path) -> None:
+    await filled(tmp_path, 9)
+    path = tmp_path / FILE
+    with closing(sqlite3.connect(path)) as connection:
+        (key,) = connection.execute("SELECT sha256 FROM picture_files WHERE rowid = 8").fetchone()
+    content = bytearray(path.read_bytes())
+    at = [place for place in range(len(content)) if content.startswith(key, place)]
+    outcomes = []
+    for place in at:  # in the table, in indexes, in an entry's row
+        content[place + 20] ^= 1
+        path.write_bytes(content)
+        content[place + 20] ^= 1
+        try:
+            base = await open_base(tmp_path, options=GRAPHS_EARLY)
+        except KnowledgeFailed:
+            outcomes.append("refused")
+            continue
+        try:
+            outcomes.append((await base.picture(key)).decode())
+        except KnowledgeFailed:
+            outcomes.append("refused")
+        finally:
+            await base.close()
+        (path.with_name("marker")).unlink()
+    assert len(at) > 3
+    assert set(outcomes) == {"7", "refused"}

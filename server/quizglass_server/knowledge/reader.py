@@ -73,8 +73,11 @@ class Reader:
 
     def picture(self, sha256: bytes) -> bytes:
         """A stored picture, encoded. Raises NotFound, KnowledgeFailed."""
-        with explained(self._file):
+        with explained(self._file), transaction(self._db, write=False):
             row = self._db.execute("SELECT encoded FROM picture_files WHERE sha256 = ?", (sha256,)).fetchone()
+            shown = self._db.execute("SELECT 1 FROM pictures WHERE sha256 = ? LIMIT 1", (sha256,)).fetchone()
+        if row is None and shown is not None:  # the index that should have led to it is damaged
+            raise damaged(self._file.name, f"picture {sha256.hex()[:16]}")
         if row is None:
             raise NotFound(f"no picture {sha256.hex()[:16]} in the knowledge store")
         if hashlib.sha256(row[0]).digest() != sha256:
