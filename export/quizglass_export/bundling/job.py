@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from quizglass_export.bundling.checkpoints import read_json
 from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.parity import Check
 from quizglass_export.bundling.samples import Sample
 from quizglass_export.recipe.schema import Demands
 from quizglass_export.recipe.source import GgufSource, Source
 from quizglass_server import manifest
-from quizglass_server.manifest import Channels, Patched, Size
+from quizglass_server.manifest import Channels, Grid, Normalised, Patched, Size, graphs
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer
 
 CLIP_MEAN: Channels = (0.48145466, 0.4578275, 0.40821073)
@@ -95,6 +96,25 @@ class RoleJob:
         except ValueError as error:
             raise ExportError(f"roles.{self.role}.picture: {error}") from error
 
+    def grids(self, picture: Normalised, sizes: Sequence[Size]) -> tuple[Grid, ...] | None:
+        """Further picture sizes of the role's model, each with the file of its graph; None for none.
+
+        Raises:
+            ExportError: the model cannot take a size, or has it already; names the key.
+        """
+        found: dict[tuple[int, int], str] = {(picture.width, picture.height): ""}
+        for index, size in enumerate(sizes):
+            key, name = f"roles.{self.role}.grids.{index}", f"{size.width}x{size.height}"
+            if (size.width, size.height) in found:
+                raise ExportError(f"{key}: {name} is there already; leave it out")
+            try:
+                type(picture).model_validate(picture.model_dump() | size.model_dump())
+            except ValueError as error:
+                raise ExportError(f"{key}: {error}") from error
+            found[size.width, size.height] = f"{self.role}/model-{name}.onnx"
+        further = [Grid(width=size[0], height=size[1], model=name) for size, name in found.items() if name]
+        return tuple(further) or None
+
     def prompt(self, name: str) -> PromptTemplate:
         """A prompt template by name."""
         return PromptTemplate.load(self.prompts[name])
@@ -123,6 +143,25 @@ class Exported:
 
     part: RolePart
     notes: dict[str, Any]
+
+
+Sized = TypeVar("Sized", manifest.VisionScorer, manifest.Detector)
+
+
+def by_size(part: Sized) -> list[Sized]:
+    """A model of several picture sizes as models of one each."""
+    return [
+        part.model_copy(update={"picture": picture, "model": model, "grids": None}) for picture, model in graphs(part)
+    ]
+
+
+def in_each_size(part: Sized, check: Callable[[Sized], list[Check]]) -> list[Check]:
+    """The comparisons of every picture size; those of further sizes say which."""
+    checks: list[Check] = []
+    for index, each in enumerate(by_size(part)):
+        size = f", {each.picture.width} x {each.picture.height}" if index else ""
+        checks += [replace(one, measure=one.measure + size) for one in check(each)]
+    return checks
 
 
 def prompt_name(name: str) -> str:

@@ -15,7 +15,7 @@ from quizglass_export.architectures.qwen_vl import VISION_CLASSES, vision_scorer
 from quizglass_export.bundling import scorer_file
 from quizglass_export.bundling.checkpoints import CONFIG, tensor_sizes
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.job import Exported, RoleJob, prompt_name
+from quizglass_export.bundling.job import Exported, RoleJob, by_size, in_each_size, prompt_name
 from quizglass_export.bundling.onnx_file import write_onnx
 from quizglass_export.bundling.parity import (
     Check,
@@ -43,8 +43,9 @@ VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_v
 
 
 def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
-    """Merge and export a vision-language scorer."""
+    """Merge and export a vision-language scorer, a graph for each picture size."""
     labels = job.labels(spec.labels)
+    picture = job.picture(spec.picture)
     part = manifest.VisionScorer(
         engine="onnx",
         kind="vl-scorer",
@@ -52,7 +53,8 @@ def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
         tokenizer=job.tokenizer,
         prompt=prompt_name(spec.prompt),
         labels=spec.labels,
-        picture=job.picture(spec.picture),
+        picture=picture,
+        grids=job.grids(picture, spec.grids),
         image_token=spec.image_token,
         max_tokens=spec.max_tokens,
     )
@@ -60,6 +62,14 @@ def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     known = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True).image_token_id
     if image_id != known:
         raise ExportError(f"{job.source.folder / CONFIG}: image_token_id is {known}, the tokenizer has {image_id}")
+    first, *others = [_write_vision_scorer(job, spec, each, labels) for each in by_size(part)]
+    return Exported(part, first | {"grids": others} if others else first)
+
+
+def _write_vision_scorer(
+    job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer, labels: list[int]
+) -> dict[str, Any]:
+    """The graph of one picture size; returns notes for the report."""
     prompts = VisionPrompts(job, part)
     grid = vision_inputs.patch_grid(part.picture)
     given = prompts.inputs([0, len(prompts.rows) - 1])
@@ -72,11 +82,15 @@ def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     else:
         scorer = vision_scorer(job.source.load(kind), labels, grid)
         write_onnx(scorer, example, VISION_AXES, "logits", job.path(part.model))
-    return Exported(part, apply_precision(job.path(part.model), spec.precision, prompts.inputs, len(prompts.rows)))
+    return apply_precision(job.path(part.model), spec.precision, prompts.inputs, len(prompts.rows))
 
 
 def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer) -> list[Check]:
-    """Compare a vision-language scorer with transformers."""
+    """Compare a vision-language scorer with transformers, each picture size by itself."""
+    return in_each_size(part, partial(_check_vision_scorer, job, spec))
+
+
+def _check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer) -> list[Check]:
     labels = job.labels(part.labels)
     model = job.source.load(VISION_CLASSES[job.source.model_type])
     prompts = VisionPrompts(job, part)

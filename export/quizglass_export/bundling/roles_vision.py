@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,16 @@ from quizglass_export.architectures.detectors import GroundingDino, Owlv2, expor
 from quizglass_export.architectures.q_former import QFormerClassifier, QFormerPicture, QFormerText
 from quizglass_export.bundling.checkpoints import check_finite
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.job import CLIP_MEAN, CLIP_STD, PREPROCESSOR, Exported, RoleJob, normalisation
+from quizglass_export.bundling.job import (
+    CLIP_MEAN,
+    CLIP_STD,
+    PREPROCESSOR,
+    Exported,
+    RoleJob,
+    by_size,
+    in_each_size,
+    normalisation,
+)
 from quizglass_export.bundling.onnx_file import halve_weights, write_onnx
 from quizglass_export.bundling.parity import (
     Check,
@@ -138,9 +148,37 @@ def export_detector(job: RoleJob, spec: schema.Detector) -> Exported:
         raise ExportError(f"roles.{job.role}.picture: missing; give the width and height of its pictures")
     side = int(model.config.vision_config.image_size) if kind == OWL else 0
     picture = _picture(job, size.width if size else side, size.height if size else side)
+    if spec.grids and kind == OWL:
+        raise ExportError(f"roles.{job.role}.grids: OWLv2 has one size of its own; leave it out")
+    part = manifest.Detector.model_validate(
+        {
+            "engine": "onnx",
+            "kind": kind,
+            "model": f"{job.role}/model.onnx",
+            "tokenizer": job.tokenizer,
+            "picture": picture,
+            "grids": job.grids(picture, spec.grids),
+            "boxes": _boxes(model.config),
+            "max_tokens": 16 if kind == OWL else int(model.config.max_text_len),
+        }
+    )
+    for each in by_size(part):
+        _write_detector(job, each, model)
+    return Exported(part, {"precision": "fp32"})
+
+
+def _boxes(config: Any) -> int:
+    """How many boxes a detector gives: OWLv2 one for each patch."""
+    if config.model_type == GROUNDING_DINO:
+        return int(config.num_queries)
+    return (int(config.vision_config.image_size) // int(config.vision_config.patch_size)) ** 2
+
+
+def _write_detector(job: RoleJob, part: manifest.Detector, model: Any) -> None:
+    """The graph of one picture size."""
+    kind, picture, name = part.kind, part.picture, part.model
     words = _phrases(job, ["a car", "the boat"], 16 if kind == OWL else None)
     pixels = {"pixel_values": torch.zeros(1, 3, picture.height, picture.width)}
-    name = f"{job.role}/model.onnx"
     axes = {"input_ids": {0: "phrases"}, "attention_mask": {0: "phrases"}, "logits": {2: "phrases"}}
     if kind == GROUNDING_DINO:
         axes = {"input_ids": {1: "tokens"}, "attention_mask": {1: "tokens"}, "logits": {2: "tokens"}}
@@ -148,23 +186,14 @@ def export_detector(job: RoleJob, spec: schema.Detector) -> Exported:
     with exportable_masks() if kind == GROUNDING_DINO else nullcontext():
         write_onnx(module.eval(), pixels | _tensors(words), axes, ["logits", "pred_boxes"], job.path(name))
     halve_weights(job.path(name))
-    boxes = session(job.path(name)).run(["pred_boxes"], _arrays(pixels) | words)[0].shape[1]
-    part = manifest.Detector.model_validate(
-        {
-            "engine": "onnx",
-            "kind": kind,
-            "model": name,
-            "tokenizer": job.tokenizer,
-            "picture": picture,
-            "boxes": boxes,
-            "max_tokens": 16 if kind == OWL else int(model.config.max_text_len),
-        }
-    )
-    return Exported(part, {"precision": "fp32"})
 
 
 def check_detector(job: RoleJob, spec: schema.Detector, part: manifest.Detector) -> list[Check]:
-    """Compare boxes, in pixels, and logits with transformers'."""
+    """Compare boxes, in pixels, and logits with transformers', each picture size by itself."""
+    return in_each_size(part, partial(_check_detector, job))
+
+
+def _check_detector(job: RoleJob, part: manifest.Detector) -> list[Check]:
     model = job.source.load(DETECTOR_CLASSES[part.kind], ignore=_TIED)
     run = session(job.path(part.model))
     apart, wrong = list[float](), list[float]()
@@ -255,7 +284,3 @@ def _head(job: RoleJob, labels: Sequence[str], model: Any) -> tuple[torch.Tensor
 
 def _tensors(inputs: Inputs) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in inputs.items()}
-
-
-def _arrays(tensors: dict[str, torch.Tensor]) -> Inputs:
-    return {name: value.numpy() for name, value in tensors.items()}

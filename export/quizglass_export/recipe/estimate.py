@@ -88,12 +88,13 @@ def _estimate(role: str, source: Source | GgufSource, spec: Any) -> Estimate:
     parameters, largest = sum(tensors), max(tensors, default=0)
     per = _GGUF_BYTES[spec.quantisation] if role == "generator" else _BYTES[spec.precision]
     float32 = 4 * parameters
+    graphs = 1 + len(getattr(spec, "grids", ()))
     intermediate = 0 if per == 4.0 else float32
     return Estimate(
         role=role,
         checkpoint=sum(path.stat().st_size for path in files),
         parameters=parameters,
-        result=int(per * parameters),
+        result=int(per * parameters) * graphs,
         scratch=intermediate,
         memory=_RUNTIME + 2 * float32 + 8 * largest,
     )

@@ -83,6 +83,8 @@ class Scorer(_Exported):
     max_tokens: Count = 512
     picture: Size | None = None
     """Needed by vision-language models."""
+    grids: tuple[Size, ...] = ()
+    """Further sizes of their pictures, each a graph of its own."""
     image_token: str = IMAGE_TOKEN
 
 
@@ -138,6 +140,8 @@ class Detector(_Exported):
     tokenizer: Path | None = None
     picture: Size | None = None
     """Needed by Grounding DINO; OWLv2 has one size of its own."""
+    grids: tuple[Size, ...] = ()
+    """Further sizes of Grounding DINO's pictures, each a graph of its own."""
 
 
 class GeneratorTemplates(Part):
