@@ -78,7 +78,7 @@ bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QU
 bench-engine: $(VENV)/.dev ## The engine, scorers and server under load, beside peers (ENGINE="--only gaps --resume")
 	$(BIN)/python -m bench.engine $(ENGINE)
 
-bench-export: $(VENV)/.dev ## Memory of a large export, precisions and heads of a scorer (EXPORT="--only memory --shape small")
+bench-export: $(VENV)/.dev ## Parity of every architecture, precisions, heads, memory (EXPORT="--only graphs --resume")
 	$(BIN)/python -m bench.export $(EXPORT)
 
 bench-knowledge: $(VENV)/.dev ## The knowledge store beside others, damaged, killed (KNOWLEDGE="--only index-10k --resume")
