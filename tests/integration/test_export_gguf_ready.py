@@ -105,3 +105,10 @@ def test_checkpoints_become_generators_with_and_without_pictures(tokenizer: Path
     assert found["equal tokens of prompts"].passed
     assert found["largest difference of logits of texts"].demand == "<= 0.01"
     assert found["largest difference of logits of texts"].passed
+
+
+@pytest.mark.parametrize(("key", "file"), [("model", "m.gguf"), ("projector", "v.gguf")])
+def test_links_are_not_taken_in(ready: Path, key: str, file: str) -> None:
+    (ready / "link.gguf").symlink_to(ready / file)
+    with pytest.raises(ExportError, match=rf"link\.gguf: missing or a link; roles\.generator\.{key} must name a GGUF"):
+        taken_in(ready, **{key: ready / "link.gguf"})
