@@ -21,7 +21,7 @@ RESULTS = ROOT / "bench" / "results"
 PARITY = ROOT / "models" / "starter" / "bundle" / "parity.json"
 CHECKPOINTS = ROOT / "models" / "starter" / "checkpoints"
 DEMO = ROOT / "docs" / "pictures" / "demo.svg"
-MEASURED = ("accuracy", "latency", "engine", "export")
+MEASURED = ("accuracy", "latency", "engine", "knowledge", "export")
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
 _OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|settings|status) -->$", re.MULTILINE)
 _MARKS = {True: "yes", False: "**no**", None: ""}
@@ -261,7 +261,7 @@ def _not_measured(name: str) -> str:
 def _how(found: Result) -> str:
     host, versions = found["machine"], found["versions"]
     cpu = f"{host['cpu'] or 'unknown CPU'}, {host['cores']} cores, {host['memory_gib']} GiB, {host['system']}"
-    used = ", ".join(f"{name} {version}" for name, version in versions.items())
+    used = ", ".join(f"{name} {version}" for name, version in (versions | found.get("peers", {})).items())
     return f"Measured by `{found['command']}` on {cpu}; {used}."
 
 

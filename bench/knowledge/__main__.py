@@ -46,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         setup = _setup(args, workdir, lambda text: status.update(f"[{perf_counter() - began:5.0f} s] {text}"))
         failed = [name for name in args.only or SECTIONS if not _run(name, setup, kept, args.resume, console)]
     rows, data, how = kept.finished(SECTIONS)
+    rows += [
+        results.Row(f"section {name}", float("nan"), "", "not measured yet") for name in SECTIONS if name not in data
+    ]
     results.show(rows, "knowledge", console)
     if args.quick:
         console.print("a quick run: the figures mean nothing and are not published")
