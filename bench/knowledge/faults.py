@@ -42,7 +42,8 @@ def rare(setup: Setup) -> Part:
 def damaged(said: dict[str, Any]) -> Part:
     """Rows of what `bench.knowledge.damage` reported."""
     outcomes = said["outcomes"]
-    about = f"{said['each']:,} mutations of each of {len(said['files'])} files"
+    kinds = {file.split(" ", 1)[1] for file in said["files"]}  # without the state of the store it was taken from
+    about = f"{said['each']:,} mutations of each of {len(kinds)} files"
     crashes = outcomes.get("crashed", 0) + outcomes.get("repair-crashed", 0)
     rows = [
         at_most(f"crashes over {about}", crashes, "", 0),
