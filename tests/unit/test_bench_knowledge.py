@@ -45,7 +45,8 @@ def test_a_worker_that_cannot_run_or_dies_says_why() -> None:
 
 def test_damage_and_kills_become_rows() -> None:
     outcomes = {"right": 5, "refused": 3, "repaired": 1, "wrong": 1, "repair-crashed": 1}
-    part = faults.damaged({"each": 1000, "files": {"closed marker": outcomes, "crashed marker": outcomes}, "outcomes": outcomes})
+    files = {"closed marker": outcomes, "crashed marker": outcomes}
+    part = faults.damaged({"each": 1000, "files": files, "outcomes": outcomes})
     assert [(row.value, row.ok) for row in part.rows] == [(1, False), (1, False), (5, None), (3, None), (1, None)]
     assert "1,000 mutations of each of 1 files" in part.rows[0].name
     part = faults.killed({"kills": 9, "lost": 0, "under load": 7, "acknowledged": 50})
