@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Iterator
 from typing import cast
 
@@ -65,6 +66,35 @@ def test_what_is_shared_is_read_once(engine: Engine) -> None:
     whole = first.finished.usage.prompt_tokens
     assert second.finished.usage.reused_tokens > whole - 20
     assert engine.prefilled_tokens < whole + 30
+
+
+def test_what_is_parked_outside_the_cache_is_neither_read_again_nor_different(
+    endless: Engine, alone: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endless.prefixes, "_resident", 0)
+    for parts in ASKED[:4]:
+        ask(endless, parts)
+        finish(endless)
+    assert len(endless.prefixes.kept) == 1
+    assert len(endless.prefixes.parking.all) >= 2
+    encoded, (again, _) = endless.encoded_pictures, ask(endless, ASKED[1])
+    finish(endless)
+    usage = again.finished.usage
+    assert usage.reused_tokens >= usage.prompt_tokens - 1
+    assert again.texts == alone[1]
+    assert endless.encoded_pictures == encoded
+
+
+def test_a_thread_encodes_only_while_there_is_something_to_encode(engine: Engine) -> None:
+    ask(engine, ASKED[0])
+    finish(engine)
+    for thread in threading.enumerate():
+        if thread.name == "encoder":
+            thread.join(60)
+            assert not thread.is_alive()
+    ask(engine, ASKED[2])
+    finish(engine)
+    assert engine.encoded_pictures == 2
 
 
 def test_first_tokens_come_one_after_the_other(engine: Engine) -> None:

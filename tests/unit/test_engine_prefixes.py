@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from quizglass_server.engines.llama.atoms import PICTURE, Atoms, with_room
 from quizglass_server.engines.llama.cells import Ledger
-from quizglass_server.engines.llama.prefixes import Held, Prefixes
+from quizglass_server.engines.llama.held import Held
+from quizglass_server.engines.llama.prefixes import Prefixes
 from quizglass_server.engines.llama.vision import PictureSlot
 
 SLOT = PictureSlot(before=(), after=(), tokens=5, positions=3)
@@ -25,6 +26,8 @@ class FakeMemory:
 
     sequences: dict[int, list[tuple[int, object, int]]] = field(default_factory=dict)
     cells: int = 0
+    copies: list[list[tuple[int, object]]] = field(default_factory=list)
+    refuses: bool = False
 
     def forget(self, sequence: int, start: int = 0, end: int = -1) -> None:
         known = self.sequences.get(sequence, [])
@@ -40,6 +43,18 @@ class FakeMemory:
         for _ in range(cells):
             self.cells += 1
             held.append((position, content, self.cells))
+
+    def save_sequence(self, sequence: int) -> bytes:
+        self.copies.append([(position, content) for position, content, _ in self.sequences.get(sequence, [])])
+        return str(len(self.copies) - 1).encode()
+
+    def load_sequence(self, sequence: int, state: bytes) -> bool:
+        assert not self.sequences.get(sequence)
+        if self.refuses:
+            return False
+        for position, content in self.copies[int(state)]:
+            self.write(sequence, position, content, 1)
+        return True
 
     def used(self) -> int:
         return len({cell for held in self.sequences.values() for _, _, cell in held})
@@ -74,10 +89,11 @@ contents = st.builds(
 @given(st.data())
 def test_whatever_happens_a_request_finds_its_own_beginning(data: st.DataObject) -> None:
     memory = FakeMemory()
-    prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS)
+    prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS, data.draw(st.sampled_from([0, 10, CELLS])))
     active: list[tuple[Held, Atoms, int]] = []
     for _ in range(data.draw(st.integers(1, 14))):
         action = data.draw(st.sampled_from(["bind", "bind", "write", "keep", "drop", "adopt", "roll back"]))
+        memory.refuses = data.draw(st.booleans())
         if action == "bind" or not active:
             room = data.draw(st.integers(0, 4))
             known = data.draw(contents)
@@ -104,8 +120,7 @@ def test_whatever_happens_a_request_finds_its_own_beginning(data: st.DataObject)
         check(memory, prefixes, [each for each, _, _ in active])
     for held, _, _ in active:
         prefixes.drop(held)
-    for held in list(prefixes.kept):
-        prefixes.evict(held)
+    prefixes.forget_kept()
     assert prefixes.ledger.free == CELLS
     assert memory.used() == 0
 
@@ -122,7 +137,10 @@ def check(memory: FakeMemory, prefixes: Prefixes, active: list[Held]) -> None:
     """Everybody's memory is what it is said to be, nobody shares a sequence, and the ledger counts right."""
     everyone = [*prefixes.kept, *active]
     assert len({held.sequence for held in everyone}) == len(everyone) <= SEQUENCES
-    assert len(prefixes.kept) <= KEPT
+    assert len(prefixes) <= KEPT
+    assert sum(parked.cells for parked in prefixes.parking.all) <= CELLS
+    for parked in prefixes.parking.all:
+        assert memory.copies[int(parked.state)] == expected(parked.atoms, parked.length)
     for held in everyone:
         real = [(position, content) for position, content, _ in memory.sequences.get(held.sequence, [])]
         assert real == expected(held.atoms, held.length)
@@ -177,6 +195,34 @@ def test_a_longer_prompt_takes_over_what_it_contains() -> None:
     second = bound(prefixes, memory, [1, b"one", 2, 3, 4])
     assert second.sequence == first.sequence
     assert prefixes.kept == []
+
+
+def test_what_is_parked_leaves_the_cache_and_is_put_back_for_whoever_begins_alike() -> None:
+    memory = FakeMemory()
+    prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS, resident=0)
+    for known in ([1, b"one", 2, 3], [4, 4], [5, 5]):
+        prefixes.keep(bound(prefixes, memory, known))
+    assert [held.atoms.ids[0] for held in prefixes.kept] == [5], "the newest stays"
+    assert (len(prefixes), memory.used()) == (3, 2)
+    assert prefixes.known(atoms_of([1, b"one", 2, 9]), 3) == 3
+    held = prefixes.bind(atoms_of([1, b"one", 2, 9]), 3, 8)
+    assert held is not None
+    assert held.length == 3
+    check(memory, prefixes, [held])
+    again = prefixes.bind(atoms_of([1, b"one", 2, 3, 9]), 4, 9)
+    assert again is not None
+    assert again.length == 4, "the copy stays for others"
+
+
+def test_a_copy_that_cannot_be_put_back_is_read_again() -> None:
+    memory = FakeMemory(refuses=True)
+    prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS, resident=0)
+    for known in ([1, 1, 1], [2, 2]):
+        prefixes.keep(bound(prefixes, memory, known))
+    held = prefixes.bind(atoms_of([1, 1, 9]), 2, 3)
+    assert held is not None
+    assert held.length == 0
+    check(memory, prefixes, [held])
 
 
 def test_a_reservation_that_cannot_be_met_leaves_everything_as_it_was() -> None:

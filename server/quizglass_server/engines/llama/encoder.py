@@ -1,4 +1,8 @@
-"""The thread that encodes pictures, so that nobody else's answer waits for one.
+"""A thread that encodes pictures, so that nobody else's answer waits for one.
+
+It lives as long as there is something to encode: GNU's OpenMP lets no thread spin at its barriers while the threads of
+all its pools are more than the cores, and each thread that computes has a pool until it ends. With a pool left behind,
+a step of a 0.5B model took 24 ms instead of 16 on two cores.
 
 Pictures are encoded in the order of the requests that need them, each once however many do. Embeddings are cached by
 content hash, bounded by bytes. What has begun cannot be stopped; what nobody waits for any more is skipped.
@@ -8,10 +12,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from queue import PriorityQueue
-from threading import Thread
+from queue import Empty, PriorityQueue
+from threading import Lock, Thread
 from time import perf_counter_ns
 
 import numpy as np
@@ -44,13 +49,13 @@ class Encoding:
 
 
 class PictureEncoder:
-    """Used by the engine thread; owns another."""
+    """Used by the engine thread; owns another while there are pictures to encode."""
 
     def __init__(self, encode: Callable[[bytes], Embedding], deliver: Callable[[Encoding], None]) -> None:
-        """Start the thread.
+        """Make one with nothing to do.
 
         Args:
-            encode: pixels to embedding; called in the encoder's thread alone.
+            encode: pixels to embedding; called in one thread at a time.
             deliver: called there with each encoding that is complete.
         """
         self.encoded = 0
@@ -61,9 +66,10 @@ class PictureEncoder:
         self._deliver = deliver
         self._cache = BoundedCache[bytes, Embedding](EMBEDDING_CACHE_BYTES, lambda value: value.nbytes)
         self._known: dict[bytes, Encoding] = {}
-        self._jobs: PriorityQueue[tuple[tuple[float, ...], int, Encoding | None]] = PriorityQueue()
+        self._jobs: PriorityQueue[tuple[tuple[float, ...], int, Encoding]] = PriorityQueue()
         self._numbers = count()
-        Thread(target=self._run, name="encoder", daemon=True).start()
+        self._lock = Lock()
+        self._working = self._closed = False
 
     @property
     def encoding_us(self) -> int:
@@ -83,7 +89,7 @@ class PictureEncoder:
         if known is None:
             known = self._known[picture.sha256] = Encoding(picture)
             request.encoded_picture = True
-            self._jobs.put((request.order, next(self._numbers), known))
+            self._put(request, known)
         known.wanted = True
         known.waiting.append(request)
         request.parked = True
@@ -98,7 +104,7 @@ class PictureEncoder:
         """Hand an encoding to those who wait for it, and return them; with an error they have no embedding."""
         if encoding.embedding is None and encoding.error is None and encoding.waiting:
             # Skipped, but wanted again since.
-            self._jobs.put((encoding.waiting[0].order, next(self._numbers), encoding))
+            self._put(encoding.waiting[0], encoding)
             return []
         del self._known[encoding.picture.sha256]
         if encoding.embedding is not None:
@@ -117,14 +123,29 @@ class PictureEncoder:
         known.wanted = bool(known.waiting)
 
     def close(self) -> None:
-        """End the thread after what it is doing."""
-        self._jobs.put(((-1.0,), next(self._numbers), None))
+        """Begin nothing more."""
+        self._closed = True
+
+    def _put(self, request: Request, encoding: Encoding) -> None:
+        self._jobs.put((request.order, next(self._numbers), encoding))
+        with self._lock:
+            if not self._working:
+                self._working = True
+                Thread(target=self._run, name="encoder", daemon=True).start()
 
     def _run(self) -> None:
-        while (encoding := self._jobs.get()[2]) is not None:
+        while (encoding := self._next()) is not None:
             if encoding.wanted:
                 self._run_one(encoding)
             self._deliver(encoding)
+
+    def _next(self) -> Encoding | None:
+        with self._lock:
+            if not self._closed:
+                with suppress(Empty):
+                    return self._jobs.get_nowait()[2]
+            self._working = False
+            return None
 
     def _run_one(self, encoding: Encoding) -> None:
         encoding.began = self._began = perf_counter_ns()

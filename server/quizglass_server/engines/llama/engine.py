@@ -126,11 +126,10 @@ class Engine:
             self.step()
         if isinstance(given.item, BaseException):
             raise LoadFailed(f"{self.model.options.model.name}: the model does not work: {given.item}")
-        for held in tuple(self.prefixes.kept):
-            self.prefixes.evict(held)
+        self.prefixes.forget_kept()
 
     def close(self) -> None:
-        """End the encoder's thread; the engine must not be used afterwards."""
+        """Encode no more pictures; the engine must not be used afterwards."""
         self.encoder.close()
 
     def step(self, *, wait: bool = True) -> None:
@@ -281,7 +280,7 @@ class Engine:
         """Whether what is left of a request needs no picture that is not encoded yet; asks for it otherwise."""
         if request.picture is None or request.embedding is not None:
             return True
-        done = request.done if request.held else self.prefixes.longest(request.atoms, request.shareable)[1]
+        done = request.done if request.held else self.prefixes.known(request.atoms, request.shareable)
         if all(index < done for index in request.atoms.at):
             return True
         return self.encoder.provide(request)

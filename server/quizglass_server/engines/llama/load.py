@@ -86,7 +86,7 @@ class Load:
     def _needed_s(self, request: Request) -> tuple[float, float]:
         """Until a new request's answer is complete, alone and behind those that are there."""
         costs = self._scheduler.costs
-        known = self._prefixes.longest(request.atoms, request.length)[1]
+        known = self._prefixes.known(request.atoms, request.length)
         own = request.atoms.cells(request.length) - request.atoms.cells(known)
         prompt = costs.prompt(own)
         if request.picture is not None and any(index >= known for index in request.atoms.at):

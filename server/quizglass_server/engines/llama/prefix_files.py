@@ -25,8 +25,10 @@ import llama_cpp
 import numpy as np
 
 from quizglass_server.engines.llama.atoms import PICTURE, Atoms
+from quizglass_server.engines.llama.held import Held
 from quizglass_server.engines.llama.native import NativeModel
-from quizglass_server.engines.llama.prefixes import Held, Prefixes
+from quizglass_server.engines.llama.parking import Parked
+from quizglass_server.engines.llama.prefixes import Prefixes
 
 _MAGIC = b"quizglass prefix 1\n"
 _SUFFIX = ".prefix"
@@ -83,11 +85,11 @@ class PrefixFiles:
             OSError: they cannot be written.
         """
         key = await asyncio.to_thread(self._fingerprint)
-        kept = await self._call(lambda: sorted(self._prefixes.kept, key=lambda held: -held.used))
+        kept = await self._call(self._newest_first)
         written: list[str] = []
-        for held in kept:
+        for atoms in kept:
             # One at a time: answers that are being written do not wait for all of them.
-            saved = await self._call(partial(self._copied, held))
+            saved = await self._call(partial(self._copied, atoms))
             if saved is not None:
                 name = f"{len(written):04d}{_SUFFIX}"
                 await asyncio.to_thread(_write, directory / name, key, saved)
@@ -109,10 +111,13 @@ class PrefixFiles:
                 logger.info("%s: no room, or it does not fit this model; left out", path.name)
         return restored
 
-    def _copied(self, held: Held) -> _Saved | None:
-        if held not in self._prefixes.kept:
-            return None
-        return _Saved(held.atoms, self._model.save_sequence(held.sequence))
+    def _newest_first(self) -> list[Atoms]:
+        kept: list[Held | Parked] = [*self._prefixes.kept, *self._prefixes.parking.all]
+        return [each.atoms for each in sorted(kept, key=lambda each: -each.used)]
+
+    def _copied(self, atoms: Atoms) -> _Saved | None:
+        state = self._prefixes.state(atoms)
+        return None if state is None else _Saved(atoms, state)
 
     def _put(self, saved: _Saved, age: int) -> bool:
         held = self._prefixes.vacant(saved.atoms)

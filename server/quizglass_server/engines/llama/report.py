@@ -24,7 +24,7 @@ def vitals(engine: Engine, pulse: Pulse) -> Vitals:
         cells=ledger.size,
         decode_steps=engine.decode_steps,
         encoded_pictures=engine.encoded_pictures,
-        kept=len(engine.prefixes.kept),
+        kept=len(engine.prefixes),
         reused_tokens=engine.reused_tokens,
         prefilled_tokens=engine.prefilled_tokens,
         step_us=costs.step_us,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_server.engines.llama.atoms import PICTURE, Atoms
-from quizglass_server.engines.llama.prefixes import Held
+from quizglass_server.engines.llama.held import Held
 from quizglass_server.engines.llama.prompt import PicturePart, Terms, Usage
 from quizglass_server.engines.llama.sampling import Row
 

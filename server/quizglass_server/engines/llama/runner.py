@@ -8,8 +8,9 @@ from math import isfinite
 from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.errors import DecodeFailed
 from quizglass_server.engines.llama.goals import Choice
+from quizglass_server.engines.llama.held import Held
 from quizglass_server.engines.llama.native import ABORTED, DECODED, FORKS, N_BATCH, NativeModel
-from quizglass_server.engines.llama.prefixes import Held, Prefixes
+from quizglass_server.engines.llama.prefixes import Prefixes
 from quizglass_server.engines.llama.requests import Request
 from quizglass_server.engines.llama.sampling import Row, Sampler
 from quizglass_server.engines.llama.scheduler import Plan

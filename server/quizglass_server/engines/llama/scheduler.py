@@ -167,6 +167,8 @@ class Scheduler:
                 # Nobody overtakes it, but who holds cells already must go on, to give them back.
                 blocked = True
                 continue
+            if not self._ready(leader):  # what was parked could not be put back
+                continue
             if leader.todo == 0:
                 plan.complete.append(leader)
             elif leader.at_picture:
@@ -214,7 +216,7 @@ class Scheduler:
             if common <= other.done:
                 continue
             if request.held is None:
-                known = self._prefixes.longest(request.atoms, request.length)[1]
+                known = self._prefixes.known(request.atoms, request.length)
             gain = request.atoms.cells(common) - request.atoms.cells(max(known, other.done))
             ahead = (other.done, other.picture_rows), (known, request.picture_rows)
             if gain >= WORTH_WAITING and (
