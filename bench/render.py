@@ -109,8 +109,8 @@ def bars() -> str:
     shown = [row for name, rows in found.items() for row in rows if name in _WHOLE or not row["ok"]]
     rows = ((_cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in shown)
     missing = [_not_measured(name) for name in MEASURED if name not in found]
-    parts = table(("benchmark", "bars reached"), counts), table(("", "measured", "compared with", "bar", "reached"), rows)
-    return "\n\n".join((*parts, *missing))
+    summary = table(("benchmark", "bars reached"), counts)
+    return "\n\n".join((summary, table(("", "measured", "compared with", "bar", "reached"), rows), *missing))
 
 
 def shares(key: str, first: str) -> str:

@@ -39,6 +39,7 @@ def knowledge(data: Mapping[str, Any], folder: Path = RESULTS) -> Path | None:
             at = [point["p50_us"] for point in points], [point["recall"] for point in points]
             panel.plot(*at, "o-", markersize=3, color=_COLOURS.get(name), label=name)
         panel.set(title=f"{_SIZES[size]:,} vectors", xlabel="median, µs", ylabel="recall@10", xscale="log")
+        panel.xaxis.set_minor_formatter("")  # between powers of ten there is no room for more
     if stores:
         for name in _COLOURS:
             sizes = [size for size, took in stores.items() if name in took]
