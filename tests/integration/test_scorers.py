@@ -152,7 +152,9 @@ async def test_rows_of_one_shape_share_a_run_in_int8_and_change_nothing(
 
     monkeypatch.setattr(OnnxSession, "run_for", noted)
     assert await reranker.score("what?", passages) == pytest.approx(alone, abs=1e-6)
-    assert sorted(rows for rows, _ in shapes) == [1, 1, 3]
+    counts = [rows for rows, _ in shapes]
+    assert sum(counts) == 1 + len(passages), "the shared beginning and every row, each once"
+    assert max(counts) >= 2, "two short rows at least, of the half that is tokenised first"
 
 
 def test_rotary_positions_become_one_operation_and_change_nothing(tmp_path: Path) -> None:
