@@ -225,6 +225,18 @@ def test_a_copy_that_cannot_be_put_back_is_read_again() -> None:
     check(memory, prefixes, [held])
 
 
+def test_a_copy_that_cannot_be_put_back_may_have_pushed_out_what_is_shared_then() -> None:
+    memory = FakeMemory(refuses=True)
+    prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS, resident=6)
+    for known in ([1, 1, 1, 1], [1, 2, 2, 2]):
+        prefixes.keep(bound(prefixes, memory, known))
+    assert [held.atoms.ids[1] for held in prefixes.kept] == [2]
+    busy = prefixes.bind(atoms_of([5], 29), 0, 30)
+    assert busy is not None
+    held = prefixes.bind(atoms_of([1, 1, 1, 9]), 3, 8)
+    check(memory, prefixes, [busy] if held is None else [busy, held])
+
+
 def test_a_reservation_that_cannot_be_met_leaves_everything_as_it_was() -> None:
     memory = FakeMemory()
     prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS)

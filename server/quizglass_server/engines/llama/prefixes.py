@@ -75,6 +75,8 @@ class Prefixes:
         held: Held | None = None
         if parked is not None and more > common:
             held = self._put_back(parked, atoms, more, reserve)
+            if held is None:
+                source, common = self.longest(atoms, count)  # the one found above may have made way
         if held is None and (source is None or source in self._active or source.length - common > 1):
             held = self._branch(source, atoms, common, reserve)
         # Without the rest of the source only as the last resort: it is what somebody may ask about next.
