@@ -126,6 +126,19 @@ def test_what_a_killed_replacement_left_is_cleared_and_the_old_bundle_given_back
     assert inside(out) == ["whole"]
 
 
+def test_what_a_killed_replacement_of_another_bundle_left_is_not_taken(tmp_path: Path) -> None:
+    other = tmp_path / "bundle.2"
+    other.mkdir()
+    (other / "old").touch()
+    done = subprocess.run([sys.executable, "-c", SWAPPED, str(other), "swap"], check=False)
+    assert done.returncode == -signal.SIGKILL
+    with fresh_directory(tmp_path / "bundle") as folder:
+        (folder / "whole").touch()
+    assert inside(tmp_path / "bundle") == ["whole"]
+    with fresh_directory(other):
+        assert inside(other) == ["old"]
+
+
 def test_directories_of_a_build_under_way_are_left_alone(tmp_path: Path) -> None:
     out = tmp_path / "bundle"
     with fresh_directory(out) as first:

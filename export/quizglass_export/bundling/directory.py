@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -40,7 +41,7 @@ def hidden_beside(out: Path) -> Iterator[Path]:
     """
     out = out.absolute()
     out.parent.mkdir(parents=True, exist_ok=True)
-    for stale in out.parent.glob(f".{out.name}.*.tmp"):
+    for stale in [path for path in out.parent.iterdir() if _is_beside(path, out)]:
         with suppress(OSError), _locked(stale):
             _put_back(stale, out)
             shutil.rmtree(stale, ignore_errors=True)
@@ -50,6 +51,11 @@ def hidden_beside(out: Path) -> Iterator[Path]:
             yield scratch
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _is_beside(path: Path, out: Path) -> bool:
+    """Whether a path is named like a hidden directory of `out`, and not like one of `out.2`."""
+    return re.fullmatch(rf"\.{re.escape(out.name)}\.[^.]+\.tmp", path.name) is not None
 
 
 @contextmanager
