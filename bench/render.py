@@ -279,8 +279,8 @@ def _bar(row: Result) -> str:
     return f"`{row['bar']}`" if row["bar"] else ""
 
 
-def _number(value: float) -> str:
-    if value != value:
+def _number(value: float | None) -> str:
+    if value is None:
         return "none"
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 import shlex
 import sys
@@ -24,7 +25,8 @@ class Row:
     """One measured figure, beside a peer's where there is one."""
 
     name: str
-    value: float
+    value: float | None
+    """None where nothing was measured; the peer's column says why."""
     unit: str
     peer: str = ""
     peer_value: float | None = None
@@ -114,13 +116,34 @@ def versions() -> dict[str, str]:
 
 def write(name: str, rows: list[Row], **details: object) -> Path:
     """Write bench/results/NAME.json; `details` are kept beside the rows."""
-    module = f"bench.{name}"
-    command = shlex.join(["python", "-m", module, *sys.argv[1:]])
-    record = {"machine": machine(), "versions": versions(), "command": command, "rows": [asdict(r) for r in rows]}
+    record = {
+        "machine": machine(),
+        "versions": versions(),
+        "command": command(name),
+        "rows": [asdict(row) for row in rows],
+    }
     path = RESULTS / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(record | details, indent=2) + "\n")
+    path.write_text(as_json(record | details, indent=2) + "\n")
     return path
+
+
+def command(name: str) -> str:
+    """As the benchmark was started."""
+    return shlex.join(["python", "-m", f"bench.{name}", *sys.argv[1:]])
+
+
+def as_json(record: object, indent: int) -> str:
+    """As JSON, which has no word for NaN or infinity: they become null."""
+    return json.dumps(_finite(record), indent=indent, allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _finite(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(held) for held in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def show(rows: list[Row], title: str, console: Console) -> None:
@@ -131,5 +154,6 @@ def show(rows: list[Row], title: str, console: Console) -> None:
     marks = {True: "[green]ok[/]", False: "[red]short[/]", None: ""}
     for row in rows:
         peer = f"{row.peer} {row.peer_value:.4g}" if row.peer_value is not None else row.peer
-        table.add_row(row.name, f"{row.value:.4g} {row.unit}", peer, row.bar, marks[row.ok])
+        value = "none" if row.value is None else f"{row.value:.4g} {row.unit}"
+        table.add_row(row.name, value, peer, row.bar, marks[row.ok])
     console.print(table)

@@ -1,13 +1,19 @@
-"""Parts of a benchmark, and where finished ones are kept so that a run can go on where it stopped."""
+"""Sections of a benchmark: run one by one, and kept so that a run can go on where it stopped."""
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
+from rich.console import Console
+
+from bench import results
 from bench.results import Row
 
 
@@ -31,7 +37,7 @@ class Store:
         self._folder.mkdir(parents=True, exist_ok=True)
         record = {"rows": [asdict(row) for row in part.rows], "data": part.data, "how": how}
         unfinished = self._folder / f"{section}.unfinished"
-        unfinished.write_text(json.dumps(record, indent=1))
+        unfinished.write_text(results.as_json(record, indent=1))
         unfinished.replace(self._folder / f"{section}.json")
 
     def finished(self, sections: Iterable[str]) -> tuple[list[Row], dict[str, Any], dict[str, Any]]:
@@ -52,3 +58,84 @@ class Store:
             return Part([Row(**row) for row in record["rows"]], record["data"]), record["how"]
         except (OSError, ValueError, KeyError, TypeError):
             return None
+
+
+def arguments(name: str, description: str | None, sections: Collection[str]) -> argparse.ArgumentParser:
+    """The command line that every benchmark of sections has; each adds its own options."""
+    parser = argparse.ArgumentParser(
+        prog=f"bench.{name}", description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=list(sections), help="sections to measure; others keep their rows")
+    parser.add_argument("--resume", action="store_true", help="leave out sections that are finished")
+    parser.add_argument("--quick", action="store_true", help="small counts, to see that everything runs")
+    parser.add_argument("--workdir", type=Path, default=Path("work/bench"))
+    return parser
+
+
+class Runner:
+    """One run of a benchmark: measures what was asked for, then prints and writes all that was ever finished."""
+
+    def __init__(self, name: str, sections: Collection[str], args: argparse.Namespace) -> None:
+        """`sections` in the order of the table; `args` as `arguments` reads them."""
+        self._name = name
+        self._sections = sections
+        self._only = args.only or sections
+        self._resume, self._quick = args.resume, args.quick
+        self._store = Store(args.workdir.resolve() / (f"{name}-quick" if args.quick else name))
+        self._console = Console()
+        self._failed: list[str] = []
+
+    @contextmanager
+    def status(self) -> Iterator[Callable[[str], None]]:
+        """Shows what is being done, behind the seconds since it began."""
+        began = perf_counter()
+        with self._console.status("starting") as status:
+            yield lambda text: status.update(f"[{perf_counter() - began:5.0f} s] {text}")
+
+    def measure(self, run: Callable[[str], Part], **settings: int) -> None:
+        """Run sections by name; `settings` are kept with each, beside its seconds and the command."""
+        for name in self._only:
+            if self._resume and self._store.load(name) is not None:
+                self._console.print(f"{name}: kept")
+            elif not self._measured(name, run, settings):
+                self._failed.append(name)
+
+    def _measured(self, name: str, run: Callable[[str], Part], settings: dict[str, int]) -> bool:
+        """One section; False if it failed. Its rows are printed and kept as soon as it ends."""
+        began = perf_counter()
+        try:
+            part = run(name)
+        except Exception:
+            self._console.print(f"[red]{name} failed[/]")
+            self._console.print_exception(max_frames=4)
+            return False
+        took = perf_counter() - began
+        self._store.save(name, part, {"seconds": round(took), **settings, "command": results.command(self._name)})
+        results.show(part.rows, f"{name}, {took:.0f} s", self._console)
+        return True
+
+    def finish(
+        self,
+        plot: Callable[[dict[str, Any]], Path | None] | None = None,
+        *,
+        name_missing: bool = False,
+        **details: object,
+    ) -> int:
+        """Print and write every finished section. Returns 0, or 1 when one failed or a bar was missed.
+
+        `plot` draws what was measured, by section. With `name_missing`, sections that never ran have a row that says
+        so. `details` are kept beside the rows.
+        """
+        rows, data, how = self._store.finished(self._sections)
+        if name_missing:
+            missing = (name for name in self._sections if name not in data)
+            rows += [Row(f"section {name}", None, "", "not measured yet") for name in missing]
+        results.show(rows, self._name, self._console)
+        if self._quick:
+            self._console.print("a quick run: the figures mean nothing and are not published")
+        else:
+            path = results.write(self._name, rows, **details, sections=how, data=data)
+            self._console.print(f"{path} and {plot(data)}" if plot else path)
+        if self._failed:
+            self._console.print(f"failed: {', '.join(self._failed)}")
+        return 1 if self._failed or any(row.ok is False for row in rows) else 0

@@ -58,7 +58,7 @@ class Setup:
                 except Absent as why:
                     if name in _OURS:
                         raise
-                    part.rows.append(Row(f"{name}, {size:,}", float("nan"), "", f"absent: {why}"))
+                    part.rows.append(Row(f"{name}, {size:,}", None, "", f"absent: {why}"))
             yield running
         finally:
             for worker in running.values():

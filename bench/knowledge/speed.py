@@ -12,13 +12,12 @@ from bench.knowledge.vectors import latency
 from bench.knowledge.worker import Worker
 from bench.results import Row, against, at_least, at_most, measured, ratio, spread
 from bench.sections import Part
+from quizglass_server.knowledge.graph import SEARCH_EF
 
 EFS = (16, 24, 32, 48, 64, 96, 128, 192, 256)
 """How far graphs are explored, for curves of recall against latency."""
 EQUAL = 0.99
 """Recall at which latencies are compared."""
-DEFAULT = 96
-"""How far the store explores as it is set."""
 _FURTHEST = 1024
 _SLICES = 5
 _IMPORTED = 3_000  # entries a round
@@ -37,7 +36,7 @@ def index(setup: Setup, size: int) -> Part:
             worker.ask("fill", start=0, stop=size)
             part.data.setdefault("memory_mib", {})[worker.name] = worker.ask("memory")["memory_mib"]
         part.data["curves"] = curves(workers, setup)
-        default = workers["quizglass index"].ask("search", ef=DEFAULT, of=0)
+        default = workers["quizglass index"].ask("search", ef=SEARCH_EF, of=0)
         part.rows.append(at_least(f"recall@10 at the default setting, {words}", default["recall"], "", EQUAL))
         rounds = at_equal_recall(workers, setup, part)
         ours = rounds.pop("quizglass index")
@@ -74,8 +73,11 @@ def curves(workers: dict[str, Worker], setup: Setup) -> dict[str, list[Point]]:
 def least(recall: Callable[[int], float], most: int = _FURTHEST) -> int | None:
     """The smallest ef that has enough recall; None when not even the furthest has. Recall must grow with it."""
     low, high = 10, most
+    if recall(low) >= EQUAL:  # exact search, or easy vectors
+        return low
     if recall(high) < EQUAL:
         return None
+    low += 1
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if recall(middle) >= EQUAL else (middle + 1, high)
@@ -132,7 +134,7 @@ def _searches(setup: Setup, size: int, workers: dict[str, Worker], part: Part) -
     modes: dict[str, list[float]] = {"vectors": [], "hybrid": []}
     for number in range(setup.rounds):
         for mode, took in modes.items():
-            took.append(workers["quizglass"].ask("search", ef=DEFAULT, of=1 + number, mode=mode)["p50_us"])
+            took.append(workers["quizglass"].ask("search", ef=SEARCH_EF, of=1 + number, mode=mode)["p50_us"])
     what = f"hybrid store search p50, three of 20,000 words, {words}"
     part.rows.append(against(what, modes["hybrid"], "us", "vectors", modes["vectors"]))
 
@@ -143,7 +145,7 @@ def _start(setup: Setup, size: int, home: Path, part: Part) -> None:
     for number in range(setup.rounds):
         with setup.workers(["quizglass"], size, part, home) as workers:
             said = workers["quizglass"].ask("first")
-            cold.append(workers["quizglass"].ask("search", ef=DEFAULT, of=1 + number)["p50_us"])
+            cold.append(workers["quizglass"].ask("search", ef=SEARCH_EF, of=1 + number)["p50_us"])
             seconds.append(said["start_s"])
             memory.append(said["memory_mib"])
     part.rows.append(at_most(f"start to the first search, {size:,} ({spread(seconds)})", median(seconds), "s", 2))

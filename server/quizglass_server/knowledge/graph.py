@@ -20,7 +20,8 @@ from quizglass_server.knowledge.records import Labels, Matrix
 
 _M = 16
 _EF_CONSTRUCTION = 200
-_EF = 96  # what a search explores: recall@10 of 0.99 and more at 100,000 vectors
+SEARCH_EF = 96
+"""How far a search explores: recall@10 of 0.99 and more at 100,000 vectors."""
 _SEED = 100
 _SLICE = 256  # vectors inserted between two looks at whether to stop
 
@@ -37,7 +38,7 @@ class Graph:
     def __init__(self, index: hnswlib.Index, labels: Labels) -> None:
         """Wrap an index that holds exactly these labels, ascending."""
         self._index = index
-        self._index.set_ef(_EF)
+        self._index.set_ef(SEARCH_EF)
         self._index.set_num_threads(1)
         self.labels = labels
 
