@@ -44,8 +44,9 @@ _WARM_UP = 20
 class Index:
     """The vector index, without a truth behind it."""
 
-    def __init__(self, vectors: Matrix) -> None:
+    def __init__(self, vectors: Matrix, folder: Path) -> None:
         self._vectors = vectors
+        self._folder = folder
         self._index = VectorIndex(DIMENSION, IndexOptions())
         self._graph: Graph | None = None
 
@@ -58,9 +59,21 @@ class Index:
         else:
             self._graph = self._graph.grown(labels, vectors, lambda _: None)
         rate = (stop - start) / (time.perf_counter() - begun)
-        every = np.arange(stop)
-        self._index.fill(self._graph, every, every, (np.empty(0, np.int64), np.empty((0, DIMENSION), np.float32)))
+        self._use(self._graph)
         return rate
+
+    def reload(self) -> None:
+        """Through a snapshot, as a server that starts."""
+        file = self._folder / "index"
+        if self._graph is not None and not file.exists():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._graph.save(file)
+        self._use(Graph.load(file, DIMENSION))
+
+    def _use(self, graph: Graph) -> None:
+        self._graph = graph
+        every, nothing = graph.labels, (np.empty(0, np.int64), np.empty((0, DIMENSION), np.float32))
+        self._index.fill(graph, every, every, nothing)
 
     def explore(self, ef: int) -> None:
         """By the graph's ef."""
@@ -163,8 +176,8 @@ class Store:
             busy.append(await self._number(len(busy)))
         await adding
         rows = len(numbers) / (time.perf_counter() - begun)
-        idle = [await self._number(number) for number in range(len(busy))]
         await base.settle()
+        idle = [await self._number(number) for number in range(len(busy))]
         return {"busy": busy, "idle": idle, "rows_s": rows}
 
     async def _number(self, number: int) -> float:
@@ -195,7 +208,7 @@ def main() -> None:
     """Answer commands."""
     what, count, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     if what == "index":
-        serve(Index(made(count)[0]), count)
+        serve(Index(made(count)[0], folder), count)
     else:
         asyncio.run(Store(count, folder).run())
 

@@ -25,8 +25,8 @@ _M, _CONSTRUCTION = 16, 200
 class Hnswlib:
     """The library alone."""
 
-    def __init__(self, vectors: Matrix, _folder: Path) -> None:
-        self._vectors = vectors
+    def __init__(self, vectors: Matrix, folder: Path) -> None:
+        self._vectors, self._file = vectors, _saved(folder)
         self._index = import_module("hnswlib").Index(space="cosine", dim=DIMENSION)
         self._index.init_index(len(vectors), M=_M, ef_construction=_CONSTRUCTION, random_seed=100)
         self._index.set_num_threads(1)
@@ -44,14 +44,22 @@ class Hnswlib:
         found: list[int] = self._index.knn_query(query, k=WANTED, num_threads=1)[0][0].tolist()
         return found
 
+    def reload(self) -> None:
+        """Through its file."""
+        if not self._file.exists():
+            self._index.save_index(str(self._file))
+        self._index = import_module("hnswlib").Index(space="cosine", dim=DIMENSION)
+        self._index.load_index(str(self._file))
+        self._index.set_num_threads(1)
+
 
 class Faiss:
     """Its HNSW index."""
 
-    def __init__(self, vectors: Matrix, _folder: Path) -> None:
+    def __init__(self, vectors: Matrix, folder: Path) -> None:
         library = import_module("faiss")
         library.omp_set_num_threads(1)
-        self._vectors = vectors
+        self._vectors, self._file = vectors, _saved(folder)
         self._index = library.IndexHNSWFlat(DIMENSION, _M, library.METRIC_INNER_PRODUCT)
         self._index.hnsw.efConstruction = _CONSTRUCTION
 
@@ -68,13 +76,20 @@ class Faiss:
         found: list[int] = self._index.search(query[None], WANTED)[1][0].tolist()
         return found
 
+    def reload(self) -> None:
+        """Through its file."""
+        library = import_module("faiss")
+        if not self._file.exists():
+            library.write_index(self._index, str(self._file))
+        self._index = library.read_index(str(self._file))
+
 
 class Usearch:
     """Its index of float32."""
 
-    def __init__(self, vectors: Matrix, _folder: Path) -> None:
+    def __init__(self, vectors: Matrix, folder: Path) -> None:
         Index = import_module("usearch.index").Index  # a class
-        self._vectors = vectors
+        self._vectors, self._file = vectors, _saved(folder)
         self._index = Index(ndim=DIMENSION, metric="cos", dtype="f32", connectivity=_M, expansion_add=_CONSTRUCTION)
 
     def fill(self, start: int, stop: int) -> float:
@@ -90,6 +105,12 @@ class Usearch:
         """One query."""
         found: list[int] = self._index.search(query, WANTED, threads=1).keys.tolist()
         return found
+
+    def reload(self) -> None:
+        """Through its file."""
+        if not self._file.exists():
+            self._index.save(str(self._file))
+        self._index.load(str(self._file))
 
 
 class Chroma:
@@ -162,6 +183,12 @@ class LanceDB:
         if self._indexed:
             asked = asked.nprobes(self._probes).refine_factor(10)
         return [row["id"] for row in asked.to_list()]
+
+
+def _saved(folder: Path) -> Path:
+    """Where an index is saved."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / "index"
 
 
 def _rate(start: int, stop: int, add: Callable[[], Any]) -> float:

@@ -1,7 +1,8 @@
 """A contender in a process of its own: one JSON line in, one out. Needs NumPy alone, for environments of peers.
 
 Commands: {"do": "fill", "start": 0, "stop": 100}; {"do": "search", "ef": 64, "of": 0} for latency, and in set 0 also
-recall, over a set of queries when the contender explores so far; {"do": "memory"}. Others are the contender's own.
+recall, over a set of queries when the contender explores so far; {"do": "reload"}; {"do": "memory"}. Others are the
+contender's own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from bench.knowledge.vectors import Matrix, made, nearest, recall, resident_mib, set_of, timed
 
@@ -37,6 +38,14 @@ class Contender(Protocol):
 
     def search(self, query: Matrix) -> Sequence[int]:
         """Numbers of the nearest vectors."""
+        ...
+
+
+class Reloadable(Protocol):
+    """An index that can be saved."""
+
+    def reload(self) -> None:
+        """Take the place of this index by one read from its file, which is written when there is none."""
         ...
 
 
@@ -104,5 +113,8 @@ def serve(contender: Contender, count: int) -> None:
                 contender.explore(ef)
                 answers, took = timed(set_of(queries, number), contender.search)
                 say(**took, **({} if number else {"recall": recall(answers, right)}), ef=ef)
+            case {"do": "reload"}:
+                cast(Reloadable, contender).reload()
+                say()
             case {"do": "memory"}:
                 say(memory_mib=resident_mib() - before)
