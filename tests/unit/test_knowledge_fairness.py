@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from quizglass_server.entries import Finding, SearchMode
 from quizglass_server.knowledge.finding import Finder
+from quizglass_server.knowledge.gaps import Gaps
 from quizglass_server.knowledge.ingest import Ingest
 from quizglass_server.knowledge.reader import Reader
 from quizglass_server.knowledge.records import Draft
@@ -85,8 +87,9 @@ async def test_an_import_commits_less_at_a_time_while_somebody_searches(busy: bo
     async def commit(drafts: list[Draft]) -> None:
         seen.append(len(drafts))
 
-    ingest = Ingest(FakeTextEncoder(), FakeImageEncoder(), fake_decode)
-    report = await ingest.all_of(stream(pictured(f"e{n}") for n in range(200)), commit, lambda: busy)
+    ingest, gaps = Ingest(FakeTextEncoder(), FakeImageEncoder(), fake_decode), Gaps()
+    with gaps.search() if busy else nullcontext():
+        report = await ingest.all_of(stream(pictured(f"e{n}") for n in range(200)), commit, gaps)
     assert (report.added, seen) == (200, commits)
 
 

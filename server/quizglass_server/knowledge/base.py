@@ -22,6 +22,7 @@ from quizglass_server.knowledge.clock import StoreClock
 from quizglass_server.knowledge.derived import Derived
 from quizglass_server.knowledge.embedding import picture_queries, text_query
 from quizglass_server.knowledge.finding import Finder
+from quizglass_server.knowledge.gaps import Gaps
 from quizglass_server.knowledge.hot import HotRows
 from quizglass_server.knowledge.index import IndexOptions
 from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
@@ -61,7 +62,7 @@ class KnowledgeBase:
         self._image_encoder: ImageEncoder | None = None
         self._count = 0
         self._changes = 0
-        self._searches = 0
+        self._gaps = Gaps()
         self._next_expiry = 0
         self._closed = False
         self._cache = AnswerCache()
@@ -114,7 +115,7 @@ class KnowledgeBase:
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
         """
         ingest = Ingest(self._text_encoder, self._image_encoder, self._decode)
-        return await ingest.all_of(entries, self._commit, lambda: self._searches > 0)
+        return await ingest.all_of(entries, self._commit, self._gaps)
 
     async def get(self, id: str) -> Entry:
         """One entry. Raises NotFound."""
@@ -225,7 +226,7 @@ class KnowledgeBase:
 
     async def _commit(self, drafts: builtins.list[Draft]) -> None:
         names = {kind: space.name for kind, space in spaces(self._text_encoder, self._image_encoder).items()}
-        await self._store.write(lambda writer: writer.put(drafts, names), self._follow)
+        await self._store.write(lambda writer: writer.put(self._gaps.between(drafts), names), self._follow)
         self._indexes.look_after()
 
     def _follow(self, change: Change) -> None:
@@ -249,11 +250,8 @@ class KnowledgeBase:
         key = (self._changes, key)
         answer: Hits | None = self._cache.get(key)
         if answer is None:
-            self._searches += 1
-            try:
+            with self._gaps.search():
                 answer = await self._store.read(find)
-            finally:
-                self._searches -= 1
             self._cache.put(key, answer)
         return answer
 

@@ -16,6 +16,7 @@ from quizglass_server.knowledge.schema import FILE
 from quizglass_server.knowledge.snapshots import Snapshots
 from quizglass_server.knowledge.threads import StoreThreads
 from quizglass_server.knowledge.upkeep import Upkeep
+from quizglass_server.scheduling.cores import give_way
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class Derived:
     ) -> None:
         """Load what is sound of the snapshots and the rest from the truth. Blocks. Raises KnowledgeFailed."""
         self._store = store
-        self._thread = ThreadPoolExecutor(1, "knowledge-build")
+        self._thread = ThreadPoolExecutor(1, "knowledge-build", initializer=give_way)
         self._job: Future[None] | None = None
         self._stopped = False
         snapshots, path = Snapshots(directory), directory / FILE

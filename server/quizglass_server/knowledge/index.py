@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_server.domain import Vector
-from quizglass_server.knowledge.graph import Graph, best, unit
+from quizglass_server.knowledge.graph import Graph, best, cosines, unit
 from quizglass_server.knowledge.records import Additions, Labels, Matrix
 
 # A filter that so few entries pass is answered by scanning their vectors: a graph would have to be searched far.
@@ -55,7 +55,7 @@ class State:
         """Labels and cosines of the `count` nearest, best first, deleted ones included."""
         if self.graph is not None and not len(self.labels):
             return self.graph.nearest(query, count)
-        near = self.labels, self.vectors @ unit(query)
+        near = self.labels, cosines(self.vectors, unit(query))
         if self.graph is None or len(self.labels) > _MERGED_AS_IT_IS:
             near = best(*near, count)
         if self.graph is None:
@@ -67,10 +67,10 @@ class State:
         """Those labels (ascending) that are here, with their cosines, best first: exact."""
         query = unit(query)
         rows, known = places(self.labels, labels)
-        found, scores = [labels[known]], [self.vectors[rows] @ query]
+        found, scores = [labels[known]], [cosines(self.vectors[rows], query)]
         if self.graph is not None:
             found.append(labels[places(self.graph.labels, labels)[1]])
-            scores.append(self.graph.vectors(found[-1]) @ query)
+            scores.append(cosines(self.graph.vectors(found[-1]), query))
         every = np.concatenate(found)
         return best(every, np.concatenate(scores), len(every))
 

@@ -13,6 +13,7 @@ from quizglass_server.errors import InvalidInput, RoleMissing
 from quizglass_server.knowledge.chunks import CHUNKING, chunk_entry, passage
 from quizglass_server.knowledge.derived import Space
 from quizglass_server.knowledge.embedding import Embedders
+from quizglass_server.knowledge.gaps import Gaps
 from quizglass_server.knowledge.looks import look_of
 from quizglass_server.knowledge.records import AddReport, Draft, Kind
 from quizglass_server.knowledge.validation import checked_entry, shown_id
@@ -40,11 +41,11 @@ class Ingest:
         self,
         entries: AsyncIterable[PicturedEntry],
         commit: Callable[[list[Draft]], Awaitable[None]],
-        busy: Callable[[], bool],
+        gaps: Gaps,
     ) -> AddReport:
         """Prepare entries and commit them, some at a time; those that are not as documented are in the report.
 
-        While others are served (`busy`), it rests after each entry and commits fewer at a time: nobody should notice
+        While others search, it rests after each entry and commits fewer at a time: nobody should notice
         an import.
 
         Raises:
@@ -57,9 +58,9 @@ class Ingest:
             except InvalidInput as refusal:
                 report.refused.append(Refusal(number, shown_id(given.entry.id), refusal.field, refusal.description))
             number += 1
-            if busy():
+            if gaps.busy:
                 await asyncio.sleep(_REST_S)
-            most = _COMMIT_WHILE_BUSY if busy() else _COMMIT_ENTRIES
+            most = _COMMIT_WHILE_BUSY if gaps.busy else _COMMIT_ENTRIES
             if len(drafts) >= most or sum(map(_picture_bytes, drafts)) >= _COMMIT_BYTES:
                 report.added += await self._committed(drafts, commit)
                 drafts = []

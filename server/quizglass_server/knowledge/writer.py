@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,8 +92,8 @@ class Writer:
             self._mark(closed=False)
         return outcomes
 
-    def put(self, drafts: Sequence[Draft], spaces: Mapping[Kind, str]) -> Change:
-        """Add or replace entries. Of two of the same id the later stays."""
+    def put(self, drafts: Iterable[Draft], spaces: Mapping[Kind, str]) -> Change:
+        """Add or replace entries, each as it comes. Of two of the same id the later stays."""
         change = Change()
         for draft in drafts:
             self._remove(draft.entry.id, change)

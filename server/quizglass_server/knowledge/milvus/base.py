@@ -20,6 +20,7 @@ from quizglass_server.entries import ChunkHit, Deletion, Entry, EntryHit, Findin
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.clock import StoreClock
 from quizglass_server.knowledge.embedding import picture_queries, text_query
+from quizglass_server.knowledge.gaps import Gaps
 from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
 from quizglass_server.knowledge.milvus.collections import Collections
 from quizglass_server.knowledge.milvus.finding import MilvusFinder
@@ -61,7 +62,7 @@ class MilvusKnowledge:
         self._text_encoder, self._image_encoder = encoders
         self._decode = decode
         self._count = 0
-        self._searches = 0
+        self._gaps = Gaps()
         self._closed = False
         self._writing = ThreadPoolExecutor(1, "knowledge-write")
         self._reading = ThreadPoolExecutor(_READERS, "knowledge-read")
@@ -139,7 +140,7 @@ class MilvusKnowledge:
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
         """
         ingest = Ingest(self._text_encoder, self._image_encoder, self._decode)
-        return await ingest.all_of(entries, self._commit, lambda: self._searches > 0)
+        return await ingest.all_of(entries, self._commit, self._gaps)
 
     async def get(self, id: str) -> Entry:
         """One entry. Raises NotFound."""
@@ -204,11 +205,8 @@ class MilvusKnowledge:
         await self._write(lambda: self._store.put(drafts))
 
     async def _search(self, job: Callable[[], Result]) -> Result:
-        self._searches += 1
-        try:
+        with self._gaps.search():
             return await self._read(job)
-        finally:
-            self._searches -= 1
 
     async def _read(self, job: Callable[[], Result]) -> Result:
         """Run a job that reads, within the time that its caller has."""
