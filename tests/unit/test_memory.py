@@ -1,6 +1,7 @@
 """The visual memory's own words: sightings as entries and back, and what is asked and said about them."""
 
 from datetime import UTC, datetime, timedelta
+from time import thread_time
 
 import numpy as np
 import pytest
@@ -74,6 +75,13 @@ def test_questions_for_a_sighting(question):
 )
 def test_other_questions_are_for_the_policy(question):
     assert not asks_for_sighting(question)
+
+
+@pytest.mark.parametrize("words", ["when " * 100 + "I " * 740, "did I see " * 190])
+def test_a_question_that_only_begins_like_one_for_a_sighting_is_no_work(words):
+    before = thread_time()
+    assert not asks_for_sighting(words[:2000])
+    assert thread_time() - before < 0.2  # it took seconds when each word was tried with each other one
 
 
 NOW = datetime(2026, 11, 21, 14, 5, tzinfo=UTC)  # a Saturday

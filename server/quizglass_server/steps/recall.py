@@ -20,10 +20,10 @@ from quizglass_server.steps.wording import stands_in, words
 
 _SEEING = r"(?:see|saw|seen|looked? at)"
 _WEARER = r"(?:I|we)"
-_ASKED = re.compile(
-    rf"\b(?:when|how long ago)\b[^.?!]*\b{_WEARER}\b[^.?!]*\b{_SEEING}\b"
-    rf"|\b(?:have|had|did)\s+{_WEARER}\b[^.?!]*\b{_SEEING}\b[^.?!]*\b(?:before|already|earlier)\b"
-    rf"|\b(?:have|had|did)\s+{_WEARER}\s+(?:ever|already)\b[^.?!]*\b{_SEEING}\b",
+_ASKED = re.compile(  # "(?>…?)" goes to the first such word and never back: a hostile question would take seconds
+    rf"\b(?:when|how long ago)\b(?>[^.?!]*?\b{_WEARER}\b)(?>[^.?!]*?\b{_SEEING}\b)"
+    rf"|\b(?:have|had|did)\s+{_WEARER}\b(?>[^.?!]*?\b{_SEEING}\b)(?>[^.?!]*?\b(?:before|already|earlier)\b)"
+    rf"|\b(?:have|had|did)\s+{_WEARER}\s+(?:ever|already)\b(?>[^.?!]*?\b{_SEEING}\b)",
     re.IGNORECASE,
 )
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
