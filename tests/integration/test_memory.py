@@ -223,6 +223,8 @@ async def test_bad_requests_name_the_field(tmp_path):
             (client.memory.search(text="x" * 2001), "text"),
             (client.memory.search(frame=b"short"), "filter.frame_sha256"),
             (client.memory.search(session="s" * 65), "filter.session_id"),
+            (client.memory.search(text=" "), "text"),
+            (client.memory.forget(session=" \0", since=1), "filter.session_id"),  # not: of every session
             (client.memory.search(least_score=float("nan")), "least_score"),
             (client.memory.forget(), "filter"),
             (client.memory.forget(session="a", everything=True), "filter"),

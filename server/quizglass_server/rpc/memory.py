@@ -40,7 +40,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         """Sightings by picture, by text, or the latest."""
         async with self._guard(context, "SearchMemory"):
             self._there()
-            text = checks.text(request.text, "text", longest=_MAX_TEXT, required=False)
+            text = checks.text(request.text, "text", longest=_MAX_TEXT, required=request.text != "")
             query = _query(request)
             # As for turns: pictures in memory are bounded by the permits.
             async with self._assistant.admission.admit():
@@ -108,13 +108,14 @@ def _query(request: memory_pb2.SearchMemoryRequest) -> SightingQuery:
 
 
 def _filter(given: memory_pb2.SightingFilter) -> SightingFilter:
+    """What is meant. A session of spaces alone is refused: left out, it would mean those of all sessions."""
     if len(given.frame_sha256) not in (0, _SHA256_BYTES):
         length = len(given.frame_sha256)
         raise InvalidInput("filter.frame_sha256", f"{length} bytes is not a SHA-256, which has {_SHA256_BYTES}")
     return SightingFilter(
         checks.within(given.time_from, 0, _MAX_TIME, "filter.time_from"),
         checks.within(given.time_until, 0, _MAX_TIME, "filter.time_until"),
-        checks.text(given.session_id, "filter.session_id", longest=MAX_SESSION_CHARS, required=False),
+        checks.text(given.session_id, "filter.session_id", longest=MAX_SESSION_CHARS, required=given.session_id != ""),
         given.frame_sha256,
     )
 
