@@ -202,6 +202,24 @@ async def test_forgetting_is_followed_by_a_compaction_of_its_own(tmp_path, monke
         assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"zyrbax" in path.read_bytes()]
 
 
+async def test_a_compaction_that_breaks_does_not_end_those_after_it(tmp_path, monkeypatch):
+    compacted, tries = asyncio.Event(), []
+    async with opened(tmp_path) as memory:
+
+        async def compact():
+            tries.append(1)
+            if len(tries) == 1:
+                raise RuntimeError("a bug")
+            compacted.set()
+            return 0
+
+        monkeypatch.setattr(memory._store, "compact", compact)
+        for name in ("a", "b"):
+            await keep(memory, name)
+            await memory.forget(SightingFilter(frame_sha256=name.encode().ljust(32, b".")))
+        await asyncio.wait_for(compacted.wait(), 60)
+
+
 async def test_writing_rests_while_turns_run_and_goes_on_after_them(tmp_path):
     looked, running = asyncio.Event(), [True]
 

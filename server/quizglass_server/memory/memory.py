@@ -207,6 +207,8 @@ class Memory:
                     await self.compact()
             except QuizglassError as error:
                 _log.warning("what was forgotten is still in the files", extra={"reason": error.message})
+            except Exception:
+                _log.exception("what was forgotten is still in the files")
 
 
 def _private(directory: Path) -> None:
