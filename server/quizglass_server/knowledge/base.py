@@ -247,7 +247,8 @@ class KnowledgeBase:
     async def _answered(self, key: Hashable, find: Callable[[Reader], Hits]) -> Hits:
         """The answer of a search: from the cache if nothing was written since it was asked before."""
         await self._expire()
-        key = (self._changes, key)
+        second = int(self._clock()) if self._next_expiry else 0  # entries that expire say how many are left to them
+        key = (self._changes, second, key)
         answer: Hits | None = self._cache.get(key)
         if answer is None:
             with self._gaps.search():
