@@ -1,6 +1,7 @@
 """What searches bring back beyond nearest vectors: words, facts, filters, one result an entry, no near-duplicates."""
 
 import asyncio
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from quizglass_server.knowledge.cache import AnswerCache
 from quizglass_server.knowledge.catalog import Catalog
 from quizglass_server.knowledge.clock import StoreClock
 from quizglass_server.knowledge.ranking import fused
+from quizglass_server.knowledge.schema import FILE, connect, transaction
 from tests.support.knowledge_fakes import (
     FakeTextEncoder,
     hashed,
@@ -119,6 +121,21 @@ async def test_a_deleted_entry_leaves_a_receipt_and_after_compaction_nothing(tmp
     assert len(await base.search_texts(FAR, 50)) == 30
     await base.close()
     assert _files_with(tmp_path, b"zyrbax") == []
+
+
+async def test_no_compaction_is_acknowledged_while_somebody_reads_the_log(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    base._store._writer._db.execute("PRAGMA busy_timeout = 50")
+    await base.add(stream([pictured("secret", text="The zyrbaxa of Zyrbaxon.")]))
+    with closing(connect(tmp_path / FILE, write=False)) as log, transaction(log, write=False):  # as a snapshot does
+        log.execute("SELECT count(*) FROM entries").fetchone()
+        receipt = await base.delete("secret")
+        with pytest.raises(KnowledgeFailed, match="being read"):
+            await base.compact()
+        assert _files_with(tmp_path, b"zyrbax") != []
+    assert await base.compact() >= receipt.sequence
+    assert _files_with(tmp_path, b"zyrbax") == []
+    await base.close()
 
 
 def _files_with(directory: Path, content: bytes) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_server.domain import Vector
-from quizglass_server.errors import NotFound
+from quizglass_server.errors import KnowledgeFailed, NotFound
 from quizglass_server.knowledge import checks
 from quizglass_server.knowledge.checks import State, label_digest, labels_of, row_digest
 from quizglass_server.knowledge.chunks import passage
@@ -159,7 +159,9 @@ class Writer:
         """Give the pages of what was deleted back to the disk, and empty the write-ahead log. Outside of `run`."""
         with explained(self._file):
             self._db.execute("PRAGMA incremental_vacuum").fetchall()
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            busy, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise KnowledgeFailed(f"{self._file}: its log is being read, perhaps by a snapshot; try again later")
 
     def _attempt(self, job: Job) -> Any:
         """Run one job of several, so that its failure undoes it alone."""
