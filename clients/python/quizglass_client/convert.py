@@ -86,6 +86,13 @@ def sendable(value: str, field: str) -> str:
     return value
 
 
+def seconds(value: int, field: str) -> int:
+    """A number of seconds as it can be sent; the server judges it. Raises InvalidRequest when it cannot."""
+    if not -(1 << 63) <= value < 1 << 63:
+        raise InvalidRequest.of(field, f"{value} is too large for a number of seconds")
+    return value
+
+
 def event(message: assistant_pb2.AskResponse) -> types.Event | None:
     """One event; None for a kind that this version of the SDK does not know."""
     payload = _payload(message)
@@ -186,8 +193,8 @@ def add_request(value: types.Entry, side: int) -> knowledge_pb2.AddEntriesReques
             source=sendable(value.source, "source"),
             language=sendable(value.language, "language"),
             text_format=_number(value.text_format, "text_format", _FORMAT_NUMBERS),
-            time=value.time,
-            expires_after_s=value.expires_after,
+            time=seconds(value.time, "time"),
+            expires_after_s=seconds(value.expires_after, "expires_after_s"),
             pictures=[encode(picture, side, f"pictures[{i}]") for i, picture in enumerate(value.pictures)],
         )
     )
@@ -232,8 +239,8 @@ def _filter(wanted: types.Filter) -> knowledge_pb2.EntryFilter:
         kinds=[sendable(kind, "filter.kinds") for kind in wanted.kinds],
         sources=[sendable(source, "filter.sources") for source in wanted.sources],
         languages=[sendable(language, "filter.languages") for language in wanted.languages],
-        time_from=wanted.time_from,
-        time_until=wanted.time_until,
+        time_from=seconds(wanted.time_from, "filter.time_from"),
+        time_until=seconds(wanted.time_until, "filter.time_until"),
     )
 
 

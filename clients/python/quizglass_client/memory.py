@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from quizglass.v1 import memory_pb2
-from quizglass_client.convert import sendable
+from quizglass_client.convert import seconds, sendable
 from quizglass_client.errors import InvalidRequest, translated
 from quizglass_client.sightings import Forgotten, MemoryStats, Sighting
 from quizglass_client.timing import Limits
@@ -249,7 +249,4 @@ def stats(message: memory_pb2.GetMemoryStatsResponse) -> MemoryStats:
 
 
 def _seconds(moment: Moment, field: str) -> int:
-    seconds = int(moment.timestamp()) if isinstance(moment, datetime) else moment
-    if not 0 <= seconds < 1 << 63:
-        raise InvalidRequest.of(field, f"{seconds} is no time in seconds since 1970")
-    return seconds
+    return seconds(int(moment.timestamp()) if isinstance(moment, datetime) else moment, field)

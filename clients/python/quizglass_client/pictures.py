@@ -60,8 +60,9 @@ def _fits(image: Image.Image, side: int) -> bool:
 def _read(path: Path, field: str) -> bytes:
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise InvalidRequest.of(field, f"cannot read {path}: {error.strerror}", reason="NO_FILE") from error
+    except (OSError, ValueError) as error:  # ValueError: of a name that no file can have
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InvalidRequest.of(field, f"cannot read {path}: {why}", reason="NO_FILE") from error
 
 
 def _to_jpeg(image: Image.Image, side: int) -> bytes:

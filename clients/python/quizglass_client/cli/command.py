@@ -43,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read the output has seen enough; without this, Python complains again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except OSError as error:  # of a file that was named on the command line
+        say(f"{error.filename or 'a file'}: {error.strerror or error}")
+        return FAILED
 
 
 def parser() -> argparse.ArgumentParser:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from rich.text import Text
 
 from quizglass_client.cli.documents import documents, read_documents
 from quizglass_client.cli.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
-from quizglass_client.cli.output import FAILED, OK, UsageError, print_json, say, stdout
+from quizglass_client.cli.output import FAILED, OK, UsageError, json_line, print_json, say, stdout
 from quizglass_client.cli.tables import count_rows, read_csv, read_parquet
 from quizglass_client.cli.wiki import read_wiki
 from quizglass_client.sync import Client
@@ -70,6 +71,8 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
     source = _source(arguments.path)
     memory = _Memory(arguments.resume, _fingerprint(source.path))
     memory.load()
+    if arguments.report is not None:
+        arguments.report.write_text("")  # that it can be written is seen now, not hours later
     taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
     added, settled = 0, 0
 
@@ -134,21 +137,24 @@ def _source(path: Path) -> Source:
     """
     if path.is_dir() and not (path / FILE_NAME).is_file() and (found := documents(path)):
         return Source(path, lambda: read_documents(path), len(found))
-    if path.is_file() and path.suffix == ".csv":
+    suffix = path.suffix.lower() if path.is_file() else ""
+    if suffix == ".csv":
         return Source(path, lambda: read_csv(path), None)
-    if path.is_file() and path.suffix == ".parquet":
+    if suffix == ".parquet":
         return Source(path, lambda: read_parquet(path), count_rows(path))
-    if path.is_file() and path.suffix in _WIKI:
+    if suffix in _WIKI:
         return Source(path, lambda: read_wiki(path), None)
     file = entries_file(path)
     return Source(file, lambda: read_entries(file), count_lines(file))
 
 
 def _fingerprint(path: Path) -> str:
-    """Tells whether a file is the same as before."""
-    about = path.stat()
-    size = len(documents(path)) if path.is_dir() else about.st_size
-    return f"{path.resolve()} {size}" if path.is_dir() else f"{path.resolve()} {size} {about.st_mtime_ns}"
+    """Tells whether a file, or each of a folder's documents, is the same as before."""
+    told = hashlib.sha256()
+    for file in documents(path) if path.is_dir() else [path]:
+        about = file.stat()
+        told.update(f"{file} {about.st_size} {about.st_mtime_ns}\n".encode(errors="surrogateescape"))
+    return f"{path.resolve()} {told.hexdigest()}"
 
 
 def _progress(quiet: bool) -> Progress:
@@ -158,7 +164,7 @@ def _progress(quiet: bool) -> Progress:
 
 def _say_report(path: Path, added: int, refused: list[dict[str, object]], arguments: argparse.Namespace) -> int:
     if arguments.report is not None:
-        lines = [json.dumps(item, ensure_ascii=False) + "\n" for item in refused]
+        lines = [json_line(item) + "\n" for item in refused]
         arguments.report.write_text("".join(lines), encoding="utf-8")
     if arguments.json:
         print_json({"file": str(path), "added": added, "refused": refused})

@@ -26,7 +26,7 @@ from quizglass_client.types import (
     Verdict,
 )
 
-_CONTROL = re.compile("[\x7f-\x9f]")
+_UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -48,9 +48,14 @@ class UsageError(Exception):
 
 def print_json(value: object) -> None:
     """One JSON value on one line, at once."""
+    print(json_line(value), flush=True)
+
+
+def json_line(value: object) -> str:
+    """A value as JSON that every terminal and file takes."""
     line = json.dumps(as_json(value), ensure_ascii=False)
-    # JSON leaves DEL and C1 as they are, and terminals obey some of them.
-    print(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", line), flush=True)
+    # JSON leaves DEL, C1 and lone surrogates as they are; terminals obey some of the former, UTF-8 lacks the latter.
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
 
 
 def as_json(value: object) -> object:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +22,23 @@ def read_csv(path: Path) -> Iterator[GoodLine | BadLine]:
     """Rows of a CSV file with a header, numbered by their line; `pictures` are paths with ";" between them.
 
     Raises:
-        UsageError: there is no header with the columns id and title.
+        UsageError: there is no header with the columns id and title, each column once.
     """
-    csv.field_size_limit(min(_LONGEST_CELL, sys.maxsize))
+    csv.field_size_limit(_LONGEST_CELL)
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         rows = csv.DictReader(file, strict=True)
-        _check_columns(path, rows.fieldnames or ())
+        try:
+            columns = rows.fieldnames or ()
+        except csv.Error as error:
+            raise UsageError(f"{path} has no header: it is not CSV ({error})") from error
+        _check_columns(path, columns)
         while True:
             try:
                 row = next(rows)
             except StopIteration:
                 return
             except csv.Error as error:
-                yield BadLine(rows.line_num, f"is not CSV: {error}")
+                yield BadLine(rows.line_num, f"is not CSV, so that nothing after it can be read: {error}")
                 return
             if None in row or None in row.values():
                 yield BadLine(rows.line_num, "has more or fewer cells than the header")
@@ -47,14 +50,22 @@ def read_parquet(path: Path) -> Iterator[GoodLine | BadLine]:
     """Rows of a Parquet file, numbered from 1; `pictures` are paths or encoded bytes, one or a list.
 
     Raises:
-        UsageError: pyarrow is not installed, or the file has no columns id and title.
+        UsageError: pyarrow is not installed, or the file has no columns id and title, or one twice.
     """
     file = _parquet_file(path)
     with file:
         _check_columns(path, file.schema_arrow.names)
-        number = 0
-        for batch in file.iter_batches(batch_size=256):
-            for row in batch.to_pylist():
+        number, batches = 0, file.iter_batches(batch_size=256)
+        while True:
+            try:
+                batch = next(batches, None)
+                rows = [] if batch is None else batch.to_pylist()
+            except Exception as error:  # pyarrow's errors have no common base
+                yield BadLine(number + 1, f"the file cannot be read further: {error}")
+                return
+            if batch is None:
+                return
+            for row in rows:
                 number += 1
                 yield _line(number, row, path.parent)
 
@@ -76,10 +87,13 @@ def _parquet_file(path: Path) -> Any:
         raise UsageError(f"{path} is not a Parquet file: {error}") from error
 
 
-def _check_columns(path: Path, columns: Any) -> None:
+def _check_columns(path: Path, columns: Sequence[str]) -> None:
     missing = [name for name in ("id", "title") if name not in columns]
     if missing:
         raise UsageError(f"{path} has no column {missing[0]!r}; its columns are {', '.join(map(str, columns))}")
+    twice = [name for at, name in enumerate(columns) if name in columns[:at]]
+    if twice:
+        raise UsageError(f"{path} has the column {twice[0]!r} twice, of which one would be lost; rename it")
 
 
 def _line(number: int, row: Mapping[str, Any], folder: Path) -> GoodLine | BadLine:
@@ -96,8 +110,8 @@ def _entry(row: Mapping[str, Any], folder: Path) -> Entry:
             attributes[name] = _word(name, value)
     for name, value in _pairs(row.get("attributes")):
         attributes[name] = _word(name, value)
-    fields: dict[str, Any] = {name: _word(name, row.get(name) or "") for name in _TEXTS}
-    fields |= {name: _seconds(name, row.get(name) or 0) for name in _NUMBERS}
+    fields: dict[str, Any] = {name: _word(name, row.get(name)) for name in _TEXTS}
+    fields |= {name: _seconds(name, row.get(name)) for name in _NUMBERS}
     return Entry(**fields, attributes=attributes, pictures=tuple(_pictures(row.get(_PICTURES), folder)))
 
 
@@ -114,7 +128,7 @@ def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
 def _word(name: str, value: Any) -> str:
     if isinstance(value, bytes | list | dict):
         raise ValueError(f"{name}: must be a text or a number")
-    text = str(value)
+    text = "" if value is None else str(value)
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -124,8 +138,8 @@ def _word(name: str, value: Any) -> str:
 
 def _seconds(name: str, value: Any) -> int:
     try:
-        return int(value)
-    except (TypeError, ValueError) as error:
+        return int(value or 0)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name}: must be a whole number of seconds") from error
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import re
+import zlib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -34,31 +35,33 @@ def read_wiki(path: Path) -> Iterator[GoodLine | BadLine]:
     """
     parser = _parser()
     number, base, language = 0, "", ""
+    whole: ElementTree.Element | None = None
     with _opened(path) as file:
         pages = ElementTree.iterparse(file, events=("start", "end"))  # noqa: S314  # expat limits entities itself
         try:
             for event, element in pages:
                 tag = element.tag.rpartition("}")[2]
                 if event == "start":
-                    if tag == "mediawiki":
-                        language = element.get("{http://www.w3.org/XML/1998/namespace}lang", "")
-                    continue
-                if tag == "base":
+                    if whole is None:
+                        whole, language = element, element.get("{http://www.w3.org/XML/1998/namespace}lang", "")
+                elif tag == "base":
                     base = (element.text or "").rpartition("/")[0]
-                elif tag == "page":
+                elif tag == "page" and whole is not None:
                     number += 1
-                    entry = _article(element, parser, base, language)
-                    element.clear()
-                    if entry is not None:
-                        yield GoodLine(number, entry)
-        except (ElementTree.ParseError, EOFError, OSError) as error:
+                    line = _line(number, element, parser, base, language)
+                    whole.clear()  # it would keep what is left of every page
+                    if line is not None:
+                        yield line
+        # LookupError and ValueError: the dump names an encoding that is not known.
+        except (ElementTree.ParseError, LookupError, ValueError, EOFError, OSError, zlib.error) as error:
             yield BadLine(number + 1, f"the dump cannot be read further: {error}")
 
 
 def _opened(path: Path) -> BinaryIO:
-    if path.suffix == ".bz2":
+    suffix = path.suffix.lower()
+    if suffix == ".bz2":
         return cast(BinaryIO, bz2.open(path))
-    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+    return cast(BinaryIO, gzip.open(path)) if suffix == ".gz" else path.open("rb")
 
 
 def _parser() -> Any:
@@ -67,6 +70,14 @@ def _parser() -> Any:
     except ImportError as error:
         raise UsageError("reading a wiki needs mwparserfromhell; install quizglass with the extra import") from error
     return mwparserfromhell
+
+
+def _line(number: int, page: ElementTree.Element, parser: Any, base: str, language: str) -> GoodLine | BadLine | None:
+    try:
+        entry = _article(page, parser, base, language)
+    except Exception as error:  # the parser's own, of markup that it gives up on
+        return BadLine(number, f"the article cannot be read: {error}")
+    return None if entry is None else GoodLine(number, entry)
 
 
 def _article(page: ElementTree.Element, parser: Any, base: str, language: str) -> Entry | None:
