@@ -139,11 +139,11 @@ def test_a_folder_of_documents(stage, quizglass, tmp_path: Path) -> None:
     assert report["refused"][0]["message"] == "bad.txt: is not UTF-8"
     entries = stage.knowledge.entries
     assert {id: (e.title, e.text_format) for id, e in entries.items()} == {
-        "cars/velmora-one.md": ("The *Velmora*", "markdown"),
+        "cars/velmora-one.md-590e7ffa34a4": ("The *Velmora*", "markdown"),
         "page.html": ("A & B", "html"),
         "some_notes.txt": ("some notes", ""),
     }
-    assert stage.knowledge.pictures["cars/velmora-one.md"] == (png(),)
+    assert stage.knowledge.pictures["cars/velmora-one.md-590e7ffa34a4"] == (png(),)
 
 
 def test_an_import_that_was_interrupted_goes_on(stage, quizglass, tmp_path: Path) -> None:

@@ -141,6 +141,22 @@ def test_a_long_wiki_takes_no_memory_for_what_was_read(tmp_path: Path) -> None:
     assert after - before < 1000  # blocks; there are 2500 pages between
 
 
+def test_documents_whose_names_no_id_can_hold_are_each_there(stage, imported, tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    names = ["\u6587.md", "\u66f8.md", "a b.md", "a-b.md", "a?b.md", "x" * 220 + "1.txt", "x" * 220 + "2.txt"]
+    for name in names:
+        (folder / name).write_text(f"# About C#\n\n{name}")
+    (folder / "empty.txt").touch()
+    (folder / "loop.md").symlink_to("loop.md")
+    (folder / "gone.md").symlink_to("nothing.md")
+    (folder / "again").symlink_to(folder)
+    status, report, _ = imported(folder)
+    assert (status, report["added"], len(stage.knowledge.entries)) == (0, len(names) + 1, len(names) + 1)
+    assert {entry.source for entry in stage.knowledge.entries.values()} == {*names, "empty.txt"}
+    assert stage.knowledge.entries["a-b.md"].title == "About C#"
+
+
 def test_a_file_name_that_is_not_unicode_is_reported(imported, tmp_path: Path) -> None:
     folder = tmp_path / "docs"
     folder.mkdir()
@@ -160,18 +176,24 @@ def test_a_folder_whose_files_changed_is_another_import(imported, tmp_path: Path
     assert imported(folder, "--resume", memory)[0] == 2
 
 
-@pytest.mark.parametrize("name", ["e.jsonl", "e.csv", "e.xml", "e.xml.gz", "e.parquet"])
+@pytest.mark.parametrize("name", ["e.jsonl", "e.csv", "e.xml", "e.xml.gz", "e.parquet", "docs"])
 def test_what_may_not_be_read_is_named(imported, tmp_path: Path, monkeypatch, name: str) -> None:
     denied = tmp_path / name
 
     def refuse(path, *_, **__):
         raise PermissionError(13, "Permission denied", str(path))
 
-    denied.touch()
-    for opener in ("pathlib.Path.open", "gzip.open"):
-        monkeypatch.setattr(opener, refuse)
+    if name == "docs":
+        (denied / "below").mkdir(parents=True)
+        (denied / "a.txt").write_text("A.")
+        scan = os.scandir
+        monkeypatch.setattr(os, "scandir", lambda at: refuse(at) if str(at).endswith("below") else scan(at))
+    else:
+        denied.touch()
+        for opener in ("pathlib.Path.open", "gzip.open"):
+            monkeypatch.setattr(opener, refuse)
     status, _, err = imported(denied)
-    assert (status in (1, 2), name in err) == (True, True)
+    assert (status in (1, 2), name in err or "below" in err) == (True, True)
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_added(stage, imported, tmp_path: Path) -> None:

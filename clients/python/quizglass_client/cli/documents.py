@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,16 +15,21 @@ from quizglass_client.types import Entry
 FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": ""}
 _PICTURES = (".jpg", ".jpeg", ".png", ".webp")
 _TITLE = {
-    "markdown": re.compile(r"^#\s+(.+?)\s*#*$", re.MULTILINE),
+    "markdown": re.compile(r"^#[ \t]+(.+)$", re.MULTILINE),
     "html": re.compile(r"<(title|h1)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL),
 }
 _TAG, _NOT_OF_AN_ID = re.compile(r"<[^>]*>"), re.compile(r"[^A-Za-z0-9._:/-]+")
-_LONGEST_TITLE, _LONGEST_ID = 200, 200
+_LONGEST_TITLE, _LONGEST_ID, _DIGEST = 200, 200, 12
 
 
 def documents(folder: Path) -> list[Path]:
-    """Documents of a folder and those below, in order."""
-    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in FORMATS and path.is_file())
+    """Documents of a folder and those below, in order. Raises OSError when one of the folders cannot be read."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    paths = (Path(at) / name for at, _, names in os.walk(folder, onerror=fail) for name in names)
+    return sorted(path for path in paths if path.suffix.lower() in FORMATS and path.is_file())
 
 
 def read_documents(folder: Path) -> Iterator[GoodLine | BadLine]:
@@ -42,7 +49,7 @@ def _entry(path: Path, folder: Path) -> Entry:
     name = path.relative_to(folder).as_posix()
     pictures = tuple(picture for suffix in _PICTURES for picture in (path.with_suffix(suffix),) if picture.is_file())
     return Entry(
-        id=_NOT_OF_AN_ID.sub("-", name)[:_LONGEST_ID],
+        id=_id(name),
         title=(_title(text, text_format) or path.stem.replace("_", " "))[:_LONGEST_TITLE],
         text=text,
         text_format=text_format,
@@ -52,9 +59,22 @@ def _entry(path: Path, folder: Path) -> Entry:
     )
 
 
+def _id(name: str) -> str:
+    """The path, or what is like it: with a digest, since two names that differ in what an id cannot hold are two."""
+    like = _NOT_OF_AN_ID.sub("-", name)
+    if like == name and len(name) <= _LONGEST_ID:
+        return name
+    digest = hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:_DIGEST]
+    return f"{like[: _LONGEST_ID - _DIGEST - 1]}-{digest}"
+
+
 def _title(text: str, text_format: str) -> str:
     pattern = _TITLE.get(text_format)
     match = pattern.search(text) if pattern is not None else None
     if match is None:
         return ""
-    return " ".join(html.unescape(_TAG.sub(" ", match[match.lastindex or 0])).split())
+    title = match[match.lastindex or 0]
+    if text_format == "markdown":
+        closed = title.rstrip().rstrip("#")  # "# Title #", but not "# About C#"
+        title = closed if not closed or closed[-1] in " \t" else title
+    return " ".join(html.unescape(_TAG.sub(" ", title)).split())
