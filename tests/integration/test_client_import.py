@@ -3,6 +3,7 @@
 import bz2
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -202,3 +203,27 @@ def test_what_is_exported_can_be_imported_without_loss(stage, quizglass, tmp_pat
     assert (stage.knowledge.entries, stage.knowledge.pictures) == (before, pictures)
     status, _, err = quizglass("export", tmp_path / "out")
     assert (status, "not empty" in err) == (2, True)
+
+
+def test_an_export_goes_on_when_entries_are_deleted_or_replaced_meanwhile(stage, quizglass, tmp_path: Path) -> None:
+    rows = [{"id": name, "title": name, "pictures": [f"{name}.png"]} for name in ("a", "b", "c")]
+    for side, row in enumerate(rows, 16):
+        (tmp_path / row["pictures"][0]).write_bytes(png(side))
+    (tmp_path / "e.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert quizglass("import", tmp_path / "e.jsonl")[0] == 0
+    knowledge, read = stage.knowledge, stage.knowledge.picture
+
+    async def changing(sha256):
+        if sha256 in knowledge.entries["b"].picture_sha256:
+            knowledge.entries["b"] = replace(knowledge.entries["b"], title="new", picture_sha256=())
+            raise errors.NotFound("it is gone")
+        if "c" in knowledge.entries and sha256 in knowledge.entries["c"].picture_sha256:
+            del knowledge.entries["c"]
+            raise errors.NotFound("it is gone")
+        return await read(sha256)
+
+    knowledge.picture = changing
+    status, report, _ = quizglass("export", tmp_path / "out")
+    assert (status, report["entries"], report["pictures"]) == (0, 2, 1)
+    written = [json.loads(line) for line in (tmp_path / "out" / "entries.jsonl").read_text().splitlines()]
+    assert [(row["id"], row["title"]) for row in written] == [("a", "a"), ("b", "new")]

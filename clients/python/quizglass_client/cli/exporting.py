@@ -10,6 +10,7 @@ from rich.text import Text
 
 from quizglass_client.cli.entries import FILE_NAME
 from quizglass_client.cli.output import OK, UsageError, print_json, stdout
+from quizglass_client.errors import NotFound
 from quizglass_client.sync import Client
 from quizglass_client.types import Entry
 
@@ -27,12 +28,11 @@ def export(client: Client, arguments: argparse.Namespace) -> int:
     count = 0
     fresh = folder / f"{FILE_NAME}.partial"
     with fresh.open("w", encoding="utf-8") as file:
-        for entry in client.list_entries():
-            for digest in entry.picture_sha256:
-                if digest not in names:
-                    names[digest] = _write(folder, digest, client.get_picture(digest))
-            file.write(json.dumps(record(entry, names), ensure_ascii=False) + "\n")
-            count += 1
+        for listed in client.list_entries():
+            entry = _with_pictures(client, listed, folder, names)
+            if entry is not None:
+                file.write(json.dumps(record(entry, names), ensure_ascii=False) + "\n")
+                count += 1
     fresh.replace(folder / FILE_NAME)
     if arguments.json:
         print_json({"folder": str(folder), "entries": count, "pictures": len(names)})
@@ -58,6 +58,24 @@ def record(entry: Entry, names: dict[bytes, str]) -> dict[str, object]:
         "expires_after": entry.expires_after,
     }
     return {name: value for name, value in fields.items() if value}
+
+
+def _with_pictures(client: Client, entry: Entry, folder: Path, names: dict[bytes, str]) -> Entry | None:
+    """The entry, once its pictures are written: as it is by then if it has been replaced, None if it was deleted."""
+    while True:
+        try:
+            for digest in entry.picture_sha256:
+                if digest not in names:
+                    names[digest] = _write(folder, digest, client.get_picture(digest))
+            return entry
+        except NotFound:
+            try:
+                now = client.get_entry(entry.id)
+            except NotFound:
+                return None
+            if now.picture_sha256 == entry.picture_sha256:
+                raise
+            entry = now
 
 
 def _write(folder: Path, digest: bytes, encoded: bytes) -> str:
