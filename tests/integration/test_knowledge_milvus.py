@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from quizglass_server.entries import Filter, Finding, SearchMode
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLost, NotFound, NotSupported, SettingsError
 from quizglass_server.knowledge.milvus.base import MilvusKnowledge
 from quizglass_server.knowledge.milvus.store import MilvusStore
+from quizglass_server.knowledge.records import Kind
 from quizglass_server.knowledge_address import MilvusAddress, knowledge_address
 from quizglass_server.scheduling.deadline import due_within
 from tests.support.knowledge_backends import Place, free_port, fresh_place, milvus_process
@@ -235,3 +236,15 @@ def test_it_is_loaded_only_when_it_is_chosen() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+
+
+async def test_an_entry_that_expired_and_is_added_again_leaves_no_rows_behind(place: Place) -> None:
+    base = await place.open()
+    clock, vectors = base._clock, base._store.collections.vectors[Kind.CHUNKS]
+    await base.add(stream([pictured("a", text="Old.", expires_after_s=60)]))
+    clock._start += 61
+    await base.add(stream([pictured("a", text="New.")]))
+    with closing(MilvusClient(uri=place.address.uri)) as client:
+        rows = client.query(vectors, filter="revision > 0", output_fields=["text"], consistency_level="Strong")
+    await base.close()
+    assert [row["text"] for row in rows] == ["New."]

@@ -62,7 +62,7 @@ class MilvusStore:
         """Add or replace entries; of two of the same id the later stays. Each is there as a whole or not at all."""
         now = int(self._clock())
         latest = {draft.entry.id: draft for draft in drafts}
-        before = self.heads(latest)
+        before = self._of_entries(latest, [_HEADS], ["revision"])  # expired ones too: nobody else will sweep up theirs
         heads, parts = list[Row](), list[Row]()
         vectors: dict[Kind, list[Row]] = {kind: [] for kind in Kind}
         for draft in latest.values():
@@ -77,7 +77,7 @@ class MilvusStore:
             self._upsert(self._collections.vectors[kind], rows)
         self._upsert(self._collections.entries, parts)
         self._upsert(self._collections.entries, heads)  # from here on they are seen
-        self._sweep(latest, [head.revision for head in before.values()])
+        self._sweep(latest, [int(row["revision"]) for row in before])
 
     def delete(self, entry_id: str) -> Deletion:
         """Delete an entry. Raises NotFound."""
