@@ -18,7 +18,7 @@ from quizglass_server.knowledge.inspection import inspect
 from quizglass_server.knowledge.salvage import salvage
 from quizglass_server.memory import Memory, MemoryOptions
 from quizglass_server.memory import intake as intakes
-from quizglass_server.sightings import Seen, Sighting, SightingFilter, SightingQuery
+from quizglass_server.sightings import Order, Seen, Sighting, SightingFilter, SightingQuery
 from tests.support.knowledge_fakes import FakeTextEncoder
 from tests.support.memory_stage import Eyes
 
@@ -104,6 +104,22 @@ async def test_what_a_shorter_time_to_live_allows_no_more_is_forgotten_at_the_st
         await keep(memory, "new", at=now)
     async with opened(tmp_path, ttl_s=1000) as memory:
         assert await ids(memory) == ["new"]
+
+
+async def test_the_best_are_looked_for_once_however_many_there_are(tmp_path, monkeypatch):
+    async with opened(tmp_path) as memory:
+        for start in range(0, 100, 50):  # as many as may wait
+            await keep(memory, *(f"s{number}" for number in range(start, start + 50)))
+        search, looks = memory._store.search_crops, []
+
+        async def counted(vectors, limit, finding):
+            looks.append(limit)
+            return await search(vectors, limit, finding)
+
+        monkeypatch.setattr(memory._store, "search_crops", counted)
+        query = SightingQuery(3, order=Order.BEST, least_score=-1.0)
+        assert len(await memory.by_picture(await Eyes().embed([RED]), query)) == 3
+        assert len(looks) == 1
 
 
 async def test_the_oldest_go_when_there_are_too_many(tmp_path):

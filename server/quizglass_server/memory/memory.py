@@ -103,8 +103,8 @@ class Memory:
             least = -1.0 if query.least_score is None else query.least_score
             if found and query.order is Order.LATEST:
                 least = max(least, found[0].score - AS_GOOD)
-            if len(found) < wide or found[-1].score < least:
-                break
+            if query.order is Order.BEST or len(found) < wide or found[-1].score < least:
+                break  # the latest may be any of those that are as good, the best are the first
             wide *= 4
         return _ordered([_hit(hit) for hit in found if hit.score >= least], query.order)[: query.limit]
 
