@@ -40,8 +40,13 @@ def chunk_entry(entry: Entry, count_tokens: CountTokens) -> list[str]:
         chunks.append(entry.caption)
     for key, value in entry.attributes.items():
         if value and not _says(said, value):
-            chunks.extend(_split_long(f"The {key.replace('_', ' ')} of {entry.title} is {value}.", count_tokens))
+            chunks.extend(_split_long(fact(key, entry.title, value), count_tokens))
     return chunks
+
+
+def fact(key: str, title: str, value: str) -> str:
+    """An attribute as a sentence, of which searches know that a chunk and an answer are the same."""
+    return f"The {key.replace('_', ' ')} of {title} is {value}."
 
 
 def _chunk_block(block: Block, count_tokens: CountTokens) -> Iterator[str]:

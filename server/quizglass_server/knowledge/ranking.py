@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from quizglass_server.domain import Vector
 from quizglass_server.entries import ChunkHit, EntryHit, Finding, SearchMode
+from quizglass_server.knowledge.chunks import fact
 from quizglass_server.knowledge.looks import alike
 from quizglass_server.knowledge.records import Hit
 
@@ -113,11 +114,6 @@ def _facts(words: str, hits: Sequence[ChunkHit]) -> list[ChunkHit]:
             if value and _named(key.replace("_", " "), asked):
                 facts.append(ChunkHit(hit.entry, fact(key, hit.entry.title, value), hit.score))
     return facts
-
-
-def fact(key: str, title: str, value: str) -> str:
-    """An attribute as a sentence."""
-    return f"The {key.replace('_', ' ')} of {title} is {value}."
 
 
 def _named(name: str, asked: set[str]) -> bool:
