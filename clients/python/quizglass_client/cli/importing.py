@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 
 from rich.console import Console
@@ -106,7 +106,8 @@ def _settle(
         Entries acknowledged so far.
     """
     reached = report.added + len(report.refused)
-    refusals = {refused.index: refused for refused in report.refused if refused.index >= settled}
+    fresh = takewhile(lambda refused: refused.index >= settled, reversed(report.refused))  # they are in order
+    refusals = {refused.index: refused for refused in fresh}
     position, kept = settled, 0
     for line in taken:
         if isinstance(line, GoodLine):
