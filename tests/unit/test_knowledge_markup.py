@@ -1,5 +1,7 @@
 """Markdown and HTML become blocks under their headings; what is no content is left out."""
 
+from time import thread_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,6 +68,21 @@ def test_plain_text_is_left_alone() -> None:
 @pytest.mark.parametrize("text_format", ["markdown", "html"])
 def test_broken_markup_is_read_as_far_as_it_goes(text: str, text_format: str) -> None:
     assert all(block.text for block in blocks(text, text_format))
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div>" * 38_000,
+        "<dl>" * 48_000,
+        "".join(f"<b a={number}>" for number in range(2000)) + "<p>x" * 2000,
+    ],
+)
+def test_markup_that_parsers_take_long_for_is_read_as_text(markup: str) -> None:
+    before = thread_time()
+    (block,) = blocks(f"{markup}deep &amp; down", "html")
+    assert thread_time() - before < 1  # it took seconds, in which nothing else could run
+    assert block.text.endswith("deep & down")
 
 
 @given(

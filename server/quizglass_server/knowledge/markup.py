@@ -6,7 +6,9 @@ HTML is read by selectolax (Lexbor, which parses as browsers do); Markdown becom
 
 from __future__ import annotations
 
+import html
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,6 +23,12 @@ _BLOCK_TAGS = """
 _BLOCKS = frozenset(_BLOCK_TAGS.split())
 _HEADING = re.compile(r"h([1-6])")
 _DEEPEST = 100  # elements within each other; what is deeper is taken as one text
+_MOST_WORK = 300_000_000  # open elements squared times tags: a third of a second at the worst; pages have a hundredth
+_TAG, _WHOLE_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)"), re.compile(r"<[^<>]*>")
+_CLOSED_BY_THE_NEXT = """
+    area base br col dd dt embed hr img input li link meta option p param source tbody td tfoot th thead tr track wbr
+"""
+_NEVER_DEEP = frozenset(_CLOSED_BY_THE_NEXT.split())
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _ITEMS = "; "  # between the items of a list and the cells of a row
 
@@ -43,6 +51,28 @@ def blocks(text: str, text_format: str) -> list[Block]:
     return [Block((), text)]
 
 
+def _is_parsed_soon(text: str) -> bool:
+    """Whether parsing, during which nothing else runs, is short.
+
+    For a tag a parser may look at every open element, and open each anew: markup that closes none would take minutes.
+    """
+    unclosed = Counter[str]()
+    now = most = tags = 0
+    for closing, tag in _TAG.findall(text):
+        name = tag.lower()
+        tags += 1
+        if name in _NEVER_DEEP:
+            continue
+        if not closing:
+            unclosed[name] += 1
+            now += 1
+            most = max(most, now)
+        elif unclosed[name]:
+            unclosed[name] -= 1
+            now -= 1
+    return most * most * tags <= _MOST_WORK
+
+
 class _Outline:
     """The headings above the place that is read."""
 
@@ -61,6 +91,11 @@ class _Outline:
 
 
 def _html(text: str) -> Iterator[Block]:
+    if not _is_parsed_soon(text):
+        plain = " ".join(html.unescape(_WHOLE_TAG.sub(" ", text)).split())
+        if plain:
+            yield Block((), plain)
+        return
     parsed = LexborHTMLParser(text)
     for node in parsed.css(_LEFT_OUT):
         node.decompose()
