@@ -117,6 +117,17 @@ async def test_the_commands_say_what_they_did(tmp_path: Path, capfd: pytest.Capt
     assert "not empty" in capfd.readouterr().err
 
 
+async def test_paths_of_something_else_are_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    await filled(tmp_path / "store", 3)
+    file, odd = tmp_path / "file", tmp_path / "odd"
+    file.write_text("no folder")
+    (odd / FILE).mkdir(parents=True)
+    for words in (["snapshot", tmp_path / "store", file], ["repair", odd], ["restore", tmp_path / "store", file]):
+        assert command.main(list(map(str, words))) == 4
+        assert capfd.readouterr().err.startswith("quizglass knowledge: ")
+    assert command.main(["verify", str(odd)]) == 1
+
+
 async def test_the_client_command_runs_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     await filled(tmp_path / "store", 3)
     assert await asyncio.to_thread(main, ["knowledge", "verify", str(tmp_path / "store")]) == 0

@@ -32,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KnowledgeFailed, KnowledgeLocked) as error:
         print(f"quizglass knowledge: {error.message}", file=sys.stderr)
         return _FAILED
+    except OSError as error:  # of a path that is something else than expected
+        print(f"quizglass knowledge: {error.filename}: {error.strerror}", file=sys.stderr)
+        return _FAILED
     if given.json:
         print(json.dumps(said))
     else:
