@@ -19,17 +19,6 @@ class Region:
         """Share of the picture's."""
         return max(self.right - self.left, 0.0) * max(self.bottom - self.top, 0.0)
 
-    def overlap(self, other: Region) -> float:
-        """Area of both together over the area that either covers, 0 to 1."""
-        shared = Region(
-            max(self.left, other.left),
-            max(self.top, other.top),
-            min(self.right, other.right),
-            min(self.bottom, other.bottom),
-        ).area
-        covered = self.area + other.area - shared
-        return shared / covered if covered > 0 else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class Detection:

@@ -27,7 +27,7 @@ from quizglass_server.models.faces import Answered
 from quizglass_server.regions import Detection, Region
 from quizglass_server.steps.coarse import rerank_coarsely
 from quizglass_server.steps.crop import LEFT, crop
-from quizglass_server.steps.detect import ANYTHING, chosen, phrases_of
+from quizglass_server.steps.detect import ANYTHING, chosen, find_regions, phrases_of
 from quizglass_server.steps.rerank import rerank
 from quizglass_server.steps.tuning import Tuning
 from tests.support.turn_fakes import World, done, picture, turn
@@ -65,9 +65,9 @@ class Boxes:
         self.found = list(found)
         self.asked: list[list[str]] = []
 
-    async def detect(self, picture: Picture, phrases: Sequence[str]) -> list[Detection]:
+    async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float) -> list[Detection]:
         self.asked.append(list(phrases))
-        return self.found
+        return [each for each in self.found if each.score >= least_score]
 
 
 class Router:
@@ -217,13 +217,14 @@ def test_what_a_question_names_is_looked_for(question: str, phrases: list[str]) 
     assert phrases_of(question) == phrases
 
 
-def test_boxes_of_the_place_that_a_question_names_go_before_likelier_ones_elsewhere() -> None:
+async def test_boxes_of_the_place_that_a_question_names_go_before_likelier_ones_elsewhere() -> None:
     left, right, speck = Region(0, 0, 0.3, 1), Region(0.7, 0, 1, 1), Region(0, 0, 0.05, 0.05)
     found = [Detection(right, 0.9, "x"), Detection(speck, 0.8, "x"), Detection(left, 0.5, "x")]
     assert chosen(found, None, Tuning()) == [right, left]
     assert chosen(found, LEFT, Tuning()) == [left]
     assert chosen(found[:2], LEFT, Tuning()) == [right]
-    assert chosen(found, None, Tuning(detect_accept=0.95)) == []
+    question, wanted = "What does this cost?", Tuning(detect_accept=0.6)
+    assert await find_regions(Boxes(*found), picture(), question, wanted) == [right]
 
 
 def test_a_region_is_cut_to_whole_pixels_and_is_never_empty() -> None:

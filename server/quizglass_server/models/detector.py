@@ -65,18 +65,19 @@ class OnnxDetector:
             blank = np.zeros((size.height, size.width, 3), np.uint8)
             graph.run(blank, self._phrases(["a"]))
 
-    async def detect(self, picture: Picture, phrases: Sequence[str]) -> list[Detection]:
+    async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float = 0.0) -> list[Detection]:
         """What was found, likeliest first; boxes of one phrase that nearly coincide are told once.
 
         Args:
             picture: where to look.
             phrases: a few words each; of more than eight the first count.
+            least_score: boxes of a smaller probability are left out.
         """
         wanted = [text for phrase in phrases if (text := " ".join(clean(phrase).replace(".", " ").split()))]
         wanted = wanted[:MAX_PHRASES]
-        return await self._pool.run(lambda: self._detect(picture, wanted)) if wanted else []
+        return await self._pool.run(lambda: self._detect(picture, wanted, least_score)) if wanted else []
 
-    def _detect(self, picture: Picture, wanted: Sequence[str]) -> list[Detection]:
+    def _detect(self, picture: Picture, wanted: Sequence[str], least_score: float) -> list[Detection]:
         phrases = self._phrases(wanted)
         if self._spec.kind == _OWL:
             # It was trained on pictures padded to a square at the right and the bottom.
@@ -88,7 +89,7 @@ class OnnxDetector:
         else:
             graph = self._graphs.fitting(picture.width, picture.height)
             scores, boxes = graph.run(self._fitter.fit(picture, graph.size), phrases)
-        return _detections(scores, boxes, wanted)
+        return distinct(scores, boxes, wanted, least_score)
 
     def _phrases(self, phrases: Sequence[str]) -> _Phrases:
         """OWLv2 takes a row for each phrase, Grounding DINO one row with a full stop after each."""
@@ -159,14 +160,35 @@ def _squared(pixels: RGB) -> RGB:
     return square
 
 
-def _detections(scores: Scores, boxes: NDArray[np.float64], phrases: Sequence[str]) -> list[Detection]:
-    """Each box for its likeliest phrase, likeliest first, without those that a likelier one of the phrase covers."""
-    found: list[Detection] = []
+def distinct(
+    scores: Scores, boxes: NDArray[np.float64], phrases: Sequence[str], least_score: float = 0.0
+) -> list[Detection]:
+    """Each box for its likeliest phrase, likeliest first, without those that a likelier one of the phrase covers.
+
+    Args:
+        scores: of each box and phrase.
+        boxes: [boxes, 4]: centre x, centre y, width, height, 0 to 1; what lies outside of the picture is cut off.
+        phrases: in the order of the scores.
+        least_score: boxes of a smaller one are left out.
+    """
     best, phrase = scores.max(axis=1), scores.argmax(axis=1)
+    centres, halves = boxes[:, :2], boxes[:, 2:] / 2
+    sides = np.concatenate([centres - halves, centres + halves], axis=1).clip(0.0, 1.0)
+    left = (best >= least_score) & (_areas(sides) > 0)
+    found: list[Detection] = []
     for place in np.argsort(-best, kind="stable"):
-        x, y, width, height = boxes[place]
-        sides = np.clip([x - width / 2, y - height / 2, x + width / 2, y + height / 2], 0.0, 1.0)
-        region, name = Region(*map(float, sides)), phrases[phrase[place]]
-        if region.area > 0 and all(each.phrase != name or each.region.overlap(region) <= SAME for each in found):
-            found.append(Detection(region, float(best[place]), name))
+        if left[place]:
+            left &= (phrase != phrase[place]) | (_overlaps(sides, sides[place]) <= SAME)
+            found.append(Detection(Region(*map(float, sides[place])), float(best[place]), phrases[phrase[place]]))
     return found
+
+
+def _areas(sides: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of rectangles [N, 4]: left, top, right, bottom."""
+    return np.asarray((sides[:, 2:] - sides[:, :2]).clip(0.0).prod(axis=1))
+
+
+def _overlaps(sides: NDArray[np.float64], one: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Area that each shares with `one` over the area that either covers; `one` is not empty."""
+    shared = _areas(np.concatenate([np.maximum(sides[:, :2], one[:2]), np.minimum(sides[:, 2:], one[2:])], axis=1))
+    return np.asarray(shared / (_areas(sides) + _areas(one[None]) - shared))

@@ -45,8 +45,8 @@ class DomainRouter(Protocol):
 class Detector(Protocol):
     """Finds things in pictures by words for them."""
 
-    async def detect(self, picture: Picture, phrases: Sequence[str]) -> list[Detection]:
-        """Where the picture shows what the phrases say, likeliest first."""
+    async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float) -> list[Detection]:
+        """Where the picture shows what the phrases say with at least this probability, likeliest first."""
         ...
 
 

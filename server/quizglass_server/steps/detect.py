@@ -39,15 +39,15 @@ def phrases_of(question: str) -> list[str]:
 
 async def find_regions(detector: Detector, picture: Picture, question: str, tuning: Tuning) -> list[Region]:
     """The likeliest `boxes` parts of the picture that show what is asked about, above the threshold; may be none."""
-    found = await detector.detect(picture, phrases_of(question))
+    found = await detector.detect(picture, phrases_of(question), tuning.detect_accept)
     return chosen(found, place_of(question), tuning)
 
 
 def chosen(found: Sequence[Detection], place: str | None, tuning: Tuning) -> list[Region]:
-    """The first of the likely boxes; if the question names a place, of those there, unless there is none."""
-    likely = [each.region for each in found if each.score >= tuning.detect_accept and each.region.area >= _SMALLEST]
-    there = [region for region in likely if place is not None and _place(region) == place]
-    return (there or likely)[: tuning.boxes]
+    """The first of the boxes; if the question names a place, of those there, unless there is none."""
+    large = [each.region for each in found if each.region.area >= _SMALLEST]
+    there = [region for region in large if place is not None and _place(region) == place]
+    return (there or large)[: tuning.boxes]
 
 
 def _place(region: Region) -> str:
