@@ -28,6 +28,7 @@ from quizglass_server.models.scorers import OnnxPlanner, OnnxReranker
 from tests.support.tiny_bundle import DIMENSION, PROMPTS, write_bundle
 
 HOW = OnnxOptions(threads=1, provider="cpu")
+DIALOGUES = ("plan", "answer", "rewrite")
 SCORERS = ("planner", "reranker", "image_encoder", "text_encoder")
 
 
@@ -170,11 +171,28 @@ def test_labels_must_be_plans(tmp_path: Path, bundle: Bundle, pool: EnginePool) 
         OnnxPlanner(Bundle.load(root), pool, PictureFitter(), HOW)
 
 
-@pytest.mark.parametrize("prompt", ["plan", "rerank", "answer", "rewrite"])
+@pytest.mark.parametrize(
+    ("prompt", "text", "reason"),
+    [
+        *((prompt, "{{ nothing }} Answer:", "'nothing' is undefined") for prompt in PROMPTS),
+        *((prompt, "{% for t in history %}{{ t.query }}{% endfor %}", "no attribute 'query'") for prompt in DIALOGUES),
+        ("answer", "{% for s in seen %}{{ s.name }}{% endfor %}", "no attribute 'name'"),
+    ],
+)
 async def test_a_prompt_that_cannot_be_filled_is_found_at_the_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prompt: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prompt: str, text: str, reason: str
 ) -> None:
-    monkeypatch.setitem(PROMPTS, prompt, "{{ nothing }} Answer:")
+    monkeypatch.setitem(PROMPTS, prompt, text)
     root = write_bundle(tmp_path / "tiny")
-    with pytest.raises(BundleError, match=rf"{prompt}\.jinja: 'nothing' is undefined"):
+    with pytest.raises(BundleError, match=rf"{prompt}\.jinja: .*{reason}"):
         await load_models(Bundle.load(root), EngineOptions(threads=1, provider="cpu"))
+
+
+@pytest.mark.parametrize("role", ["planner", "reranker"])
+async def test_a_damaged_tokenizer_is_found_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    monkeypatch.setattr("tests.support.tiny_bundle.write_tokenizer", lambda path: path.write_text("{}"))
+    bundle = Bundle.load(write_bundle(tmp_path / "tiny", (role,)))
+    with pytest.raises(BundleError, match=rf"roles\.{role}: tokenizer\.json: not a tokenizer"):
+        await load_models(bundle, EngineOptions(threads=1, provider="cpu"))

@@ -67,11 +67,24 @@ def test_a_label_of_several_tokens_is_refused(tokenizer: PromptTokenizer) -> Non
         tokenizer.label(" A")
 
 
-def test_a_template_with_a_syntax_error_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"{% if %}", b"\xff\xfe"])
+def test_a_template_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.jinja"
-    path.write_text("{% if %}")
+    path.write_bytes(content)
     with pytest.raises(PromptError, match=r"broken\.jinja"):
         PromptTemplate.load(path)
+
+
+@pytest.mark.parametrize("expression", ["question + 1", "1 / 0", "question | join(1)"])
+def test_a_template_that_does_what_cannot_be_done_is_named(expression: str) -> None:
+    with pytest.raises(PromptError, match="template sums"):
+        PromptTemplate(f"{{{{ {expression} }}}}", "sums").render(question="Who?")
+
+
+def test_a_damaged_tokenizer_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(PromptError, match=r"^tokenizer\.json: not a tokenizer"):
+        PromptTokenizer(tmp_path / "tokenizer.json").encode((Segment(SegmentKind.DATA, "Who?"),))
 
 
 def test_the_same_text_gives_the_same_tokens_as_template_and_other_ones_as_data(tokenizer: PromptTokenizer) -> None:

@@ -25,7 +25,7 @@ from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, Qui
 from quizglass_server.manifest import Size
 from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter, content_hash
-from quizglass_server.models.prompts import PromptError, PromptTemplate, SegmentKind
+from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptValue, SegmentKind
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.scheduling.deadline import deadline
 
@@ -35,6 +35,8 @@ VALUES = {
     "answer": ("question", "history", "words", "seen", "found", "query", "domain"),
 }
 """What the prompt of each task may name besides `image`."""
+_LISTS: dict[str, PromptValue] = {"history": [{"question": "a", "answer": "a"}], "seen": ["a"], "found": ["a"]}
+"""Examples of the values that are not plain strings."""
 _BACKGROUND = Terms(priority=2)
 logger = logging.getLogger(__name__)
 
@@ -200,12 +202,13 @@ class LlamaGenerator:
 
 
 def _templates(bundle: Bundle) -> dict[str, PromptTemplate]:
-    """The prompts by task, each tried once."""
+    """The prompts by task, each tried without anything to tell and with some of everything."""
     try:
         named = {task: name for task, name in bundle.generator.prompts if name is not None}
         templates = {task: PromptTemplate.load(bundle.path(name)) for task, name in named.items()}
         for task, template in templates.items():
-            template.render(picture=bundle.generator.picture is not None, **dict.fromkeys(VALUES[task], ""))
+            for values in (dict.fromkeys(VALUES[task], ""), {name: _LISTS.get(name, "a") for name in VALUES[task]}):
+                template.render(picture=bundle.generator.picture is not None, **values)
     except PromptError as error:
         raise BundleError(f"roles.generator.prompts: {error}") from error
     return templates

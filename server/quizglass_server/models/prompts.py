@@ -29,7 +29,7 @@ _IMAGE = "image"
 
 
 class PromptError(ValueError):
-    """A template cannot be rendered; the message names the template."""
+    """A template cannot be rendered, or its text not tokenised; the message names the file."""
 
 
 class SegmentKind(Enum):
@@ -77,8 +77,16 @@ class PromptTemplate:
 
     @classmethod
     def load(cls, path: Path) -> PromptTemplate:
-        """Read a template file (UTF-8)."""
-        return cls(path.read_text(encoding="utf-8"), path.name)
+        """Read a template file (UTF-8).
+
+        Raises:
+            PromptError: it cannot be read, or is no template.
+        """
+        try:
+            source = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise PromptError(f"prompt template {path.name}: cannot be read: {error}") from error
+        return cls(source, path.name)
 
     def render(self, *, picture: bool = False, **values: PromptValue) -> Prompt:
         """Fill the template.
@@ -92,17 +100,16 @@ class PromptTemplate:
             tokenised alike at the start of a value and in the middle of one.
 
         Raises:
-            PromptError: the template names a value that was not given.
+            PromptError: the template names a value that was not given, or does with one what cannot be done.
         """
         slots: list[str] = []
         context: dict[str, object] = {name: _hide(value, slots) for name, value in values.items()}
         context["image"] = f"{_OPEN}{_hold(_IMAGE, slots)}{_CLOSE}" if picture else ""
         image_slot = len(slots) - 1 if picture else -1
         try:
-            rendered = self._template.render(context)
-        except TemplateError as error:
+            return tuple(_segments(self._template.render(context), slots, image_slot))
+        except Exception as error:  # an expression can raise anything: TypeError, ZeroDivisionError, ...
             raise PromptError(f"prompt template {self.name}: {error}") from error
-        return tuple(_segments(rendered, slots, image_slot))
 
 
 def _hold(value: str, slots: list[str]) -> int:
@@ -139,7 +146,10 @@ def _segments(rendered: str, slots: Sequence[str], image_slot: int) -> list[Segm
 
 
 class PromptTokenizer:
-    """Tokenises segments each on its own with a `tokenizer.json`."""
+    """Tokenises segments each on its own with a `tokenizer.json`.
+
+    The file is read when it is first needed; one that is no tokenizer raises PromptError then.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -148,13 +158,19 @@ class PromptTokenizer:
 
     @cached_property
     def _trusted(self) -> Tokenizer:
-        return Tokenizer.from_file(str(self.path))
+        return self._load()
 
     @cached_property
     def _quoted(self) -> Tokenizer:
-        tokenizer = Tokenizer.from_file(str(self.path))
+        tokenizer = self._load()
         tokenizer.encode_special_tokens = True
         return tokenizer
+
+    def _load(self) -> Tokenizer:
+        try:
+            return Tokenizer.from_file(str(self.path))
+        except Exception as error:
+            raise PromptError(f"{self.path.name}: not a tokenizer: {error}") from error
 
     def label(self, text: str) -> int:
         """Id of a label, which must be one token.

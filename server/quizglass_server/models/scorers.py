@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from quizglass_server.bundle import Bundle
-from quizglass_server.domain import Picture, Plan, PlanDecision, Turn
+from quizglass_server.domain import Exchange, Picture, Plan, PlanDecision, Turn
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
@@ -25,6 +25,9 @@ from quizglass_server.models.logits import softmax
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, PromptValue, clean
 from quizglass_server.models.shared_prompts import Part, PartResult, SharingScorer, before_data
 
+_EXAMPLE = Turn("", "a", history=(Exchange("a", "a"),))
+"""What prompts are tried with: something of everything, so that no part of a template is left out."""
+
 
 class OnnxPlanner:
     """The planning agent's model: which of four lookups a question needs."""
@@ -37,7 +40,7 @@ class OnnxPlanner:
         """
         loading = Loading(bundle, pool, fitter, how)
         self._plans = _plans("planner", bundle.planner)
-        self._scorer = LabelScorer("planner", bundle.planner, loading, _asked(Turn("", "a"), "a"))
+        self._scorer = LabelScorer("planner", bundle.planner, loading, _asked(_EXAMPLE, "a"))
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
 
@@ -60,7 +63,7 @@ class OnnxToolRouter:
             BundleError: a file of the role is damaged, or a label is no plan.
         """
         self._plans = _plans("tool_router", spec)
-        self._scorer = LabelScorer("tool_router", spec, loading, _asked(Turn("", "a"), "a") | {"draft": "a"})
+        self._scorer = LabelScorer("tool_router", spec, loading, _asked(_EXAMPLE, "a") | {"draft": "a"})
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
 
@@ -82,7 +85,7 @@ class OnnxVerifier:
         names = [name for name, _ in spec.labels]
         if SUPPORTED not in names:
             raise BundleError(f"roles.verifier.labels: {', '.join(names)}: none is {SUPPORTED!r}")
-        self._scorer = LabelScorer("verifier", spec, loading, _answered(Answered(Turn("", "a"), "a", ["a"], "a")))
+        self._scorer = LabelScorer("verifier", spec, loading, _answered(Answered(_EXAMPLE, "a", ["a"], "a")))
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
 
