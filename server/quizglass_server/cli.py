@@ -179,16 +179,20 @@ def _add(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:
         help=f"{field.description}{default}".replace("%", "%%"),
     )
     if _is_path(field):
-        action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+        action.complete = shtab.FILE if _is_file(name) else shtab.DIRECTORY  # type: ignore[attr-defined]
 
 
 def _is_path(field: FieldInfo) -> bool:
     return field.annotation is Path or Path in get_args(field.annotation)
 
 
+def _is_file(name: str) -> bool:
+    return name.endswith("_file")
+
+
 def _metavar(name: str, field: FieldInfo) -> str:
     if _is_path(field):
-        return "DIR"
+        return "FILE" if _is_file(name) else "DIR"
     if name.endswith("_s"):
         return "SECONDS"
     if field.annotation is bool:

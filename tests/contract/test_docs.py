@@ -122,6 +122,11 @@ def test_every_setting_is_documented() -> None:
         assert f"`--{name.replace('_', '-')}`" in page, name
 
 
+def test_the_help_of_the_default_policy_names_every_policy() -> None:
+    described = set(re.findall(r"[\w-]+", Settings.model_fields["default_policy"].description or ""))
+    assert described >= set(POLICIES)
+
+
 def test_every_event_and_call_is_documented() -> None:
     page = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
     events = assistant_pb2.DESCRIPTOR.message_types_by_name["AskResponse"].oneofs_by_name["event"].fields

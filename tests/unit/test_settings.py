@@ -119,6 +119,8 @@ def test_every_setting_is_a_documented_flag() -> None:
     for name, field in Settings.model_fields.items():
         assert f"--{name.replace('_', '-')} " in shown
         assert field.description
+    assert "--knowledge DIR" in shown
+    assert "--knowledge-token-file FILE" in shown
 
 
 def test_help_and_completion_load_no_engine() -> None:
