@@ -175,7 +175,9 @@ def _read_manifest(root: Path) -> bytes:
 
 def _parse(content: bytes) -> Manifest:
     try:
-        return Manifest.model_validate(json.loads(content))
+        document = json.loads(content)
+        json.dumps(document, ensure_ascii=False).encode()  # escapes can spell half a character, which is no text
+        return Manifest.model_validate(document)
     except (ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False)[0]

@@ -176,6 +176,14 @@ def break_deviation(content: dict[str, Any]) -> None:
     content["roles"]["planner"]["picture"]["std"] = [1, 0, 1]
 
 
+def break_mean(content: dict[str, Any]) -> None:
+    content["roles"]["planner"]["picture"]["mean"] = [0.5, float("nan"), 0.5]
+
+
+def break_threshold(content: dict[str, Any]) -> None:
+    content["thresholds"] = {"image_accept": float("-inf")}
+
+
 def break_kind(content: dict[str, Any]) -> None:
     content["roles"]["planner"]["kind"] = "text-scorer"
 
@@ -191,6 +199,8 @@ def break_hash(content: dict[str, Any]) -> None:
         (break_spelling, r"roles\.planner\.max_token: Extra"),
         (break_picture, r"roles\.planner\.picture: .*multiples of 28"),
         (break_deviation, r"roles\.planner\.picture\.std"),
+        (break_mean, r"roles\.planner\.picture\.mean\.1"),
+        (break_threshold, r"thresholds\.image_accept"),
         (break_kind, r"roles\.planner\.kind"),
         (break_hash, r"files\.parity\.json\.sha256"),
     ],
@@ -200,6 +210,15 @@ def test_a_wrong_manifest_names_the_key(root: Path, damage: Any, key: str) -> No
     damage(content)
     write(root, content)
     with pytest.raises(BundleError, match=rf"manifest\.json: {key}"):
+        Bundle.load(root)
+
+
+@pytest.mark.parametrize("key", ["name", "abstain", "files"])
+def test_half_a_character_is_one_clear_error(root: Path, key: str) -> None:
+    content = document()
+    content[key] = content["files"] | {"\ud800": content["files"]["parity.json"]} if key == "files" else "\ud800"
+    write(root, content)
+    with pytest.raises(BundleError, match=r"manifest\.json: not valid JSON"):
         Bundle.load(root)
 
 

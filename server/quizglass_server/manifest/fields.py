@@ -32,9 +32,9 @@ Channels = tuple[float, float, float]
 
 
 class Part(BaseModel):
-    """A part of the manifest; a key that it does not know is an error."""
+    """A part of the manifest; a key that it does not know is an error, and so is a number that is none."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False)
 
 
 class Size(Part):
