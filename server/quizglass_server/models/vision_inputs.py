@@ -95,10 +95,8 @@ def positions(ids: Sequence[int], image_id: int, spec: Patched) -> NDArray[np.in
         spec: the picture's geometry.
 
     Returns:
-        int64 [3, S]: time, height and width. Text counts up alike in all three. A picture starts at the next
-        free
-        position: its time stands still, height and width follow the merged grid, and the text after it
-            continues
+        int64 [3, S]: time, height and width. Text counts up alike in all three. A picture starts at the next free
+        position: its time stands still, height and width follow the merged grid, and the text after it continues
         from one above the largest position used.
 
     Raises:
