@@ -18,7 +18,7 @@ from quizglass_server.manifest import ImageEncoder, Normalised, graphs
 from quizglass_server.models.batching import LIMITS, MAX_BATCH
 from quizglass_server.models.fitting import PictureFitter, content_hash
 from quizglass_server.models.grids import Grids, pixel_range
-from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded, text_ranges
+from quizglass_server.models.text_rows import TextRow, TextTokenizer, TokenCounter, padded, text_ranges
 from quizglass_server.models.vision_inputs import channels
 from quizglass_server.scheduling.priority import Priority, at_priority
 
@@ -108,6 +108,7 @@ class OnnxTextEncoder:
         self.fingerprint = bundle.manifest.files[spec.model].sha256
         """SHA-256 of the model file."""
         self._tokenizer = TextTokenizer(bundle.path(spec.tokenizer), spec.max_tokens)
+        self._counter = TokenCounter(bundle.path(spec.tokenizer))
         shapes, types = text_ranges(spec.max_tokens)
         self._session = OnnxSession(bundle.path(spec.model), shapes, "last_hidden_state", how, optional=types)
         self.executor = self._session.executor
@@ -126,7 +127,7 @@ class OnnxTextEncoder:
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, without the special ones around it."""
-        return self._tokenizer.count(text)
+        return self._counter.count(text)
 
     async def _embed(self, texts: Sequence[str]) -> list[Vector]:
         return await self._batcher.run(lambda: self._tokenizer.rows(texts)) if texts else []

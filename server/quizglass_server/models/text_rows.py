@@ -41,8 +41,7 @@ class TextTokenizer:
         """
         name = f"{path.parent.name}/{path.name}"
         try:
-            self._whole, self._tokenizer = (_quoting(Tokenizer.from_file(str(path))) for _ in range(2))
-            self._whole.no_truncation()
+            self._tokenizer = _quoting(path)
             # Of a pair the longer text loses its end first, so a passage is cut long before a query is.
             self._tokenizer.enable_truncation(limit, strategy="longest_first")
         except Exception as error:
@@ -54,9 +53,17 @@ class TextTokenizer:
         """One row a text or pair; what is too long is cut at its end, of a pair the longer text first."""
         return [TextRow(encoding.ids, encoding.type_ids) for encoding in self._tokenizer.encode_batch(list(texts))]
 
+
+class TokenCounter:
+    """Counts a whole text's tokens, which `TextTokenizer` would cut; for those who need it, as it is another copy."""
+
+    def __init__(self, path: Path) -> None:
+        self._tokenizer = _quoting(path)
+        self._tokenizer.no_truncation()
+
     def count(self, text: str) -> int:
-        """Length of a whole text, without the special tokens around it."""
-        return len(self._whole.encode(text, add_special_tokens=False).ids)
+        """Length of a text, without the special tokens around it."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def padded(rows: Sequence[TextRow], width: int | None = None) -> dict[str, NDArray[np.int64]]:
@@ -76,7 +83,8 @@ def text_ranges(limit: int) -> tuple[dict[str, InputRange], dict[str, InputRange
     return {"input_ids": row, "attention_mask": row}, {TYPES: row}
 
 
-def _quoting(tokenizer: Tokenizer) -> Tokenizer:
+def _quoting(path: Path) -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(path))
     tokenizer.encode_special_tokens = True
     tokenizer.no_padding()
     return tokenizer
