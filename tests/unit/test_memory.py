@@ -56,6 +56,8 @@ def test_without_texts_nothing_said_is_kept(question, answer):
         "Have I ever seen a car like this?",
         "Did we see that one already?",
         "When have I looked at this?",
+        "Do you know when we last looked at it?",
+        "How long ago is it that I've seen this?",
     ],
 )
 def test_questions_for_a_sighting(question):
@@ -70,6 +72,8 @@ def test_questions_for_a_sighting(question):
         "When was it made? I see nothing.",
         "How much does this cost?",
         "When can we eat at the sea?",
+        "When can I see this again?",
+        "When was the tower built that I see here?",
         "Who saw it before?",
     ],
 )

@@ -20,8 +20,11 @@ from quizglass_server.steps.wording import stands_in, words
 
 _SEEING = r"(?:see|saw|seen|looked? at)"
 _WEARER = r"(?:I|we)"
-_ASKED = re.compile(  # "(?>…?)" goes to the first such word and never back: a hostile question would take seconds
-    rf"\b(?:when|how long ago)\b(?>[^.?!]*?\b{_WEARER}\b)(?>[^.?!]*?\b{_SEEING}\b)"
+# A "see" without "did" is of the present or the future: "When can I see it again?" And "(?>…?)" goes to the first such
+# word and never back: a hostile question would take seconds.
+_ASKED = re.compile(
+    rf"\b(?:when|how long ago)\b(?>[^.?!]*?\b(?:have|had|did)\s+{_WEARER}\b)(?>[^.?!]*?\b{_SEEING}\b)"
+    rf"|\b(?:when|how long ago)\b(?>[^.?!]*?\b{_WEARER}\b)(?>[^.?!]*?\b(?:saw|seen|looked at)\b)"
     rf"|\b(?:have|had|did)\s+{_WEARER}\b(?>[^.?!]*?\b{_SEEING}\b)(?>[^.?!]*?\b(?:before|already|earlier)\b)"
     rf"|\b(?:have|had|did)\s+{_WEARER}\s+(?:ever|already)\b(?>[^.?!]*?\b{_SEEING}\b)",
     re.IGNORECASE,
