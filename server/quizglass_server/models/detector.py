@@ -16,7 +16,7 @@ from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
 from quizglass_server.manifest import Detector, Normalised, graphs
 from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.grids import Grids, pixel_range
+from quizglass_server.models.grids import Grids, blank, pixel_range
 from quizglass_server.models.logits import checked, sigmoid
 from quizglass_server.models.prompts import clean
 from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded
@@ -62,8 +62,7 @@ class OnnxDetector:
         self.executor = self._graphs.first.executor
         """What runs it: tensorrt, cuda or cpu."""
         for size, graph in made:
-            blank = np.zeros((size.height, size.width, 3), np.uint8)
-            graph.run(blank, self._phrases(["a"]))
+            graph.run(blank(size), self._phrases(["a"]))
 
     async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float = 0.0) -> list[Detection]:
         """What was found, likeliest first; boxes of one phrase that nearly coincide are told once.

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import RGB, Vector
-from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
+from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
-from quizglass_server.manifest import ImageEncoder, Normalised, graphs
-from quizglass_server.models.batching import LIMITS, MAX_BATCH
+from quizglass_server.manifest import Size, graphs
+from quizglass_server.models.batching import LIMITS
 from quizglass_server.models.fitting import PictureFitter, content_hash
-from quizglass_server.models.grids import Grids, pixel_range
+from quizglass_server.models.grids import Grids
+from quizglass_server.models.picture_graph import PictureGraph
 from quizglass_server.models.text_rows import TextRow, TextTokenizer, TokenCounter, padded, text_ranges
-from quizglass_server.models.vision_inputs import channels
 from quizglass_server.scheduling.priority import Priority, at_priority
 
 
@@ -38,7 +38,7 @@ class OnnxImageEncoder:
         """Length of the vectors."""
         self.fingerprint = _fingerprint([bundle.manifest.files[name].sha256 for _, name in graphs(spec)])
         """SHA-256 of the model file; of several, of their hashes."""
-        made = [(size, _ImageGraph(bundle, spec, size, name, pool, how)) for size, name in graphs(spec)]
+        made = [(size, PictureGraph(bundle.path(name), size, self._vectors, pool, how)) for size, name in graphs(spec)]
         self._graphs = Grids(made)
         self.executor = self._graphs.first.executor
         """What runs it: tensorrt, cuda or cpu."""
@@ -51,45 +51,29 @@ class OnnxImageEncoder:
         vectors: dict[int, Vector] = {}
         for graph in dict.fromkeys(fitting):
             places = [place for place, each in enumerate(fitting) if each is graph]
-            made = await graph.embed([pictures[place] for place in places], self._fitter)
+            made = await self._embed(graph, [pictures[place] for place in places])
             vectors |= zip(places, made, strict=True)
         return [vectors[place] for place in range(len(pictures))]
 
-
-class _ImageGraph:
-    """The image encoder's graph for one picture size."""
-
-    def __init__(
-        self, bundle: Bundle, spec: ImageEncoder, size: Normalised, model: str, pool: EnginePool, how: OnnxOptions
-    ) -> None:
-        self._size = size
-        self._dimension = spec.dimension
-        shapes = {"pixel_values": pixel_range(size, MAX_BATCH)}
-        self._session = OnnxSession(bundle.path(model), shapes, "image_embeds", how)
-        self.executor = self._session.executor
-        self._batcher = Batcher[RGB, Vector](pool, self._run, lambda _: 1, BatchLimits(MAX_BATCH, MAX_BATCH))
-        self._run([np.zeros((size.height, size.width, 3), np.uint8)])
-
-    async def embed(self, pictures: Sequence[RGB], fitter: PictureFitter) -> list[Vector]:
+    async def _embed(self, graph: PictureGraph[Vector], pictures: Sequence[RGB]) -> list[Vector]:
         places: list[int] = []
-        vectors = await self._batcher.run(lambda: self._distinct(pictures, fitter, places))
+        vectors = await graph.run(lambda: self._distinct(pictures, graph.size, places))
         return [vectors[place] for place in places]
 
-    def _distinct(self, pictures: Sequence[RGB], fitter: PictureFitter, places: list[int]) -> list[RGB]:
+    def _distinct(self, pictures: Sequence[RGB], size: Size, places: list[int]) -> list[RGB]:
         """Fitted pictures without repetitions; `places` is told where each picture's is."""
         found: dict[bytes, int] = {}
         distinct: list[RGB] = []
         for picture in pictures:
-            fitted = fitter.fit_pixels(picture, self._size)
+            fitted = self._fitter.fit_pixels(picture, size)
             place = found.setdefault(content_hash(fitted), len(distinct))
             places.append(place)
             if place == len(distinct):
                 distinct.append(fitted)
         return distinct
 
-    def _run(self, pictures: Sequence[RGB]) -> list[Vector]:
-        pixel_values = np.stack([channels(pixels, self._size) for pixels in pictures])
-        return list(normalised(self._session.run({"pixel_values": pixel_values}), self._dimension, self._session.name))
+    def _vectors(self, found: NDArray[np.float32], rows: int, name: str) -> list[Vector]:
+        return list(normalised(found, self.dimension, name))
 
 
 class OnnxTextEncoder:

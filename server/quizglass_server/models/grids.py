@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from math import log
 from typing import Generic, TypeVar
 
+import numpy as np
+
+from quizglass_server.domain import RGB
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.manifest import Size
 
@@ -38,6 +41,11 @@ def best_size(sizes: Sequence[Size], width: int, height: int) -> int:
     bent = [abs(log(size.width / size.height) - log(width / height)) for size in sizes]
     good = [place for place, each in enumerate(bent) if each <= min(bent) + SAME_SHAPE]
     return min(good, key=lambda place: abs(log(sizes[place].width * sizes[place].height / (width * height))))
+
+
+def blank(size: Size) -> RGB:
+    """A black picture of a size, to run a model once with."""
+    return np.zeros((size.height, size.width, 3), np.uint8)
 
 
 def pixel_range(size: Size, rows: int) -> InputRange:

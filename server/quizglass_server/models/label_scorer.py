@@ -20,7 +20,7 @@ from quizglass_server.errors import BundleError
 from quizglass_server.manifest import Patched, Scorer, VisionScorer, graphs
 from quizglass_server.models.batching import LIMITS, MAX_BATCH, UNPADDED
 from quizglass_server.models.fitting import PictureFitter, encode_within
-from quizglass_server.models.grids import Grids
+from quizglass_server.models.grids import Grids, blank
 from quizglass_server.models.logits import checked, softmax
 from quizglass_server.models.prompts import Prompt, PromptError, PromptTemplate, PromptTokenizer, PromptValue
 from quizglass_server.models.shared_prompts import Part, SharingScorer
@@ -134,8 +134,7 @@ class _VisionGraph:
         self._seen = BoundedCache[bytes, Patches](_SEEN_BYTES, lambda seen: seen.nbytes)
 
     def warm_up(self, template: PromptTemplate, example: Values) -> None:
-        blank = Picture(b"", np.zeros((self._size.height, self._size.width, 3), np.uint8))
-        self._run([self._prepared(template, blank, example)])
+        self._run([self._prepared(template, Picture(b"", blank(self._size)), example)])
 
     async def score(self, template: PromptTemplate, picture: Picture | None, values: Values) -> Probabilities:
         (probabilities,) = await self._batcher.run(lambda: [self._prepared(template, picture, values)])

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import RGB, Picture
 from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
+from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.manifest import Normalised, QFormer, QFormerClassifier, graphs
 from quizglass_server.models.batching import LIMITS, MAX_BATCH
 from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.models.grids import Grids, pixel_range
+from quizglass_server.models.grids import Grids, blank, pixel_range
 from quizglass_server.models.logits import checked, softmax
+from quizglass_server.models.picture_graph import PictureGraph
 from quizglass_server.models.prompts import clean
 from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded, text_ranges
 from quizglass_server.models.vision_inputs import channels
@@ -46,7 +47,7 @@ class OnnxCoarseReranker:
         """
         self._spec = spec
         self._tokenizer = TextTokenizer(bundle.path(spec.tokenizer), spec.max_tokens)
-        made = [(size, _PictureGraph(bundle, spec, size, name, pool, how)) for size, name in graphs(spec)]
+        made = [(size, PictureGraph(bundle.path(name), size, self._seeing, pool, how)) for size, name in graphs(spec)]
         self._pictures = Grids(made)
         self._fitter = fitter
         self._queries = BoundedCache[bytes, Queries](_CACHE_BYTES, lambda queries: queries.nbytes)
@@ -70,33 +71,17 @@ class OnnxCoarseReranker:
         known = self._queries.get(picture.sha256)
         if known is None:
             graph = self._pictures.fitting(picture.width, picture.height)
-            (known,) = await graph.batcher.run(lambda: [self._fitter.fit(picture, graph.size)])
+            (known,) = await graph.run(lambda: [self._fitter.fit(picture, graph.size)])
             self._queries.put(picture.sha256, known)
         return known
+
+    def _seeing(self, found: NDArray[np.float32], rows: int, name: str) -> list[Queries]:
+        return list(checked(found, (rows, self._spec.queries, self._spec.dimension), name))
 
     def _embed(self, rows: Sequence[TextRow]) -> list[NDArray[np.float32]]:
         given = padded(rows)
         vectors = self._texts.run({name: given[name] for name in self._texts.inputs})
         return list(checked(vectors, (len(rows), self._spec.dimension), self._texts.name))
-
-
-class _PictureGraph:
-    """The coarse reranker's graph for one picture size."""
-
-    def __init__(
-        self, bundle: Bundle, spec: QFormer, size: Normalised, model: str, pool: EnginePool, how: OnnxOptions
-    ) -> None:
-        self.size = size
-        self._shape = (spec.queries, spec.dimension)
-        shapes = {"pixel_values": pixel_range(size, MAX_BATCH)}
-        self._session = OnnxSession(bundle.path(model), shapes, "image_embeds", how)
-        self.batcher = Batcher[RGB, Queries](pool, self._run, lambda _: 1, BatchLimits(MAX_BATCH, MAX_BATCH))
-        self._run([np.zeros((size.height, size.width, 3), np.uint8)])
-
-    def _run(self, pictures: Sequence[RGB]) -> list[Queries]:
-        pixel_values = np.stack([channels(pixels, self.size) for pixels in pictures])
-        found = self._session.run({"pixel_values": pixel_values})
-        return list(checked(found, (len(pictures), *self._shape), self._session.name))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -127,8 +112,7 @@ class OnnxDomainRouter:
         self.executor = self._graphs.first.executor
         """What runs it: tensorrt, cuda or cpu."""
         for size, graph in made:
-            blank = np.zeros((size.height, size.width, 3), np.uint8)
-            graph.run([_Asked(blank, self._tokenizer.rows(["a"])[0])])
+            graph.run([_Asked(blank(size), self._tokenizer.rows(["a"])[0])])
 
     async def domains(self, picture: Picture, question: str) -> list[tuple[str, float]]:
         """Every domain with its probability, in the order of the manifest; a long question is cut at its end."""
