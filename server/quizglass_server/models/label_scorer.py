@@ -170,7 +170,7 @@ class _TextGraph:
         self._labels = len(spec.labels)
         self._tokenizer = tokenizer
         path = loading.bundle.path(spec.model)
-        self._session = OnnxSession(path, text_ranges(spec.max_tokens), "logits", loading.how, free=("past", "keep"))
+        self._session = OnnxSession(path, prompt_ranges(spec.max_tokens), "logits", loading.how, free=("past", "keep"))
         self.executor = self._session.executor
         self._scorer = SharingScorer(self._session)
         limits = UNPADDED if self._scorer.alike else LIMITS
@@ -194,7 +194,7 @@ class _TextGraph:
         return list(softmax(checked(logits, (len(parts), self._labels), self._session.name)))
 
 
-def text_ranges(limit: int) -> dict[str, InputRange]:
+def prompt_ranges(limit: int) -> dict[str, InputRange]:
     """Shapes of prompts of up to `limit` tokens."""
     row = InputRange((1, 1), (1, min(128, limit)), (MAX_BATCH, limit))
     return {"input_ids": row, "attention_mask": row}
@@ -203,7 +203,7 @@ def text_ranges(limit: int) -> dict[str, InputRange]:
 def _vision_ranges(spec: VisionScorer, size: Patched) -> Ranges:
     down, across = patch_grid(size)
     values = 3 * size.temporal * size.patch**2
-    text = text_ranges(spec.max_tokens)
+    text = prompt_ranges(spec.max_tokens)
     row = text["input_ids"]
     return text | {
         "position_ids": InputRange((3, *row.smallest), (3, *row.usual), (3, *row.largest)),

@@ -20,7 +20,7 @@ from quizglass_server.manifest import Scorer
 from quizglass_server.models.batching import LIMITS, UNPADDED
 from quizglass_server.models.faces import SUPPORTED, Answered
 from quizglass_server.models.fitting import PictureFitter, encode_within
-from quizglass_server.models.label_scorer import LabelScorer, Loading, Probabilities, text_ranges
+from quizglass_server.models.label_scorer import LabelScorer, Loading, Probabilities, prompt_ranges
 from quizglass_server.models.logits import softmax
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, PromptValue, clean
 from quizglass_server.models.shared_prompts import Part, PartResult, SharingScorer, before_data
@@ -116,7 +116,7 @@ class OnnxReranker:
         except PromptError as error:
             raise BundleError(f"roles.reranker: {error}") from error
         session = OnnxSession(
-            bundle.path(spec.model), text_ranges(spec.max_tokens), "logits", how, free=("past", "keep")
+            bundle.path(spec.model), prompt_ranges(spec.max_tokens), "logits", how, free=("past", "keep")
         )
         self.executor = session.executor
         """What runs it: tensorrt, cuda or cpu."""
