@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import threading
@@ -160,6 +161,16 @@ def test_the_missing_extra_is_named(bundle: Bundle, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(EngineFailed, match=r"pip install 'quizglass\[cpu\]'"):
         OnnxReranker(bundle, pool, HOW)
+
+
+def test_a_reranker_gives_a_logit_for_each_of_its_labels(tmp_path: Path, bundle: Bundle, pool: EnginePool) -> None:
+    root = tmp_path / "other"
+    shutil.copytree(bundle.root, root)
+    manifest = json.loads((root / "manifest.json").read_text())
+    manifest["roles"]["reranker"]["labels"].append(["perhaps", " A"])
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match=r"reranker/model\.onnx: gives values of shape \[1, 2\].*says \[1, 3\]"):
+        OnnxReranker(Bundle.load(root), pool, HOW)
 
 
 def test_labels_must_be_plans(tmp_path: Path, bundle: Bundle, pool: EnginePool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quizglass_server.engines.onnx.batcher import BatchLimits
+from quizglass_server.engines.onnx.providers import InputRange
 
 MAX_BATCH = 16
 BATCH_TOKENS = 512
@@ -10,3 +11,9 @@ BATCH_TOKENS = 512
 LIMITS = BatchLimits(BATCH_TOKENS, MAX_BATCH)
 UNPADDED = BatchLimits(BATCH_TOKENS, MAX_BATCH, padding=0.0)
 """For models whose rows must not be padded: those of one length go together."""
+
+
+def prompt_ranges(limit: int) -> dict[str, InputRange]:
+    """Shapes of prompts of up to `limit` tokens."""
+    row = InputRange((1, 1), (1, min(128, limit)), (MAX_BATCH, limit))
+    return {"input_ids": row, "attention_mask": row}

@@ -18,7 +18,7 @@ from quizglass_server.engines.onnx.providers import InputRange, Ranges
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError
 from quizglass_server.manifest import Patched, Scorer, VisionScorer, graphs
-from quizglass_server.models.batching import LIMITS, MAX_BATCH, UNPADDED
+from quizglass_server.models.batching import LIMITS, MAX_BATCH, prompt_ranges
 from quizglass_server.models.fitting import PictureFitter, encode_within
 from quizglass_server.models.grids import Grids, blank
 from quizglass_server.models.logits import checked, softmax
@@ -167,37 +167,22 @@ class _TextGraph:
 
     def __init__(self, spec: Scorer, tokenizer: PromptTokenizer, loading: Loading) -> None:
         self._limit = spec.max_tokens
-        self._labels = len(spec.labels)
         self._tokenizer = tokenizer
-        path = loading.bundle.path(spec.model)
-        self._session = OnnxSession(path, prompt_ranges(spec.max_tokens), "logits", loading.how, free=("past", "keep"))
-        self.executor = self._session.executor
-        self._scorer = SharingScorer(self._session)
-        limits = UNPADDED if self._scorer.alike else LIMITS
-        self._batcher = Batcher(loading.pool, self._run, lambda part: len(part.ids), limits)
+        self._scorer = SharingScorer(loading.bundle, spec, loading.pool, loading.how)
+        self.executor = self._scorer.executor
 
     def warm_up(self, template: PromptTemplate, example: Values) -> None:
-        self._run([self._part(template.render(picture=False, **example))])
+        self._scorer.run([self._part(template.render(picture=False, **example))])
 
     async def score(self, template: PromptTemplate, picture: Picture | None, values: Values) -> Probabilities:
-        (probabilities,) = await self._batcher.run(lambda: [self._part(template.render(picture=False, **values))])
-        return probabilities
+        (result,) = await self._scorer.batcher.run(lambda: [self._part(template.render(picture=False, **values))])
+        return softmax(result.logits)
 
     async def look_at(self, picture: Picture) -> None:
         """There is nothing to do."""
 
     def _part(self, prompt: Prompt) -> Part:
         return Part(encode_within(self._tokenizer, prompt, [], self._limit))
-
-    def _run(self, parts: Sequence[Part]) -> list[Probabilities]:
-        logits = np.stack([result.logits for result in self._scorer.run(parts)])
-        return list(softmax(checked(logits, (len(parts), self._labels), self._session.name)))
-
-
-def prompt_ranges(limit: int) -> dict[str, InputRange]:
-    """Shapes of prompts of up to `limit` tokens."""
-    row = InputRange((1, 1), (1, min(128, limit)), (MAX_BATCH, limit))
-    return {"input_ids": row, "attention_mask": row}
 
 
 def _vision_ranges(spec: VisionScorer, size: Patched) -> Ranges:

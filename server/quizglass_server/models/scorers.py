@@ -12,15 +12,13 @@ import numpy as np
 
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import Exchange, Picture, Plan, PlanDecision, Turn
-from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.pool import EnginePool
-from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
+from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.errors import BundleError
 from quizglass_server.manifest import Scorer
-from quizglass_server.models.batching import LIMITS, UNPADDED
 from quizglass_server.models.faces import SUPPORTED, Answered
 from quizglass_server.models.fitting import PictureFitter, encode_within
-from quizglass_server.models.label_scorer import LabelScorer, Loading, Probabilities, prompt_ranges
+from quizglass_server.models.label_scorer import LabelScorer, Loading, Probabilities
 from quizglass_server.models.logits import softmax
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, PromptValue, clean
 from quizglass_server.models.shared_prompts import Part, PartResult, SharingScorer, before_data
@@ -115,15 +113,10 @@ class OnnxReranker:
             self._template = PromptTemplate.load(bundle.path(spec.prompt))
         except PromptError as error:
             raise BundleError(f"roles.reranker: {error}") from error
-        session = OnnxSession(
-            bundle.path(spec.model), prompt_ranges(spec.max_tokens), "logits", how, free=("past", "keep")
-        )
-        self.executor = session.executor
+        self._scorer = SharingScorer(bundle, spec, pool, how)
+        self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
-        self._scorer = SharingScorer(session)
-        limits = UNPADDED if self._scorer.alike else LIMITS
         self._pool = pool
-        self._batcher = Batcher(pool, self._scorer.run, lambda part: len(part.ids), limits)
         _warm_up("reranker", lambda: self._scorer.run([Part(ids) for ids in self._encoded("a", ["a"])]))
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
@@ -135,7 +128,7 @@ class OnnxReranker:
         if not passages:
             return []
         beginning: list[int] = []
-        first = self._batcher.submit(lambda: self._first(query, passages[0], beginning))
+        first = self._scorer.batcher.submit(lambda: self._first(query, passages[0], beginning))
         middle = (len(passages) + 1) // 2
         halves = [half for half in (passages[:middle], passages[middle:]) if half]
         encodings = [self._pool.submit(partial(self._encoded, query, half)) for half in halves]
@@ -145,7 +138,7 @@ class OnnxReranker:
             begun = await asyncio.wrap_future(first)
             for encoding in encodings:
                 rows = await asyncio.wrap_future(encoding)
-                runs.append(self._batcher.submit(partial(_rest, rows, beginning, begun)))
+                runs.append(self._scorer.batcher.submit(partial(_rest, rows, beginning, begun)))
                 futures.append(runs[-1])
             results = [result for run in runs for result in await asyncio.wrap_future(run)]
         finally:

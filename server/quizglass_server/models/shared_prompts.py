@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.bundle import Bundle
+from quizglass_server.engines.onnx.batcher import Batcher
+from quizglass_server.engines.onnx.pool import EnginePool
+from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
+from quizglass_server.manifest import Scorer
+from quizglass_server.models.batching import LIMITS, UNPADDED, prompt_ranges
+from quizglass_server.models.logits import checked
 from quizglass_server.models.prompts import Prompt, SegmentKind
 
 ROWS, ALONE = "quizglass.rows", "alone"
@@ -43,23 +49,36 @@ class PartResult:
 class SharingScorer:
     """Runs parts of prompts; a model without the inputs `past` and `keep` takes whole prompts only."""
 
-    def __init__(self, session: OnnxSession) -> None:
-        self._session = session
+    def __init__(self, bundle: Bundle, spec: Scorer, pool: EnginePool, how: OnnxOptions) -> None:
+        """Load a text scorer.
+
+        Raises:
+            BundleError: its file is damaged.
+        """
+        ranges = prompt_ranges(spec.max_tokens)
+        self._session = session = OnnxSession(bundle.path(spec.model), ranges, "logits", how, free=("past", "keep"))
+        self.executor = session.executor
+        """What runs it: tensorrt, cuda or cpu."""
+        self._labels = len(spec.labels)
         self.shares = {"past", "keep"} <= session.inputs
         """Whether beginnings can be shared."""
-        self.alike = session.notes.get(ROWS) == ALONE
+        self._alike = session.notes.get(ROWS) == ALONE
         """Whether a run may hold rows of one shape only."""
         if self.shares:
             layers, _, _, heads, _, size = session.shape("past")
             self._dims = (int(layers), int(heads), int(size))
+        limits = UNPADDED if self._alike else LIMITS
+        self.batcher = Batcher[Part, PartResult](pool, self.run, lambda part: len(part.ids), limits)
+        """Runs parts together with those of other callers."""
 
     def run(self, parts: Sequence[Part]) -> list[PartResult]:
         """Run some parts together, as far as the model takes them together.
 
         Raises:
-            EngineFailed: ONNX Runtime failed.
+            BundleError: the model does not give a logit for each label of the manifest.
+            EngineFailed: ONNX Runtime failed, or a logit is no number.
         """
-        if not self.alike:
+        if not self._alike:
             return self._together(parts)
         places: dict[tuple[int, int], list[int]] = {}
         for place, part in enumerate(parts):
@@ -71,12 +90,13 @@ class SharingScorer:
 
     def _together(self, parts: Sequence[Part]) -> list[PartResult]:
         if not self.shares:
-            logits = self._session.run(_padded(parts, 0))
+            logits = checked(self._session.run(_padded(parts, 0)), (len(parts), self._labels), self._session.name)
             return [PartResult(row) for row in logits]
         before = max(map(_before, parts))
         kept = max(before + len(part.ids) if part.keep else 0 for part in parts)
         inputs = _padded(parts, before) | {"past": self._pasts(parts, before), "keep": np.array(kept, np.int64)}
         logits, present = self._session.run_for(["logits", "present"], inputs)
+        checked(logits, (len(parts), self._labels), self._session.name)
         return [
             PartResult(
                 logits[row], present[:, :, row, :, before : before + len(part.ids)].copy() if part.keep else None
