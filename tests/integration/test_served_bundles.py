@@ -164,6 +164,30 @@ async def test_tool_router_and_verifier_answer_with_the_manifests_labels(tmp_pat
         await models.close()
 
 
+async def test_a_verifier_of_text_alone_weighs_the_evidence_and_not_the_picture(tmp_path: Path) -> None:
+    def of_text(root: Path, roles: dict[str, Any]) -> None:
+        with_scorers(root, roles)
+        of_text = {"prompt": "prompts/verify.jinja", "labels": [["supported", " yes"], ["unsupported", " no"]]}
+        roles["verifier"] = roles["reranker"] | of_text
+
+    bundle = changed(write_bundle(tmp_path / "b", ("planner", "reranker")), of_text)
+    models = await load_models(Bundle.load(bundle), CPU)
+    try:
+        assert models.verifier is not None
+        shown = [photo(50, 50, 255), photo(50, 50, 0), None]
+        bright, dark, none = [
+            await models.verifier.check(Answered(Turn("t", "What?", picture), "", ["a: b"], "b")) for picture in shown
+        ]
+        longer = await models.verifier.check(Answered(Turn("t", "What?"), "", ["a: b", "c: d"], "b"))
+        assert bright == dark == none
+        assert [name for name, _ in none] == ["supported", "unsupported"]
+        assert sum(probability for _, probability in none) == pytest.approx(1)
+        assert dict(longer) != dict(none)
+        assert [each.sees_pictures for each in models.statuses() if each.role == "verifier"] == [False]
+    finally:
+        await models.close()
+
+
 @pytest.mark.parametrize(
     ("role", "change", "reason"),
     [
