@@ -59,7 +59,7 @@ async def recall(turn: Turn, budget: Budget, resources: Resources, journal: Jour
     if found is None:
         return None
     journal.emit(PlanMade(PlanDecision(plan, "memory")))
-    draft, now = Draft(finish=FinishReason.COMPLETE), datetime.now().astimezone()
+    draft, now = Draft(finish=FinishReason.COMPLETE), datetime.now()
     for evidence in journal.found([told_sighting(hit, now) for hit in found]):
         draft.text = evidence.text
         journal.emit(AnswerDelta(evidence.text))

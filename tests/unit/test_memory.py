@@ -1,5 +1,7 @@
 """The visual memory's own words: sightings as entries and back, and what is asked and said about them."""
 
+import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import thread_time
 
@@ -9,12 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quizglass_server.domain import Evidence, Origin, Picture
+from quizglass_server.journal import Journal
 from quizglass_server.knowledge.validation import clean_line, clean_text
 from quizglass_server.memory.entries import drafted, sighting_of
 from quizglass_server.memory.options import MemoryOptions
+from quizglass_server.remembering import recall
+from quizglass_server.scheduling.budget import Budget
 from quizglass_server.sightings import Seen, Sighting, SightingHit
 from quizglass_server.steps.recall import asks_for_sighting, recognised, said_time, told_sighting
 from tests.support.knowledge_fakes import FakeTextEncoder
+from tests.support.turn_fakes import World, turn
 
 PICTURE = Picture(b"p" * 32, np.zeros((40, 30, 3), np.uint8))
 TEXTS = st.text(max_size=60)
@@ -118,6 +124,31 @@ def test_what_is_told_is_one_piece_of_evidence():
     assert (
         told_sighting(SightingHit(Sighting("t", time, b""), 1.0), NOW).text == "You last saw this on Thursday at 14:05."
     )
+
+
+@pytest.fixture
+def summer_time(monkeypatch):
+    """A time zone whose clocks change twice a year."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+async def test_a_sighting_from_before_the_clocks_were_changed_has_the_time_that_they_showed(summer_time):
+    now = int(time.time())
+    days = (now - 86_400 * days for days in range(10, 366))
+    then = next(day for day in days if time.localtime(day).tm_gmtoff != time.localtime(now).tm_gmtoff)
+
+    class Index:
+        async def by_picture(self, *_):
+            return [SightingHit(Sighting("t", then, b"h" * 32), 1.0)]
+
+    resources = replace(World().resources, memory=Index())
+    asked = replace(turn("When did I last see this?"), recall=True)
+    draft, _ = await recall(asked, Budget(60), resources, Journal(lambda _: None))
+    assert draft.text.endswith(time.strftime(" at %H:%M.", time.localtime(then)))
 
 
 def test_recognised_is_what_the_picture_search_showed():

@@ -81,7 +81,11 @@ async def last_seen_by_name(index: SightingIndex, encoder: TextEncoder, question
 
 
 def told_sighting(hit: SightingHit, now: datetime) -> Evidence:
-    """A sighting as evidence; its text is the answer. `now` has the time zone in which times are told."""
+    """A sighting as evidence; its text is the answer.
+
+    Times are told in the time zone of `now`, or the server's when it has none. The offset of this moment would not do:
+    half a year ago clocks were set differently.
+    """
     seen = hit.sighting
     name = seen.recognised[0] if seen.recognised else ""
     shown = f"this ({name})" if name else "this"
