@@ -81,7 +81,8 @@ async def test_threads_that_compute_wait_for_those_that_answer() -> None:
     pool = EnginePool(1)
     theirs = await pool.run(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
     pool.close()
-    assert theirs > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    ours = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    assert theirs > min(ours, 18)  # who runs the tests with the least priority of all, 19, cannot give way any more
 
 
 def test_shapes_outside_the_range_are_told_apart() -> None:
