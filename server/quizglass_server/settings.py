@@ -103,9 +103,8 @@ class Settings(BaseSettings):
     )
     default_policy: str = Field(
         "planning-agent",
-        description="Policy of requests that name none: planning-agent looks up what its planner asks for; none, "
-        "image, text and both always look up the same; prompt-based asks the generator; draft-first asks the tool "
-        "router what a draft answer lacks.",
+        description="Policy of requests that name none: none, image, text and both always look up the same; "
+        "planning-agent asks its planner, prompt-based the generator, draft-first the tool router about a draft.",
     )
     default_budget_s: Seconds = Field(
         10.0,
