@@ -4,18 +4,18 @@ It lives as long as there is something to encode: GNU's OpenMP lets no thread sp
 all its pools are more than the cores, and each thread that computes has a pool until it ends. With a pool left behind,
 a step of a 0.5B model took 24 ms instead of 16 on two cores.
 
-Pictures are encoded in the order of the requests that need them, each once however many do. Embeddings are cached by
-content hash, bounded by bytes. What has begun cannot be stopped; what nobody waits for any more is skipped.
+Pictures are encoded in the order of the requests that need them, each once however many do, and then as early as the
+most urgent of these. Embeddings are cached by content hash, bounded by bytes. What has begun cannot be stopped; what
+nobody waits for any more is skipped.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from queue import Empty, PriorityQueue
+from queue import PriorityQueue
 from threading import Lock, Thread
 from time import perf_counter_ns
 
@@ -37,10 +37,14 @@ class Encoding:
     """One picture to encode."""
 
     picture: PicturePart
+    order: tuple[float, ...]
+    """Its best place in the queue: that of the most urgent request that has needed it."""
     waiting: list[Request] = field(default_factory=list)
     """Who needs it; read by the engine thread alone."""
     wanted: bool = True
     """Cleared by the engine thread when all of them have left: then it is skipped, if it has not begun."""
+    taken: bool = False
+    """Off the queue: its other places there are passed over."""
     embedding: Embedding | None = None
     error: Exception | None = None
     began: int = 0
@@ -87,9 +91,12 @@ class PictureEncoder:
             return True
         known = self._known.get(picture.sha256)
         if known is None:
-            known = self._known[picture.sha256] = Encoding(picture)
+            known = self._known[picture.sha256] = Encoding(picture, request.order)
             request.encoded_picture = True
-            self._put(request, known)
+            self._put(known)
+        elif request.order < known.order and not known.taken:
+            known.order = request.order
+            self._put(known)
         known.wanted = True
         known.waiting.append(request)
         request.parked = True
@@ -104,7 +111,9 @@ class PictureEncoder:
         """Hand an encoding to those who wait for it, and return them; with an error they have no embedding."""
         if encoding.embedding is None and encoding.error is None and encoding.waiting:
             # Skipped, but wanted again since.
-            self._put(encoding.waiting[0], encoding)
+            encoding.order = min(request.order for request in encoding.waiting)
+            encoding.taken = False
+            self._put(encoding)
             return []
         del self._known[encoding.picture.sha256]
         if encoding.embedding is not None:
@@ -126,8 +135,8 @@ class PictureEncoder:
         """Begin nothing more."""
         self._closed = True
 
-    def _put(self, request: Request, encoding: Encoding) -> None:
-        self._jobs.put((request.order, next(self._numbers), encoding))
+    def _put(self, encoding: Encoding) -> None:
+        self._jobs.put((encoding.order, next(self._numbers), encoding))
         with self._lock:
             if not self._working:
                 self._working = True
@@ -141,9 +150,12 @@ class PictureEncoder:
 
     def _next(self) -> Encoding | None:
         with self._lock:
-            if not self._closed:
-                with suppress(Empty):
-                    return self._jobs.get_nowait()[2]
+            # Nobody else takes from it.
+            while not (self._closed or self._jobs.empty()):
+                encoding = self._jobs.get_nowait()[2]
+                if not encoding.taken:
+                    encoding.taken = True
+                    return encoding
             self._working = False
             return None
 
