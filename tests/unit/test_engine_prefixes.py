@@ -187,6 +187,26 @@ def test_what_nobody_asked_for_goes_before_anything_else() -> None:
     assert [held.atoms.ids[0] for held in prefixes.kept] == [1, 2, 4]
 
 
+def test_of_what_nobody_asked_for_the_oldest_goes_first() -> None:
+    memory = FakeMemory()
+    prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS)
+    for first in (1, 2, 3):
+        prefixes.keep(bound(prefixes, memory, [first, first, first]), unasked=first < 3)
+    prefixes.keep(bound(prefixes, memory, [4, 4, 4]))
+    assert [held.atoms.ids[0] for held in prefixes.kept] == [2, 3, 4]
+
+
+def test_what_nobody_asked_for_goes_before_what_was_restored() -> None:
+    memory = FakeMemory()
+    prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS)
+    for age in range(1, KEPT + 1):
+        held = prefixes.vacant(atoms_of([age, age]))
+        assert held is not None
+        prefixes.restore(held, age)
+    prefixes.keep(bound(prefixes, memory, [9, 9, 9]), unasked=True)
+    assert [held.atoms.ids[0] for held in prefixes.kept] == [1, 2, 3]
+
+
 def test_a_longer_prompt_takes_over_what_it_contains() -> None:
     memory = FakeMemory()
     prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS)

@@ -17,6 +17,8 @@ from quizglass_server.engines.llama.parking import Parked, Parking
 
 RESIDENT_CELLS = 512
 """Of what nobody uses at the moment, so much stays in the cache, but for the newest that stays whatever its length."""
+_UNASKED = 1 << 40
+"""By so many uses what nobody asked for counts as older: there are never so many, nor so many restored prefixes."""
 
 
 class Prefixes:
@@ -100,7 +102,7 @@ class Prefixes:
     def keep(self, held: Held, *, unasked: bool = False) -> None:
         """A request ended: keep what it leaves, unless another sequence holds it as well.
 
-        What is `unasked` for goes before anything else does.
+        What is `unasked` for goes before anything else does, the oldest of it first.
         """
         self._active.remove(held)
         used = held.atoms.cells(held.length)
@@ -115,7 +117,7 @@ class Prefixes:
         self.parking.forget_within(held.atoms, held.length)
         self._touch(held)
         if unasked:
-            held.used = -self._uses
+            held.used -= _UNASKED
         self.kept.append(held)
         self._make_way()
 
