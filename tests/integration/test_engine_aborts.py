@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
 from threading import Event, Thread
 from typing import cast
@@ -14,28 +13,10 @@ from quizglass_server.engines.llama.costs import Costs
 from quizglass_server.engines.llama.engine import Engine
 from quizglass_server.engines.llama.errors import DecodeFailed, EngineBroken
 from quizglass_server.engines.llama.gauge import Gauge
-from quizglass_server.engines.llama.native import ABORTED, NativeModel
+from quizglass_server.engines.llama.native import ABORTED
 from quizglass_server.engines.llama.prompt import TextPart
-from tests.support.engine_runs import SMALL_PIECES, Given, answer, finish, prompt
-from tests.support.starter_engine import ASKED, LONG, Decode, ask, said_alone, starter_model, watched
-
-
-@pytest.fixture(scope="module")
-def model() -> NativeModel:
-    return starter_model()
-
-
-@pytest.fixture(scope="module")
-def alone(model: NativeModel) -> list[list[str]]:
-    return said_alone(model)
-
-
-@pytest.fixture
-def endless(model: NativeModel) -> Iterator[Engine]:
-    """An engine whose answers end by length alone."""
-    made = Engine(model, [], SMALL_PIECES)
-    yield made
-    made.close()
+from tests.support.engine_runs import Given, answer, finish, prompt
+from tests.support.starter_engine import ASKED, LONG, Decode, ask, watched
 
 
 def test_cancelled_requests_leave_their_neighbours_exact(endless: Engine, alone: list[list[str]]) -> None:

@@ -19,30 +19,12 @@ from quizglass_server.engines.llama.gauge import Gauge
 from quizglass_server.engines.llama.native import NativeModel
 from quizglass_server.engines.llama.prompt import Constraint, Terms, TextPart, Usage
 from tests.support.engine_runs import SMALL_PIECES, Given, drive, finish, picture, prompt
-from tests.support.starter_engine import ASKED, LONG, STOP, Decode, ask, said_alone, starter_model, watched
-
-
-@pytest.fixture(scope="module")
-def model() -> NativeModel:
-    return starter_model()
+from tests.support.starter_engine import ASKED, LONG, STOP, Decode, ask, watched
 
 
 @pytest.fixture
-def engine(model: NativeModel) -> Iterator[Engine]:
-    made = Engine(model, STOP, SMALL_PIECES)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def alone(model: NativeModel) -> list[list[str]]:
-    return said_alone(model)
-
-
-@pytest.fixture
-def endless(model: NativeModel) -> Iterator[Engine]:
-    """An engine whose answers end by length alone."""
-    made = Engine(model, [], SMALL_PIECES)
+def engine(starter_model: NativeModel) -> Iterator[Engine]:
+    made = Engine(starter_model, STOP, SMALL_PIECES)
     yield made
     made.close()
 
@@ -172,7 +154,8 @@ def test_short_prompts_share_a_step(endless: Engine, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("rows", [16, 5, 1])
-def test_a_picture_in_pieces_is_what_mtmd_makes_of_it(model: NativeModel, rows: int) -> None:
+def test_a_picture_in_pieces_is_what_mtmd_makes_of_it(starter_model: NativeModel, rows: int) -> None:
+    model = starter_model
     model.clear()
     embedding = model.projector.encode(picture(1).rgb)
     before, after = model.tokenise("<|im_start|>user\n", special=True), model.tokenise("What?", special=False)

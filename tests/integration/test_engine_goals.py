@@ -14,17 +14,12 @@ from quizglass_server.engines.llama.engine import Engine
 from quizglass_server.engines.llama.native import NativeModel
 from quizglass_server.engines.llama.prompt import Constraint, RequestRefused, Scored, Usage
 from tests.support.engine_runs import SMALL_PIECES, Given, drive, finish, prompt
-from tests.support.starter_engine import ASKED, LONG, STOP, ask, starter_model
-
-
-@pytest.fixture(scope="module")
-def model() -> NativeModel:
-    return starter_model()
+from tests.support.starter_engine import ASKED, LONG, STOP, ask
 
 
 @pytest.fixture
-def engine(model: NativeModel) -> Iterator[Engine]:
-    made = Engine(model, STOP, SMALL_PIECES)
+def engine(starter_model: NativeModel) -> Iterator[Engine]:
+    made = Engine(starter_model, STOP, SMALL_PIECES)
     yield made
     made.close()
 
