@@ -47,6 +47,13 @@ def test_regions_are_fresh() -> None:
     assert render.main(["--check"]) == 0, "run: python -m bench.render"
 
 
+def test_results_are_json_for_any_reader() -> None:
+    for path in render.RESULTS.glob("*.json"):
+        found: list[str] = []
+        json.loads(path.read_text(encoding="utf-8"), parse_constant=found.append)
+        assert not found, f"{path.name}: {found[0]} is no JSON"
+
+
 def test_filling_twice_changes_nothing() -> None:
     for path in render.documents():
         once = render.filled(path.read_text(encoding="utf-8"), path.name)
