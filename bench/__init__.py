@@ -1,1 +1,1 @@
-"""Benchmarks: `make bench-accuracy`, `make bench-latency`. Each writes bench/results/NAME.json and a plot."""
+"""Benchmarks, listed by `make help`. Each writes bench/results/NAME.json; docs/benchmarks.md says what they measure."""

@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bench import plots, results
 from bench.accuracy import load
 from bench.planners import time_planners
-from bench.results import Row, at_most
+from bench.results import Row, at_most, measured, spread
 from bench.worlds import Trial, picture, prepare
 from quizglass_client import Answer, AnswerDelta, Client, Event
 from quizglass_client.local import LocalServer
@@ -105,12 +105,6 @@ def _jpeg(png: bytes) -> bytes:
     return out.getvalue()
 
 
-def spread(values: list[float]) -> str:
-    """Quartiles, as text."""
-    low, _, high = quantiles(values, n=4)
-    return f"quartiles {low:.1f} to {high:.1f}"
-
-
 def _planner_rows(served: list[float], peer: list[float], equal: float) -> list[Row]:
     mine, other = median(served), median(peer)
     times = other / mine
@@ -136,7 +130,7 @@ def _turn_rows(turns: list[TimedTurn]) -> list[Row]:
         if len(chosen) < 4:
             continue
         waited = [t.waited for t in chosen]
-        rows.append(Row(f"turn planned {plan}, p50 ({spread(waited)})", median(waited), "ms"))
+        rows.append(measured(f"turn planned {plan}, p50", waited, "ms"))
         rows.append(Row(f"turn planned {plan}, p95", quantiles(waited, n=20)[-1], "ms"))
         rows.append(Row(f"first words, planned {plan}, p50", median(t.first for t in chosen if t.first), "ms"))
     return rows

@@ -261,7 +261,13 @@ def _how(found: Result) -> str:
     host, versions = found["machine"], found["versions"]
     cpu = f"{host['cpu'] or 'unknown CPU'}, {host['cores']} cores, {host['memory_gib']} GiB, {host['system']}"
     used = ", ".join(f"{name} {version}" for name, version in (versions | found.get("peers", {})).items())
-    return f"Measured by `{found['command']}` on {cpu}; {used}."
+    return f"Measured by {_commands(found)} on {cpu}; {used}."
+
+
+def _commands(found: Result) -> str:
+    """Every command that measured a section, in the order of the table; the last alone wrote the file."""
+    ran = [how.get("command", found["command"]) for how in found.get("sections", {}).values()] or [found["command"]]
+    return ", ".join(f"`{command}`" for command in dict.fromkeys(ran))
 
 
 def _figure(row: Result) -> str:

@@ -6,7 +6,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from random import Random
-from statistics import median
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -56,23 +55,6 @@ def arrivals(rate: float, seconds: float, seed: int) -> list[float]:
         times.append(now)
         now += random.expovariate(rate)
     return times
-
-
-def growth(samples: Sequence[float], warm_up: float = 0.2) -> float:
-    """How much a sampled quantity grew after its warm-up: the median of its last fifth over that of the first fifth.
-
-    Args:
-        samples: at even distances.
-        warm_up: share of the samples that is left out at the beginning.
-
-    Returns:
-        1.0 when it is flat or there are too few samples to say.
-    """
-    steady = list(samples[math.ceil(len(samples) * warm_up) :])
-    fifth = len(steady) // 5
-    if not fifth:
-        return 1.0
-    return median(steady[-fifth:]) / median(steady[:fifth])
 
 
 def words(count: int, seed: int) -> str:

@@ -84,6 +84,15 @@ def test_a_result_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "make bench-latency" in render.bars(), "what was not measured says so"
 
 
+def test_a_table_names_the_command_of_every_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    how = {"machine": {"cpu": "X", "cores": 2, "memory_gib": 8, "system": "Linux"}, "versions": {"python": "3.11"}}
+    sections = {name: {"command": f"c --only {name}"} for name in ("second", "first")} | {"third": {"command": "c"}}
+    text = json.dumps(how | {"command": "c", "rows": [], "sections": sections | {"fourth": {}}})
+    (tmp_path / "engine.json").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(render, "RESULTS", tmp_path)
+    assert "Measured by `c --only second`, `c --only first`, `c` on X" in render.figures("engine")
+
+
 @pytest.mark.parametrize("path", _named(DOCUMENTS))
 def test_relative_links_lead_somewhere(path: Path) -> None:
     for link in _LINK.findall(_prose(path)):
