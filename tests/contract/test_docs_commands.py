@@ -1,0 +1,42 @@
+"""The commands that the documentation shows are commands: each is parsed as its program would parse it."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import render
+from quizglass_client.cli import command
+from quizglass_export import cli as export_cli
+from quizglass_server import cli as server_cli
+
+PARSERS = {
+    "quizglass": command.parser,
+    "quizglass-server": server_cli.build_parser,
+    "quizglass-export": export_cli.build_parser,
+}
+_SHELL = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def _shown(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Program and arguments of every line of a shell example that starts one of ours."""
+    for block in _SHELL.findall(path.read_text(encoding="utf-8")):
+        for line in block.replace("\\\n", " ").splitlines():
+            program, *arguments = shlex.split(line, comments=True) or [""]
+            if (name := program.removeprefix(".venv/bin/")) in PARSERS:
+                yield name, arguments
+
+
+@pytest.mark.parametrize("path", render.documents(), ids=lambda path: path.name)
+def test_commands_are_understood(path: Path) -> None:
+    for name, arguments in _shown(path):
+        try:
+            PARSERS[name]().parse_args(arguments)
+        except (SystemExit, Exception) as error:
+            pytest.fail(f"{path.name}: {shlex.join([name, *arguments])}: {error}")
+
+
+def test_examples_are_found() -> None:
+    assert {name for path in render.documents() for name, _ in _shown(path)} == set(PARSERS)
