@@ -13,8 +13,10 @@ QUESTIONS ?= 800
 MINUTES ?= 170
 THREADS ?= 2
 ENGINE ?=
+EXPORT ?=
+KNOWLEDGE ?=
 
-.PHONY: help demo serve test check lint types unit protos protos-check starter bundle knowledge \
+.PHONY: help demo serve test check lint types unit protos protos-check starter bundle \
 	bench-accuracy bench-latency bench-engine bench-export bench-knowledge clean
 
 help: ## Show this list
