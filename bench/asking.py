@@ -42,7 +42,7 @@ async def ask_all(
         clients: questions under way at once.
         tick: called after each question.
     """
-    done = {asked.id: asked for asked in _read(log)}
+    done = {asked.id: asked for asked in kept(log)}
     waiting = iter([q for q in trial.questions + trial.unknowable if q.id not in done])
     for _ in done:
         tick()
@@ -63,10 +63,15 @@ async def ask_all(
     return [done[q.id] for q in trial.questions + trial.unknowable]
 
 
-def _read(log: Path) -> Iterator[Asked]:
-    if log.exists():
-        for line in log.read_text().splitlines():
-            yield Asked(**json.loads(line))
+def kept(log: Path) -> Iterator[Asked]:
+    """What a run before has asked; a line that was not finished is removed, so that the next one is whole."""
+    if not log.exists():
+        return
+    whole, end, cut_off = log.read_text().rpartition("\n")
+    if cut_off:  # by a kill in the middle of a line
+        log.write_text(whole + end)
+    for line in whole.splitlines():
+        yield Asked(**json.loads(line))
 
 
 async def _ask(client: AsyncClient, question: Question, policies: tuple[str, ...]) -> Asked:
