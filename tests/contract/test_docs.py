@@ -3,13 +3,15 @@
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from google.protobuf.descriptor import Descriptor, FileDescriptor
+from pydantic import BaseModel
 
 from bench import render
 from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, types_pb2
-from quizglass_server import errors
+from quizglass_server import errors, manifest
 from quizglass_server.policies import POLICIES
 from quizglass_server.rpc import status
 from quizglass_server.settings import Settings
@@ -141,6 +143,14 @@ def test_every_setting_is_documented() -> None:
 def test_the_help_of_the_default_policy_names_every_policy() -> None:
     described = set(re.findall(r"[\w-]+", Settings.model_fields["default_policy"].description or ""))
     assert described >= set(POLICIES)
+
+
+def test_every_key_of_a_manifest_is_documented() -> None:
+    page = (ROOT / "docs" / "bundles.md").read_text(encoding="utf-8")
+    parts: list[type[BaseModel]] = [manifest.Manifest, manifest.Thresholds, manifest.EvidenceLimits, manifest.Roles]
+    for part in [*parts, *get_args(manifest.Role)]:
+        for key in part.model_fields:
+            assert f"`{key}`" in page, f"{part.__name__}: {key}"
 
 
 def test_every_event_and_call_is_documented() -> None:
