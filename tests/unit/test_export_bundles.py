@@ -123,6 +123,27 @@ def test_roles_of_one_bundle_join_another(bundle: Bundle, tmp_path: Path) -> Non
     assert add_roles(made, Bundle.load(other), tmp_path / "again", replace_roles=True).roles() == made.roles()
 
 
+def test_added_roles_may_share_files_that_the_kept_ones_do_not_have(bundle: Bundle, tmp_path: Path) -> None:
+    shared = {"roles.generator.prompts.plan": bundle.planner.prompt}
+    base = repack(bundle, tmp_path / "base", settings=shared)
+    encoders = repack(base, tmp_path / "encoders", drop=["planner", "reranker", "generator"])
+    others = repack(base, tmp_path / "others", drop=["reranker", "image_encoder", "text_encoder"])
+    for name in ("tokenizer/tokenizer.json", bundle.planner.prompt):
+        text = others.path(name).read_text()
+        others.path(name).unlink()  # it is a link to the file in `base`
+        others.path(name).write_text(text + "\n")
+    _seal(others.root)
+    others = Bundle.load(others.root)
+    for where, kept in (("added", encoders), ("replaced", repack(base, tmp_path / "less", drop=["reranker"]))):
+        made = add_roles(kept, others, tmp_path / where, replace_roles=True)
+        assert made.planner.tokenizer == "tokenizer/tokenizer.json"
+        assert made.generator.prompts.plan == made.planner.prompt
+        assert made.path(made.planner.prompt).read_bytes() == others.path(made.planner.prompt).read_bytes()
+    planner = repack(base, tmp_path / "planner", drop=["reranker", "image_encoder", "text_encoder", "generator"])
+    with pytest.raises(ExportError, match=r"prompts/plan\.jinja: differs in .*generator and .*planner; give it"):
+        add_roles(repack(others, tmp_path / "generator", drop=["planner"]), planner, tmp_path / "no")
+
+
 def _seal(root: Path) -> None:
     from hashlib import sha256
 

@@ -16,7 +16,7 @@ from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.parity import Check
 from quizglass_export.bundling.report import markdown
 from quizglass_server.bundle import Bundle
-from quizglass_server.manifest import MANIFEST, Manifest
+from quizglass_server.manifest import MANIFEST, FileEntry, Manifest
 
 REPORT = "report.md"
 
@@ -42,12 +42,13 @@ def add_roles(
     kept = [role for role in base.roles() if role not in addition.roles()]
     content = base.manifest.model_dump(mode="json", exclude_none=True)
     parts = {role: content["roles"][role] for role in kept}
+    kept_files = {name: base.manifest.files[name] for name in _needed(base, kept)}
 
     def fill(folder: Path) -> dict[str, Any]:
-        for name in _needed(base, kept):
+        for name in kept_files:
             place(base.path(name), folder / name)
         for role in addition.roles():
-            parts[role] = _bring(base, addition, role, folder)
+            parts[role] = _bring(base, addition, role, folder, kept_files)
         content["roles"] = {role: parts[role] for role in known_roles() if role in parts}
         content["provenance"] = _joined(base, addition)
         _write_parity(folder, content, [(base, kept), (addition, addition.roles())])
@@ -114,12 +115,12 @@ def _needed(bundle: Bundle, roles: Sequence[str]) -> list[str]:
     return sorted({name for role in roles for name in role_files(bundle, role)})
 
 
-def _bring(base: Bundle, addition: Bundle, role: str, folder: Path) -> dict[str, Any]:
-    """Place a role's files; a tokenizer whose name is taken by another one moves into the role's directory."""
+def _bring(base: Bundle, addition: Bundle, role: str, folder: Path, kept: Mapping[str, FileEntry]) -> dict[str, Any]:
+    """Place a role's files; a tokenizer whose name a kept role has for another one moves into the role's directory."""
     part = addition.manifest.roles.model_dump(mode="json", exclude_none=True)[role]
     for name in role_files(addition, role):
         target = folder / name
-        if target.exists() and base.manifest.files.get(name) != addition.manifest.files[name]:
+        if kept.get(name, addition.manifest.files[name]) != addition.manifest.files[name]:
             if name != part.get("tokenizer"):
                 raise ExportError(f"{name}: differs in {base.root} and {addition.root}; give it another name")
             part["tokenizer"] = f"{role}/tokenizer.json"
