@@ -7,8 +7,9 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from quizglass_export.bundling.drift import drift  # noqa: E402
 from quizglass_export.bundling.onnx_file import halve_weights, write_onnx  # noqa: E402
-from quizglass_export.bundling.parity import check_scorer, check_vectors, session  # noqa: E402
+from quizglass_export.bundling.parity import at_least, at_most, check_scorer, check_vectors, session  # noqa: E402
 from quizglass_export.bundling.scorer_text import TextScorer  # noqa: E402
 from quizglass_export.bundling.scorer_vl import VisionScorer  # noqa: E402
 from quizglass_server.manifest import Patched  # noqa: E402
@@ -177,6 +178,16 @@ def test_a_wrong_export_fails_the_check(tmp_path: Path) -> None:
     assert [check.passed for check in checks] == [False] * 3
     assert checks[2].value == 0.5
     assert not check_vectors("image_encoder", right[:1], [-right[0]], 0.9999).passed
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_nan_anywhere_fails_a_comparison(place: int) -> None:
+    values = [0.5, 0.5, 0.5]
+    values[place] = float("nan")
+    assert not at_most("planner", "difference", values, 1).passed
+    assert not at_least("planner", "cosine", values, 0.1).passed
+    rows = [np.full((1, 2), value, np.float32) for value in values]
+    assert np.isnan(drift(rows, [np.zeros((1, 2), np.float32)] * 3).largest)
 
 
 def test_halving_loses_nothing_and_leaves_other_weights_alone(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def drift(sources: Sequence[Floats], found: Sequence[Floats]) -> Drift:
     largest, total, same, divergence, positions, count = 0.0, 0.0, 0, 0.0, 0, 0
     for source, other in zip(sources, found, strict=True):
         apart = np.abs(source - other)
-        largest = max(largest, float(apart.max()))
+        largest = float(np.maximum(largest, apart.max()))  # NaN stays
         total += float(apart.sum(dtype=np.float64))
         count += apart.size
         same += int((source.argmax(-1) == other.argmax(-1)).sum())

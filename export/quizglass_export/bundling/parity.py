@@ -46,14 +46,14 @@ class Check:
 
 
 def at_most(role: str, measure: str, values: Sequence[float], bound: float, detail: str = "") -> Check:
-    """The largest value may not exceed the bound."""
-    worst = max(values)
+    """The largest value may not exceed the bound, and none may be NaN."""
+    worst = float(np.max(values))  # Python's max passes over NaN unless it comes first
     return Check(role, measure, worst, f"<= {bound:g}", len(values), worst <= bound, detail)
 
 
 def at_least(role: str, measure: str, values: Sequence[float], bound: float, detail: str = "") -> Check:
-    """The smallest value may not be below the bound."""
-    worst = min(values)
+    """The smallest value may not be below the bound, and none may be NaN."""
+    worst = float(np.min(values))
     return Check(role, measure, worst, f">= {bound:g}", len(values), worst >= bound, detail)
 
 
