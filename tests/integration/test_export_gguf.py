@@ -1,5 +1,7 @@
 """Generators as GGUF: what llama.cpp sees and says equals PyTorch."""
 
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 
+from quizglass_export.bundling import llama_jobs  # noqa: E402
 from quizglass_export.bundling.drift import drift  # noqa: E402
 from quizglass_export.bundling.errors import ExportError  # noqa: E402
 from quizglass_export.bundling.gguf_text import write_text_gguf  # noqa: E402
@@ -148,6 +151,22 @@ def test_a_file_that_llama_cpp_cannot_load_is_an_error_and_not_a_crash(tokenizer
         quantise(tmp_path / "broken.gguf", tmp_path / "out.gguf", "q8_0")
     with pytest.raises(ExportError, match=r"llama\.cpp, answer \(exit"):
         generate(GenerationJob(tmp_path / "broken.gguf", tmp_path / "v.gguf", [], [0], 1, 64, 1))
+
+
+def test_a_stopped_build_leaves_no_llama_cpp_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "endless.py").write_text("import os, sys, time\nprint(os.getpid(), flush=True)\ntime.sleep(60)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(llama_jobs, "_WORKER", "endless")
+    started: list[subprocess.Popen[str]] = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **more: started.append(popen(*args, **more)) or started[0])
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(GenerationJob(tmp_path / "m.gguf", None, [], [0], None, 64, 1), stop)
+    assert started[0].poll() == -signal.SIGKILL
 
 
 def test_qwen2_vl_sees_and_says_the_same_as_pytorch(tokenizer: Path, tmp_path: Path) -> None:

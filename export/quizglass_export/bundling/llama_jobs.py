@@ -150,9 +150,13 @@ def _run(job: dict[str, Any], advance: Callable[[], None] = lambda: None) -> dic
             errors.open("wb") as stderr,
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process,  # noqa: S603
         ):
-            if process.stdout is not None:
-                for _ in process.stdout:
+            try:
+                for _ in process.stdout or ():
                     advance()
+            except BaseException:  # a stopped build leaves no process that computes on
+                process.kill()
+                process.wait()
+                raise
         if process.returncode:
             reason = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["no reason given"]
             raise ExportError(f"llama.cpp, {job['task']} (exit {process.returncode}): {reason[-1]}")
