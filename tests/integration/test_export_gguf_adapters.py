@@ -76,3 +76,11 @@ def test_what_a_gguf_adapter_cannot_say_is_refused(tokenizer: Path, tmp_path: Pa
         peft.get_peft_model(qwen3(tokenizer), config).save_pretrained(str(tmp_path / what))
         with pytest.raises(ExportError, match=rf"adapter_config\.json: {what} cannot be said in GGUF"):
             write_lora_gguf(qwen3(tokenizer).config, tmp_path / what, tmp_path / "a.gguf")
+
+
+def test_a_bias_beside_the_matrices_is_refused(tokenizer: Path, tmp_path: Path) -> None:
+    config = peft.LoraConfig(r=2, target_modules=["q_proj"], lora_bias=True)
+    base = qwen3(tokenizer, attention_bias=True)
+    peft.get_peft_model(base, config).save_pretrained(str(tmp_path / "adapter"))
+    with pytest.raises(ExportError, match=r"q_proj\.lora_B\.bias cannot be said in GGUF; merge the adapter instead"):
+        write_lora_gguf(base.config, tmp_path / "adapter", tmp_path / "a.gguf")

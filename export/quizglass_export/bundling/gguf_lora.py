@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 from quizglass_export.bundling.checkpoints import ADAPTER_CONFIG, ADAPTER_WEIGHTS, check_finite
 from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.gguf_text import float32, gguf_name, text_architecture
+from quizglass_export.bundling.gguf_text import finish, float32, gguf_name, text_architecture
 
 _PREFIX = "base_model.model."
 
@@ -52,10 +52,7 @@ def write_lora_gguf(config: Any, folder: Path, path: Path, *, weight: float = 1.
         rank = first.shape[0]
         writer.add_tensor(f"{name}.lora_a", float32(first))
         writer.add_tensor(f"{name}.lora_b", np.ascontiguousarray(float32(second) * np.float32(scaling * weight * rank)))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    finish(writer)
     return len(pairs)
 
 
@@ -74,7 +71,7 @@ def read_pairs(folder: Path) -> dict[str, tuple[torch.Tensor, torch.Tensor, floa
     for key in sorted(tensors):
         module, found, rest = key.removeprefix(_PREFIX).partition(".lora_A.")
         if not found:
-            if ".lora_B." not in key:
+            if ".lora_B." not in key or key.replace(".lora_B.", ".lora_A.") not in tensors:
                 raise ExportError(f"{weights}: {key} cannot be said in GGUF; merge the adapter instead")
             continue
         other = key.replace(".lora_A.", ".lora_B.")
