@@ -194,6 +194,33 @@ def test_external_weights_elsewhere_are_refused(tmp_path: Path, location: str, l
         read_onnx(path)
 
 
+@pytest.mark.parametrize("place", ["subgraph", "function", "attribute", "sparse", "sparse attribute"])
+def test_external_weights_are_found_wherever_a_model_has_them(tmp_path: Path, place: str) -> None:
+    path = external_model(tmp_path)
+    model = onnx.load(str(path), load_external_data=False)
+    tensor = TensorProto(name="hidden", data_type=TensorProto.FLOAT, dims=[8], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", "../secret"), ("length", "32")):
+        tensor.external_data.add(key=key, value=value)
+    constant = helper.make_node("Constant", [], ["c"], value=tensor)
+    if place == "subgraph":
+        inner = helper.make_graph([constant], "inner", [], [])
+        model.graph.node.append(helper.make_node("If", ["x"], ["z"], then_branch=inner, else_branch=inner))
+    elif place == "function":
+        opset = helper.make_opsetid("", 18)
+        model.functions.append(helper.make_function("own", "Hidden", [], ["c"], [constant], [opset]))
+    elif place == "attribute":
+        model.graph.node.append(constant)
+    elif place == "sparse":
+        model.graph.sparse_initializer.add(values=tensor)
+    else:
+        model.graph.node.add(op_type="Constant").attribute.add(name="sparse_value").sparse_tensor.values.CopyFrom(
+            tensor
+        )
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(ExportError, match=r"hidden: external data at '\.\./secret'; it must lie beside the model"):
+        read_onnx(path)
+
+
 def test_what_is_no_onnx_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(b"\x00garbage")
     with pytest.raises(ExportError, match=r"m\.onnx: not a readable ONNX file"):

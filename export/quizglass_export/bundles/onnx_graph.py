@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import onnx
+from google.protobuf.message import Message
 from onnx import TensorProto
 
 from quizglass_export.bundling.errors import ExportError
@@ -65,18 +66,17 @@ def read_onnx(path: Path) -> onnx.ModelProto:
 
 
 def weights(model: onnx.ModelProto) -> list[TensorProto]:
-    """All tensors stored in a model: weights, and values of constants, also in subgraphs."""
+    """All tensors stored in a model, wherever: in subgraphs, functions, attributes, or as parts of sparse ones."""
     found: list[TensorProto] = []
-    pending = [model.graph]
+    pending: list[Message] = [model]
     while pending:
-        graph = pending.pop()
-        found += graph.initializer
-        for node in graph.node:
-            for attribute in node.attribute:
-                found += [attribute.t] if attribute.HasField("t") else []
-                found += attribute.tensors
-                pending += [attribute.g] if attribute.HasField("g") else []
-                pending += attribute.graphs
+        message = pending.pop()
+        if isinstance(message, TensorProto):
+            found.append(message)
+            continue
+        for field, value in message.ListFields():
+            if field.message_type is not None:
+                pending += [value] if isinstance(value, Message) else value
     return found
 
 
@@ -111,8 +111,9 @@ def _precision(model: onnx.ModelProto, operators: Counter[str], stored: Counter[
     largest = max(stored, key=lambda name: stored[name], default="float")
     computes = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16"}
     if largest in ("float16", "bfloat16"):
+        casts = [node for node in model.graph.node if node.op_type == "Cast"]
         restored = {
-            n.input[0] for n in model.graph.node if n.op_type == "Cast" and n.attribute[0].i == TensorProto.FLOAT
+            name for n in casts for name in n.input for a in n.attribute if a.name == "to" and a.i == TensorProto.FLOAT
         }
         half = [each.name for each in model.graph.initializer if each.data_type != TensorProto.FLOAT]
         if sum(name in restored for name in half) > len(half) / 2:
