@@ -1,5 +1,6 @@
 """GGUF files that somebody else made."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 
+from quizglass_export.bundles.gguf_header import read_gguf  # noqa: E402
+from quizglass_export.bundling import ready_gguf  # noqa: E402
 from quizglass_export.bundling.errors import ExportError  # noqa: E402
 from quizglass_export.bundling.gguf_text import write_text_gguf  # noqa: E402
 from quizglass_export.bundling.gguf_vision import write_vision_gguf  # noqa: E402
@@ -85,6 +88,28 @@ def test_a_model_of_text_alone_needs_no_projector(tokenizer: Path, tmp_path: Pat
     write_vision_gguf(qwen2_vl(tokenizer), spec(), tmp_path / "v.gguf")
     with pytest.raises(ExportError, match=r"m\.gguf: qwen3 reads text alone and takes no projector"):
         exported(tmp_path, {**files, "context": 256, "projector": tmp_path / "v.gguf"})
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value", "message"),
+    [
+        ("m.gguf", "general.architecture", ["qwen2vl"], r"m\.gguf: general\.architecture is \['qwen2vl'\]; it can be"),
+        ("m.gguf", "qwen2vl.context_length", "512", r"m\.gguf: qwen2vl\.context_length is '512', the recipe's context"),
+        ("v.gguf", "clip.vision.patch_size", "many", r"v\.gguf: clip\.vision\.patch_size .*'many', 2\); must be above"),
+        ("v.gguf", "clip.vision.patch_size", 0, r"v\.gguf: clip\.vision\.patch_size .* must be above 0"),
+        ("m.gguf", "tokenizer.ggml.tokens", "all", r"m\.gguf: tokenizer\.ggml\.tokens and token_type must be lists"),
+    ],
+)
+def test_metadata_of_another_kind_is_refused(
+    ready: Path, monkeypatch: pytest.MonkeyPatch, file: str, key: str, value: object, message: str
+) -> None:
+    def changed(path: Path) -> Any:
+        header = read_gguf(path)
+        return replace(header, metadata={**header.metadata, key: value}) if path.name == file else header
+
+    monkeypatch.setattr(ready_gguf, "read_gguf", changed)
+    with pytest.raises(ExportError, match=message):
+        taken_in(ready)
 
 
 def test_a_model_that_sees_needs_its_projector(ready: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def check_ready(job: RoleJob, spec: schema.Generator, part: manifest.Generator) 
 def _check_model(source: GgufSource, header: GgufHeader, spec: schema.Generator) -> None:
     path = source.model
     architecture = header.metadata.get("general.architecture")
-    if architecture not in ARCHITECTURES:
+    if not isinstance(architecture, str) or architecture not in ARCHITECTURES:
         raise ExportError(f"{path}: general.architecture is {architecture!r}; it can be {', '.join(ARCHITECTURES)}")
     if ARCHITECTURES[architecture] != (source.projector is not None):
         needs = "needs its projector" if ARCHITECTURES[architecture] else "reads text alone and takes no projector"
@@ -101,8 +102,11 @@ def _check_projector(path: Path, header: GgufHeader, model: GgufHeader, spec: sc
     expected = model.metadata.get("qwen2vl.embedding_length")
     if wide != expected:
         raise ExportError(f"{path}: clip.vision.projection_dim is {wide}, the model's embedding_length {expected}")
-    side = int(found.get("clip.vision.patch_size", 0)) * int(found.get("clip.vision.spatial_merge_size", 2))
-    if side < 1 or spec.picture.width % side or spec.picture.height % side:
+    sides = found.get("clip.vision.patch_size"), found.get("clip.vision.spatial_merge_size", 2)
+    if not all(isinstance(each, int) and each > 0 for each in sides):
+        raise ExportError(f"{path}: clip.vision.patch_size and spatial_merge_size are {sides}; must be above 0")
+    side = prod(sides)
+    if spec.picture.width % side or spec.picture.height % side:
         raise ExportError(f"roles.generator.picture: width and height must be multiples of {side}, as {path} has them")
 
 
