@@ -1,4 +1,4 @@
-"""`verify`: a bundle compared once more with the checkpoints that it came from."""
+"""`verify` and `add-role` of a bundle that a recipe became: both need its checkpoints."""
 
 import json
 import shutil
@@ -13,7 +13,8 @@ from onnx import numpy_helper
 pytest.importorskip("torch")
 pytest.importorskip("optimum")
 
-from tests.support.small_build import run, write_recipe
+from quizglass_export.recipe import carry_out
+from tests.support.small_build import RECIPE, run, write_recipe
 
 Output = pytest.CaptureFixture[str]
 
@@ -68,3 +69,44 @@ def test_a_role_that_the_bundle_lacks_is_an_error(built: Path, tmp_path: Path, c
     assert run("repack", built / "bundle", "--out", made, "--drop", "text_encoder") == 0
     assert run("verify", made, "--recipe", built / "bundle.toml") == 2
     assert "roles.text_encoder: in the recipe, but not in" in capsys.readouterr().err
+
+
+def test_a_role_is_exported_and_added(built: Path, tmp_path: Path, capsys: Output) -> None:
+    base, made = tmp_path / "base", tmp_path / "made"
+    assert run("repack", built / "bundle", "--out", base, "--drop", "text_encoder", "--drop", "reader") == 0
+    recipe = write_text_recipe(built)
+    capsys.readouterr()
+    assert run("add-role", base, "--recipe", recipe, "--out", made, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["roles"] == ["image_encoder", "text_encoder"]
+    assert run("verify", made, "--recipe", recipe) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["base", "made"]
+
+
+@pytest.mark.parametrize(
+    ("drop", "out", "message"),
+    [
+        ("image_encoder", "made", r"roles.text_encoder: already in "),
+        ("text_encoder", "base", "base: already exists; choose another directory, or pass --replace"),
+    ],
+)
+def test_what_cannot_be_added_is_refused_before_anything_is_exported(
+    built: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch, drop: str, out: str, message: str
+) -> None:
+    def exported(*_: object) -> None:
+        raise AssertionError("nothing may be exported")
+
+    assert run("repack", built / "bundle", "--out", tmp_path / "base", "--drop", drop) == 0
+    monkeypatch.setattr(carry_out, "_export", exported)
+    arguments = ("--recipe", write_text_recipe(built), "--out", tmp_path / out)
+    assert run("add-role", tmp_path / "base", *arguments) == 2
+    assert message in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["base"]
+
+
+def write_text_recipe(built: Path) -> Path:
+    """A recipe with the text encoder alone."""
+    recipe = built / "text.toml"
+    recipe.write_text(
+        RECIPE.replace('[roles.image_encoder]\ncheckpoint = "image_encoder"\n', "").replace("[roles.reader]\n", "")
+    )
+    return recipe

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from quizglass_export.bundles.inspect import known_roles, role_files
 from quizglass_export.bundling.assemble import entries, files, write_json
 from quizglass_export.bundling.checkpoints import read_json
-from quizglass_export.bundling.directory import fresh_directory, place
+from quizglass_export.bundling.directory import check_free, fresh_directory, place
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.parity import Check
 from quizglass_export.bundling.report import markdown
@@ -19,6 +19,14 @@ from quizglass_server.bundle import Bundle
 from quizglass_server.manifest import MANIFEST, FileEntry, Manifest
 
 REPORT = "report.md"
+
+
+def check_addition(base: Bundle, roles: Sequence[str], out: Path, *, replace_roles: bool, replace: bool) -> None:
+    """Raise ExportError where roles cannot be added, which is known before they are exported."""
+    both = [role for role in roles if base.has(role)]
+    if both and not replace_roles:
+        raise ExportError(f"roles.{both[0]}: already in {base.root}; pass --replace-role to take the new one")
+    check_free(out, replace)
 
 
 def add_roles(
@@ -36,9 +44,7 @@ def add_roles(
     Raises:
         ExportError: both have a role, or a prompt of one name differs.
     """
-    both = [role for role in addition.roles() if base.has(role)]
-    if both and not replace_roles:
-        raise ExportError(f"roles.{both[0]}: already in {base.root}; pass --replace-role to take the new one")
+    check_addition(base, addition.roles(), out, replace_roles=replace_roles, replace=replace)
     kept = [role for role in base.roles() if role not in addition.roles()]
     content = base.manifest.model_dump(mode="json", exclude_none=True)
     parts = {role: content["roles"][role] for role in kept}
@@ -96,8 +102,7 @@ def repack(
 
 
 def _write(out: Path, fill: Callable[[Path], dict[str, Any]], replace: bool) -> Bundle:
-    if out.exists() and not replace:
-        raise ExportError(f"{out}: already exists; choose another directory, or pass --replace")
+    check_free(out, replace)
     with fresh_directory(out) as folder:
         content = fill(folder)
         content["files"] = {name: entry.model_dump() for name, entry in entries(folder).items()}

@@ -153,7 +153,7 @@ def run_diff(args: argparse.Namespace) -> int:
 @_reporting
 def run_add(args: argparse.Namespace) -> int:
     """Add roles. Returns 0, or 2 when an input is wrong or parity does not hold."""
-    from quizglass_export.bundles.change import add_roles
+    from quizglass_export.bundles.change import add_roles, check_addition
     from quizglass_export.bundling.directory import hidden_beside
     from quizglass_export.recipe.carry_out import carry_out
     from quizglass_export.recipe.plan import make_plan
@@ -161,9 +161,11 @@ def run_add(args: argparse.Namespace) -> int:
     from quizglass_server.bundle import Bundle
 
     base, plan = Bundle.load(args.bundle), make_plan(read_recipe(args.recipe))
+    how = {"replace_roles": args.replace_role, "replace": args.replace}
+    check_addition(base, plan.file.recipe.roles.named(), args.out, **how)
     with hidden_beside(args.out) as folder:
         addition = carry_out(plan, folder / "addition").bundle
-        made = add_roles(base, addition, args.out, replace_roles=args.replace_role, replace=args.replace)
+        made = add_roles(base, addition, args.out, **how)
     return _made(made, args)
 
 
@@ -203,13 +205,14 @@ def _made(bundle: Any, args: argparse.Namespace) -> int:
 
 
 def _plan(args: argparse.Namespace) -> Plan | None:
-    from quizglass_export.bundling.build import BuildOptions, plan_starter
-    from quizglass_export.recipe.plan import make_plan
-    from quizglass_export.recipe.read import read_recipe
-
     if args.recipe:
+        from quizglass_export.recipe.plan import make_plan
+        from quizglass_export.recipe.read import read_recipe
+
         return make_plan(read_recipe(args.recipe))
-    if getattr(args, "checkpoints", None):
+    if args.checkpoints:
+        from quizglass_export.bundling.build import BuildOptions, plan_starter
+
         return plan_starter(BuildOptions(checkpoints=args.checkpoints, out=args.bundle))
     return None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from quizglass_export.bundling.checkpoints import Checkpoints
+from quizglass_export.bundling.directory import check_free
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.llama_jobs import FILE_TYPES
 from quizglass_export.bundling.settings import read_settings
@@ -80,6 +81,5 @@ def build(options: BuildOptions, advance: Callable[[str], None] = lambda step: N
     Raises:
         ExportError: an input is wrong, or an exported model differs from its source. Nothing is left at `out`.
     """
-    if options.out.exists() and not options.replace:
-        raise ExportError(f"{options.out}: already exists; choose another directory, or pass --replace")
+    check_free(options.out, options.replace)
     return carry_out(plan_starter(options), options.out, replace=options.replace, advance=advance).bundle

@@ -93,14 +93,14 @@ def run_build(args: argparse.Namespace) -> int:
 
 
 def _build(args: argparse.Namespace) -> int:
+    from quizglass_export.bundling.directory import check_free
     from quizglass_export.recipe.carry_out import carry_out, step_names
     from quizglass_export.recipe.estimate import available_memory, check_room, estimate
     from quizglass_export.recipe.report import write_report
 
     console = Console()
     plan, work = _plan(args), _work(args)
-    if args.out.exists() and not args.replace:
-        return _fail("build", f"{args.out}: already exists; choose another directory, or pass --replace")
+    check_free(args.out, args.replace)
     estimates = estimate(plan)
     if args.recipe or args.dry_run:
         console.print(_estimates_table(estimates))

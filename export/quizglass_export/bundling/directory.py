@@ -11,7 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from quizglass_export.bundling.errors import ExportError
+
 _NEW, _OLD = "new", "old"
+
+
+def check_free(out: Path, replace: bool) -> None:
+    """Raise ExportError where something is at `out` that may not be replaced."""
+    if out.exists() and not replace:
+        raise ExportError(f"{out}: already exists; choose another directory, or pass --replace")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from quizglass_export.bundling.checkpoints import PARTS, TRAINING, Checkpoints, check_finite, read_json
-from quizglass_export.bundling.directory import fresh_directory
+from quizglass_export.bundling.directory import check_free, fresh_directory
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.settings import SETTINGS, read_settings
 
@@ -41,8 +41,7 @@ def pack(source: Path, out: Path, *, replace: bool = False, advance: Callable[[s
     Raises:
         ExportError: a part is missing, a weight does not fit float16, or the result is over 32 MiB.
     """
-    if out.exists() and not replace:
-        raise ExportError(f"{out}: already exists; choose another directory, or pass --replace")
+    check_free(out, replace)
     checkpoints = Checkpoints.find(source)
     read_settings(source)
     with fresh_directory(out) as folder:

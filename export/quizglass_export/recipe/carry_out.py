@@ -16,7 +16,7 @@ import torch
 import transformers
 
 from quizglass_export.bundling.assemble import write_manifest
-from quizglass_export.bundling.directory import fresh_directory, hidden_beside, place
+from quizglass_export.bundling.directory import check_free, fresh_directory, hidden_beside, place
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import prompt_name
 from quizglass_export.bundling.parity import Check
@@ -65,8 +65,7 @@ def carry_out(
     Raises:
         ExportError: an input is wrong, or an exported model differs from its source. Nothing is left at `out`.
     """
-    if out.exists() and not replace:
-        raise ExportError(f"{out}: already exists; choose another directory, or pass --replace")
+    check_free(out, replace)
     torch.set_num_threads(plan.file.recipe.threads)
     transformers.logging.set_verbosity_error()
     with _work_directory(work, out) as opened:

@@ -211,9 +211,13 @@ class Roles(Part):
 
     @model_validator(mode="after")
     def _any(self) -> Roles:
-        if not any(getattr(self, name) is not None for name in type(self).model_fields):
+        if not self.named():
             raise ValueError(f"name at least one of {', '.join(type(self).model_fields)}")
         return self
+
+    def named(self) -> tuple[str, ...]:
+        """Names of the roles that the recipe has, in the format's order."""
+        return tuple(role for role in type(self).model_fields if getattr(self, role) is not None)
 
 
 class Samples(Part):
