@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ pytest.importorskip("optimum")
 from safetensors.torch import load_file  # noqa: E402
 
 from quizglass_export import cli  # noqa: E402
+from quizglass_export.bundling import build as building  # noqa: E402
 from quizglass_export.bundling.build import BuildOptions, build  # noqa: E402
 from quizglass_export.bundling.errors import ExportError  # noqa: E402
 from quizglass_export.recipe.schema import Demands  # noqa: E402
@@ -96,14 +98,15 @@ def test_equal_checkpoints_give_equal_bundles(bundle: Bundle, checkpoints: Path,
     assert build(options(checkpoints, tmp_path / "again")).digest == bundle.digest
 
 
-def test_an_interrupted_build_leaves_nothing(checkpoints: Path, tmp_path: Path) -> None:
-    def interrupt(step: str) -> None:
-        if step == "image encoder":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        build(options(checkpoints, tmp_path / "bundle"), interrupt)
-    assert list(tmp_path.iterdir()) == []
+def test_a_bundle_still_equals_its_checkpoints(
+    bundle: Bundle, checkpoints: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = partial(BuildOptions, source="random", samples=2, generated=1, demands=Demands(answers=0))
+    monkeypatch.setattr(building, "BuildOptions", few)
+    assert cli.main(["verify", str(bundle.root), "--checkpoints", str(checkpoints), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {check["role"] for check in found["checks"]} == set(bundle.roles()) - {"reader"}
+    assert all(check["passed"] for check in found["checks"])
 
 
 def test_a_bundle_that_exists_is_kept_unless_told_otherwise(bundle: Bundle, checkpoints: Path) -> None:

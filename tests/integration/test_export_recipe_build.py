@@ -16,6 +16,9 @@ pytest.importorskip("torch")
 pytest.importorskip("optimum")
 
 from quizglass_export.bundling.directory import fresh_directory
+from quizglass_export.recipe.carry_out import carry_out
+from quizglass_export.recipe.plan import make_plan
+from quizglass_export.recipe.read import read_recipe
 from quizglass_server.bundle import Bundle
 from tests.support.small_build import RECIPE, run, write_recipe
 
@@ -61,6 +64,17 @@ def test_a_build_checks_first_keeps_finished_steps_and_goes_on_with_them(recipe:
     assert report["bundle"]["digest"] == bundle.digest
     assert report["roles"]["text_encoder"]["bytes"] > 0
     assert "| image_encoder | fp32 |" in (out.parent / "bundle.report.md").read_text()
+
+
+def test_an_interrupted_build_without_a_work_directory_leaves_nothing(recipe: Path, tmp_path: Path) -> None:
+    def interrupt(step: str) -> None:
+        if step == "text encoder":
+            raise KeyboardInterrupt
+
+    out = tmp_path / "out" / "bundle"
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(make_plan(read_recipe(recipe)), out, advance=interrupt)
+    assert inside(out.parent) == []
 
 
 KILLED = """
