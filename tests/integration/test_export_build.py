@@ -122,6 +122,24 @@ def test_the_command_fails_with_one_line(tmp_path: Path, capsys: pytest.CaptureF
     assert "base/config.json: missing" in line
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--samples", "1", "--samples must be at least 2"),
+        ("--threads", "0", "--threads 0: must be at least 1"),
+        ("--equal-answers", "1.5", "--equal-answers 1.5: must be between 0 and 1"),
+        ("--equal-answers", "nan", "--equal-answers nan: must be between 0 and 1"),
+    ],
+)
+def test_an_option_out_of_range_is_named(
+    checkpoints: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str, message: str
+) -> None:
+    places = ["--checkpoints", str(checkpoints), "--out", str(tmp_path / "b")]
+    assert cli.main(["build", *places, option, value]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_completion_is_printed_without_loading_models() -> None:
     code = (
         "import sys; from quizglass_export.cli import main\n"

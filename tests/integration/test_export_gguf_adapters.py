@@ -67,6 +67,17 @@ def test_the_command_writes_the_file_or_nothing(
     assert read_gguf(out).metadata["adapter.type"] == "lora"
     assert cli.main(["adapter", *places, "--adapter", str(tmp_path / "base")]) == 2
     assert "base/adapter_config.json: missing" in capsys.readouterr().err
+    both = [*places, "--adapter", str(tmp_path / "adapter")]
+    for weight in ("0", "nan", "inf"):
+        assert cli.main(["adapter", *both, "--weight", weight]) == 2
+        assert f"--weight {weight}: must be a number other than 0" in capsys.readouterr().err
+    for text, message in (
+        ("{", "config.json: not readable JSON"),
+        ('{"model_type": "new"}', "model_type is 'new'"),
+    ):
+        (tmp_path / "base" / "config.json").write_text(text)
+        assert cli.main(["adapter", *both]) == 2
+        assert message in capsys.readouterr().err
     assert [path.name for path in out.parent.iterdir()] == ["a.gguf"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from pathlib import Path
@@ -23,15 +24,18 @@ def run(args: argparse.Namespace) -> int:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     import transformers
 
-    from quizglass_export.bundling.checkpoints import ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG
+    from quizglass_export.bundling.checkpoints import ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG, read_json
     from quizglass_export.bundling.errors import ExportError
-    from quizglass_export.bundling.gguf_lora import write_lora_gguf
+    from quizglass_export.bundling.gguf_lora import check_language_model, write_lora_gguf
 
     scratch = args.out.with_name(f".{args.out.name}.new")
     try:
         for path in (args.checkpoint / CONFIG, args.adapter / ADAPTER_CONFIG, args.adapter / ADAPTER_WEIGHTS):
             if not path.is_file():
                 raise ExportError(f"{path}: missing")
+        if not math.isfinite(args.weight) or args.weight == 0:
+            raise ExportError(f"--weight {args.weight:g}: must be a number other than 0")
+        check_language_model(read_json(args.checkpoint / CONFIG).get("model_type"))
         config = transformers.AutoConfig.from_pretrained(args.checkpoint, local_files_only=True)
         count = write_lora_gguf(config, args.adapter, scratch, weight=args.weight)
         scratch.replace(args.out)

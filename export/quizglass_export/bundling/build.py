@@ -53,6 +53,8 @@ def plan_starter(options: BuildOptions) -> Plan:
     """
     if options.samples < 2 or options.generated < 1:
         raise ExportError("--samples must be at least 2 and --generated at least 1, or nothing is compared")
+    if options.threads < 1:
+        raise ExportError(f"--threads {options.threads}: must be at least 1")
     if options.file_type not in FILE_TYPES:
         raise ExportError(f"--quantisation {options.file_type!r}: must be one of {', '.join(FILE_TYPES)}")
     Checkpoints.find(options.checkpoints)

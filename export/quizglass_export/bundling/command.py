@@ -132,12 +132,15 @@ def _build(args: argparse.Namespace) -> int:
 
 def _plan(args: argparse.Namespace) -> Plan:
     from quizglass_export.bundling.build import BuildOptions, plan_starter
+    from quizglass_export.bundling.errors import ExportError
     from quizglass_export.recipe.plan import make_plan
     from quizglass_export.recipe.read import read_recipe
     from quizglass_export.recipe.schema import Demands
 
     if args.recipe:
         return make_plan(read_recipe(args.recipe))
+    if not 0 <= args.equal_answers <= 1:
+        raise ExportError(f"--equal-answers {args.equal_answers:g}: must be between 0 and 1")
     return plan_starter(
         BuildOptions(
             checkpoints=args.checkpoints,

@@ -21,6 +21,7 @@ from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.gguf_text import finish, float32, gguf_name, text_architecture
 
 _PREFIX = "base_model.model."
+_BASES = ("qwen2_vl", "qwen2_5_vl", "qwen3")
 
 
 def write_lora_gguf(config: Any, folder: Path, path: Path, *, weight: float = 1.0) -> int:
@@ -39,8 +40,7 @@ def write_lora_gguf(config: Any, folder: Path, path: Path, *, weight: float = 1.
         ExportError: the adapter does what GGUF's LoRA cannot say; names the file and key.
     """
     pairs = read_pairs(folder)
-    if config.model_type not in ("qwen3", "qwen2_vl", "qwen2_5_vl"):
-        raise ExportError(f"config.json: model_type is {config.model_type!r}; it can be qwen2_vl, qwen2_5_vl or qwen3")
+    check_language_model(config.model_type)
     architecture = text_architecture(config)
     layers = int(getattr(config, "text_config", config).num_hidden_layers)
     writer = gguf.GGUFWriter(str(path), architecture)
@@ -54,6 +54,12 @@ def write_lora_gguf(config: Any, folder: Path, path: Path, *, weight: float = 1.
         writer.add_tensor(f"{name}.lora_b", np.ascontiguousarray(float32(second) * np.float32(scaling * weight * rank)))
     finish(writer)
     return len(pairs)
+
+
+def check_language_model(model_type: object) -> None:
+    """Raise ExportError where transformers' model type is none that has adapters as GGUF."""
+    if model_type not in _BASES:
+        raise ExportError(f"config.json: model_type is {model_type!r}; it can be {', '.join(_BASES)}")
 
 
 def read_pairs(folder: Path) -> dict[str, tuple[torch.Tensor, torch.Tensor, float]]:
