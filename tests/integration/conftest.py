@@ -62,3 +62,11 @@ def endless(starter_model: NativeModel) -> Iterator[Engine]:
     made = Engine(starter_model, [], SMALL_PIECES)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tokenizer of tiny Qwen models."""
+    from tests.support.tiny_qwen import write_tokenizer
+
+    return write_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")

@@ -5,32 +5,21 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
 
-import peft  # noqa: E402
+import peft
+import torch
 
-from quizglass_export import cli  # noqa: E402
-from quizglass_export.bundles.gguf_header import read_gguf  # noqa: E402
-from quizglass_export.bundling.drift import drift  # noqa: E402
-from quizglass_export.bundling.errors import ExportError  # noqa: E402
-from quizglass_export.bundling.gguf_lora import write_lora_gguf  # noqa: E402
-from quizglass_export.bundling.gguf_text import write_text_gguf  # noqa: E402
-from quizglass_export.bundling.llama_jobs import logits  # noqa: E402
-from quizglass_export.bundling.merge import merge_adapter  # noqa: E402
-from tests.support.tiny_qwen import (  # noqa: E402
-    ROWS,
-    logits_of_rows,
-    qwen2_vl,
-    qwen3,
-    write_tokenizer,
-)
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")
-
+from quizglass_export import cli
+from quizglass_export.bundles.gguf_header import read_gguf
+from quizglass_export.bundling.drift import drift
+from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.gguf_lora import write_lora_gguf
+from quizglass_export.bundling.gguf_text import write_text_gguf
+from quizglass_export.bundling.llama_jobs import logits
+from quizglass_export.bundling.merge import merge_adapter
+from tests.support.tiny_qwen import ROWS, logits_of_rows, qwen2_vl, qwen3
 
 PATTERNS = {"alpha_pattern": {"q_proj": 3}, "rank_pattern": {"q_proj": 2}, "use_rslora": True}
 

@@ -6,30 +6,19 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
 
-
-from quizglass_export.bundles.gguf_header import read_gguf  # noqa: E402
-from quizglass_export.bundling import ready_gguf  # noqa: E402
-from quizglass_export.bundling.errors import ExportError  # noqa: E402
-from quizglass_export.bundling.gguf_text import write_text_gguf  # noqa: E402
-from quizglass_export.bundling.gguf_vision import write_vision_gguf  # noqa: E402
-from quizglass_export.bundling.samples import random_samples  # noqa: E402
-from quizglass_export.recipe.plan import make_plan  # noqa: E402
-from quizglass_export.recipe.read import RecipeFile  # noqa: E402
-from quizglass_export.recipe.schema import Recipe  # noqa: E402
-from tests.support.tiny_qwen import (  # noqa: E402
-    qwen2_vl,
-    qwen3,
-    spec,
-    write_tokenizer,
-)
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")
+from quizglass_export.bundles.gguf_header import read_gguf
+from quizglass_export.bundling import ready_gguf
+from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.gguf_text import write_text_gguf
+from quizglass_export.bundling.gguf_vision import write_vision_gguf
+from quizglass_export.bundling.samples import random_samples
+from quizglass_export.recipe.plan import make_plan
+from quizglass_export.recipe.read import RecipeFile
+from quizglass_export.recipe.schema import Recipe
+from tests.support.tiny_qwen import qwen2_vl, qwen3, spec
 
 
 @pytest.fixture

@@ -4,25 +4,14 @@ from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
 
-
-from quizglass_export.bundles.gguf_header import read_gguf  # noqa: E402
-from quizglass_export.bundling.drift import drift  # noqa: E402
-from quizglass_export.bundling.gguf_text import write_text_gguf  # noqa: E402
-from quizglass_export.bundling.llama_jobs import logits, quantise  # noqa: E402
-from tests.support.tiny_qwen import (  # noqa: E402
-    ROWS,
-    logits_of_rows,
-    qwen3,
-    write_tokenizer,
-)
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")
+from quizglass_export.bundles.gguf_header import read_gguf
+from quizglass_export.bundling.drift import drift
+from quizglass_export.bundling.gguf_text import write_text_gguf
+from quizglass_export.bundling.llama_jobs import logits, quantise
+from tests.support.tiny_qwen import ROWS, logits_of_rows, qwen3
 
 
 @pytest.mark.parametrize(
