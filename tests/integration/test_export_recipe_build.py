@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,22 @@ def test_an_interrupted_build_without_a_work_directory_leaves_nothing(recipe: Pa
     with pytest.raises(KeyboardInterrupt):
         carry_out(make_plan(read_recipe(recipe)), out, advance=interrupt)
     assert inside(out.parent) == []
+
+
+def test_checkpoints_of_one_name_are_told_apart_in_the_provenance(recipe: Path, tmp_path: Path) -> None:
+    text = RECIPE
+    for part in ("image_encoder", "text_encoder"):
+        elsewhere = tmp_path / part / "encoder"
+        elsewhere.parent.mkdir()
+        shutil.move(recipe.parent / part, elsewhere)
+        text = text.replace(f'"{part}"', f'"{elsewhere}"')
+    recipe.write_text(text)
+    bundle = carry_out(make_plan(read_recipe(recipe)), tmp_path / "bundle").bundle
+    sources = bundle.manifest.provenance["sources"]
+    weights = [tmp_path / part / "encoder" / "model.safetensors" for part in ("image_encoder", "text_encoder")]
+    assert {sources["encoder/model.safetensors"], sources["text_encoder/encoder/model.safetensors"]} == {
+        sha256(path.read_bytes()).hexdigest() for path in weights
+    }
 
 
 KILLED = """

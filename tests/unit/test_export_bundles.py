@@ -95,6 +95,8 @@ def test_repack_leaves_out_what_only_the_dropped_role_needs(bundle: Bundle, tmp_
         (["--drop", "reader"], "--drop reader: the bundle has planner"),
         (["--set", "version"], "--set version: must be KEY=VALUE"),
         (["--set", "files.x=1"], r"--set files.x: no such setting"),
+        (["--set", "provenance={}"], "--set provenance: no such setting"),
+        (["--set", "parity=mine.json"], "--set parity: no such setting"),
         (["--set", "thresholds.image_acept=1"], "thresholds.image_acept: Extra inputs"),
         (["--set", "evidence.seen=0"], "evidence.seen: Input should be greater"),
     ],

@@ -19,6 +19,8 @@ from quizglass_server.bundle import Bundle
 from quizglass_server.manifest import MANIFEST, FileEntry, Manifest
 
 REPORT = "report.md"
+_FIXED = ("files", "format", "parity", "provenance", "roles")
+"""Keys of the manifest that are no settings as a whole."""
 
 
 def check_addition(base: Bundle, roles: Sequence[str], out: Path, *, replace_roles: bool, replace: bool) -> None:
@@ -163,6 +165,6 @@ def _set(content: dict[str, Any], key: str, value: Any) -> None:
     place: Any = content
     for name in path:
         place = place.get(name) if isinstance(place, dict) else None
-    if not isinstance(place, dict) or path[:1] in (["files"], ["provenance"]) or key in ("files", "roles", "format"):
+    if not isinstance(place, dict) or path[:1] in (["files"], ["provenance"]) or key in _FIXED:
         raise ExportError(f"--set {key}: no such setting in {MANIFEST}")
     place[last] = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -157,15 +157,23 @@ def _roles(plan: Plan, steps: dict[str, Step]) -> manifest.Roles:
 
 def _sources(plan: Plan, work: Work) -> dict[str, str]:
     """Name to SHA-256 of every file that was exported; names are relative to the recipe where they can be."""
+    root = plan.file.root
     files = {file for source in plan.sources.values() for file in source.files() if file.suffix in _PROVEN}
-    return {_relative(file, plan.file.root): work.digest(file) for file in sorted(files)}
+    named: dict[str, Path] = {}
+    for file in sorted(files, key=lambda file: (not file.is_relative_to(root), file)):
+        named[_name(file, root, named)] = file
+    return {name: work.digest(file) for name, file in named.items()}
 
 
 _PROVEN = (".json", ".safetensors")
 
 
-def _relative(file: Path, root: Path) -> str:
-    return file.relative_to(root).as_posix() if file.is_relative_to(root) else f"{file.parent.name}/{file.name}"
+def _name(file: Path, root: Path, taken: Mapping[str, Path]) -> str:
+    """Relative to the recipe; elsewhere the file's directory and name, and as many parents as tell it from others."""
+    if file.is_relative_to(root):
+        return file.relative_to(root).as_posix()
+    names = ("/".join(file.parts[-depth:]) for depth in range(2, len(file.parts)))
+    return next((name for name in names if name not in taken), file.as_posix())
 
 
 def _copy(source: Path, target: Path) -> None:
