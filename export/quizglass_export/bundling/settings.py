@@ -5,21 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from quizglass_export.bundling.checkpoints import read_json
 from quizglass_export.bundling.errors import ExportError
 from quizglass_server.manifest import EvidenceLimits, Size, Thresholds
+from quizglass_server.manifest.fields import Count, Part
 
 SETTINGS = "settings.json"
 
-Count = Annotated[int, Field(ge=1)]
 
-
-class Settings(BaseModel):
+class Settings(Part):
     """Everything has a default; unknown keys are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = "starter"
     version: str = "0.1.0"
