@@ -13,9 +13,8 @@ import transformers
 from PIL import Image
 
 from bench.worlds import Trial, picture
-from quizglass_export.bundling.checkpoints import Checkpoints
-from quizglass_export.bundling.merge import merge_adapter
 from quizglass_export.pocketworld.questions import Question
+from quizglass_export.recipe.source import Source
 from quizglass_server.bundle import Bundle
 from quizglass_server.domain import Exchange, Turn
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
@@ -72,8 +71,8 @@ def _served(bundle: Bundle, pool: EnginePool, threads: int) -> Ask:
 
 def _peer(bundle: Bundle, checkpoints: Path, threads: int) -> Ask:
     torch.set_num_threads(threads)
-    found = Checkpoints.find(checkpoints)
-    model = merge_adapter(found.load("base"), found.part("planner"))
+    source = Source(checkpoints / "base", adapters=((checkpoints / "planner", 1.0),))
+    model = source.load("Qwen2_5_VLForConditionalGeneration")
     spec = bundle.planner
     tokenizer = PromptTokenizer(bundle.path(spec.tokenizer))
     template = PromptTemplate.load(bundle.path(spec.prompt))

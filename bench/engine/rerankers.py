@@ -38,15 +38,14 @@ class Reranker:
 
 def starter(source: Path, checkpoints: Path, folder: Path, say: Callable[[str], None]) -> Reranker:
     """The starter's reranker, made anew when the bundle's file is another one."""
-    from quizglass_export.bundling.checkpoints import Checkpoints
-    from quizglass_export.bundling.merge import merge_adapter
+    from quizglass_export.recipe.source import Source
 
     digest = sha256((source / MODEL).read_bytes()).hexdigest()
     made = Reranker("starter", folder / digest[:12] / "bundle", folder / digest[:12] / "checkpoint")
     if not (made.bundle / "manifest.json").is_file():
         say("reranker, starter: preparing (once)")
-        found = Checkpoints.find(checkpoints)
-        model = merge_adapter(found.load("reranker_base"), found.part("reranker"))
+        merged = Source(checkpoints / "reranker_base", adapters=((checkpoints / "reranker", 1.0),))
+        model = merged.load("Qwen3ForCausalLM")
         _save(made, model, source)
         _bundle(made, source, lambda path: shutil.copyfile(source / MODEL, path))
     return made

@@ -84,30 +84,6 @@ class Checkpoints:
         folder = self.part(name)
         return [folder / ADAPTER_WEIGHTS] if name in ADAPTERS else weight_files(folder)
 
-    def check_weights(self, name: str) -> None:
-        """Read every tensor of one part once.
-
-        Raises:
-            ExportError: a file cannot be read, or a tensor holds NaN or infinity; names file and key.
-        """
-        for path in self.weights(name):
-            check_finite(path)
-
-    def load(self, name: str, **options: Any) -> Any:
-        """One model in float32 with eager attention, in evaluation mode.
-
-        Raises:
-            ExportError: unreadable or non-finite weights, or keys that do not fit the architecture.
-        """
-        self.check_weights(name)
-        kind = {
-            "base": transformers.Qwen2_5_VLForConditionalGeneration,
-            "reranker_base": transformers.Qwen3ForCausalLM,
-            "image_encoder": transformers.CLIPVisionModelWithProjection,
-            "text_encoder": transformers.BertModel,
-        }[name]
-        return load_float32(self.part(name), kind, **options)
-
 
 def load_float32(folder: Path, kind: Any, *, ignore: str = "", **options: Any) -> Any:
     """`from_pretrained` that refuses missing, unexpected and misshapen weights.
