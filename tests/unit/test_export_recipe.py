@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 
 from quizglass_export.bundling.checkpoints import tensor_sizes
 from quizglass_export.bundling.errors import ExportError
+from quizglass_export.recipe import estimate
 from quizglass_export.recipe.estimate import Estimate, check_room
 from quizglass_export.recipe.read import read_recipe
 from quizglass_export.recipe.work import digest_of, open_work
@@ -169,5 +170,20 @@ def test_room_is_counted_to_the_byte_before_the_build(
 
     monkeypatch.setattr(shutil, "disk_usage", usage)
     with pytest.raises(ExportError, match="GB free, the build needs about") if missing else nullcontext():
-        check_room(needs, tmp_path / "not" / "there")
+        check_room(needs, tmp_path / "not" / "there", tmp_path / "bundle")
     assert asked == [tmp_path]
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_bundle_on_another_file_system_than_its_work_needs_room_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int
+) -> None:
+    needs = [Estimate("planner", 1, 1, 3000, 500, 1), Estimate("reranker", 1, 1, 2000, 900, 1)]
+    work, out = tmp_path / "work", tmp_path / "out"
+    out.mkdir()
+    work.mkdir()
+    free = {work: 5900, out: 5000 - missing}
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: SimpleNamespace(free=free[place]))
+    monkeypatch.setattr(estimate, "_device", [work, out].index)
+    with pytest.raises(ExportError, match=rf"^{out}: .* the build needs about") if missing else nullcontext():
+        check_room(needs, work / "planner", out / "bundle")

@@ -54,18 +54,37 @@ def estimate(plan: Plan) -> list[Estimate]:
     return [_estimate(role, source, plan.spec(role)) for role, source in plan.sources.items()]
 
 
-def check_room(estimates: Sequence[Estimate], folder: Path) -> None:
-    """Raise ExportError where the file system of `folder` has not enough room for the build."""
-    needed = sum(each.result for each in estimates) + max((each.scratch for each in estimates), default=0)
-    place = folder.absolute()
-    while not place.exists():
-        place = place.parent
+def check_room(estimates: Sequence[Estimate], work: Path, out: Path) -> None:
+    """Raise ExportError where there is not enough room for the work directory, or for a bundle on another file system.
+
+    On the same one the bundle's files are links.
+    """
+    results = sum(each.result for each in estimates)
+    _check_room(work, results + max((each.scratch for each in estimates), default=0))
+    if _device(_existing(work)) != _device(_existing(out)):
+        _check_room(out, results)
+
+
+def _check_room(folder: Path, needed: int) -> None:
+    place = _existing(folder)
     free = shutil.disk_usage(place).free
     if needed > free:
         raise ExportError(
             f"{place}: {free / 1e9:.1f} GB free, the build needs about {needed / 1e9:.1f} GB; free some, or choose "
             "another directory"
         )
+
+
+def _existing(folder: Path) -> Path:
+    """The directory, or the nearest above it that is there."""
+    place = folder.absolute()
+    while not place.exists():
+        place = place.parent
+    return place
+
+
+def _device(place: Path) -> int:
+    return place.stat().st_dev
 
 
 def available_memory() -> int:
