@@ -109,7 +109,8 @@ def write_thresholds(workdir: Path) -> None:
         "image_accept": images["accept"] | {name: images[name] for name in ("all", "accepted")},
         "rerank_accept": passages["accept"],
     }
-    settings["thresholds"] = {name: report["threshold"] for name, report in reports.items()}
+    measured = {name: report["threshold"] for name, report in reports.items()}
+    settings["thresholds"] = settings.get("thresholds", {}) | measured
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     folder = workdir / "thresholds"
     folder.mkdir(exist_ok=True)

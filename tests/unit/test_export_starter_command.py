@@ -34,12 +34,16 @@ def test_thresholds_join_the_settings_that_are_there(tmp_path: Path, monkeypatch
     images = {"accept": {"threshold": 0.5, "kept": 1.0}, "all": {"recall@5": 0.9}, "accepted": {"recall@5": 0.8}}
     monkeypatch.setattr(picture_search, "evaluate_images", lambda *place: images)
     monkeypatch.setattr(evaluate, "evaluate_reranking", lambda *place: {"accept": {"threshold": 0.7}})
-    given = {"version": "3", "thresholds": {"image_accept": 0.1}, "evidence": {"seen": 2, "kind_bonus": 0.0}}
+    given = {
+        "version": "3",
+        "thresholds": {"image_accept": 0.1, "coarse_accept": 0.2},
+        "evidence": {"seen": 2, "kind_bonus": 0.0},
+    }
     (tmp_path / "settings.json").write_text(json.dumps(given))
     starter_command.write_thresholds(tmp_path)
     assert json.loads((tmp_path / "settings.json").read_text()) == {
         "version": "3",
-        "thresholds": {"image_accept": 0.5, "rerank_accept": 0.7},
+        "thresholds": {"image_accept": 0.5, "coarse_accept": 0.2, "rerank_accept": 0.7},
         "evidence": {"seen": 2, "kind_bonus": 0.0, "views": picture_search.EVIDENCE["views"]},
     }
     done = json.loads((tmp_path / "thresholds" / "done.json").read_text())
