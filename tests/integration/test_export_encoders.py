@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,20 +13,12 @@ from safetensors.torch import save_file  # noqa: E402
 
 from quizglass_export.bundling.errors import ExportError  # noqa: E402
 from quizglass_export.bundling.parity import Check  # noqa: E402
-from quizglass_export.bundling.samples import random_samples  # noqa: E402
-from quizglass_export.recipe.plan import make_plan  # noqa: E402
-from quizglass_export.recipe.read import RecipeFile  # noqa: E402
-from quizglass_export.recipe.schema import Recipe  # noqa: E402
+from tests.support.exported_bundle import exported_role  # noqa: E402
 from tests.support.tiny_checkpoints import bert_tokenizer, blip2, image_model, owlv2, text_model  # noqa: E402
 
 
-def exported(folder: Path, role: str, checkpoint: Path, **spec: object) -> tuple[object, list[Check]]:
-    """A role's manifest entry and its comparisons."""
-    content = {"format": 1, "name": "n", "version": "1", "roles": {role: {"checkpoint": checkpoint, **spec}}}
-    plan = make_plan(RecipeFile(Recipe.model_validate(content), folder))
-    job = plan.job(role, folder / "files", "t.json", random_samples(10))
-    part = plan.exporter(role).export(job, plan.spec(role)).part
-    return part, plan.exporter(role).check(job, plan.spec(role), part)
+def exported(folder: Path, role: str, checkpoint: Path, **spec: object) -> tuple[Any, list[Check]]:
+    return exported_role(folder, role, {"checkpoint": checkpoint, **spec}, 10)
 
 
 @pytest.mark.parametrize("kind", ["clip", "clip_vision_model", "siglip", "siglip_vision_model"])

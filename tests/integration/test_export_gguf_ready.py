@@ -14,10 +14,7 @@ from quizglass_export.bundling import ready_gguf
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.gguf_text import write_text_gguf
 from quizglass_export.bundling.gguf_vision import write_vision_gguf
-from quizglass_export.bundling.samples import random_samples
-from quizglass_export.recipe.plan import make_plan
-from quizglass_export.recipe.read import RecipeFile
-from quizglass_export.recipe.schema import Recipe
+from tests.support.exported_bundle import exported_role
 from tests.support.tiny_qwen import qwen2_vl, qwen3, spec
 
 
@@ -37,11 +34,7 @@ def taken_in(folder: Path, **more: Any) -> tuple[Any, list[Any]]:
 
 
 def exported(folder: Path, generator: dict[str, Any]) -> tuple[Any, list[Any]]:
-    content = {"format": 1, "name": "n", "version": "1", "roles": {"generator": generator}}
-    plan = make_plan(RecipeFile(Recipe.model_validate(content), folder))
-    job = plan.job("generator", folder / "files", "t.json", random_samples(2))
-    part = plan.exporter("generator").export(job, plan.spec("generator")).part
-    return part, plan.exporter("generator").check(job, plan.spec("generator"), part)
+    return exported_role(folder, "generator", generator, 2)
 
 
 def test_ready_made_files_are_taken_in_as_they_are(ready: Path) -> None:

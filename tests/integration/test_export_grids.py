@@ -9,20 +9,13 @@ pytest.importorskip("torch")
 
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.parity import Check
-from quizglass_export.bundling.samples import random_samples
-from quizglass_export.recipe.plan import make_plan
-from quizglass_export.recipe.read import RecipeFile
-from quizglass_export.recipe.schema import Recipe
+from tests.support.exported_bundle import exported_role
 from tests.support.tiny_checkpoints import bert_tokenizer, grounding_dino, owlv2, scatter
 from tests.support.tiny_qwen import qwen2_vl, write_tokenizer
 
 
 def exported(folder: Path, role: str, **spec: object) -> tuple[Any, list[Check]]:
-    content = {"format": 1, "name": "n", "version": "1", "roles": {role: {"checkpoint": folder / "c", **spec}}}
-    plan = make_plan(RecipeFile(Recipe.model_validate(content), folder))
-    job = plan.job(role, folder / "files", "t.json", random_samples(3))
-    part = plan.exporter(role).export(job, plan.spec(role)).part
-    return part, plan.exporter(role).check(job, plan.spec(role), part)
+    return exported_role(folder, role, {"checkpoint": folder / "c", **spec}, 3)
 
 
 @pytest.fixture

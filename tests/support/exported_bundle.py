@@ -1,4 +1,4 @@
-"""Bundles whose models come out of the exporter, from tiny random checkpoints."""
+"""Roles and bundles whose models come out of the exporter, from tiny random checkpoints."""
 
 from __future__ import annotations
 
@@ -8,12 +8,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bench.export.parity import exported, plan_role
 from quizglass_export.bundling.assemble import entries
+from quizglass_export.bundling.parity import Check
 from quizglass_export.bundling.samples import random_samples
 from quizglass_export.recipe.plan import make_plan
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe
 from quizglass_server.bundle import Bundle
+
+
+def exported_role(folder: Path, role: str, spec: Mapping[str, Any], samples: int) -> tuple[Any, list[Check]]:
+    """One role, its files below `files` of a folder: its entry in the manifest, and its comparisons.
+
+    Args:
+        folder: where the paths of `spec` begin.
+        role: its name.
+        spec: what a recipe says of it.
+        samples: how many random samples it is compared on.
+    """
+    plan = plan_role(folder, role, spec, {})
+    job, part = exported(plan, role, random_samples(samples), folder / "files")
+    return part, plan.exporter(role).check(job, plan.spec(role), part)
 
 
 def exported_bundle(
