@@ -110,6 +110,8 @@ class EntryHit:
     entry: Entry
     score: float
     """Cosine."""
+    look: int = 0
+    """Hash of how the found picture looks; 0: not known."""
 
 
 @dataclass(frozen=True, slots=True)

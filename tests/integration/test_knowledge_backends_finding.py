@@ -6,7 +6,15 @@ import pytest
 from quizglass_server.domain import Picture
 from quizglass_server.entries import Filter, Finding, SearchMode
 from tests.support.knowledge_backends import Place
-from tests.support.knowledge_fakes import fake_decode, hashed, pictured, query_picture, query_text, stream
+from tests.support.knowledge_fakes import (
+    FakeImageEncoder,
+    fake_decode,
+    hashed,
+    pictured,
+    query_picture,
+    query_text,
+    stream,
+)
 
 FAR = hashed(b"a question whose vector says nothing")
 WORDS = Finding(mode=SearchMode.KEYWORDS)
@@ -111,6 +119,10 @@ async def test_near_duplicates_are_folded_when_asked_for(knowledge_place: Place)
     await base.add(stream(pictured(name, pictures=[name.encode()]) for name in ("a1", "a2", "a3", "b1")))
     assert len(await base.search_crops([FAR], 9)) == 4
     folded = await base.search_crops([FAR], 9, Finding(fold_alike=True))
+    assert sorted(hit.entry.id[0] for hit in folded) == ["a", "b"]
+    crops = await FakeImageEncoder().embed([decode(name, "crop").pixels for name in (b"a1", b"a2")])
+    assert {hit.entry.id for hit in (await base.search_crops(crops, 9))[:2]} == {"a1", "a2"}
+    folded = await base.search_crops(crops, 9, Finding(fold_alike=True))
     assert sorted(hit.entry.id[0] for hit in folded) == ["a", "b"]
     await base.close()
 

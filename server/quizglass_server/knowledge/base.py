@@ -29,7 +29,7 @@ from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
 from quizglass_server.knowledge.inspection import remembered_time
 from quizglass_server.knowledge.lock import DirectoryLock
 from quizglass_server.knowledge.opening import locked
-from quizglass_server.knowledge.ranking import best_of_views
+from quizglass_server.knowledge.picture_search import PictureSearch
 from quizglass_server.knowledge.reader import Reader
 from quizglass_server.knowledge.records import AddReport, Change, Draft, Kind
 from quizglass_server.knowledge.reembed import reembed
@@ -46,7 +46,7 @@ _ANY = Finding()
 Hits = TypeVar("Hits")
 
 
-class KnowledgeBase:
+class KnowledgeBase(PictureSearch):
     """Open with `open`, then use from one event loop; close with `close`."""
 
     backend = "local"
@@ -147,16 +147,6 @@ class KnowledgeBase:
     def count(self) -> int:
         """Number of entries."""
         return self._count
-
-    async def search_pictures(self, vector: Vector, limit: int, finding: Finding = _ANY) -> builtins.list[EntryHit]:
-        """Entries by their best picture, best first. Raises RoleMissing without an image encoder."""
-        return (await self.search_views([vector], limit, finding))[0]
-
-    async def search_crops(
-        self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
-    ) -> builtins.list[EntryHit]:
-        """Entries by their best picture for any of several crops of one thing, best first."""
-        return best_of_views(await self.search_views(vectors, limit, finding), limit)
 
     async def search_views(
         self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
@@ -270,6 +260,8 @@ class KnowledgeBase:
                 await self._expire()
             except KnowledgeFailed as error:
                 _log.warning("expired entries could not be deleted: %s", error.message)
+            except Exception:
+                _log.exception("expired entries could not be deleted")
             self._indexes.look_after(idle=self._changes == before)
 
     def _close(self) -> None:

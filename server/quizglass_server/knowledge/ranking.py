@@ -56,29 +56,32 @@ def fused(near: Sequence[tuple[Label, float]], fitting: Sequence[Label]) -> list
     return [(label, cosines.get(label, float("nan"))) for label in order]
 
 
-def best_of_views(views: Iterable[Sequence[EntryHit]], limit: int) -> list[EntryHit]:
-    """Entries by the best of several views of one thing, best first."""
+def best_of_views(views: Iterable[Sequence[EntryHit]], limit: int, finding: Finding) -> list[EntryHit]:
+    """Entries by the best of several views of one thing, best first; near-duplicates folded across the views too."""
     best: dict[str, EntryHit] = {}
     for hits in views:
         for hit in hits:
             if hit.entry.id not in best or hit.score > best[hit.entry.id].score:
                 best[hit.entry.id] = hit
-    return sorted(best.values(), key=lambda hit: -hit.score)[:limit]
+    return _folded(sorted(best.values(), key=lambda hit: -hit.score), finding)[:limit]
 
 
 def pictured(
     hits: Sequence[tuple[Label, float]], rows: Mapping[Label, Hit], limit: int, finding: Finding
 ) -> list[EntryHit]:
     """Pictures in their order as results, near-duplicates of better ones left out when they are folded."""
+    found = [EntryHit(rows[label].entry, score, rows[label].look) for label, score in hits]
+    return _folded(found, finding)[:limit]
+
+
+def _folded(hits: list[EntryHit], finding: Finding) -> list[EntryHit]:
+    if not finding.fold_alike:
+        return hits
     kept: list[EntryHit] = []
-    looks: list[int] = []
-    for label, score in hits:
-        row = rows[label]
-        if finding.fold_alike and any(alike(row.look, look) for look in looks):
-            continue
-        looks.append(row.look)
-        kept.append(EntryHit(row.entry, score))
-    return kept[:limit]
+    for hit in hits:
+        if not any(alike(hit.look, other.look) for other in kept):
+            kept.append(hit)
+    return kept
 
 
 def chunk_hits(

@@ -50,7 +50,7 @@ class Intake:
         self._queue.put_nowait(seen)
 
     async def settle(self) -> None:
-        """Wait until what was put before this call is written, or has failed."""
+        """Wait until what was put before this call is written, has failed, or is lost because the server stops."""
         if self._task.done():
             return
         reached = asyncio.get_running_loop().create_future()
@@ -69,6 +69,10 @@ class Intake:
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
+        while not self._queue.empty():  # who waits for them waits no longer
+            item = self._queue.get_nowait()
+            if not isinstance(item, Seen) and not item.done():
+                item.set_result(None)
         if self.waiting:
             _log.warning("sightings are lost: the server stops", extra={"waiting": self.waiting})
 

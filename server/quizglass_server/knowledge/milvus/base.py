@@ -26,7 +26,7 @@ from quizglass_server.knowledge.milvus.collections import Collections
 from quizglass_server.knowledge.milvus.finding import MilvusFinder
 from quizglass_server.knowledge.milvus.link import MilvusLink
 from quizglass_server.knowledge.milvus.store import BACKEND, MilvusStore
-from quizglass_server.knowledge.ranking import best_of_views
+from quizglass_server.knowledge.picture_search import PictureSearch
 from quizglass_server.knowledge.records import AddReport, Draft
 from quizglass_server.knowledge_address import MilvusAddress
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
@@ -41,7 +41,7 @@ _ANY = Finding()
 Result = TypeVar("Result")
 
 
-class MilvusKnowledge:
+class MilvusKnowledge(PictureSearch):
     """Open with `open`, then use from one event loop; close with `close`."""
 
     backend = BACKEND
@@ -161,16 +161,6 @@ class MilvusKnowledge:
     async def compact(self) -> int:
         """Raises NotSupported: Milvus compacts by itself."""
         return self._store.compact()
-
-    async def search_pictures(self, vector: Vector, limit: int, finding: Finding = _ANY) -> builtins.list[EntryHit]:
-        """Entries by their best picture, best first. Raises RoleMissing without an image encoder."""
-        return (await self.search_views([vector], limit, finding))[0]
-
-    async def search_crops(
-        self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
-    ) -> builtins.list[EntryHit]:
-        """Entries by their best picture for any of several crops of one thing, best first."""
-        return best_of_views(await self.search_views(vectors, limit, finding), limit)
 
     async def search_views(
         self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
