@@ -68,11 +68,13 @@ class Index:
         if self._graph is not None and not file.exists():
             self._folder.mkdir(parents=True, exist_ok=True)
             self._graph.save(file)
+        self._use(None)
         self._use(Graph.load(file, DIMENSION))
 
-    def _use(self, graph: Graph) -> None:
+    def _use(self, graph: Graph | None) -> None:
         self._graph = graph
-        every, nothing = graph.labels, (np.empty(0, np.int64), np.empty((0, DIMENSION), np.float32))
+        nothing = np.empty(0, np.int64), np.empty((0, DIMENSION), np.float32)
+        every = graph.labels if graph else nothing[0]
         self._index.fill(graph, every, every, nothing)
 
     def explore(self, ef: int) -> None:

@@ -81,6 +81,7 @@ class Faiss:
         library = import_module("faiss")
         if not self._file.exists():
             library.write_index(self._index, str(self._file))
+        self._index = None
         self._index = library.read_index(str(self._file))
 
 

@@ -45,7 +45,7 @@ class Reloadable(Protocol):
     """An index that can be saved."""
 
     def reload(self) -> None:
-        """Take the place of this index by one read from its file, which is written when there is none."""
+        """Give this index back and read it from its file, which is written when there is none."""
         ...
 
 
