@@ -62,20 +62,20 @@ class Index:
         self._use(self._graph)
         return rate
 
-    def reload(self) -> None:
-        """Through a snapshot, as a server that starts."""
-        file = self._folder / "index"
-        if self._graph is not None and not file.exists():
+    def save(self) -> None:
+        """As a snapshot."""
+        if self._graph is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._graph.save(file)
-        self._use(None)
-        self._use(Graph.load(file, DIMENSION))
+            self._graph.save(self._folder / "index")
 
-    def _use(self, graph: Graph | None) -> None:
+    def load(self) -> None:
+        """From a snapshot, as a server that starts."""
+        self._use(Graph.load(self._folder / "index", DIMENSION))
+
+    def _use(self, graph: Graph) -> None:
         self._graph = graph
         nothing = np.empty(0, np.int64), np.empty((0, DIMENSION), np.float32)
-        every = graph.labels if graph else nothing[0]
-        self._index.fill(graph, every, every, nothing)
+        self._index.fill(graph, graph.labels, graph.labels, nothing)
 
     def explore(self, ef: int) -> None:
         """By the graph's ef."""

@@ -44,10 +44,12 @@ class Hnswlib:
         found: list[int] = self._index.knn_query(query, k=WANTED, num_threads=1)[0][0].tolist()
         return found
 
-    def reload(self) -> None:
-        """Through its file."""
-        if not self._file.exists():
-            self._index.save_index(str(self._file))
+    def save(self) -> None:
+        """To its file."""
+        self._index.save_index(str(self._file))
+
+    def load(self) -> None:
+        """From its file."""
         self._index = import_module("hnswlib").Index(space="cosine", dim=DIMENSION)
         self._index.load_index(str(self._file))
         self._index.set_num_threads(1)
@@ -76,13 +78,13 @@ class Faiss:
         found: list[int] = self._index.search(query[None], WANTED)[1][0].tolist()
         return found
 
-    def reload(self) -> None:
-        """Through its file."""
-        library = import_module("faiss")
-        if not self._file.exists():
-            library.write_index(self._index, str(self._file))
-        self._index = None
-        self._index = library.read_index(str(self._file))
+    def save(self) -> None:
+        """To its file."""
+        import_module("faiss").write_index(self._index, str(self._file))
+
+    def load(self) -> None:
+        """From its file."""
+        self._index = import_module("faiss").read_index(str(self._file))
 
 
 class Usearch:
@@ -107,10 +109,12 @@ class Usearch:
         found: list[int] = self._index.search(query, WANTED, threads=1).keys.tolist()
         return found
 
-    def reload(self) -> None:
-        """Through its file."""
-        if not self._file.exists():
-            self._index.save(str(self._file))
+    def save(self) -> None:
+        """To its file."""
+        self._index.save(str(self._file))
+
+    def load(self) -> None:
+        """From its file."""
         self._index.load(str(self._file))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.knowledge.setup import Setup
-from bench.knowledge.vectors import latency
+from bench.knowledge.vectors import SETS, latency
 from bench.knowledge.worker import Worker
 from bench.results import Row, against, at_least, at_most, measured, ratio, spread
 from bench.sections import Part
@@ -20,6 +20,7 @@ EQUAL = 0.99
 """Recall at which latencies are compared."""
 _FURTHEST = 1024
 _SLICES = 5
+_PLACES = 2  # processes a round
 _IMPORTED = 3_000  # entries a round
 _SINGLES = 1_000
 
@@ -31,23 +32,29 @@ def index(setup: Setup, size: int) -> Part:
     size = setup.count(size, size // 10)
     part, words = Part(), f"{size:,}"
     contenders = ["quizglass index", "hnswlib", "faiss", "usearch"]
-    with (
-        tempfile.TemporaryDirectory(dir=setup.folder) as scratch,
-        setup.workers(contenders, size, part, Path(scratch)) as workers,
-    ):
-        for worker in workers.values():
-            setup.say(f"filling {worker.name}")
-            worker.ask("fill", start=0, stop=size)
-            part.data.setdefault("memory_mib", {})[worker.name] = worker.ask("memory")["memory_mib"]
-        part.data["curves"] = curves(workers, setup)
-        default = workers["quizglass index"].ask("search", ef=SEARCH_EF, of=0)
-        part.rows.append(at_least(f"recall@10 at the default setting, {words}", default["recall"], "", EQUAL))
-        rounds = at_equal_recall(workers, setup, part, reload=True)
+    with tempfile.TemporaryDirectory(dir=setup.folder) as scratch:
+        home = Path(scratch)
+        with setup.workers(contenders, size, part, home) as workers:
+            efs = _filled(workers, setup, size, part)
+        rounds = in_processes(efs, setup, size, home, part)
         ours = rounds.pop("quizglass index")
         for name, theirs in rounds.items():
             what = f"index search p50 at recall {EQUAL:g}, {words}"
             part.rows.append(against(what, ours, "us", name, theirs, 1.2 if name == "hnswlib" else None))
     return part
+
+
+def _filled(workers: dict[str, Worker], setup: Setup, size: int, part: Part) -> dict[str, int]:
+    """Fill the indexes, draw their curves and save them; how little each may explore for equal recall."""
+    for worker in workers.values():
+        setup.say(f"filling {worker.name}")
+        worker.ask("fill", start=0, stop=size)
+        part.data.setdefault("memory_mib", {})[worker.name] = worker.ask("memory")["memory_mib"]
+        worker.ask("save")
+    part.data["curves"] = curves(workers, setup)
+    default = workers["quizglass index"].ask("search", ef=SEARCH_EF, of=0)
+    part.rows.append(at_least(f"recall@10 at the default setting, {size:,}", default["recall"], "", EQUAL))
+    return equal(workers, setup, part)
 
 
 def store(setup: Setup, size: int) -> Part:
@@ -88,14 +95,8 @@ def least(recall: Callable[[int], float], most: int = _FURTHEST) -> int | None:
     return low
 
 
-def at_equal_recall(
-    workers: dict[str, Worker], setup: Setup, part: Part, *, reload: bool = False
-) -> dict[str, list[float]]:
-    """Median microseconds of each, round by round in turn, where each explores as little as equal recall takes.
-
-    With `reload` an index is read from its file before each round: where in memory it happens to lie is worth a fifth
-    of a search among 100,000 vectors, and so each lies in as many places as there are rounds.
-    """
+def equal(workers: dict[str, Worker], setup: Setup, part: Part) -> dict[str, int]:
+    """How little each may explore for equal recall."""
     efs: dict[str, int] = {}
     for name, worker in workers.items():
         setup.say(f"{name}: how far for recall {EQUAL:g}")
@@ -105,13 +106,34 @@ def at_equal_recall(
         else:
             efs[name] = ef
     part.data["equal"] = efs
+    return efs
+
+
+def at_equal_recall(workers: dict[str, Worker], setup: Setup, part: Part) -> dict[str, list[float]]:
+    """Median microseconds of each, round by round in turn, where each explores as little as equal recall takes."""
+    efs = equal(workers, setup, part)
     took: dict[str, list[float]] = {name: [] for name in efs}
     for number in range(setup.rounds):
         for name, ef in efs.items():
             setup.say(f"round {number + 1}, {name}")
-            if reload:
-                workers[name].ask("reload")
             took[name].append(workers[name].ask("search", ef=ef, of=1 + number)["p50_us"])
+    part.data["rounds_us"] = took
+    return took
+
+
+def in_processes(efs: dict[str, int], setup: Setup, size: int, home: Path, part: Part) -> dict[str, list[float]]:
+    """As `at_equal_recall`, each round in a new process that reads the saved index.
+
+    Where in memory an index happens to lie is worth a third of a search: so each lies in as many places as there are
+    rounds.
+    """
+    took: dict[str, list[float]] = {name: [] for name in efs}
+    for number in range(setup.count(_PLACES * setup.rounds, 1)):
+        for name, ef in efs.items():
+            setup.say(f"process {number + 1}, {name}")
+            with setup.workers([name], size, part, home) as new:
+                new[name].ask("load")
+                took[name].append(new[name].ask("search", ef=ef, of=1 + number % (SETS - 1))["p50_us"])
     part.data["rounds_us"] = took
     return took
 

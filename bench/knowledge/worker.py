@@ -1,8 +1,8 @@
 """A contender in a process of its own: one JSON line in, one out. Needs NumPy alone, for environments of peers.
 
 Commands: {"do": "fill", "start": 0, "stop": 100}; {"do": "search", "ef": 64, "of": 0} for latency, and in set 0 also
-recall, over a set of queries when the contender explores so far; {"do": "reload"}; {"do": "memory"}. Others are the
-contender's own.
+recall, over a set of queries when the contender explores so far; {"do": "save"} and {"do": "load"}; {"do": "memory"}.
+Others are the contender's own.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -41,11 +42,15 @@ class Contender(Protocol):
         ...
 
 
-class Reloadable(Protocol):
-    """An index that can be saved."""
+class Saved(Protocol):
+    """An index that can be saved, for processes that come later."""
 
-    def reload(self) -> None:
-        """Give this index back and read it from its file, which is written when there is none."""
+    def save(self) -> None:
+        """Write it to its file."""
+        ...
+
+    def load(self) -> None:
+        """Read it from its file."""
         ...
 
 
@@ -102,7 +107,7 @@ def say(**figures: Any) -> None:
 def serve(contender: Contender, count: int) -> None:
     """Answer commands until there are no more."""
     vectors, queries = made(count)
-    right = nearest(vectors, set_of(queries, 0))
+    right = cache(lambda: nearest(vectors, set_of(queries, 0)))
     before = resident_mib()
     say(ready=True)
     for line in sys.stdin:
@@ -112,9 +117,9 @@ def serve(contender: Contender, count: int) -> None:
             case {"do": "search", "ef": ef, "of": number}:
                 contender.explore(ef)
                 answers, took = timed(set_of(queries, number), contender.search)
-                say(**took, **({} if number else {"recall": recall(answers, right)}), ef=ef)
-            case {"do": "reload"}:
-                cast(Reloadable, contender).reload()
+                say(**took, **({} if number else {"recall": recall(answers, right())}), ef=ef)
+            case {"do": "save" | "load" as which}:
+                getattr(cast(Saved, contender), which)()
                 say()
             case {"do": "memory"}:
                 say(memory_mib=resident_mib() - before)
