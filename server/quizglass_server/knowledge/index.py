@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +45,19 @@ class State:
     labels: Labels
     """Of the vectors outside the graph, ascending."""
     vectors: Matrix
+    size: int = field(init=False)
+    """Vectors, deleted ones included."""
 
-    @property
-    def size(self) -> int:
-        """Vectors, deleted ones included."""
-        return len(self.labels) + (len(self.graph.labels) if self.graph else 0)
+    def __post_init__(self) -> None:
+        """Count them once: every search wants to know."""
+        object.__setattr__(self, "size", len(self.labels) + (len(self.graph.labels) if self.graph else 0))
+
+    def hits(self, query: Vector, count: int) -> list[tuple[int, float]]:
+        """As `nearest`, as the results of a search."""
+        if self.graph is not None and not len(self.labels):
+            return self.graph.hits(query, count)
+        labels, scores = self.nearest(query, count)
+        return list(zip(labels.tolist(), scores.tolist(), strict=True))[:count]
 
     def nearest(self, query: Vector, count: int) -> tuple[Labels, Vector]:
         """Labels and cosines of the `count` nearest, best first, deleted ones included."""
@@ -116,13 +124,12 @@ class VectorIndex:
     ) -> list[tuple[int, float]]:
         """Labels and cosines, best first; with `per_entry` only the best of each entry, and only of those allowed."""
         state = self._state
+        if allowed is None and not per_entry and state.size == len(self._entry_of):  # nothing to pass over
+            return state.hits(query, limit)
         if allowed is not None and len(allowed) <= max(_FEW, len(self._entry_of) * _FEW_SHARE):
             wanted = np.array([at for at, entry in list(self._entry_of.items()) if entry in allowed], dtype=np.int64)
             labels, scores = state.among(query, np.sort(wanted))
             return self._living(labels, scores, limit, per_entry, allowed)
-        if not per_entry and allowed is None and state.size == len(self._entry_of):  # nothing to pass over
-            labels, scores = state.nearest(query, limit)
-            return list(zip(labels.tolist(), scores.tolist(), strict=True))[:limit]
         fetch = 2 * limit + 8
         while state.size:
             labels, scores = state.nearest(query, fetch)
