@@ -46,7 +46,8 @@ Row = TypeVar("Row")
 _WORD = re.compile(r"\w+")
 _SLICE = 32  # rows written between two moments at which a search may come in
 _MOST_WORDS = 64
-_POSTINGS = 1_000  # rows that a search may score: the rarest words of the question up to so many
+_POSTINGS = 300, 1_000  # rows that a search may score, the rarest words of the question first: at least and at most
+_TELLING = 0.02  # of the chunks; in between, a search may score so many of them
 _RAREST = 5_000  # of a question of common words, the rarest one is worth this many
 
 
@@ -165,9 +166,11 @@ class Catalog:
         """The rarest words, as many as may be scored."""
         counted = sorted((self._postings(word), word) for word in words)
         counted = [(count, word) for count, word in counted if count]
+        least, most = _POSTINGS
+        affordable = min(max(least, int(_TELLING * self.size)), most)
         chosen, total = list[str](), 0
         for count, word in counted:
-            if total + count > (_POSTINGS if chosen else _RAREST):
+            if total + count > (affordable if chosen else _RAREST):
                 break
             chosen.append(word)
             total += count

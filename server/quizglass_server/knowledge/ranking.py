@@ -52,7 +52,7 @@ def fused(near: Sequence[tuple[Label, float]], fitting: Sequence[Label]) -> list
     for rank, label in enumerate(fitting, 1):
         scores[label] = scores.get(label, 0.0) + WORDS_WEIGHT / (RANK_OFFSET + rank)
     cosines = dict(near)
-    order = sorted(scores, key=lambda label: -scores[label])
+    order = sorted(scores, key=scores.__getitem__, reverse=True)  # of equal ones, the first stays first
     return [(label, cosines.get(label, float("nan"))) for label in order]
 
 
