@@ -12,6 +12,7 @@ THINGS ?= 2000
 QUESTIONS ?= 800
 MINUTES ?= 170
 THREADS ?= 2
+ACCURACY ?=
 ENGINE ?=
 EXPORT ?=
 KNOWLEDGE ?=
@@ -71,8 +72,8 @@ starter: $(VENV)/.dev ## Train the starter models (about three hours on two core
 bundle: $(VENV)/.dev ## Build the starter bundle from its checkpoints, with the parity check
 	$(BIN)/quizglass-export build --checkpoints $(STARTER)/checkpoints --out $(STARTER)/bundle --replace
 
-bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="101 202 303" THINGS=2000 QUESTIONS=800)
-	$(BIN)/python -m bench.accuracy --seeds $(SEED) --things $(THINGS) --questions $(QUESTIONS)
+bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="101 202 303" THINGS=2000 QUESTIONS=800 ACCURACY=--resume)
+	$(BIN)/python -m bench.accuracy --seeds $(SEED) --things $(THINGS) --questions $(QUESTIONS) $(ACCURACY)
 
 bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
 	$(BIN)/python -m bench.latency --seed $(firstword $(SEED)) --things $(THINGS) --questions $(QUESTIONS)

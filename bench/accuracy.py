@@ -51,6 +51,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs="+", default=[101, 202, 303])
     parser.add_argument("--things", type=int, default=2000)
     parser.add_argument("--questions", type=int, default=800)
+    parser.add_argument("--resume", action="store_true", help="keep the answers of an interrupted run")
     parser.add_argument("--clients", type=int, default=2, help="questions under way at once")
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     parser.add_argument("--workdir", type=Path, default=Path("work/bench"))
@@ -67,6 +68,8 @@ def measure(seed: int, args: argparse.Namespace, console: Console) -> tuple[Tria
     trial = prepare(seed, args.things, args.questions, folder)
     bundle = Bundle.load(args.bundle, hashes=False).digest[:12]
     log = args.workdir / f"accuracy-{bundle}-{seed}-{args.things}-{args.questions}.jsonl"
+    if not args.resume:
+        log.unlink(missing_ok=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         Progress(*columns, console=console) as bars,
