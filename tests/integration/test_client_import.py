@@ -10,6 +10,7 @@ import pytest
 
 from quizglass_client.cli import main
 from quizglass_server import errors
+from tests.support.client_runs import knowledge_command
 from tests.support.rpc_fakes import png, serving_on_a_thread
 
 
@@ -21,14 +22,7 @@ def stage(tmp_path):
 
 @pytest.fixture
 def quizglass(stage, capsys):
-    """Runs the command; gives its exit status and what it reports as JSON."""
-
-    def run(*words):
-        status = main(["--server", stage.target, "knowledge", *map(str, words), "--json"])
-        out, err = capsys.readouterr()
-        return status, json.loads(out) if out else {}, err
-
-    return run
+    return knowledge_command(stage.target, capsys)
 
 
 def test_csv(stage, quizglass, tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ import gzip
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from quizglass_client.cli import main
 from tests.integration.test_client_import import WIKI
+from tests.support.client_runs import knowledge_command
 from tests.support.rpc_fakes import png, serving_on_a_thread
 
 
@@ -21,14 +22,7 @@ def stage(tmp_path):
 
 @pytest.fixture
 def imported(stage, capsys):
-    """Runs the import; gives its exit status, what it reports as JSON, and its standard error."""
-
-    def run(path, *more):
-        status = main(["--server", stage.target, "knowledge", "import", str(path), *map(str, more), "--json"])
-        out, err = capsys.readouterr()
-        return status, json.loads(out) if out else {}, err
-
-    return run
+    return partial(knowledge_command(stage.target, capsys), "import")
 
 
 def lines(report):

@@ -43,6 +43,14 @@ async def test_a_word_in_every_chunk_tells_nothing_and_costs_nothing() -> None:
     assert catalog.by_words("", 5) == []
 
 
+async def test_beside_rarer_words_common_ones_are_scored_as_far_as_their_places_go() -> None:
+    catalog = Catalog()
+    catalog.add_passages((n, f"thing {n} {'seldom' * (n <= 200)} {'often' * (n <= 400)}") for n in range(1, 7001))
+    assert sorted(catalog.by_words("seldom 4711", 500)) == [*range(1, 201), 4711]
+    assert catalog.by_words("often 4711", 500) == [4711]
+    assert sorted(catalog.by_words("often", 500)) == [*range(1, 401)], "alone it is all that there is"
+
+
 def test_lists_are_fused_by_rank() -> None:
     near = [(1, 0.9), (2, 0.8), (3, 0.7)]
     assert [label for label, _ in fused(near, [3, 4])] == [3, 1, 2, 4]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,10 +26,16 @@ def test_searches_are_counted_even_if_they_fail() -> None:
 
 
 def test_a_write_waits_for_the_end_of_a_search() -> None:
-    gaps, written = Gaps(longest_s=3600.0), list[str]()
+    gaps, written, begun = Gaps(longest_s=3600.0), list[str](), threading.Event()
+
+    def entries() -> Iterator[str]:
+        begun.set()
+        yield from "abc"
+
     with gaps.search():
-        writing = threading.Thread(target=lambda: written.extend(gaps.between("abc")))
+        writing = threading.Thread(target=lambda: written.extend(gaps.between(entries())))
         writing.start()
+        assert begun.wait(60)
         assert not written
     writing.join()
     assert written == ["a", "b", "c"]
