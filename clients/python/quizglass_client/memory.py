@@ -249,4 +249,7 @@ def stats(message: memory_pb2.GetMemoryStatsResponse) -> MemoryStats:
 
 
 def _seconds(moment: Moment, field: str) -> int:
-    return seconds(int(moment.timestamp()) if isinstance(moment, datetime) else moment, field)
+    since = int(moment.timestamp()) if isinstance(moment, datetime) else moment
+    if since < 0:
+        raise InvalidRequest.of(field, f"{since} is no time in seconds since 1970")
+    return seconds(since, field)
