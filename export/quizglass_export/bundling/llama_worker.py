@@ -19,6 +19,8 @@ import llama_cpp.mtmd_cpp as mtmd
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_server.engines.llama.backends import load_backends
+
 Job = dict[str, Any]
 _BATCH = 512
 _log: list[str] = []
@@ -254,6 +256,7 @@ def main(arguments: Sequence[str]) -> int:
     llama.llama_log_set(_collect, None)
     mtmd.mtmd_log_set(_collect, None)
     mtmd.mtmd_helper_log_set(_collect, None)
+    load_backends()
     llama.llama_backend_init()
     try:
         tasks = {"quantise": quantise, "answer": answer, "tokenise": tokenise, "logits": logits}

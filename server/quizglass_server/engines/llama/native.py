@@ -18,6 +18,7 @@ import llama_cpp.llama_cpp as llama
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_server.engines.llama.backends import load_backends
 from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.errors import DecodeFailed, EngineBroken, LoadFailed
 from quizglass_server.engines.llama.logs import LlamaLog
@@ -269,5 +270,6 @@ class NativeModel:
 def start_backend(log: LlamaLog) -> None:
     """Initialise llama.cpp for this process and send its log to `log`. To be called once."""
     log.attach()
+    load_backends()
     llama.llama_backend_init()
     logging.getLogger(__name__).debug("llama.cpp is ready")

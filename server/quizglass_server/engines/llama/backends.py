@@ -1,0 +1,70 @@
+"""Which compiled variant of llama.cpp computes in this process.
+
+A wheel that was built for every CPU holds one module per instruction set beside the libraries; one that was compiled
+for a single machine holds none and needs nothing. Knows nothing of models.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import llama_cpp
+from llama_cpp import _ggml
+
+_PREFIX = "libggml-cpu-"
+NATIVE = "native"
+"""The variant's name where the libraries were compiled for one machine."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A compiled set of CPU instructions."""
+
+    name: str
+    """As ggml calls it, after the first CPU that had it: haswell (AVX2), skylakex (AVX-512), …"""
+    score: int
+    """Higher is better; 0: this CPU cannot run it."""
+
+
+@cache
+def variants() -> tuple[Variant, ...]:
+    """The CPU variants that were compiled, best first; empty where llama.cpp was compiled for one machine."""
+    found = [Variant(path.stem.removeprefix(_PREFIX), _score(path)) for path in _directory().glob(f"{_PREFIX}*.so")]
+    return tuple(sorted(found, key=lambda variant: (-variant.score, variant.name)))
+
+
+def variant_in_use() -> str | None:
+    """What `load_backends` takes on this CPU; None where no compiled variant runs on it."""
+    compiled = variants()
+    if not compiled:
+        return NATIVE
+    return compiled[0].name if compiled[0].score else None
+
+
+def load_backends() -> None:
+    """Load what was compiled as modules, each kind in the best variant for this machine. Harmless when called again."""
+    if not variants() or _ggml.libggml.ggml_backend_reg_count() > 0:
+        return
+    # By path: left alone, llama.cpp would look in the working directory, where anybody may have put anything.
+    load = _ggml.libggml.ggml_backend_load_all_from_path
+    load.argtypes, load.restype = [ctypes.c_char_p], None
+    load(str(_directory()).encode())
+    logger.debug("llama.cpp computes with variant %s", variant_in_use())
+
+
+def _directory() -> Path:
+    return Path(llama_cpp.__file__).parent / "lib"
+
+
+def _score(module: Path) -> int:
+    """What a module says of itself on this CPU; 0 for one that cannot be loaded."""
+    try:
+        return int(ctypes.CDLL(str(module)).ggml_backend_score())
+    except (OSError, AttributeError):
+        return 0
