@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ _POSITIONS = r".*\.position_ids$"
 
 def export_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
     """Export the image encoder."""
-    model = _image_model(job)
+    model = _image_model(job, job.source.load)
     mean, std = normalisation(job.source.folder / PREPROCESSOR)
     side = int(model.config.image_size)
     clip = model.config.model_type == "clip_vision_model"
@@ -76,7 +76,7 @@ def export_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
 
 def check_image_encoder(job: RoleJob, spec: schema.ImageEncoder, part: manifest.ImageEncoder) -> list[Check]:
     """Compare the image encoder with transformers."""
-    model = _image_model(job)
+    model = _image_model(job, job.source.reference)
     clip = model.config.model_type == "clip_vision_model"
     kind = transformers.CLIPImageProcessor if clip else transformers.SiglipImageProcessor
     fixed = {"do_resize": False} | ({"do_center_crop": False} if clip else {})
@@ -105,14 +105,14 @@ def _cosine(job: RoleJob, spec: schema.ImageEncoder | schema.TextEncoder) -> flo
     return job.demands.cosine if spec.precision == "fp32" else spec.accept.cosine
 
 
-def _image_model(job: RoleJob) -> Any:
+def _image_model(job: RoleJob, load: Callable[..., Any]) -> Any:
     kind, rest = IMAGE_CLASSES[job.source.model_type]
-    return job.source.load(kind, ignore=rest)
+    return load(kind, ignore=rest)
 
 
 def export_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> Exported:
     """Export the text encoder."""
-    model = _text_model(job)
+    model = _text_model(job, job.source.load)
     how = _pooling(job.source.folder, job.source.model_type)
     how |= spec.model_dump(include={"pooling", "query_prefix", "passage_prefix", "max_tokens"}, exclude_none=True)
     part = manifest.TextEncoder(
@@ -137,7 +137,7 @@ def check_text_encoder(job: RoleJob, spec: schema.TextEncoder, part: manifest.Te
     texts = [part.query_prefix + sample.query for sample in job.samples]
     texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
     exported = _exported_texts(job, part, texts)
-    references = _reference_texts(_text_model(job), job.source.folder, part, texts)
+    references = _reference_texts(_text_model(job, job.source.reference), job.source.folder, part, texts)
     return [check_vectors(job.role, exported, references * len(job.batches), _cosine(job, spec))]
 
 
@@ -153,10 +153,10 @@ def _tokenised(job: RoleJob, model: Path, limit: int, texts: Sequence[str | tupl
     return inputs
 
 
-def _text_model(job: RoleJob) -> Any:
+def _text_model(job: RoleJob, load: Callable[..., Any]) -> Any:
     kind, rest = TEXT_CLASSES[job.source.model_type]
     options = {"add_pooling_layer": False} if job.source.model_type in ("bert", "xlm-roberta") else {}
-    return job.source.load(kind, ignore=rest, **options)
+    return load(kind, ignore=rest, **options)
 
 
 def _longest(config: Any) -> int:
@@ -237,7 +237,7 @@ def _pairs(job: RoleJob) -> list[tuple[str, str]]:
 
 def check_cross_encoder(job: RoleJob, spec: schema.Reranker, part: manifest.CrossEncoder) -> list[Check]:
     """Compare a cross-encoder's logits with transformers', pairs encoded by transformers' own tokenizer."""
-    model = job.source.load(CROSS_CLASSES[job.source.model_type], ignore=_POSITIONS)
+    model = job.source.reference(CROSS_CLASSES[job.source.model_type], ignore=_POSITIONS)
     pairs = _pairs(job)
     feed = _tokenised(job, job.path(part.model), part.max_tokens, pairs)
     tokenizer = transformers.AutoTokenizer.from_pretrained(job.source.folder, local_files_only=True)

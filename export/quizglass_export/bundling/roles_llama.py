@@ -90,7 +90,7 @@ def _stored(model: Path, spec: schema.Generator) -> dict[str, Any]:
 
 def check_generator(job: RoleJob, spec: schema.Generator, part: manifest.Generator) -> list[Check]:
     """Compare the generator's tokens, logits and answers with transformers'."""
-    model = job.source.load(GENERATOR_CLASSES[job.source.model_type])
+    model = job.source.reference(GENERATOR_CLASSES[job.source.model_type])
     picture = _picture(job, spec)
     tokenizer = job.prompt_tokenizer()
     prompts, rows = generator_prompts(job, spec, picture)

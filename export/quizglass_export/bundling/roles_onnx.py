@@ -92,7 +92,7 @@ def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.Vision
 
 def _check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer) -> list[Check]:
     labels = job.labels(part.labels)
-    model = job.source.load(VISION_CLASSES[job.source.model_type])
+    model = job.source.reference(VISION_CLASSES[job.source.model_type])
     prompts = VisionPrompts(job, part)
     references = [
         vision_logits(model, row, picture, part.picture)[labels]
@@ -159,7 +159,7 @@ def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
 def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.TextScorer) -> list[Check]:
     """Compare a scorer of texts with transformers."""
     labels = job.labels(part.labels)
-    model = job.source.load("Qwen3ForCausalLM")
+    model = job.source.reference("Qwen3ForCausalLM")
     rows = _text_rows(job, part)
 
     with torch.no_grad():

@@ -79,7 +79,7 @@ def export_coarse_reranker(job: RoleJob, spec: schema.CoarseReranker) -> Exporte
 
 def check_coarse_reranker(job: RoleJob, spec: schema.CoarseReranker, part: manifest.QFormer) -> list[Check]:
     """Compare the vectors of pictures and texts with transformers'."""
-    model = job.source.load(_BLIP)
+    model = job.source.reference(_BLIP)
     own = Tokenizer.from_file(str(job.source.tokenizer_file()))
     run, texts_run = session(job.path(part.model)), session(job.path(part.text_model))
     images, texts = list[Floats](), list[Floats]()
@@ -121,7 +121,7 @@ def export_domain_router(job: RoleJob, spec: schema.DomainRouter) -> Exported:
 
 def check_domain_router(job: RoleJob, spec: schema.DomainRouter, part: manifest.QFormerClassifier) -> list[Check]:
     """Compare logits with the head run in transformers' own matching path, one sample at a time."""
-    model = job.source.load(_BLIP)
+    model = job.source.reference(_BLIP)
     weight, bias = _head(job, spec.labels, model)
     model.itm_head = torch.nn.Linear(weight.shape[1], weight.shape[0])
     model.itm_head.load_state_dict({"weight": weight, "bias": bias})
@@ -194,7 +194,7 @@ def check_detector(job: RoleJob, spec: schema.Detector, part: manifest.Detector)
 
 
 def _check_detector(job: RoleJob, part: manifest.Detector) -> list[Check]:
-    model = job.source.load(DETECTOR_CLASSES[part.kind], ignore=_TIED)
+    model = job.source.reference(DETECTOR_CLASSES[part.kind], ignore=_TIED)
     run = session(job.path(part.model))
     apart, wrong = list[float](), list[float]()
     scale = np.array([part.picture.width, part.picture.height] * 2, np.float32)
