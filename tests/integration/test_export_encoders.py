@@ -74,6 +74,36 @@ def test_an_encoder_of_less_precision_is_judged_by_its_own_bound(tmp_path: Path)
     assert checks[0].passed
 
 
+WIDE = {"hidden_size": 128, "intermediate_size": 192}
+
+
+@pytest.mark.parametrize("kind", ["bert", "xlm-roberta", "modernbert", "qwen3"])
+def test_text_encoders_in_int8_by_rows_stay_near_transformers(tmp_path: Path, kind: str) -> None:
+    checkpoint = text_model(tmp_path / "checkpoint", kind, **WIDE)
+    _, checks = exported(tmp_path, "text_encoder", checkpoint, precision="int8-rows", max_tokens=24)
+    assert checks[0].passed
+    assert 0.995 < checks[0].value < 0.9999999, checks
+
+
+@pytest.mark.parametrize("kind", ["clip_vision_model", "siglip"])
+def test_image_encoders_in_int8_by_rows_stay_near_transformers(tmp_path: Path, kind: str) -> None:
+    checkpoint = image_model(tmp_path / "checkpoint", kind, **WIDE)
+    _, checks = exported(tmp_path, "image_encoder", checkpoint, precision="int8-rows")
+    assert checks[0].passed
+    assert 0.995 < checks[0].value < 0.9999999, checks
+
+
+@pytest.mark.parametrize(("kind", "labels"), [("bert", 1), ("xlm-roberta", 1), ("modernbert", 2)])
+def test_cross_encoders_in_int8_by_rows_keep_labels_and_do_not_depend_on_their_batch(
+    tmp_path: Path, kind: str, labels: int
+) -> None:
+    checkpoint = text_model(tmp_path / "checkpoint", kind, labels, **WIDE)
+    _, checks = exported(tmp_path, "reranker", checkpoint, precision="int8-rows", max_tokens=40)
+    assert [check.measure for check in checks][-1] == "largest change of a probability by its batch"
+    assert all(check.passed for check in checks), checks
+    assert checks[1].value > 0
+
+
 def test_the_q_former_roles_equal_transformers(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     blip2(bert_tokenizer(folder)).save_pretrained(folder)
