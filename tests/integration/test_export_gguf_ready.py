@@ -54,7 +54,7 @@ def test_ready_made_files_that_do_not_fit_are_refused(ready: Path) -> None:
         taken_in(ready, context=9999)
     with pytest.raises(ExportError, match="width and height must be multiples of 28"):
         taken_in(ready, picture={"width": 100, "height": 112})
-    with pytest.raises(ExportError, match=r"has no token '<\|stop\|>'"):
+    with pytest.raises(ExportError, match=r"roles\.generator\.stop: stop text '<\|stop\|>' is \d+ tokens"):
         taken_in(ready, stop=["<|stop|>"])
     with pytest.raises(ExportError, match=r"m\.gguf: a projector of type 'qwen2vl'"):
         taken_in(ready, projector=ready / "m.gguf")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -30,7 +31,7 @@ def check_fit(model: nn.Module, folder: Path) -> Shapes:
         folder: the adapter, as PEFT saves it.
 
     Returns:
-        Shape of each tensor of the adapter.
+        Shape of each tensor of the adapter, under the names of the model's class.
 
     Raises:
         ExportError: the adapter is for another base, or of a kind that changes no weights; names file and key.
@@ -40,7 +41,7 @@ def check_fit(model: nn.Module, folder: Path) -> Shapes:
     if config.is_prompt_learning:
         kind = getattr(config.peft_type, "value", config.peft_type)
         raise ExportError(f"{folder / ADAPTER_CONFIG}: peft_type {kind} changes no weights, so it cannot be merged")
-    shapes = _shapes(path)
+    shapes = {_renamed(key, model): shape for key, shape in _shapes(path).items()}
     modules, parameters = dict(model.named_modules()), dict(model.named_parameters(remove_duplicate=False))
     for key, shape in shapes.items():
         whole = key.removeprefix(_PREFIX).replace(_BASE, ".")
@@ -148,6 +149,16 @@ def _shapes(path: Path) -> Shapes:
             return {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise ExportError(f"{path}: not a readable safetensors file: {error}") from error
+
+
+def _renamed(key: str, model: nn.Module) -> str:
+    """A key of an adapter for an older transformers' names of the model's modules, as PEFT itself turns it."""
+    inner = key.removeprefix(_PREFIX)
+    for pattern, replacement in (getattr(model, "_checkpoint_conversion_mapping", None) or {}).items():
+        inner, count = re.subn(pattern, replacement, inner)
+        if count:
+            break
+    return key[: len(key) - len(key.removeprefix(_PREFIX))] + inner
 
 
 def _check_matrix(path: Path, key: str, shape: tuple[int, ...], name: str, module: nn.Module) -> None:

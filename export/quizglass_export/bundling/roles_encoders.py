@@ -11,9 +11,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer
 
-from quizglass_export.bundling.checkpoints import read_json
 from quizglass_export.bundling.encoders import write_cross_encoder, write_image_encoder, write_text_encoder
-from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import PREPROCESSOR, Exported, RoleJob, normalisation
 from quizglass_export.bundling.parity import (
     Check,
@@ -27,14 +25,12 @@ from quizglass_export.bundling.parity import (
     session,
     tokenise_padded,
 )
+from quizglass_export.bundling.sentence_files import Embedding, read_embedding
 from quizglass_export.precision.accept import Feed, apply_precision, check_lossy_scorer
 from quizglass_export.recipe import schema
 from quizglass_server import manifest
 from quizglass_server.models import vision_inputs
 
-POOLING = "pooling.json"
-_SENTENCE_POOLING = "1_Pooling/config.json"
-_SENTENCE_PROMPTS = "config_sentence_transformers.json"
 _CLIP_REST = r"^(text_model\.|text_projection|logit_scale|logit_bias|vision_model\.embeddings\.position_ids$)"
 IMAGE_CLASSES = {
     "clip": ("CLIPVisionModelWithProjection", _CLIP_REST),
@@ -55,6 +51,11 @@ CROSS_CLASSES = {
     "modernbert": "ModernBertForSequenceClassification",
 }
 _POSITIONS = r".*\.position_ids$"
+
+
+def prepare_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> None:
+    """Check what is known without weights: how its pictures are normalised."""
+    normalisation(job.source.folder / PREPROCESSOR)
 
 
 def export_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
@@ -101,6 +102,12 @@ def _pixels(job: RoleJob, part: manifest.ImageEncoder) -> Feed:
     return inputs
 
 
+def embedding_of(job: RoleJob, spec: schema.TextEncoder) -> Embedding:
+    """How a text encoder's texts become vectors: as its checkpoint says, but for what the recipe says."""
+    given = spec.model_dump(include={"pooling", "query_prefix", "passage_prefix", "max_tokens"}, exclude_none=True)
+    return read_embedding(job.source.folder, job.source.model_type, job.source.tokenizer_file(), given)
+
+
 def _cosine(job: RoleJob, spec: schema.ImageEncoder | schema.TextEncoder) -> float:
     return job.demands.cosine if spec.precision == "fp32" else spec.accept.cosine
 
@@ -110,21 +117,26 @@ def _image_model(job: RoleJob, load: Callable[..., Any]) -> Any:
     return load(kind, ignore=rest)
 
 
+def prepare_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> None:
+    """Check what is known without weights: what sentence-transformers' files ask for, and the tokenizer."""
+    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    job.check_texts(min(embedding_of(job, spec).max_tokens, _longest(config)))
+
+
 def export_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> Exported:
     """Export the text encoder."""
     model = _text_model(job, job.source.load)
-    how = _pooling(job.source.folder, job.source.model_type)
-    how |= spec.model_dump(include={"pooling", "query_prefix", "passage_prefix", "max_tokens"}, exclude_none=True)
+    how = embedding_of(job, spec)
     part = manifest.TextEncoder(
         engine="onnx",
         kind="text-encoder",
         model=f"{job.role}/model.onnx",
         tokenizer=job.tokenizer,
         dimension=int(model.config.hidden_size),
-        pooling=how["pooling"],
-        query_prefix=how["query_prefix"],
-        passage_prefix=how["passage_prefix"],
-        max_tokens=min(how["max_tokens"], _longest(model.config)),
+        pooling=how.pooling,
+        query_prefix=how.query_prefix,
+        passage_prefix=how.passage_prefix,
+        max_tokens=min(how.max_tokens, _longest(model.config)),
     )
     write_text_encoder(model, job.path(part.model))
     texts = [part.passage_prefix + sample.passages[0] for sample in job.samples]
@@ -165,30 +177,6 @@ def _longest(config: Any) -> int:
     return limit - int(config.pad_token_id) - 1 if config.model_type == "xlm-roberta" else limit
 
 
-def _pooling(folder: Path, model_type: str) -> dict[str, Any]:
-    """Pooling, prefixes and length as the checkpoint's own files say, in this project's form or sentence-transformers'.
-
-    Raises:
-        ExportError: sentence-transformers pools in a way that the server does not.
-    """
-    default = "last" if model_type == "qwen3" else "mean"
-    how: dict[str, Any] = {"pooling": default, "query_prefix": "", "passage_prefix": "", "max_tokens": 256}
-    if (folder / _SENTENCE_POOLING).is_file():
-        modes = {key for key, on in read_json(folder / _SENTENCE_POOLING).items() if on is True}
-        known = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "last": "pooling_mode_lasttoken"}
-        found = [name for name, key in known.items() if key in modes]
-        if len(found) != 1:
-            raise ExportError(f"{folder / _SENTENCE_POOLING}: {sorted(modes)}; the server pools by mean, cls or last")
-        how["pooling"] = found[0]
-    if (folder / _SENTENCE_PROMPTS).is_file():
-        prompts = read_json(folder / _SENTENCE_PROMPTS).get("prompts") or {}
-        how["query_prefix"] = str(prompts.get("query", ""))
-        how["passage_prefix"] = str(prompts.get("document", prompts.get("passage", "")))
-    if (folder / POOLING).is_file():
-        how |= read_json(folder / POOLING)
-    return how
-
-
 def _exported_texts(job: RoleJob, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:
     run, feed = session(job.path(part.model)), _tokenised(job, job.path(part.model), part.max_tokens, texts)
     vectors: list[Floats] = []
@@ -210,6 +198,12 @@ def _reference_texts(model: Any, folder: Path, part: manifest.TextEncoder, texts
             states = as_array(model(**inputs).last_hidden_state)
             vectors += list(pool(states, inputs["attention_mask"].numpy(), part.pooling))
     return vectors
+
+
+def prepare_cross_encoder(job: RoleJob, spec: schema.Reranker) -> None:
+    """Check what is known without weights: the tokenizer."""
+    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    job.check_texts(min(spec.max_tokens, _longest(config)))
 
 
 def export_cross_encoder(job: RoleJob, spec: schema.Reranker) -> Exported:

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
+import transformers
 
 from quizglass_export.architectures.qwen_vl import VISION_CLASSES
 from quizglass_export.bundles.gguf_header import read_gguf
 from quizglass_export.bundling.drift import drift
-from quizglass_export.bundling.gguf_text import write_text_gguf
+from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.gguf_text import check_text, write_text_gguf
 from quizglass_export.bundling.gguf_vision import write_vision_gguf
 from quizglass_export.bundling.hostile import HOSTILE_TEXTS
 from quizglass_export.bundling.job import Exported, RoleJob, prompt_name
@@ -22,8 +24,10 @@ from quizglass_export.bundling.roles_onnx import processed
 from quizglass_export.recipe import schema
 from quizglass_server import manifest
 from quizglass_server.domain import RGB
+from quizglass_server.errors import BundleError
 from quizglass_server.models import vision_inputs
-from quizglass_server.models.prompts import Prompt, PromptTokenizer, Segment, SegmentKind
+from quizglass_server.models.prompts import Prompt, PromptError, PromptTokenizer, Segment, SegmentKind
+from quizglass_server.models.role_checks import generator_prompts as generator_prompts_of
 
 GENERATOR_CLASSES = {kind: VISION_CLASSES[kind] for kind in ("qwen2_vl", "qwen2_5_vl")} | {"qwen3": "Qwen3ForCausalLM"}
 """transformers' model type to its class; Qwen3 reads text alone."""
@@ -32,6 +36,38 @@ _FLOAT16 = 10
 """llama.cpp multiplies in float16: so many times as much as `demands.logits` may its logits differ."""
 BOUNDED = ("f32", "f16")
 """Types whose logits are bounded; of the others the drift is reported."""
+
+
+def prepare_generator(job: RoleJob, spec: schema.Generator) -> None:
+    """Check what is known without weights: prompts, stop texts, tokenizer, picture size."""
+    sees = job.source.model_type in VISION_CLASSES
+    if not sees and "picture" in spec.model_fields_set:
+        raise ExportError(f"roles.{job.role}.picture: {job.source.model_type} reads text alone; leave it out")
+    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    check_text(config, job.source.tokenizer_file())
+    _picture(job, spec)
+    check_prompts(job, spec, sees=sees)
+    stop_tokens(job, spec.stop)
+    if sees:
+        job.prompt_tokenizer().token_id(spec.image_token)
+
+
+def check_prompts(job: RoleJob, spec: schema.Generator, *, sees: bool) -> None:
+    """Raise ExportError where the server would refuse the generator's prompts."""
+    named = {task: job.prompts[name] for task, name in spec.prompts if name}
+    try:
+        generator_prompts_of(named, sees=sees)
+    except BundleError as error:
+        raise ExportError(str(error)) from error
+
+
+def stop_tokens(job: RoleJob, stop: Sequence[str]) -> list[int]:
+    """Token ids of the texts that end an answer; ExportError where one is not one token."""
+    tokenizer = job.prompt_tokenizer()
+    try:
+        return [tokenizer.label(text, "stop text") for text in stop]
+    except PromptError as error:
+        raise ExportError(f"roles.{job.role}.stop: {error}") from error
 
 
 def export_generator(job: RoleJob, spec: schema.Generator) -> Exported:
@@ -96,7 +132,7 @@ def check_generator(job: RoleJob, spec: schema.Generator, part: manifest.Generat
     picture = _picture(job, spec)
     tokenizer = job.prompt_tokenizer()
     prompts, rows = generator_prompts(job, spec, picture)
-    stop = [tokenizer.token_id(text) for text in part.stop]
+    stop = stop_tokens(job, part.stop)
     served = generate(
         GenerationJob(
             model=job.path(part.model),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 import transformers
 
 from quizglass_export.bundling.checkpoints import (
@@ -105,6 +107,14 @@ class Source:
         A merge that goes wrong would otherwise be compared with itself. Arguments and errors as of `load`.
         """
         return adapted_model(self._base(kind, ignore, options), self.adapters)
+
+    def bare(self, kind: str) -> Any:
+        """A model of the checkpoint's shape that has no weights, for looking at its modules."""
+        make = getattr(transformers, kind)
+        config = make.config_class.from_pretrained(self.folder, local_files_only=True)
+        with torch.device("meta"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return make(config)
 
     def _base(self, kind: str, ignore: str, options: dict[str, Any]) -> Any:
         for path in weight_files(self.folder):
