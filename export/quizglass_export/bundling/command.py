@@ -81,12 +81,13 @@ def run_build(args: argparse.Namespace) -> int:
     """Build a bundle. Returns 0, or 2 when an input is wrong or parity does not hold."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # everything is read from the checkpoints' directory
     from quizglass_export.bundling.errors import ExportError
+    from quizglass_server.errors import BundleError
     from quizglass_server.models.prompts import PromptError
 
     _stop_cleanly()
     try:
         return _build(args)
-    except (ExportError, PromptError, OSError) as error:
+    except (ExportError, BundleError, PromptError, OSError) as error:
         return _fail("build", error)
     except KeyboardInterrupt:
         kept = "finished steps are kept" if _work(args) else "nothing was written"

@@ -13,6 +13,7 @@ import gguf
 import numpy as np
 
 from quizglass_export.bundles.gguf_header import GgufHeader, read_gguf
+from quizglass_export.bundles.starting import QWEN_PROJECTORS
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import Exported, RoleJob
 from quizglass_export.bundling.llama_jobs import GenerationJob, generate
@@ -25,7 +26,6 @@ from quizglass_server.models.prompts import Prompt, PromptError, Segment, Segmen
 
 ARCHITECTURES = {"qwen2vl": True, "qwen3": False}
 """llama.cpp's name, and whether the model sees pictures."""
-PROJECTORS = ("qwen2vl_merger", "qwen2.5vl_merger")
 
 
 def prepare_ready(job: RoleJob, spec: schema.Generator) -> None:
@@ -108,9 +108,9 @@ def _check_model(source: GgufSource, header: GgufHeader, spec: schema.Generator)
 
 def _check_projector(path: Path, header: GgufHeader, model: GgufHeader, spec: schema.Generator) -> None:
     found = header.metadata
-    if found.get("general.architecture") != "clip" or found.get("clip.projector_type") not in PROJECTORS:
+    if found.get("general.architecture") != "clip" or found.get("clip.projector_type") not in QWEN_PROJECTORS:
         kind = found.get("clip.projector_type", found.get("general.architecture"))
-        raise ExportError(f"{path}: a projector of type {kind!r}; it can be {', '.join(PROJECTORS)}")
+        raise ExportError(f"{path}: a projector of type {kind!r}; it can be {', '.join(QWEN_PROJECTORS)}")
     wide = found.get("clip.vision.projection_dim")
     expected = model.metadata.get("qwen2vl.embedding_length")
     if wide != expected:
