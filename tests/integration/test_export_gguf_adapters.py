@@ -1,5 +1,6 @@
 """Adapters as GGUF LoRA beside a base that is not merged."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +85,39 @@ def test_a_bias_beside_the_matrices_is_refused(tokenizer: Path, tmp_path: Path) 
     peft.get_peft_model(base, config).save_pretrained(str(tmp_path / "adapter"))
     with pytest.raises(ExportError, match=r"q_proj\.lora_B\.bias cannot be said in GGUF; merge the adapter instead"):
         write_lora_gguf(base.config, tmp_path / "adapter", tmp_path / "a.gguf")
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"width": 96}, r"q_proj\.lora_A\.weight has shape \[2, 96\], .* needs 64; the adapter is for another base"),
+        ({"num_hidden_layers": 3}, r"the base has no module model\.layers\.2\.self_attn\.q_proj; the adapter is for"),
+    ],
+)
+def test_an_adapter_of_another_base_is_not_written(
+    tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], other: dict[str, int], message: str
+) -> None:
+    qwen3(tokenizer).save_pretrained(tmp_path / "base")
+    config = peft.LoraConfig(r=2, target_modules=["q_proj"])
+    peft.get_peft_model(qwen3(tokenizer, **other), config).save_pretrained(str(tmp_path / "adapter"))
+    places = ("--checkpoint", "base", "--adapter", "adapter", "--out", "a.gguf")
+    arguments = [part if part.startswith("--") else str(tmp_path / part) for part in places]
+    assert cli.main(["adapter", *arguments]) == 2
+    assert re.search(message, capsys.readouterr().err)
+    assert not (tmp_path / "a.gguf").exists()
+
+
+def test_a_file_that_is_there_is_replaced_on_request_alone(
+    tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    qwen3(tokenizer).save_pretrained(tmp_path / "base")
+    config = peft.LoraConfig(r=2, target_modules=["q_proj"])
+    peft.get_peft_model(qwen3(tokenizer), config).save_pretrained(str(tmp_path / "adapter"))
+    (tmp_path / "a.gguf").write_text("mine")
+    places = ("--checkpoint", "base", "--adapter", "adapter", "--out", "a.gguf")
+    arguments = [part if part.startswith("--") else str(tmp_path / part) for part in places]
+    assert cli.main(["adapter", *arguments]) == 2
+    assert "a.gguf: already exists; choose another file, or pass --replace" in capsys.readouterr().err
+    assert (tmp_path / "a.gguf").read_text() == "mine"
+    assert cli.main(["adapter", *arguments, "--replace"]) == 0
+    assert read_gguf(tmp_path / "a.gguf").metadata["adapter.type"] == "lora"

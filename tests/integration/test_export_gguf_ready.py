@@ -9,13 +9,19 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import torch
+
+from bench.export.parity import checked, plan_role
 from quizglass_export.bundles.gguf_header import read_gguf
 from quizglass_export.bundling import ready_gguf
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.gguf_text import write_text_gguf
 from quizglass_export.bundling.gguf_vision import write_vision_gguf
+from quizglass_export.bundling.samples import random_samples
 from tests.support.exported_bundle import exported_role
 from tests.support.tiny_qwen import qwen2_vl, qwen3, spec
+
+RELATIVE = "largest difference of logits of texts, in standard deviations of them"
 
 
 @pytest.fixture
@@ -48,7 +54,7 @@ def test_ready_made_files_that_do_not_fit_are_refused(ready: Path) -> None:
         taken_in(ready, context=9999)
     with pytest.raises(ExportError, match="width and height must be multiples of 28"):
         taken_in(ready, picture={"width": 100, "height": 112})
-    with pytest.raises(ExportError, match=r"has no token '<\|stop\|>'"):
+    with pytest.raises(ExportError, match=r"roles\.generator\.stop: stop text '<\|stop\|>' is \d+ tokens"):
         taken_in(ready, stop=["<|stop|>"])
     with pytest.raises(ExportError, match=r"m\.gguf: a projector of type 'qwen2vl'"):
         taken_in(ready, projector=ready / "m.gguf")
@@ -95,8 +101,9 @@ def test_metadata_of_another_kind_is_refused(
 
 
 def test_a_model_that_sees_needs_its_projector(ready: Path) -> None:
+    files = {"model": ready / "m.gguf", "tokenizer": ready / "tokenizer.json", "context": 256}
     with pytest.raises(ExportError, match=r"m\.gguf: qwen2vl needs its projector; correct roles\.generator\.projector"):
-        taken_in(ready, projector=None)
+        exported(ready, files)
 
 
 @pytest.mark.parametrize("make", [qwen3, qwen2_vl])
@@ -105,13 +112,16 @@ def test_checkpoints_become_generators_with_and_without_pictures(tokenizer: Path
     make(tokenizer).half().float().save_pretrained(folder)  # so that f16 loses nothing of the weights
     (folder / "tokenizer.json").write_bytes(tokenizer.read_bytes())
     wanted = {"checkpoint": folder, "quantisation": "f16", "context": 512, "max_new_tokens": 2}
-    part, checks = exported(tmp_path, {**wanted, "picture": {"width": 112, "height": 84}})
     sees = make is qwen2_vl
+    picture = {"picture": {"width": 112, "height": 84}} if sees else {}
+    part, checks = exported(tmp_path, {**wanted, **picture})
     assert (part.projector is not None, part.picture is not None) == (sees, sees)
     found = {check.measure: check for check in checks}
     assert found["equal tokens of prompts"].passed
-    assert found["largest difference of logits of texts"].demand == "<= 0.01"
-    assert found["largest difference of logits of texts"].passed
+    assert found["largest difference of logits of texts"].demand == "reported"
+    assert found[RELATIVE].demand == "<= 0.01"
+    assert found[RELATIVE].passed
+    assert found["equal best tokens of texts"].demand == ">= 0.97"
 
 
 @pytest.mark.parametrize(("key", "file"), [("model", "m.gguf"), ("projector", "v.gguf")])
@@ -119,3 +129,33 @@ def test_links_are_not_taken_in(ready: Path, key: str, file: str) -> None:
     (ready / "link.gguf").symlink_to(ready / file)
     with pytest.raises(ExportError, match=rf"link\.gguf: missing or a link; roles\.generator\.{key} must name a GGUF"):
         taken_in(ready, **{key: ready / "link.gguf"})
+
+
+def test_the_bound_of_logits_grows_with_them_and_is_what_the_recipe_demands(tokenizer: Path, tmp_path: Path) -> None:
+    """As real checkpoints', these logits are large, and so is what float16 rounds away."""
+    folder = tmp_path / "checkpoint"
+    model = qwen3(tokenizer, tie_word_embeddings=False)
+    with torch.no_grad():
+        model.lm_head.weight *= 20
+    model.half().float().save_pretrained(folder)
+    (folder / "tokenizer.json").write_bytes(tokenizer.read_bytes())
+    spec = {"checkpoint": folder, "quantisation": "f16", "context": 512, "max_new_tokens": 2}
+    passed = {}
+    for demand in (1e-3, 1e-7):
+        plan = plan_role(tmp_path, "generator", spec, {}, demands={"logits": demand})
+        checks = {check.measure: check for check in checked(plan, "generator", random_samples(2), tmp_path / "files")}
+        assert checks["largest difference of logits of texts"].value > 0.01
+        passed[demand] = checks[RELATIVE].passed
+    assert passed == {1e-3: True, 1e-7: False}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"quantisation": "q4_0"}, "quantisation: ready-made GGUF files are taken as they are; leave it out"),
+        ({"projector": None}, "picture: a model without projector reads text alone; leave it out"),
+    ],
+)
+def test_keys_that_ready_made_files_would_ignore_are_refused(ready: Path, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        taken_in(ready, **more)

@@ -64,6 +64,32 @@ def test_a_model_that_differs_from_its_checkpoint_fails_and_is_named(
     assert "NO" in capsys.readouterr().out
 
 
+def test_inspect_names_files_that_were_exchanged_since_they_were_compared(
+    built: Path, tmp_path: Path, capsys: Output
+) -> None:
+    def parity(bundle: Path) -> dict[str, Any]:
+        capsys.readouterr()
+        assert run("inspect", bundle, "--json") == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)["parity"]
+        return found
+
+    made = tmp_path / "bundle"
+    shutil.copytree(built / "bundle", made)
+    assert {key: parity(made)[key] for key in ("hashes", "exchanged", "uncompared")} == {
+        "hashes": True,
+        "exchanged": [],
+        "uncompared": [],
+    }
+    turn_a_weight(made, "text_encoder/model.onnx")
+    assert parity(made)["exchanged"] == ["text_encoder/model.onnx"]
+    assert run("inspect", made) == 0
+    assert "exchanged since: text_encoder/model.onnx" in capsys.readouterr().out
+    assert run("repack", made, "--out", tmp_path / "again", "--drop", "image_encoder") == 0
+    assert parity(tmp_path / "again")["exchanged"] == ["text_encoder/model.onnx"]
+    turn_a_weight(made, "text_encoder/model.onnx")
+    assert parity(made)["exchanged"] == []
+
+
 def test_a_role_that_the_bundle_lacks_is_an_error(built: Path, tmp_path: Path, capsys: Output) -> None:
     made = tmp_path / "small"
     assert run("repack", built / "bundle", "--out", made, "--drop", "text_encoder") == 0

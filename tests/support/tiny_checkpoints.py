@@ -100,11 +100,15 @@ _SMALL = {
 }
 
 
-def text_model(folder: Path, kind: str, labels: int = 0) -> Path:
-    """A text model of type bert, xlm-roberta, modernbert or qwen3; with `labels`, one with a classification head."""
+def text_model(folder: Path, kind: str, labels: int = 0, **sizes: int) -> Path:
+    """A text model of type bert, xlm-roberta, modernbert or qwen3; with `labels`, one with a classification head.
+
+    `sizes` are keys of its configuration.
+    """
+    small = {**_SMALL, **sizes}
     if kind == "qwen3":
         size = qwen_tokenizer(folder)
-        config: Any = transformers.Qwen3Config(**_SMALL, vocab_size=size, num_key_value_heads=1, head_dim=16)
+        config: Any = transformers.Qwen3Config(**small, vocab_size=size, num_key_value_heads=1, head_dim=16)
         scatter(transformers.Qwen3Model(config)).save_pretrained(folder)
         return folder
     size = roberta_tokenizer(folder) if kind == "xlm-roberta" else bert_tokenizer(folder)
@@ -124,14 +128,17 @@ def text_model(folder: Path, kind: str, labels: int = 0) -> Path:
     more: dict[str, Any] = special if kind == "modernbert" else {"pad_token_id": pad}
     if kind == "modernbert":
         more |= {"local_attention": 8, "reference_compile": False}
-    config = make(**_SMALL, vocab_size=size, **more, **head)
+    config = make(**small, vocab_size=size, **more, **head)
     ending = "ForSequenceClassification" if labels else "Model"
     scatter(getattr(transformers, prefix + ending)(config)).save_pretrained(folder)
     return folder
 
 
-def image_model(folder: Path, kind: str) -> Path:
-    """A vision model of type clip, clip_vision_model, siglip or siglip_vision_model, with its processor."""
+def image_model(folder: Path, kind: str, **sizes: int) -> Path:
+    """A vision model of type clip, clip_vision_model, siglip or siglip_vision_model, with its processor.
+
+    `sizes` are keys of its configuration.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     vision = {
         "hidden_size": 32,
@@ -140,6 +147,7 @@ def image_model(folder: Path, kind: str) -> Path:
         "num_attention_heads": 2,
         "image_size": 56,
         "patch_size": 14,
+        **sizes,
     }
     text = {**_SMALL, "vocab_size": 40}
     if kind == "clip":

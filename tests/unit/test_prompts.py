@@ -63,7 +63,7 @@ def test_a_template_cannot_reach_into_python() -> None:
 
 
 def test_a_label_of_several_tokens_is_refused(tokenizer: PromptTokenizer) -> None:
-    with pytest.raises(PromptError, match="must be one"):
+    with pytest.raises(PromptError, match="choose a text of one token"):
         tokenizer.label(" A")
 
 

@@ -146,13 +146,20 @@ def _joined(base: Bundle, addition: Bundle) -> dict[str, Any]:
 
 def _write_parity(folder: Path, content: dict[str, Any], origins: Sequence[tuple[Bundle, Sequence[str]]]) -> None:
     """The comparisons of the roles that are kept, as they were made when those were exported."""
-    checks, sources = [], []
+    checks, sources, compared = [], [], dict[str, str]()
+    placed = {name: entry.sha256 for name, entry in entries(folder).items()}
     for bundle, roles in origins:
         document = read_json(bundle.path(bundle.manifest.parity))
         checks += [check for check in document.get("checks", []) if check.get("role") in roles]
         sources.append(document.get("samples"))
+        hashes = document.get("compared") or {}
+        needed = _needed(bundle, roles)
+        known = {digest for name, digest in hashes.items() if name in needed}
+        compared |= {name: digest for name, digest in placed.items() if digest in known}  # under a new name, perhaps
+        compared |= {name: digest for name, digest in hashes.items() if name in needed and name in placed}
     content["parity"] = "parity.json"
     document = {"passed": all(check["passed"] for check in checks), "samples": sources[0], "checks": checks}
+    document |= {"compared": compared} if compared else {}
     write_json(folder / "parity.json", document if len(sources) == 1 else document | {"added_samples": sources[1:]})
     sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files(folder)}
     source = ", ".join(str((each or {}).get("source", "unknown")) for each in sources)

@@ -100,6 +100,11 @@ def run_inspect(args: argparse.Namespace) -> int:
     console.print(
         f"parity when built: {'held' if parity['passed'] else 'unknown'}, {len(parity['checks'])} comparisons"
     )
+    if not parity["hashes"]:
+        console.print("parity.json names no hashes, so it cannot be told whether files were exchanged since")
+    for what, names in (("exchanged since", parity["exchanged"]), ("never compared", parity["uncompared"])):
+        if names:
+            console.print(f"{what}: {', '.join(names)}", soft_wrap=True)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,26 @@ def describe(bundle: Bundle) -> dict[str, Any]:
         "thresholds": manifest.thresholds.model_dump(),
         "evidence": manifest.evidence.model_dump(),
         "abstain": manifest.abstain,
-        "parity": {"passed": parity.get("passed"), "checks": parity.get("checks", [])},
+        "parity": {"passed": parity.get("passed"), "checks": parity.get("checks", []), **_since(bundle, parity)},
         "packages": manifest.provenance.get("packages", {}),
     }
+
+
+_MODELS = (".onnx", ".data", ".gguf")
+
+
+def _since(bundle: Bundle, parity: Mapping[str, Any]) -> dict[str, Any]:
+    """Which files are not those that were compared when the bundle was built.
+
+    `hashes`: whether the report names them at all; earlier versions' reports do not. `exchanged`: files with another
+    content, or gone. `uncompared`: models that no comparison knows.
+    """
+    compared, files = parity.get("compared"), bundle.manifest.files
+    if not isinstance(compared, dict):
+        return {"hashes": False, "exchanged": [], "uncompared": []}
+    exchanged = [name for name, digest in compared.items() if name not in files or files[name].sha256 != digest]
+    uncompared = [name for name in files if name.endswith(_MODELS) and name not in compared]
+    return {"hashes": True, "exchanged": sorted(exchanged), "uncompared": sorted(uncompared)}
 
 
 def role_files(bundle: Bundle, role: str) -> list[str]:

@@ -1,4 +1,6 @@
-"""`verify`: hashes, the inside of every model file, and parity again where the checkpoints are at hand."""
+"""`verify`: hashes, the inside of every model file, what a server checks at its start, and parity again where the
+checkpoints are at hand.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from typing import Any
 
 from quizglass_export.bundles.gguf_header import read_gguf
 from quizglass_export.bundles.onnx_graph import read_onnx
+from quizglass_export.bundles.starting import check_start
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.parity import Check
 from quizglass_export.recipe.carry_out import Samples
@@ -60,6 +63,7 @@ def verification(root: Path, plan: Plan | None, advance: Callable[[str], None] =
     """
     bundle = Bundle.load(root)
     models = check_models(bundle)
+    check_start(bundle)
     checks = check_parity(bundle, plan, advance) if plan is not None else []
     return {
         "bundle": {"name": bundle.manifest.name, "version": bundle.manifest.version, "digest": bundle.digest},

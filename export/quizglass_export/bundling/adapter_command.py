@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--adapter", type=Path, required=True, help="the adapter, as PEFT saves it")
     parser.add_argument("--weight", type=float, default=1.0, help="by how much it counts (default: %(default)s)")
     parser.add_argument("--out", type=Path, required=True, help="GGUF file to write")
+    parser.add_argument("--replace", action="store_true", help="replace an existing file")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,6 +28,9 @@ def run(args: argparse.Namespace) -> int:
     from quizglass_export.bundling.checkpoints import ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG, read_json
     from quizglass_export.bundling.errors import ExportError
     from quizglass_export.bundling.gguf_lora import check_language_model, write_lora_gguf
+    from quizglass_export.bundling.peft_models import check_fit
+    from quizglass_export.bundling.roles_llama import GENERATOR_CLASSES
+    from quizglass_export.recipe.source import Source
 
     scratch = args.out.with_name(f".{args.out.name}.new")
     try:
@@ -35,7 +39,11 @@ def run(args: argparse.Namespace) -> int:
                 raise ExportError(f"{path}: missing")
         if not math.isfinite(args.weight) or args.weight == 0:
             raise ExportError(f"--weight {args.weight:g}: must be a number other than 0")
-        check_language_model(read_json(args.checkpoint / CONFIG).get("model_type"))
+        kind = read_json(args.checkpoint / CONFIG).get("model_type")
+        check_language_model(kind)
+        check_fit(Source(args.checkpoint).bare(GENERATOR_CLASSES[str(kind)]), args.adapter)
+        if args.out.exists() and not args.replace:
+            raise ExportError(f"{args.out}: already exists; choose another file, or pass --replace")
         config = transformers.AutoConfig.from_pretrained(args.checkpoint, local_files_only=True)
         count = write_lora_gguf(config, args.adapter, scratch, weight=args.weight)
         scratch.replace(args.out)

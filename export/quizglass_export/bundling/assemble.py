@@ -26,7 +26,9 @@ def write_manifest(
     No times and no machine names, so that equal inputs give equal bundles.
     """
     recipe = file.recipe
-    write_json(folder / "parity.json", parity_document(checks, recipe.samples.source, recipe.samples.count))
+    compared = entries(folder)
+    hashes = {name: entry.sha256 for name, entry in compared.items()}
+    write_json(folder / "parity.json", parity_document(checks, recipe.samples.source, recipe.samples.count, hashes))
     sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in files(folder)}
     report = markdown(f"{recipe.name} {recipe.version}", checks, sizes, recipe.samples.source)
     (folder / "report.md").write_text(report, encoding="utf-8")
@@ -41,20 +43,22 @@ def write_manifest(
         thresholds=recipe.thresholds,
         abstain=recipe.abstain,
         evidence=recipe.evidence,
-        files=entries(folder),
+        files=entries(folder, compared),
         parity="parity.json",
         provenance=provenance,
     )
     write_json(folder / MANIFEST, manifest.model_dump(mode="json", exclude_none=True))
 
 
-def entries(folder: Path) -> dict[str, FileEntry]:
-    """SHA-256 and size of every file but the manifest."""
-    return {
-        path.relative_to(folder).as_posix(): FileEntry(sha256=file_digest(path), bytes=path.stat().st_size)
-        for path in files(folder)
-        if path != folder / MANIFEST
-    }
+def entries(folder: Path, known: Mapping[str, FileEntry] | None = None) -> dict[str, FileEntry]:
+    """SHA-256 and size of every file but the manifest; those of `known` files are not computed again."""
+    found: dict[str, FileEntry] = {}
+    for path in files(folder):
+        name = path.relative_to(folder).as_posix()
+        if name != MANIFEST:
+            entry = (known or {}).get(name)
+            found[name] = entry or FileEntry(sha256=file_digest(path), bytes=path.stat().st_size)
+    return found
 
 
 def versions() -> dict[str, str]:

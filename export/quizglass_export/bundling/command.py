@@ -81,11 +81,13 @@ def run_build(args: argparse.Namespace) -> int:
     """Build a bundle. Returns 0, or 2 when an input is wrong or parity does not hold."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # everything is read from the checkpoints' directory
     from quizglass_export.bundling.errors import ExportError
+    from quizglass_server.errors import BundleError
+    from quizglass_server.models.prompts import PromptError
 
     _stop_cleanly()
     try:
         return _build(args)
-    except (ExportError, OSError) as error:
+    except (ExportError, BundleError, PromptError, OSError) as error:
         return _fail("build", error)
     except KeyboardInterrupt:
         kept = "finished steps are kept" if _work(args) else "nothing was written"
@@ -126,7 +128,8 @@ def _build(args: argparse.Namespace) -> int:
     if args.recipe and args.work is None and work is not None:
         shutil.rmtree(work)
     console.print(f"{args.out}: bundle {built.bundle.manifest.name} {built.bundle.manifest.version}")
-    console.print(f"next: quizglass-server --bundle {args.out} --knowledge DIR")
+    if built.bundle.has("generator"):
+        console.print(f"next: quizglass-server --bundle {args.out} --knowledge DIR")
     return 0
 
 

@@ -6,7 +6,6 @@ pre-tokeniser's name or the token types, so all of them are written and none is 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from quizglass_export.bundling.checkpoints import read_json
 from quizglass_export.bundling.errors import ExportError
 
 _LARGEST_EPSILON = 1e-5
@@ -34,6 +34,7 @@ def write_text_gguf(model: Any, tokenizer: Path, path: Path, name: str) -> None:
     Raises:
         ExportError: llama.cpp would run the model wrongly.
     """
+    check_text(model.config, tokenizer)
     architecture = text_architecture(model.config)
     config = model.config if architecture == "qwen3" else model.config.text_config
     writer = gguf.GGUFWriter(str(path), architecture)
@@ -93,21 +94,39 @@ def _write_shape(writer: gguf.GGUFWriter, config: Any, name: str) -> None:
     writer.add_rope_freq_base(config.rope_theta)
 
 
-def _write_sections(writer: gguf.GGUFWriter, config: Any) -> None:
-    if config.rms_norm_eps > _LARGEST_EPSILON:
+def check_text(config: Any, tokenizer: Path) -> None:
+    """Raise ExportError where llama.cpp would run a model of this config and tokenizer wrongly."""
+    if text_architecture(config) == "qwen2vl" and config.text_config.rms_norm_eps > _LARGEST_EPSILON:
         raise ExportError(
-            f"config.json: text_config.rms_norm_eps is {config.rms_norm_eps}; llama.cpp uses 0 for this "
+            f"config.json: text_config.rms_norm_eps is {config.text_config.rms_norm_eps}; llama.cpp uses 0 for this "
             f"architecture, so train with at most {_LARGEST_EPSILON}"
         )
+    _read_vocabulary(tokenizer)
+
+
+def _write_sections(writer: gguf.GGUFWriter, config: Any) -> None:
     sections = list(config.rope_scaling["mrope_section"])
     writer.add_rope_dimension_sections(sections + [0] * (4 - len(sections)))
 
 
+def _read_vocabulary(path: Path) -> dict[str, Any]:
+    """A `tokenizer.json` of byte-level BPE with the tokens where a generator stops and pads."""
+    content = read_json(path)
+    try:
+        kind, added = content["model"]["type"], {each["content"] for each in content["added_tokens"]}
+    except (KeyError, TypeError) as error:
+        raise ExportError(f"{path}: not a tokenizer.json: {error}") from error
+    if kind != "BPE":
+        raise ExportError(f"{path}: model.type is {kind!r}; the generator needs byte-level BPE")
+    for needed in ("<|im_end|>", "<|endoftext|>"):
+        if needed not in added:
+            raise ExportError(f"{path}: added_tokens has no {needed}, where the generator stops or pads")
+    return content
+
+
 def _write_vocabulary(writer: gguf.GGUFWriter, path: Path, size: int) -> None:
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = _read_vocabulary(path)
     model = content["model"]
-    if model["type"] != "BPE":
-        raise ExportError(f"{path}: model.type is {model['type']!r}; the generator needs byte-level BPE")
     tokens = [f"[UNUSED{index}]" for index in range(size)]
     types = [gguf.TokenType.UNUSED] * size
     for token, index in model["vocab"].items():
@@ -117,9 +136,6 @@ def _write_vocabulary(writer: gguf.GGUFWriter, path: Path, size: int) -> None:
         kind = gguf.TokenType.CONTROL if added["special"] else gguf.TokenType.USER_DEFINED
         tokens[added["id"]], types[added["id"]] = added["content"], kind
         ids[added["content"]] = added["id"]
-    for needed in ("<|im_end|>", "<|endoftext|>"):
-        if needed not in ids:
-            raise ExportError(f"{path}: added_tokens has no {needed}, where the generator stops or pads")
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")
     writer.add_token_list(tokens)

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from quizglass_export.bundling.checkpoints import read_json
-from quizglass_export.bundling.errors import ExportError
+from quizglass_export.bundling.errors import ExportError, reason
 from quizglass_export.bundling.parity import Check
 from quizglass_export.bundling.samples import Sample
-from quizglass_export.recipe.schema import Demands
+from quizglass_export.recipe.schema import Demands, Scorer
 from quizglass_export.recipe.source import GgufSource, Source
 from quizglass_server import manifest
+from quizglass_server.errors import BundleError
 from quizglass_server.manifest import Channels, Grid, Normalised, Patched, Size, graphs
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer
+from quizglass_server.models.role_checks import scorer_prompt
+from quizglass_server.models.text_rows import TextTokenizer
 
 CLIP_MEAN: Channels = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD: Channels = (0.26862954, 0.26130258, 0.27577711)
@@ -94,7 +97,7 @@ class RoleJob:
                 temporal=vision.get("temporal_patch_size", 2),
             )
         except ValueError as error:
-            raise ExportError(f"roles.{self.role}.picture: {error}") from error
+            raise ExportError(f"roles.{self.role}.picture: {reason(error)}") from None
 
     def grids(self, picture: Normalised, sizes: Sequence[Size]) -> tuple[Grid, ...] | None:
         """Further picture sizes of the role's model, each with the file of its graph; None for none.
@@ -110,7 +113,7 @@ class RoleJob:
             try:
                 type(picture).model_validate(picture.model_dump() | size.model_dump())
             except ValueError as error:
-                raise ExportError(f"{key}: {error}") from error
+                raise ExportError(f"{key}: {reason(error)}") from None
             found[size.width, size.height] = f"{self.role}/model-{name}.onnx"
         further = [Grid(width=size[0], height=size[1], model=name) for size, name in found.items() if name]
         return tuple(further) or None
@@ -129,7 +132,26 @@ class RoleJob:
         try:
             return [parsed.label(text) for _, text in labels]
         except PromptError as error:
-            raise ExportError(f"{error}; add the label to the tokenizer's vocabulary") from error
+            raise ExportError(f"roles.{self.role}.labels: {error}") from error
+
+    def check_scorer(self, spec: Scorer, *, sees: bool) -> None:
+        """Check labels, prompt and tokenizer of a scorer as the server does when it loads one.
+
+        Raises:
+            ExportError: what the server would refuse.
+        """
+        prompt, image = self.prompts[spec.prompt], spec.image_token if sees else None
+        try:
+            scorer_prompt(self.role, spec.labels, self.source.tokenizer_file(), prompt, image)
+        except BundleError as error:
+            raise ExportError(str(error)) from error
+
+    def check_texts(self, limit: int) -> None:
+        """Raise ExportError where the server would refuse the tokenizer of a role that reads plain texts."""
+        try:
+            TextTokenizer(self.source.tokenizer_file(), limit)
+        except BundleError as error:
+            raise ExportError(f"roles.{self.role}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

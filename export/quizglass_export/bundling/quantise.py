@@ -15,6 +15,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import NodeProto, helper, numpy_helper
 
+from quizglass_export.bundling.onnx_file import OPSET
 from quizglass_export.bundling.rotary import DOMAIN, fuse_rotary
 
 ROWS, ALONE = "quizglass.rows", "alone"
@@ -29,7 +30,7 @@ def quantise_products(source: Path, target: Path) -> int:
     """Replace products with constant weights by INT8 ones.
 
     Args:
-        source: an ONNX file whose linear layers are MatMul or Gemm over two-dimensional states.
+        source: an ONNX file whose linear layers are MatMul or Gemm, over states of any number of axes.
         target: file to write.
 
     Returns:
@@ -56,6 +57,7 @@ class _Rewriter:
         self.count = 0
         self._graph = graph
         self._weights = {tensor.name: tensor for tensor in graph.initializer}
+        self._flat = _flat_states(graph)
         self._rows: dict[str, tuple[str, str]] = {}
         self._used: set[str] = set()
         for name, value in (
@@ -109,12 +111,15 @@ class _Rewriter:
         return np.ascontiguousarray(weights.T if given.get("transB", 0) else weights)
 
     def _quantised_rows(self, states: str) -> tuple[str, str, list[NodeProto]]:
-        """Names of the quantised rows and of their scales [N, 1], and the nodes that make them, the first time."""
+        """Names of the quantised rows and of their scales [..., 1], and the nodes that make them, the first time."""
         if states in self._rows:
             return *self._rows[states], []
         name = f"{states}.int8"
         self._rows[states] = (name, f"{name}.scale")
-        steps = [
+        # Quantising has one scale for each place of one axis, so rows of more than two axes are one axis meanwhile.
+        flat = states in self._flat
+        given, made = (states, name) if flat else (f"{name}.states", f"{name}.rows")
+        steps: list[tuple[str, list[str], str, dict[str, int]]] = [
             ("Abs", [states], f"{name}.abs", {}),
             ("ReduceMax", [f"{name}.abs", "int8.last"], f"{name}.max", {"keepdims": 1}),
             ("Max", [f"{name}.max", "int8.least"], f"{name}.most", {}),
@@ -122,10 +127,37 @@ class _Rewriter:
             ("Reshape", [f"{name}.scale", "int8.last"], f"{name}.flat", {}),
             ("Shape", [f"{name}.flat"], f"{name}.count", {}),
             ("Expand", ["int8.zeros", f"{name}.count"], f"{name}.zeros", {}),
-            ("QuantizeLinear", [states, f"{name}.flat", f"{name}.zeros"], name, {"axis": 0}),
+            ("QuantizeLinear", [given, f"{name}.flat", f"{name}.zeros"], made, {"axis": 0}),
         ]
+        if not flat:
+            steps[-1:-1] = [
+                ("Shape", [states], f"{name}.shape", {}),
+                ("Gather", [f"{name}.shape", "int8.last"], f"{name}.width", {}),
+                ("Concat", ["int8.last", f"{name}.width"], f"{name}.two", {"axis": 0}),
+                ("Reshape", [states, f"{name}.two"], given, {}),
+            ]
+            steps.append(("Reshape", [made, f"{name}.shape"], name, {}))
         nodes = [helper.make_node(op, inputs, [out], name=out, **more) for op, inputs, out, more in steps]
         return *self._rows[states], nodes
 
     def _put(self, name: str, value: NDArray[np.generic]) -> None:
         self._graph.initializer.append(numpy_helper.from_array(value, name))
+
+
+def _flat_states(graph: onnx.GraphProto) -> set[str]:
+    """Names of values that are known to have two axes."""
+    known = onnx.shape_inference.infer_shapes(_without_weights(graph)).graph
+    values = [*known.value_info, *known.input, *known.output]
+    return {value.name for value in values if len(value.type.tensor_type.shape.dim) == 2}
+
+
+def _without_weights(graph: onnx.GraphProto) -> onnx.ModelProto:
+    """The graph with large weights as inputs of their shape: how many axes a value has does not hang on theirs."""
+    large = [tensor for tensor in graph.initializer if len(tensor.dims) > 1]
+    given = {value.name for value in graph.input}
+    weights = [helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in large]
+    inputs = [*graph.input, *(value for value in weights if value.name not in given)]
+    small = [tensor for tensor in graph.initializer if len(tensor.dims) <= 1]
+    bare = helper.make_graph(graph.node, "shapes", inputs, graph.output, small)
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, 1)]
+    return helper.make_model(bare, opset_imports=opsets)

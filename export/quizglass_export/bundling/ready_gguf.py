@@ -13,11 +13,12 @@ import gguf
 import numpy as np
 
 from quizglass_export.bundles.gguf_header import GgufHeader, read_gguf
+from quizglass_export.bundles.starting import QWEN_PROJECTORS
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import Exported, RoleJob
 from quizglass_export.bundling.llama_jobs import GenerationJob, generate
 from quizglass_export.bundling.parity import Check
-from quizglass_export.bundling.roles_llama import check_tokens, generator_part
+from quizglass_export.bundling.roles_llama import check_prompts, check_tokens, generator_part, stop_tokens
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.source import GgufSource
 from quizglass_server import manifest
@@ -25,23 +26,35 @@ from quizglass_server.models.prompts import Prompt, PromptError, Segment, Segmen
 
 ARCHITECTURES = {"qwen2vl": True, "qwen3": False}
 """llama.cpp's name, and whether the model sees pictures."""
-PROJECTORS = ("qwen2vl_merger", "qwen2.5vl_merger")
 
 
-def export_ready(job: RoleJob, spec: schema.Generator) -> Exported:
-    """Check and copy a pair of GGUF files.
+def prepare_ready(job: RoleJob, spec: schema.Generator) -> None:
+    """Check a pair of GGUF files by their headers, and the prompts.
 
     Raises:
         ExportError: a file is damaged, of another architecture, or does not fit the other or the tokenizer.
     """
-    source = job.source
-    if not isinstance(source, GgufSource):
-        raise ExportError(f"{source.folder}: no GGUF files")
+    source = _source(job)
     model = read_gguf(source.model)
     _check_model(source, model, spec)
     if source.projector is not None:
         _check_projector(source.projector, read_gguf(source.projector), model, spec)
-    _check_vocabulary(source.model, model, source.tokenizer_file(), spec, sees=source.projector is not None)
+    sees = source.projector is not None
+    _check_vocabulary(source.model, model, source.tokenizer_file(), spec, sees=sees)
+    stop_tokens(job, spec.stop)
+    check_prompts(job, spec, sees=sees)
+
+
+def _source(job: RoleJob) -> GgufSource:
+    if not isinstance(job.source, GgufSource):
+        raise ExportError(f"{job.source.folder}: no GGUF files")
+    return job.source
+
+
+def export_ready(job: RoleJob, spec: schema.Generator) -> Exported:
+    """Copy a pair of GGUF files that `prepare_ready` has checked."""
+    source = _source(job)
+    model = read_gguf(source.model)
     vision = f"{job.role}/mmproj.gguf" if source.projector else None
     part = generator_part(spec, f"{job.role}/model.gguf", vision)
     shutil.copyfile(source.model, job.path(part.model))
@@ -66,7 +79,7 @@ def check_ready(job: RoleJob, spec: schema.Generator, part: manifest.Generator) 
             model=job.path(part.model),
             projector=None if part.projector is None else job.path(part.projector),
             prompts=[(prompt, picture)],
-            stop=[tokenizer.token_id(text) for text in part.stop],
+            stop=stop_tokens(job, part.stop),
             image_token=None if picture is None else tokenizer.token_id(spec.image_token),
             context=part.context,
             max_new_tokens=1,
@@ -95,9 +108,9 @@ def _check_model(source: GgufSource, header: GgufHeader, spec: schema.Generator)
 
 def _check_projector(path: Path, header: GgufHeader, model: GgufHeader, spec: schema.Generator) -> None:
     found = header.metadata
-    if found.get("general.architecture") != "clip" or found.get("clip.projector_type") not in PROJECTORS:
+    if found.get("general.architecture") != "clip" or found.get("clip.projector_type") not in QWEN_PROJECTORS:
         kind = found.get("clip.projector_type", found.get("general.architecture"))
-        raise ExportError(f"{path}: a projector of type {kind!r}; it can be {', '.join(PROJECTORS)}")
+        raise ExportError(f"{path}: a projector of type {kind!r}; it can be {', '.join(QWEN_PROJECTORS)}")
     wide = found.get("clip.vision.projection_dim")
     expected = model.metadata.get("qwen2vl.embedding_length")
     if wide != expected:
@@ -124,9 +137,8 @@ def _check_vocabulary(path: Path, header: GgufHeader, tokenizer: Path, spec: sch
     for token in special:
         if types[wanted[token]] != gguf.TokenType.CONTROL:
             raise ExportError(f"{path}: {token!r} is no control token; texts could be taken for it. Convert it again")
-    for text in (*spec.stop, *([spec.image_token] if sees else [])):
-        if text not in wanted:
-            raise ExportError(f"{tokenizer}: has no token {text!r}, which roles.generator names")
+    if sees and spec.image_token not in wanted:
+        raise ExportError(f"{tokenizer}: has no token {spec.image_token!r}, which roles.generator names")
     if header.metadata.get("tokenizer.ggml.pre") != "qwen2":
         raise ExportError(f"{path}: tokenizer.ggml.pre is {header.metadata.get('tokenizer.ggml.pre')!r}, not 'qwen2'")
 

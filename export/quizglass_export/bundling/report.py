@@ -9,12 +9,13 @@ from typing import Any
 from quizglass_export.bundling.parity import Check
 
 
-def parity_document(checks: Sequence[Check], source: str, samples: int) -> dict[str, Any]:
-    """Content of `parity.json`."""
+def parity_document(checks: Sequence[Check], source: str, samples: int, compared: Mapping[str, str]) -> dict[str, Any]:
+    """Content of `parity.json`; `compared` is the SHA-256 of each file that the comparisons were made with."""
     return {
         "passed": all(check.passed for check in checks),
         "samples": {"source": source, "count": samples},
         "checks": [asdict(check) for check in checks],
+        "compared": dict(compared),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer
 
-from quizglass_export.bundling.checkpoints import read_json
 from quizglass_export.bundling.encoders import write_cross_encoder, write_image_encoder, write_text_encoder
-from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import PREPROCESSOR, Exported, RoleJob, normalisation
 from quizglass_export.bundling.parity import (
     Check,
@@ -27,14 +25,12 @@ from quizglass_export.bundling.parity import (
     session,
     tokenise_padded,
 )
+from quizglass_export.bundling.sentence_files import Embedding, read_embedding
 from quizglass_export.precision.accept import Feed, apply_precision, check_lossy_scorer
 from quizglass_export.recipe import schema
 from quizglass_server import manifest
 from quizglass_server.models import vision_inputs
 
-POOLING = "pooling.json"
-_SENTENCE_POOLING = "1_Pooling/config.json"
-_SENTENCE_PROMPTS = "config_sentence_transformers.json"
 _CLIP_REST = r"^(text_model\.|text_projection|logit_scale|logit_bias|vision_model\.embeddings\.position_ids$)"
 IMAGE_CLASSES = {
     "clip": ("CLIPVisionModelWithProjection", _CLIP_REST),
@@ -57,9 +53,14 @@ CROSS_CLASSES = {
 _POSITIONS = r".*\.position_ids$"
 
 
+def prepare_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> None:
+    """Check what is known without weights: how its pictures are normalised."""
+    normalisation(job.source.folder / PREPROCESSOR)
+
+
 def export_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
     """Export the image encoder."""
-    model = _image_model(job)
+    model = _image_model(job, job.source.load)
     mean, std = normalisation(job.source.folder / PREPROCESSOR)
     side = int(model.config.image_size)
     clip = model.config.model_type == "clip_vision_model"
@@ -76,7 +77,7 @@ def export_image_encoder(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
 
 def check_image_encoder(job: RoleJob, spec: schema.ImageEncoder, part: manifest.ImageEncoder) -> list[Check]:
     """Compare the image encoder with transformers."""
-    model = _image_model(job)
+    model = _image_model(job, job.source.reference)
     clip = model.config.model_type == "clip_vision_model"
     kind = transformers.CLIPImageProcessor if clip else transformers.SiglipImageProcessor
     fixed = {"do_resize": False} | ({"do_center_crop": False} if clip else {})
@@ -101,30 +102,41 @@ def _pixels(job: RoleJob, part: manifest.ImageEncoder) -> Feed:
     return inputs
 
 
+def embedding_of(job: RoleJob, spec: schema.TextEncoder) -> Embedding:
+    """How a text encoder's texts become vectors: as its checkpoint says, but for what the recipe says."""
+    given = spec.model_dump(include={"pooling", "query_prefix", "passage_prefix", "max_tokens"}, exclude_none=True)
+    return read_embedding(job.source.folder, job.source.model_type, job.source.tokenizer_file(), given)
+
+
 def _cosine(job: RoleJob, spec: schema.ImageEncoder | schema.TextEncoder) -> float:
     return job.demands.cosine if spec.precision == "fp32" else spec.accept.cosine
 
 
-def _image_model(job: RoleJob) -> Any:
+def _image_model(job: RoleJob, load: Callable[..., Any]) -> Any:
     kind, rest = IMAGE_CLASSES[job.source.model_type]
-    return job.source.load(kind, ignore=rest)
+    return load(kind, ignore=rest)
+
+
+def prepare_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> None:
+    """Check what is known without weights: what sentence-transformers' files ask for, and the tokenizer."""
+    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    job.check_texts(min(embedding_of(job, spec).max_tokens, _longest(config)))
 
 
 def export_text_encoder(job: RoleJob, spec: schema.TextEncoder) -> Exported:
     """Export the text encoder."""
-    model = _text_model(job)
-    how = _pooling(job.source.folder, job.source.model_type)
-    how |= spec.model_dump(include={"pooling", "query_prefix", "passage_prefix", "max_tokens"}, exclude_none=True)
+    model = _text_model(job, job.source.load)
+    how = embedding_of(job, spec)
     part = manifest.TextEncoder(
         engine="onnx",
         kind="text-encoder",
         model=f"{job.role}/model.onnx",
         tokenizer=job.tokenizer,
         dimension=int(model.config.hidden_size),
-        pooling=how["pooling"],
-        query_prefix=how["query_prefix"],
-        passage_prefix=how["passage_prefix"],
-        max_tokens=min(how["max_tokens"], _longest(model.config)),
+        pooling=how.pooling,
+        query_prefix=how.query_prefix,
+        passage_prefix=how.passage_prefix,
+        max_tokens=min(how.max_tokens, _longest(model.config)),
     )
     write_text_encoder(model, job.path(part.model))
     texts = [part.passage_prefix + sample.passages[0] for sample in job.samples]
@@ -137,7 +149,7 @@ def check_text_encoder(job: RoleJob, spec: schema.TextEncoder, part: manifest.Te
     texts = [part.query_prefix + sample.query for sample in job.samples]
     texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
     exported = _exported_texts(job, part, texts)
-    references = _reference_texts(_text_model(job), job.source.folder, part, texts)
+    references = _reference_texts(_text_model(job, job.source.reference), job.source.folder, part, texts)
     return [check_vectors(job.role, exported, references * len(job.batches), _cosine(job, spec))]
 
 
@@ -153,40 +165,16 @@ def _tokenised(job: RoleJob, model: Path, limit: int, texts: Sequence[str | tupl
     return inputs
 
 
-def _text_model(job: RoleJob) -> Any:
+def _text_model(job: RoleJob, load: Callable[..., Any]) -> Any:
     kind, rest = TEXT_CLASSES[job.source.model_type]
     options = {"add_pooling_layer": False} if job.source.model_type in ("bert", "xlm-roberta") else {}
-    return job.source.load(kind, ignore=rest, **options)
+    return load(kind, ignore=rest, **options)
 
 
 def _longest(config: Any) -> int:
     """Most tokens of a text; RoBERTa's positions begin after the padding token's."""
     limit = int(config.max_position_embeddings)
     return limit - int(config.pad_token_id) - 1 if config.model_type == "xlm-roberta" else limit
-
-
-def _pooling(folder: Path, model_type: str) -> dict[str, Any]:
-    """Pooling, prefixes and length as the checkpoint's own files say, in this project's form or sentence-transformers'.
-
-    Raises:
-        ExportError: sentence-transformers pools in a way that the server does not.
-    """
-    default = "last" if model_type == "qwen3" else "mean"
-    how: dict[str, Any] = {"pooling": default, "query_prefix": "", "passage_prefix": "", "max_tokens": 256}
-    if (folder / _SENTENCE_POOLING).is_file():
-        modes = {key for key, on in read_json(folder / _SENTENCE_POOLING).items() if on is True}
-        known = {"mean": "pooling_mode_mean_tokens", "cls": "pooling_mode_cls_token", "last": "pooling_mode_lasttoken"}
-        found = [name for name, key in known.items() if key in modes]
-        if len(found) != 1:
-            raise ExportError(f"{folder / _SENTENCE_POOLING}: {sorted(modes)}; the server pools by mean, cls or last")
-        how["pooling"] = found[0]
-    if (folder / _SENTENCE_PROMPTS).is_file():
-        prompts = read_json(folder / _SENTENCE_PROMPTS).get("prompts") or {}
-        how["query_prefix"] = str(prompts.get("query", ""))
-        how["passage_prefix"] = str(prompts.get("document", prompts.get("passage", "")))
-    if (folder / POOLING).is_file():
-        how |= read_json(folder / POOLING)
-    return how
 
 
 def _exported_texts(job: RoleJob, part: manifest.TextEncoder, texts: list[str]) -> list[Floats]:
@@ -210,6 +198,12 @@ def _reference_texts(model: Any, folder: Path, part: manifest.TextEncoder, texts
             states = as_array(model(**inputs).last_hidden_state)
             vectors += list(pool(states, inputs["attention_mask"].numpy(), part.pooling))
     return vectors
+
+
+def prepare_cross_encoder(job: RoleJob, spec: schema.Reranker) -> None:
+    """Check what is known without weights: the tokenizer."""
+    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    job.check_texts(min(spec.max_tokens, _longest(config)))
 
 
 def export_cross_encoder(job: RoleJob, spec: schema.Reranker) -> Exported:
@@ -237,7 +231,7 @@ def _pairs(job: RoleJob) -> list[tuple[str, str]]:
 
 def check_cross_encoder(job: RoleJob, spec: schema.Reranker, part: manifest.CrossEncoder) -> list[Check]:
     """Compare a cross-encoder's logits with transformers', pairs encoded by transformers' own tokenizer."""
-    model = job.source.load(CROSS_CLASSES[job.source.model_type], ignore=_POSITIONS)
+    model = job.source.reference(CROSS_CLASSES[job.source.model_type], ignore=_POSITIONS)
     pairs = _pairs(job)
     feed = _tokenised(job, job.path(part.model), part.max_tokens, pairs)
     tokenizer = transformers.AutoTokenizer.from_pretrained(job.source.folder, local_files_only=True)

@@ -42,6 +42,16 @@ TEXT_AXES = {"input_ids": ROWS, "attention_mask": ROWS, "logits": {0: "batch"}}
 VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
 
 
+def prepare_vision_scorer(job: RoleJob, spec: schema.Scorer) -> None:
+    """Check what is known without weights: prompt, labels, tokenizer, picture sizes."""
+    job.check_scorer(spec, sees=True)
+    job.grids(job.picture(spec.picture), spec.grids)
+    image_id = job.prompt_tokenizer().token_id(spec.image_token)
+    known = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True).image_token_id
+    if image_id != known:
+        raise ExportError(f"{job.source.folder / CONFIG}: image_token_id is {known}, the tokenizer has {image_id}")
+
+
 def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     """Merge and export a vision-language scorer, a graph for each picture size."""
     labels = job.labels(spec.labels)
@@ -58,10 +68,6 @@ def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
         image_token=spec.image_token,
         max_tokens=spec.max_tokens,
     )
-    image_id = job.prompt_tokenizer().token_id(spec.image_token)
-    known = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True).image_token_id
-    if image_id != known:
-        raise ExportError(f"{job.source.folder / CONFIG}: image_token_id is {known}, the tokenizer has {image_id}")
     first, *others = [_write_vision_scorer(job, spec, each, labels) for each in by_size(part)]
     return Exported(part, first | {"grids": others} if others else first)
 
@@ -92,7 +98,7 @@ def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.Vision
 
 def _check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer) -> list[Check]:
     labels = job.labels(part.labels)
-    model = job.source.load(VISION_CLASSES[job.source.model_type])
+    model = job.source.reference(VISION_CLASSES[job.source.model_type])
     prompts = VisionPrompts(job, part)
     references = [
         vision_logits(model, row, picture, part.picture)[labels]
@@ -123,6 +129,13 @@ class VisionPrompts:
         """The server's own tensors for some of the samples."""
         rows, pictures = [self.rows[i] for i in indices], [self.pictures[i] for i in indices]
         return vision_inputs.scorer_batch(rows, self.image_id, self.spec, pictures)
+
+
+def prepare_text_scorer(job: RoleJob, spec: schema.Scorer) -> None:
+    """Check what is known without weights: prompt, labels, tokenizer."""
+    if spec.picture is not None or spec.grids:
+        raise ExportError(f"roles.{job.role}.picture: {job.source.model_type} reads text alone; leave it out")
+    job.check_scorer(spec, sees=False)
 
 
 def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
@@ -159,7 +172,7 @@ def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
 def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.TextScorer) -> list[Check]:
     """Compare a scorer of texts with transformers."""
     labels = job.labels(part.labels)
-    model = job.source.load("Qwen3ForCausalLM")
+    model = job.source.reference("Qwen3ForCausalLM")
     rows = _text_rows(job, part)
 
     with torch.no_grad():

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import transformers
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
@@ -47,7 +48,8 @@ from quizglass_server.models import vision_inputs
 HEAD = "classifier.safetensors"
 """The domain router's head, beside the checkpoint: `weight` [labels, H] and `bias` [labels]."""
 _BLIP = "Blip2ForImageTextRetrieval"
-Q_FORMER, GROUNDING_DINO, OWL = "blip-2", "grounding-dino", "owlv2"
+GROUNDING_DINO, OWL = "grounding-dino", "owlv2"
+Q_FORMER_CLASSES = {"blip-2": _BLIP}
 DETECTOR_CLASSES = {GROUNDING_DINO: "GroundingDinoForObjectDetection", OWL: "Owlv2ForObjectDetection"}
 _ROWS = {0: "batch", 1: "sequence"}
 _BATCH = {0: "batch"}
@@ -55,6 +57,11 @@ _TEXT = {"input_ids": _ROWS, "attention_mask": _ROWS}
 _HALF_A_PIXEL = 0.5
 _MOST_PHRASES = 5
 """That the comparison asks a detector for."""
+
+
+def prepare_coarse_reranker(job: RoleJob, spec: schema.CoarseReranker) -> None:
+    """Check what is known without weights: the tokenizer."""
+    job.check_texts(spec.max_tokens)
 
 
 def export_coarse_reranker(job: RoleJob, spec: schema.CoarseReranker) -> Exported:
@@ -79,7 +86,7 @@ def export_coarse_reranker(job: RoleJob, spec: schema.CoarseReranker) -> Exporte
 
 def check_coarse_reranker(job: RoleJob, spec: schema.CoarseReranker, part: manifest.QFormer) -> list[Check]:
     """Compare the vectors of pictures and texts with transformers'."""
-    model = job.source.load(_BLIP)
+    model = job.source.reference(_BLIP)
     own = Tokenizer.from_file(str(job.source.tokenizer_file()))
     run, texts_run = session(job.path(part.model)), session(job.path(part.text_model))
     images, texts = list[Floats](), list[Floats]()
@@ -103,6 +110,13 @@ def check_coarse_reranker(job: RoleJob, spec: schema.CoarseReranker, part: manif
     ]
 
 
+def prepare_domain_router(job: RoleJob, spec: schema.DomainRouter) -> None:
+    """Check what is known without weights of the base: the tokenizer and the head."""
+    job.check_texts(spec.max_tokens)
+    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    _head(job, spec.labels, config)
+
+
 def export_domain_router(job: RoleJob, spec: schema.DomainRouter) -> Exported:
     """Export BLIP-2's Q-Former with a classification head."""
     model = job.source.load(_BLIP)
@@ -113,7 +127,7 @@ def export_domain_router(job: RoleJob, spec: schema.DomainRouter) -> Exported:
     )
     pixels, words = _example(part.picture)
     axes = {"pixel_values": _BATCH, **_TEXT, "logits": _BATCH}
-    head = QFormerClassifier(model, *_head(job, spec.labels, model)).eval()
+    head = QFormerClassifier(model, *_head(job, spec.labels, model.config)).eval()
     write_onnx(head, pixels | words, axes, "logits", job.path(part.model))
     halve_weights(job.path(part.model))
     return Exported(part, {"precision": "fp32"})
@@ -121,8 +135,8 @@ def export_domain_router(job: RoleJob, spec: schema.DomainRouter) -> Exported:
 
 def check_domain_router(job: RoleJob, spec: schema.DomainRouter, part: manifest.QFormerClassifier) -> list[Check]:
     """Compare logits with the head run in transformers' own matching path, one sample at a time."""
-    model = job.source.load(_BLIP)
-    weight, bias = _head(job, spec.labels, model)
+    model = job.source.reference(_BLIP)
+    weight, bias = _head(job, spec.labels, model.config)
     model.itm_head = torch.nn.Linear(weight.shape[1], weight.shape[0])
     model.itm_head.load_state_dict({"weight": weight, "bias": bias})
     own = Tokenizer.from_file(str(job.source.tokenizer_file()))
@@ -139,17 +153,23 @@ def check_domain_router(job: RoleJob, spec: schema.DomainRouter, part: manifest.
     return check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits, job.batches)
 
 
+def prepare_detector(job: RoleJob, spec: schema.Detector) -> None:
+    """Check what is known without weights: picture sizes and the tokenizer."""
+    kind = job.source.model_type
+    if spec.picture is None and kind == GROUNDING_DINO:
+        raise ExportError(f"roles.{job.role}.picture: missing; give the width and height of its pictures")
+    if spec.grids and kind == OWL:
+        raise ExportError(f"roles.{job.role}.grids: OWLv2 has one size of its own; leave it out")
+    job.check_texts(16 if kind == OWL else int(job.source.config().get("max_text_len", 256)))
+
+
 def export_detector(job: RoleJob, spec: schema.Detector) -> Exported:
     """Export Grounding DINO or OWLv2 for one picture size and phrases of any length."""
     kind = job.source.model_type
     model = job.source.load(DETECTOR_CLASSES[kind], ignore=_TIED)
     size = spec.picture
-    if size is None and kind == GROUNDING_DINO:
-        raise ExportError(f"roles.{job.role}.picture: missing; give the width and height of its pictures")
     side = int(model.config.vision_config.image_size) if kind == OWL else 0
     picture = _picture(job, size.width if size else side, size.height if size else side)
-    if spec.grids and kind == OWL:
-        raise ExportError(f"roles.{job.role}.grids: OWLv2 has one size of its own; leave it out")
     part = manifest.Detector.model_validate(
         {
             "engine": "onnx",
@@ -194,7 +214,7 @@ def check_detector(job: RoleJob, spec: schema.Detector, part: manifest.Detector)
 
 
 def _check_detector(job: RoleJob, part: manifest.Detector) -> list[Check]:
-    model = job.source.load(DETECTOR_CLASSES[part.kind], ignore=_TIED)
+    model = job.source.reference(DETECTOR_CLASSES[part.kind], ignore=_TIED)
     run = session(job.path(part.model))
     apart, wrong = list[float](), list[float]()
     scale = np.array([part.picture.width, part.picture.height] * 2, np.float32)
@@ -264,12 +284,12 @@ def _example(picture: manifest.Normalised) -> tuple[dict[str, torch.Tensor], dic
     return {"pixel_values": pixels}, {"input_ids": ids, "attention_mask": ids}
 
 
-def _head(job: RoleJob, labels: Sequence[str], model: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def _head(job: RoleJob, labels: Sequence[str], config: Any) -> tuple[torch.Tensor, torch.Tensor]:
     path = job.source.folder / HEAD
     if not path.is_file():
         raise ExportError(f"{path}: missing; the domain router's head (weight and bias) goes there")
     check_finite(path)
-    wanted = {"weight": (len(labels), int(model.config.qformer_config.hidden_size)), "bias": (len(labels),)}
+    wanted = {"weight": (len(labels), int(config.qformer_config.hidden_size)), "bias": (len(labels),)}
     found = {}
     try:
         with safe_open(str(path), framework="pt") as file:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import transformers
 
+from quizglass_export.bundles.starting import check_start
 from quizglass_export.bundling.assemble import write_manifest
 from quizglass_export.bundling.directory import check_free, fresh_directory, hidden_beside, place
 from quizglass_export.bundling.errors import ExportError
@@ -77,7 +78,7 @@ def carry_out(
         with fresh_directory(out) as folder:
             _collect(plan, opened, steps, folder)
             write_manifest(plan.file, _roles(plan, steps), checks, folder, _sources(plan, opened))
-            Bundle.load(folder)
+            check_start(Bundle.load(folder))
     notes = {role: {**step.result["notes"], "seconds": step.result["seconds"]} for role, step in steps.items()}
     return Built(Bundle.load(out), checks, notes)
 

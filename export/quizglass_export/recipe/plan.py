@@ -13,11 +13,13 @@ from quizglass_export.bundling import ready_gguf, roles_encoders, roles_llama, r
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.job import Exported, RoleJob
 from quizglass_export.bundling.parity import Check
+from quizglass_export.bundling.peft_models import check_fit
 from quizglass_export.bundling.samples import Sample
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.source import GgufSource, Source
 from quizglass_export.recipe.work import Work
+from quizglass_server.models.prompts import PromptError
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
@@ -25,38 +27,91 @@ DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """How one role of one architecture is made: files first, then the comparison with their source."""
+    """How one role of one architecture is made.
 
+    Attributes:
+        prepare: checks inputs as far as they are known without weights; ExportError for what a build or the server
+            would refuse.
+        export: writes the role's files.
+        check: compares them with their source.
+        classes: transformers' model type to the name of its class; without those that have no checkpoint.
+    """
+
+    prepare: Callable[[RoleJob, Any], None]
     export: Callable[[RoleJob, Any], Exported]
     check: Callable[[RoleJob, Any, Any], list[Check]]
+    classes: Mapping[str, str]
 
 
-_VISION_SCORER = Exporter(roles_onnx.export_vision_scorer, roles_onnx.check_vision_scorer)
-_TEXT_SCORER = Exporter(roles_onnx.export_text_scorer, roles_onnx.check_text_scorer)
-_CROSS_ENCODER = Exporter(roles_encoders.export_cross_encoder, roles_encoders.check_cross_encoder)
-_IMAGE_ENCODER = Exporter(roles_encoders.export_image_encoder, roles_encoders.check_image_encoder)
-_TEXT_ENCODER = Exporter(roles_encoders.export_text_encoder, roles_encoders.check_text_encoder)
-_DETECTOR = Exporter(roles_vision.export_detector, roles_vision.check_detector)
-_GENERATOR = Exporter(roles_llama.export_generator, roles_llama.check_generator)
-_VISION_SCORERS = dict.fromkeys(VISION_CLASSES, _VISION_SCORER)
+_VISION_SCORER = Exporter(
+    roles_onnx.prepare_vision_scorer, roles_onnx.export_vision_scorer, roles_onnx.check_vision_scorer, VISION_CLASSES
+)
+_TEXT_SCORER = Exporter(
+    roles_onnx.prepare_text_scorer,
+    roles_onnx.export_text_scorer,
+    roles_onnx.check_text_scorer,
+    {"qwen3": "Qwen3ForCausalLM"},
+)
+_CROSS_ENCODER = Exporter(
+    roles_encoders.prepare_cross_encoder,
+    roles_encoders.export_cross_encoder,
+    roles_encoders.check_cross_encoder,
+    roles_encoders.CROSS_CLASSES,
+)
+_IMAGE_ENCODER = Exporter(
+    roles_encoders.prepare_image_encoder,
+    roles_encoders.export_image_encoder,
+    roles_encoders.check_image_encoder,
+    {kind: name for kind, (name, _) in roles_encoders.IMAGE_CLASSES.items()},
+)
+_TEXT_ENCODER = Exporter(
+    roles_encoders.prepare_text_encoder,
+    roles_encoders.export_text_encoder,
+    roles_encoders.check_text_encoder,
+    {kind: name for kind, (name, _) in roles_encoders.TEXT_CLASSES.items()},
+)
+_DOMAIN_ROUTER = Exporter(
+    roles_vision.prepare_domain_router,
+    roles_vision.export_domain_router,
+    roles_vision.check_domain_router,
+    roles_vision.Q_FORMER_CLASSES,
+)
+_COARSE_RERANKER = Exporter(
+    roles_vision.prepare_coarse_reranker,
+    roles_vision.export_coarse_reranker,
+    roles_vision.check_coarse_reranker,
+    roles_vision.Q_FORMER_CLASSES,
+)
+_DETECTOR = Exporter(
+    roles_vision.prepare_detector,
+    roles_vision.export_detector,
+    roles_vision.check_detector,
+    roles_vision.DETECTOR_CLASSES,
+)
+_GENERATOR = Exporter(
+    roles_llama.prepare_generator,
+    roles_llama.export_generator,
+    roles_llama.check_generator,
+    roles_llama.GENERATOR_CLASSES,
+)
+_READY = Exporter(ready_gguf.prepare_ready, ready_gguf.export_ready, ready_gguf.check_ready, {})
+
+
+def _by_type(*exporters: Exporter) -> dict[str, Exporter]:
+    return {kind: each for each in exporters for kind in each.classes}
+
+
 EXPORTERS: dict[str, dict[str, Exporter]] = {
-    "planner": _VISION_SCORERS,
-    "tool_router": _VISION_SCORERS | {"qwen3": _TEXT_SCORER},
-    "domain_router": {
-        roles_vision.Q_FORMER: Exporter(roles_vision.export_domain_router, roles_vision.check_domain_router)
-    },
-    "coarse_reranker": {
-        roles_vision.Q_FORMER: Exporter(roles_vision.export_coarse_reranker, roles_vision.check_coarse_reranker)
-    },
-    "reranker": {"qwen3": _TEXT_SCORER} | dict.fromkeys(roles_encoders.CROSS_CLASSES, _CROSS_ENCODER),
-    "verifier": _VISION_SCORERS | {"qwen3": _TEXT_SCORER},
-    "detector": dict.fromkeys(roles_vision.DETECTOR_CLASSES, _DETECTOR),
-    "image_encoder": dict.fromkeys(roles_encoders.IMAGE_CLASSES, _IMAGE_ENCODER),
-    "text_encoder": dict.fromkeys(roles_encoders.TEXT_CLASSES, _TEXT_ENCODER),
-    "generator": {
-        **dict.fromkeys(roles_llama.GENERATOR_CLASSES, _GENERATOR),
-        "gguf": Exporter(ready_gguf.export_ready, ready_gguf.check_ready),
-    },
+    "planner": _by_type(_VISION_SCORER),
+    "tool_router": _by_type(_VISION_SCORER, _TEXT_SCORER),
+    "domain_router": _by_type(_DOMAIN_ROUTER),
+    "coarse_reranker": _by_type(_COARSE_RERANKER),
+    "reranker": _by_type(_TEXT_SCORER, _CROSS_ENCODER),
+    "verifier": _by_type(_VISION_SCORER, _TEXT_SCORER),
+    "detector": _by_type(_DETECTOR),
+    "image_encoder": _by_type(_IMAGE_ENCODER),
+    "text_encoder": _by_type(_TEXT_ENCODER),
+    "generator": _by_type(_GENERATOR) | {"gguf": _READY},
 }
 """Role to transformers' model type to what exports it."""
 
@@ -117,7 +172,8 @@ def make_plan(file: RecipeFile) -> Plan:
     """Find and check everything that a recipe names, without reading weights.
 
     Raises:
-        ExportError: a file is missing or of another architecture, or a prompt is missing.
+        ExportError: a file is missing or of another architecture, or something is in it that a build or the server
+            would refuse.
     """
     sources: dict[str, Source | GgufSource] = {}
     prompts: dict[str, Path] = {}
@@ -135,7 +191,25 @@ def make_plan(file: RecipeFile) -> Plan:
                 raise ExportError(f"{prompts[name]}: missing; roles.{role} needs the prompt {name!r}")
     if file.recipe.training and not file.path(file.recipe.training).is_file():
         raise ExportError(f"{file.path(file.recipe.training)}: missing; correct the recipe's key training")
-    return Plan(file, sources, prompts)
+    plan = Plan(file, sources, prompts)
+    for role in sources:
+        _prepare(plan, role)
+    return plan
+
+
+def _prepare(plan: Plan, role: str) -> None:
+    """Check a role's inputs, adapters among them; nothing is written, and no weights are read."""
+    source, exporter = plan.sources[role], plan.exporter(role)
+    try:
+        exporter.prepare(plan.job(role, Path(), "", ()), plan.spec(role))
+    except PromptError as error:
+        raise ExportError(f"roles.{role}: {error}") from error
+    if role != "image_encoder":
+        source.tokenizer_file()
+    if isinstance(source, Source) and source.adapters:
+        bare = source.bare(exporter.classes[source.model_type])
+        for folder, _ in source.adapters:
+            check_fit(bare, folder)
 
 
 def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[Path, str]]) -> dict[str, Any]:

@@ -183,6 +183,10 @@ class Generator(Part):
             raise ValueError("give either checkpoint, or model with its projector")
         if ready and (self.adapters or self.token_embedding or self.output):
             raise ValueError("adapters, token_embedding and output need a checkpoint, not ready-made GGUF files")
+        if ready and "quantisation" in self.model_fields_set:
+            raise ValueError("quantisation: ready-made GGUF files are taken as they are; leave it out")
+        if ready and self.projector is None and "picture" in self.model_fields_set:
+            raise ValueError("picture: a model without projector reads text alone; leave it out, or name the projector")
         if ready and self.tokenizer is None:
             raise ValueError("tokenizer: needed with ready-made GGUF files, to compare it with theirs")
         return self
@@ -235,11 +239,12 @@ class Demands(Part):
     """What an export must reach to become a bundle, against PyTorch."""
 
     logits: Annotated[float, Field(ge=0)] = 1e-3
-    """Largest difference of a float32 scorer's logits."""
+    """Largest difference of a float32 scorer's logits; of a generator in f32 or f16, ten times this is the largest
+    difference of logits in units of their standard deviation (llama.cpp multiplies in float16)."""
     cosine: Share = 0.9999
     """Smallest cosine of a float32 encoder."""
     answers: Share = 0.97
-    """Smallest share of equal greedy answers."""
+    """Smallest share of equal greedy answers, and of equal best tokens of a generator in f32 or f16."""
 
 
 class Recipe(Part):

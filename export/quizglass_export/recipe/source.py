@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 import transformers
 
 from quizglass_export.bundling.checkpoints import (
@@ -22,6 +24,7 @@ from quizglass_export.bundling.checkpoints import (
 )
 from quizglass_export.bundling.errors import ExportError
 from quizglass_export.bundling.merge import merge_adapters
+from quizglass_export.bundling.peft_models import adapted_model
 
 _KEPT = (".json", ".safetensors", ".txt", ".model", ".jinja")
 
@@ -96,10 +99,27 @@ class Source:
         Raises:
             ExportError: unreadable or non-finite weights, or keys that do not fit the architecture.
         """
+        return merge_adapters(self._base(kind, ignore, options), self.adapters)
+
+    def reference(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
+        """What an export is compared with: the same model with its adapters in PEFT's own layers, not merged.
+
+        A merge that goes wrong would otherwise be compared with itself. Arguments and errors as of `load`.
+        """
+        return adapted_model(self._base(kind, ignore, options), self.adapters)
+
+    def bare(self, kind: str) -> Any:
+        """A model of the checkpoint's shape that has no weights, for looking at its modules."""
+        make = getattr(transformers, kind)
+        config = make.config_class.from_pretrained(self.folder, local_files_only=True)
+        with torch.device("meta"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return make(config)
+
+    def _base(self, kind: str, ignore: str, options: dict[str, Any]) -> Any:
         for path in weight_files(self.folder):
             check_finite(path)
-        model = load_float32(self.folder, getattr(transformers, kind), ignore=ignore, **options)
-        return merge_adapters(model, self.adapters)
+        return load_float32(self.folder, getattr(transformers, kind), ignore=ignore, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,3 +178,5 @@ class GgufSource:
     def load(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
         """GGUF files are not loaded by PyTorch."""
         raise ExportError(f"{self.model}: PyTorch cannot load it")
+
+    reference = load

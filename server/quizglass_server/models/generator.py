@@ -21,22 +21,15 @@ from quizglass_server.engines.llama.process import ProcessOptions
 from quizglass_server.engines.llama.prompt import Part, PicturePart, Piece, Terms, TextPart
 from quizglass_server.engines.llama.state import StateDirectory
 from quizglass_server.engines.llama.supervisor import GeneratorProcess
-from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
+from quizglass_server.errors import EngineFailed, InvalidInput, QuizglassError
 from quizglass_server.manifest import Size
 from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter, content_hash
-from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptValue, SegmentKind
+from quizglass_server.models.prompts import SegmentKind
+from quizglass_server.models.role_checks import GENERATOR_VALUES, generator_prompts
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.scheduling.deadline import deadline
 
-VALUES = {
-    "plan": ("question", "history", "words"),
-    "rewrite": ("question", "history", "words", "seen", "domain"),
-    "answer": ("question", "history", "words", "seen", "found", "query", "domain"),
-}
-"""What the prompt of each task may name besides `image`."""
-_LISTS: dict[str, PromptValue] = {"history": [{"question": "a", "answer": "a"}], "seen": ["a"], "found": ["a"]}
-"""Examples of the values that are not plain strings."""
 _BACKGROUND = Terms(priority=2)
 logger = logging.getLogger(__name__)
 
@@ -74,7 +67,8 @@ class LlamaGenerator:
         self._spec = bundle.generator
         self._fitter = fitter
         self._pictures = BoundedCache[bytes, PicturePart](CACHE_BYTES, lambda part: len(part.rgb))
-        self._templates = _templates(bundle)
+        named = {task: bundle.path(name) for task, name in self._spec.prompts if name is not None}
+        self._templates = generator_prompts(named, sees=self.sees_pictures)
         root = options.state_directory
         state = None if root is None else StateDirectory(root, _state_key(bundle))
         self._process = GeneratorProcess(_process_options(bundle, threads, options), state)
@@ -162,7 +156,9 @@ class LlamaGenerator:
         Work for a guess: it never fails, and whatever else there is to do goes first.
         """
         try:
-            prompt = await self._prompt(GenerationRequest("answer", dict.fromkeys(VALUES["answer"], ""), picture))
+            prompt = await self._prompt(
+                GenerationRequest("answer", dict.fromkeys(GENERATOR_VALUES["answer"], ""), picture)
+            )
             places = [place for place, part in enumerate(prompt) if isinstance(part, PicturePart)]
             if places:
                 await self._process.prefill(prompt[: places[-1] + 1], _BACKGROUND)
@@ -199,19 +195,6 @@ class LlamaGenerator:
     def _fitted(self, picture: Picture, size: Size) -> PicturePart:
         pixels = self._fitter.fit(picture, size)
         return PicturePart(content_hash(pixels), size.width, size.height, pixels.tobytes())
-
-
-def _templates(bundle: Bundle) -> dict[str, PromptTemplate]:
-    """The prompts by task, each tried without anything to tell and with some of everything."""
-    try:
-        named = {task: name for task, name in bundle.generator.prompts if name is not None}
-        templates = {task: PromptTemplate.load(bundle.path(name)) for task, name in named.items()}
-        for task, template in templates.items():
-            for values in (dict.fromkeys(VALUES[task], ""), {name: _LISTS.get(name, "a") for name in VALUES[task]}):
-                template.render(picture=bundle.generator.picture is not None, **values)
-    except PromptError as error:
-        raise BundleError(f"roles.generator.prompts: {error}") from error
-    return templates
 
 
 def _process_options(bundle: Bundle, threads: int, options: GeneratorOptions) -> ProcessOptions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,7 +22,8 @@ from quizglass_server.models.batching import LIMITS, MAX_BATCH, prompt_ranges
 from quizglass_server.models.fitting import PictureFitter, encode_within
 from quizglass_server.models.grids import Grids, blank
 from quizglass_server.models.logits import checked, softmax
-from quizglass_server.models.prompts import Prompt, PromptError, PromptTemplate, PromptTokenizer, PromptValue
+from quizglass_server.models.prompts import Prompt, PromptError, PromptTemplate, PromptTokenizer
+from quizglass_server.models.role_checks import EXAMPLES, Values, scorer_prompt
 from quizglass_server.models.shared_prompts import Part, SharingScorer
 from quizglass_server.models.vision_inputs import Patches, image_span, patch_grid, patches, vision_batch
 
@@ -30,7 +31,6 @@ _SEEN_BYTES = 16 << 20
 """Of pictures kept in a model's form, a third of a megabyte each at 112 x 112."""
 
 Probabilities = NDArray[np.float64]
-Values = Mapping[str, PromptValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +46,25 @@ class Loading:
 class LabelScorer:
     """Probability of each label after a prompt about a picture."""
 
-    def __init__(self, role: str, spec: Scorer, loading: Loading, example: Values) -> None:
-        """Load, and run once, so that a prompt that cannot be filled is found now and not by a turn.
+    def __init__(self, role: str, spec: Scorer, loading: Loading) -> None:
+        """Load, and run once, so that a model that does not fit its role is found now and not by a turn.
 
         Args:
-            role: its name, for errors.
+            role: its name; it decides which labels there can be and which values the prompt may name.
             spec: what the manifest says about it.
             loading: where it comes from and what it runs with.
-            example: values that its prompt may name besides `image`.
 
         Raises:
-            BundleError: a file of the role is damaged, or the prompt names a value that there is none of.
+            BundleError: a file of the role is damaged, a label is none, or the prompt names a value that there is
+                none of.
         """
+        path = loading.bundle.path
+        image_token = spec.image_token if isinstance(spec, VisionScorer) else None
+        prompt = scorer_prompt(role, spec.labels, path(spec.tokenizer), path(spec.prompt), image_token)
+        tokenizer, self._template = prompt.tokenizer, prompt.template
         self.labels = [name for name, _ in spec.labels]
         """Names, in the order of the probabilities."""
         try:
-            tokenizer = PromptTokenizer(loading.bundle.path(spec.tokenizer))
-            self._template = PromptTemplate.load(loading.bundle.path(spec.prompt))
             self._graphs: Grids[_VisionGraph] | None = None
             if isinstance(spec, VisionScorer):
                 made = [(size, _VisionGraph(spec, size, name, tokenizer, loading)) for size, name in graphs(spec)]
@@ -72,7 +74,7 @@ class LabelScorer:
                 everyone = [_TextGraph(spec, tokenizer, loading)]
             self._first = everyone[0]
             for graph in everyone:
-                graph.warm_up(self._template, example)
+                graph.warm_up(self._template, EXAMPLES[role])
         except PromptError as error:
             raise BundleError(f"roles.{role}: {error}") from error
         self.executor = self._first.executor

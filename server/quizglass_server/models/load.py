@@ -143,11 +143,16 @@ async def _load_here(models: Models, loading: Loading) -> None:
     """Load the models of this process, off the event loop."""
     for role, part in loading.bundle.manifest.roles.filled():
         if not isinstance(part, manifest.Generator):
-            setattr(models, role, await models.pool.run(partial(_load, role, part, loading)))
+            setattr(models, role, await models.pool.run(partial(load_role, role, part, loading)))
 
 
-def _load(role: str, part: manifest.Role, loading: Loading) -> Any:
-    """The model of a role."""
+def load_role(role: str, part: manifest.Role, loading: Loading) -> Any:
+    """The model of a role that runs in this process, tried once.
+
+    Raises:
+        BundleError: a file cannot be used, or does not fit the manifest; names it.
+        EngineFailed: an engine is not installed, or does not start.
+    """
     bundle, pool, fitter, how = loading.bundle, loading.pool, loading.fitter, loading.how
     match part:
         case manifest.CrossEncoder():

@@ -172,15 +172,15 @@ class PromptTokenizer:
         except Exception as error:
             raise PromptError(f"{self.path.name}: not a tokenizer: {error}") from error
 
-    def label(self, text: str) -> int:
-        """Id of a label, which must be one token.
+    def label(self, text: str, what: str = "label") -> int:
+        """Id of a label, or another text (`what`, for errors), which must be one token.
 
         Raises:
             PromptError: the text is not exactly one token.
         """
         ids = self._trusted.encode(text, add_special_tokens=False).ids
         if len(ids) != 1:
-            raise PromptError(f"label {text!r} is {len(ids)} tokens in {self.path.name}; it must be one")
+            raise PromptError(f"{what} {text!r} is {len(ids)} tokens in {self.path.name}; choose a text of one token")
         return int(ids[0])
 
     def encode(self, prompt: Prompt, image: Sequence[int] = ()) -> list[int]:

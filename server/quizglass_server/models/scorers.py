@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -11,20 +11,17 @@ from typing import Any
 import numpy as np
 
 from quizglass_server.bundle import Bundle
-from quizglass_server.domain import Exchange, Picture, Plan, PlanDecision, Turn
+from quizglass_server.domain import Picture, Plan, PlanDecision, Turn
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
-from quizglass_server.errors import BundleError
 from quizglass_server.manifest import Scorer
-from quizglass_server.models.faces import SUPPORTED, Answered
+from quizglass_server.models.faces import Answered
 from quizglass_server.models.fitting import PictureFitter, encode_within
 from quizglass_server.models.label_scorer import LabelScorer, Loading, Probabilities
 from quizglass_server.models.logits import softmax
-from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, PromptValue, clean
+from quizglass_server.models.prompts import PromptValue, clean
+from quizglass_server.models.role_checks import RELEVANT, plans, scorer_prompt
 from quizglass_server.models.shared_prompts import Part, PartResult, SharingScorer, before_data
-
-_EXAMPLE = Turn("", "a", history=(Exchange("a", "a"),))
-"""What prompts are tried with: something of everything, so that no part of a template is left out."""
 
 
 class OnnxPlanner:
@@ -37,8 +34,9 @@ class OnnxPlanner:
             BundleError: a file of the role is damaged, or a label is no plan.
         """
         loading = Loading(bundle, pool, fitter, how)
-        self._plans = _plans("planner", bundle.planner)
-        self._scorer = LabelScorer("planner", bundle.planner, loading, _asked(_EXAMPLE, "a"))
+        spec = bundle.planner
+        self._plans = plans("planner", [name for name, _ in spec.labels])
+        self._scorer = LabelScorer("planner", spec, loading)
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
 
@@ -60,8 +58,8 @@ class OnnxToolRouter:
         Raises:
             BundleError: a file of the role is damaged, or a label is no plan.
         """
-        self._plans = _plans("tool_router", spec)
-        self._scorer = LabelScorer("tool_router", spec, loading, _asked(_EXAMPLE, "a") | {"draft": "a"})
+        self._plans = plans("tool_router", [name for name, _ in spec.labels])
+        self._scorer = LabelScorer("tool_router", spec, loading)
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
 
@@ -80,10 +78,7 @@ class OnnxVerifier:
         Raises:
             BundleError: a file of the role is damaged, or no label is `supported`.
         """
-        names = [name for name, _ in spec.labels]
-        if SUPPORTED not in names:
-            raise BundleError(f"roles.verifier.labels: {', '.join(names)}: none is {SUPPORTED!r}")
-        self._scorer = LabelScorer("verifier", spec, loading, _answered(Answered(_EXAMPLE, "a", ["a"], "a")))
+        self._scorer = LabelScorer("verifier", spec, loading)
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
 
@@ -100,24 +95,18 @@ class OnnxReranker:
         """Load.
 
         Raises:
-            BundleError: a file of the role is damaged, or the labels are not yes and no.
+            BundleError: a file of the role is damaged, or no label is `yes`.
         """
         spec = bundle.reranker
         self._spec = spec
-        names = [name for name, _ in spec.labels]
-        if "yes" not in names:
-            raise BundleError(f"roles.reranker.labels: {names} has no 'yes'")
-        self._yes = names.index("yes")
-        self._tokenizer = PromptTokenizer(bundle.path(spec.tokenizer))
-        try:
-            self._template = PromptTemplate.load(bundle.path(spec.prompt))
-        except PromptError as error:
-            raise BundleError(f"roles.reranker: {error}") from error
+        prompt = scorer_prompt("reranker", spec.labels, bundle.path(spec.tokenizer), bundle.path(spec.prompt), None)
+        self._tokenizer, self._template = prompt.tokenizer, prompt.template
+        self._yes = [name for name, _ in spec.labels].index(RELEVANT)
         self._scorer = SharingScorer(bundle, spec, pool, how)
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
         self._pool = pool
-        _warm_up("reranker", lambda: self._scorer.run([Part(ids) for ids in self._encoded("a", ["a"])]))
+        self._scorer.run([Part(ids) for ids in self._encoded("a", ["a"])])  # before anybody waits for it
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
         """Probability of "yes" for each passage, in order; a long passage is cut at its end.
@@ -169,14 +158,6 @@ def _rest(rows: Sequence[list[int]], beginning: list[int], begun: Sequence[PartR
     return [Part(row) for row in rows]
 
 
-def _warm_up(role: str, work: Callable[[], object]) -> None:
-    """Run once before anybody waits for it; a prompt that cannot be filled is found here, not by a turn."""
-    try:
-        work()
-    except PromptError as error:
-        raise BundleError(f"roles.{role}: {error}") from error
-
-
 def _asked(turn: Turn, words: str) -> dict[str, PromptValue]:
     """What every prompt about a question may name."""
     history = [{"question": each.question, "answer": each.answer} for each in turn.history]
@@ -190,12 +171,3 @@ def _answered(answered: Answered) -> dict[str, PromptValue]:
 def _decision(plans: Sequence[Plan], probabilities: Probabilities, by: str) -> PlanDecision:
     best = plans[int(probabilities.argmax())]
     return PlanDecision(best, by, tuple(zip(plans, map(float, probabilities), strict=True)))
-
-
-def _plans(role: str, spec: Scorer) -> list[Plan]:
-    names = [name for name, _ in spec.labels]
-    try:
-        return [Plan(name) for name in names]
-    except ValueError:
-        known = ", ".join(plan.value for plan in Plan)
-        raise BundleError(f"roles.{role}.labels: {', '.join(names)}: not all are plans; use {known}") from None
