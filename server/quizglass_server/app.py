@@ -35,6 +35,8 @@ from quizglass_server.settings import Settings
 from quizglass_server.settings_layers import suggestion
 from quizglass_server.steps.tuning import Tuning, Views
 
+STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGXCPU", "SIGPWR") if hasattr(signal, name))
+"""Signals that stop a server in order: from a person or a supervisor, at the end of its CPU time, of the power."""
 log = logging.getLogger(__name__)
 
 
@@ -95,7 +97,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
 
 
 async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> None:
-    """Serve until SIGTERM or SIGINT; a signal before the server is ready, or a second one, ends it without waiting.
+    """Serve until a signal of `STOPPING`; one before the server is ready, or a second one, ends it without waiting.
 
     Args:
         settings: what to serve.
@@ -115,7 +117,7 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
         elif task is not None:
             task.cancel()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOPPING:
         loop.add_signal_handler(number, on_signal)
     async with running(settings) as server:
         # What is loaded now stays. Left to itself the collector looks all of it over now and then, for tens of
