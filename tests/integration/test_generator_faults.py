@@ -106,6 +106,31 @@ async def test_a_crash_loop_opens_the_breaker_which_closes_when_a_probe_lives(
     assert "requests are refused" in caplog.text
 
 
+async def test_whoever_is_refused_is_never_told_to_come_back_at_once(
+    options: ProcessOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soon = BreakerOptions(deaths=1, pause_s=0.001, steady_s=600)
+    async with started(options, breaker=soon) as process, asyncio.timeout(PATIENCE_S * 3):
+        launch, probing, allowed = process._launcher.launch, asyncio.Event(), asyncio.Event()
+
+        async def late(*given: Any) -> Any:
+            probing.set()
+            await allowed.wait()
+            return await launch(*given)
+
+        monkeypatch.setattr(process._launcher, "launch", late)
+        kill(process)
+        await probing.wait()
+        assert process.breaker is BreakerState.HALF_OPEN
+        with pytest.raises(EngineLost, match="is being tried again") as refused:
+            await complete(process)
+        assert refused.value.retry_after_s is not None
+        assert refused.value.retry_after_s >= 0.5
+        assert " 0 s" not in refused.value.message
+        allowed.set()
+        await until(process, True)
+
+
 async def test_a_probe_that_stays_alive_closes_the_breaker(options: ProcessOptions) -> None:
     patient = BreakerOptions(deaths=1, pause_s=0.1, steady_s=0.1)
     async with started(options, breaker=patient) as process, asyncio.timeout(PATIENCE_S):

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 WIDTH, LAYERS, HEADS, VOCABULARY = 256, 2, 4, 32
-CONTEXT = 64
+CONTEXT = 512
+"""More than is needed, or llama.cpp would warn of the cells that it adds."""
 EPSILON = 1e-5
 PROMPT = tuple(7 * place % VOCABULARY for place in range(33))
 """The last token is read by itself: one row is another code path than many."""

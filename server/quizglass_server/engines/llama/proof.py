@@ -53,7 +53,7 @@ def prove(log: LlamaLog, options: LoadOptions) -> None:
             options,
             model=Path(f"/dev/fd/{file.fileno()}"),
             projector=None,
-            context=known_model.CONTEXT,
+            context=len(known_model.PROMPT),
             sequences=1,
             # Work too small to be shared: on a busy machine threads would wait for each other a hundred times as long.
             threads=1,
