@@ -46,7 +46,7 @@ async def _under_load(count: int) -> int:
         with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
             stub = health_pb2_grpc.HealthStub(channel)
             while not over.is_set():
-                stub.Check(health_pb2.HealthCheckRequest())
+                stub.Check(health_pb2.HealthCheckRequest())  # type: ignore[attr-defined]
 
     clients = [asyncio.create_task(asyncio.to_thread(call)) for _ in range(_CLIENTS)]
     try:
