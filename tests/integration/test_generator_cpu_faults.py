@@ -66,7 +66,7 @@ async def test_it_serves_without_extra_buffers_and_says_so(
     async with started(options) as sound:
         assert sound.notice == ""
         expected = await texts(sound)
-    async with started(faulty("extra", how)) as process, asyncio.timeout(PATIENCE_S):
+    async with started(faulty("extra", how)) as process, asyncio.timeout(PATIENCE_S * 3):
         assert await texts(process) == expected
         assert starts() == ["extra", "plain"]
         assert says in process.notice
@@ -77,12 +77,27 @@ async def test_it_serves_without_extra_buffers_and_says_so(
 
 
 async def test_a_restart_keeps_the_choice(faulty: Faulty, starts: Starts) -> None:
-    async with started(faulty("extra", signal.SIGILL)) as process, asyncio.timeout(PATIENCE_S):
+    async with started(faulty("extra", signal.SIGILL)) as process, asyncio.timeout(PATIENCE_S * 3):
         kill(process)
         await until(process, False)
         await until(process, True)
         assert starts() == ["extra", "plain", "plain"]
         assert process.notice
+
+
+async def test_an_instruction_that_is_illegal_only_later_ends_the_extra_buffers_too(
+    faulty: Faulty, starts: Starts
+) -> None:
+    async with started(faulty("never", 0)) as process, asyncio.timeout(PATIENCE_S * 3):
+        kill(process)
+        await until(process, False)
+        await until(process, True)
+        assert process.notice == ""
+        kill(process, signal.SIGILL)
+        await until(process, False)
+        await until(process, True)
+        assert starts() == ["extra", "extra", "plain"]
+        assert "while it served (signal 4" in process.notice
 
 
 @pytest.mark.parametrize("how", [signal.SIGILL, "nonsense"], ids=["illegal instruction", "nonsense"])

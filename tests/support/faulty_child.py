@@ -1,7 +1,7 @@
 """A generator process as a CPU or a compiler may spoil it: `python faulty_child.py WHEN HOW LOG, then its arguments`.
 
-WHEN is "extra", for a fault of llama.cpp's extra buffers, or "always"; HOW is the number of a signal, or "nonsense".
-Each start is a line in LOG: "extra" or "plain".
+WHEN is "extra", for a fault of llama.cpp's extra buffers, "always" or "never"; HOW is the number of a signal, or
+"nonsense". Each start is a line in LOG: "extra" or "plain".
 """
 
 import os
@@ -14,7 +14,7 @@ def main() -> None:
     plain = "--no-extra-buffers" in sys.argv
     with Path(log).open("a") as starts:
         starts.write("plain\n" if plain else "extra\n")
-    faulty = when == "always" or not plain
+    faulty = when == "always" or (when == "extra" and not plain)
     if faulty and how != "nonsense":
         os.kill(os.getpid(), int(how))
     sys.argv[1:] = sys.argv[4:]

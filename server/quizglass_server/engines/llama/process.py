@@ -179,12 +179,21 @@ class Launcher:
         except BaseException:
             self._extra_buffers = True
             raise
+        self._tell_of(fault.message)
+        return life
+
+    def died(self, status: int | None) -> None:
+        """A process that served has died: after an illegal instruction the next one goes without extra buffers."""
+        if status == -signal.SIGILL and self._extra_buffers:
+            self._extra_buffers = False
+            self._tell_of(f"the generator process died while it served ({exit_words(status)})")
+
+    def _tell_of(self, fault: str) -> None:
         self.notice = (
             "runs without the CPU's fastest code for matrices (llama.cpp's extra buffers), because with it "
-            f"{fault.message}: prompts are read more slowly, up to three times with 4-bit weights; {_REMEDY}"
+            f"{fault}: prompts are read more slowly, with Q4_0 weights half as long again; {_REMEDY}"
         )
         logger.warning("the generator %s. %s", self.notice, machine())
-        return life
 
     async def _launch(self, on_lost: Callable[[], None], restore: Path | None) -> Life:
         options, extra = self._options, self._extra_buffers

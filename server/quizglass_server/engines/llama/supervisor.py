@@ -242,6 +242,7 @@ class GeneratorProcess:
         self._retire(life)
         logger.error("the generator process died (%s); restarting it", life.how())
         await life.bury()
+        self._launcher.died(life.process.returncode)
 
     async def _watch(self, life: Life) -> None:
         # A broken stream means that the process is gone or closed, which is noticed elsewhere.
