@@ -28,6 +28,7 @@ SECTIONS = {
     "stopping": ("stopping", "run"),
     "scorers": ("scoring", "run"),
     "kills": ("kills", "run"),
+    "restarts": ("restarts", "run"),
     "goodput": ("goodput", "run"),
     "cancels": ("cancels", "run"),
 }

@@ -1,3 +1,9 @@
 """quizglass: a visual question answering server for wearables."""
 
+import os
+
 __version__ = "0.1.0"
+
+# Read by gRPC when it is imported, wherever that is. Its handlers for forks crash children of a process that serves;
+# nothing here calls gRPC in a child that was forked.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")

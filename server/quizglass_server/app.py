@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quizglass_server import __version__
+from quizglass_server import __version__, descriptors
 from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
 from quizglass_server.errors import SettingsError
@@ -35,6 +35,9 @@ from quizglass_server.settings import Settings
 from quizglass_server.settings_layers import suggestion
 from quizglass_server.steps.tuning import Tuning, Views
 
+STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGXCPU", "SIGPWR") if hasattr(signal, name))
+"""Signals that stop a server in order: from a person or a supervisor, at the end of its CPU time, of the power."""
+_FEW_CONNECTIONS = 64
 log = logging.getLogger(__name__)
 
 
@@ -95,7 +98,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
 
 
 async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> None:
-    """Serve until SIGTERM or SIGINT; a signal before the server is ready, or a second one, ends it without waiting.
+    """Serve until a signal of `STOPPING`; one before the server is ready, or a second one, ends it without waiting.
 
     Args:
         settings: what to serve.
@@ -105,6 +108,7 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
         CancelledError: ended without waiting.
         QuizglassError: as `running`.
     """
+    _count_descriptors()
     stop = asyncio.Event()
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     ready = False
@@ -115,7 +119,7 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
         elif task is not None:
             task.cancel()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOPPING:
         loop.add_signal_handler(number, on_signal)
     async with running(settings) as server:
         # What is loaded now stays. Left to itself the collector looks all of it over now and then, for tens of
@@ -209,6 +213,15 @@ def _about(server: Running) -> dict[str, Any]:
         "entries": services.knowledge.count(),
         "version": __version__,
     }
+
+
+def _count_descriptors() -> None:
+    allowed, room = descriptors.raise_limit(), descriptors.for_connections()
+    if room < _FEW_CONNECTIONS:
+        log.warning(
+            "few file descriptors: raise the limit (ulimit -n, LimitNOFILE) or clients cannot connect",
+            extra={"limit": allowed, "connections": room},
+        )
 
 
 def _check_policy(name: str) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
 from typing import Any
@@ -93,7 +93,7 @@ async def test_a_crash_loop_opens_the_breaker_which_closes_when_a_probe_lives(
         with pytest.raises(EngineLost, match=r"died 2 times.*next attempt in") as refused:
             await complete(process)
         assert refused.value.retry_after_s is not None
-        assert 0 <= refused.value.retry_after_s <= 1
+        assert 0 < refused.value.retry_after_s <= 1
         await until(process, True)
         assert process.breaker is BreakerState.HALF_OPEN
         assert len(await complete(process)) == 9
@@ -104,6 +104,31 @@ async def test_a_crash_loop_opens_the_breaker_which_closes_when_a_probe_lives(
         assert refused.value.retry_after_s is not None
         assert 1 < refused.value.retry_after_s <= 2, "the pause has doubled"
     assert "requests are refused" in caplog.text
+
+
+async def test_whoever_is_refused_is_never_told_to_come_back_at_once(
+    options: ProcessOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soon = BreakerOptions(deaths=1, pause_s=0.001, steady_s=600)
+    async with started(options, breaker=soon) as process, asyncio.timeout(PATIENCE_S * 3):
+        launch, probing, allowed = process._launcher.launch, asyncio.Event(), asyncio.Event()
+
+        async def late(*given: Any) -> Any:
+            probing.set()
+            await allowed.wait()
+            return await launch(*given)
+
+        monkeypatch.setattr(process._launcher, "launch", late)
+        kill(process)
+        await probing.wait()
+        assert process.breaker is BreakerState.HALF_OPEN
+        with pytest.raises(EngineLost, match="is being tried again") as refused:
+            await complete(process)
+        assert refused.value.retry_after_s is not None
+        assert refused.value.retry_after_s >= 0.5
+        assert " 0 s" not in refused.value.message
+        allowed.set()
+        await until(process, True)
 
 
 async def test_a_probe_that_stays_alive_closes_the_breaker(options: ProcessOptions) -> None:
@@ -224,15 +249,15 @@ class Worker:
 
 
 @pytest.fixture
-async def scripted(tmp_path: Path) -> AsyncIterator[SimpleNamespace]:
+async def scripted() -> AsyncIterator[SimpleNamespace]:
     worker, lost = Worker(), asyncio.Event()
     service = GeneratorService(worker, "scripted", 16, 1)  # type: ignore[arg-type]
-    server = await asyncio.get_running_loop().create_unix_server(service.connection, str(tmp_path / "s"))
+    ours, theirs = socket.socketpair()
+    await asyncio.get_running_loop().create_unix_connection(service.connection, sock=theirs)
     client = GeneratorClient(lost.set)
-    await client.connect(tmp_path / "s")
-    yield SimpleNamespace(worker=worker, client=client, lost=lost, path=tmp_path / "s")
+    await client.connect(ours)
+    yield SimpleNamespace(worker=worker, client=client, lost=lost)
     client.lose()
-    server.close()
 
 
 async def test_an_engine_stuck_in_one_call_is_seen_though_its_process_sends_heartbeats(scripted) -> None:

@@ -178,7 +178,7 @@ class Stage:
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.assistant, self.knowledge = Assistant(), Knowledge()
-        roles = (RoleStatus("planner", "onnx", "cpu", ready=True, sees_pictures=True),)
+        roles = (RoleStatus("planner", "onnx", "cpu", ready=True, sees_pictures=True, notice="runs slowly"),)
         self.models = SimpleNamespace(statuses=lambda: roles, on_change=lambda _: None)
         bundle = SimpleNamespace(manifest=SimpleNamespace(name="starter", version="0.1.0"))
         made = Settings(bundle=folder, knowledge=folder, port=0, **settings)

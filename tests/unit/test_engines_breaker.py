@@ -105,3 +105,16 @@ def test_it_waits_only_within_its_limits_and_is_open_only_after_deaths(steps: li
             assert wait >= 30
         else:
             assert breaker.recent_deaths < OPTIONS.deaths
+
+
+def test_a_process_that_could_not_be_started_has_not_died(clock: Clock) -> None:
+    breaker = Breaker(BreakerOptions(deaths=2, first_delay_s=0.1, longest_delay_s=0.5), clock)
+    assert breaker.died() == 0
+    assert [breaker.not_started() for _ in range(5)] == pytest.approx([0.1, 0.2, 0.4, 0.5, 0.5])
+    assert breaker.retry_after_s == pytest.approx(0.5)
+    assert (breaker.state, breaker.recent_deaths) == (CLOSED, 1)
+    assert breaker.died() > 0
+    assert breaker.state is OPEN
+    breaker.probe()
+    assert breaker.not_started() == pytest.approx(0.1)
+    assert breaker.state is HALF_OPEN, "it is the same probe that is tried again"

@@ -272,7 +272,9 @@ def capabilities(message: assistant_pb2.GetCapabilitiesResponse) -> types.Capabi
         server_version=message.server_version,
         bundle=message.bundle,
         policies=tuple(message.policies),
-        roles=tuple(types.Role(r.role, r.engine, r.executor, r.ready, r.sees_pictures) for r in message.roles),
+        roles=tuple(
+            types.Role(r.role, r.engine, r.executor, r.ready, r.sees_pictures, r.notice) for r in message.roles
+        ),
         limits={field.name: float(getattr(limits, field.name)) for field in limits.DESCRIPTOR.fields},
         entries=message.entries,
         useful_picture_side=message.useful_picture_side,

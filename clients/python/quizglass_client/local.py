@@ -33,7 +33,7 @@ class LocalServer:
         self, bundle: Path, knowledge: Path | str, *, flags: Sequence[str] = (), log: Path | None = None
     ) -> None:
         self._command = [
-            *(sys.executable, "-m", "quizglass_server.cli", "--log-format", "json", "--port", "0"),
+            *(sys.executable, "-m", "quizglass_server", "--log-format", "json", "--port", "0"),
             *("--bundle", str(bundle), "--knowledge", str(knowledge), *flags),
         ]
         self._log = log

@@ -268,6 +268,8 @@ class Role:
     ready: bool
     sees_pictures: bool = False
     """Whether pictures are given to it; a generator of text alone answers from what was read and found in them."""
+    notice: str = ""
+    """Why it is slower than it could be on the server's machine, and what to do; empty when it is not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,11 @@ class LlamaGenerator:
         return self._process.executor
 
     @property
+    def notice(self) -> str:
+        """Why it is slower than it could be, and what to do; empty when it is not."""
+        return self._process.notice
+
+    @property
     def process(self) -> GeneratorProcess:
         """The process behind it."""
         return self._process

@@ -65,6 +65,8 @@ class RoleStatus:
     """Whether the model is given pictures; a generator of text alone is not."""
     picture_side: int = 0
     """The longer side of the largest pictures it takes, in pixels; 0 where that does not matter."""
+    notice: str = ""
+    """Why it is slower than it could be, and what to do; empty when it is not."""
 
 
 @dataclass(slots=True)
@@ -105,7 +107,8 @@ class Models:
         model = getattr(self, role)
         sizes = manifest.picture_sizes(part)
         sees, side = bool(sizes) or isinstance(part, manifest.Reader), max((max(size) for size in sizes), default=0)
-        return RoleStatus(role, part.engine, model.executor, getattr(model, "ready", True), sees, side)
+        ready, notice = getattr(model, "ready", True), getattr(model, "notice", "")
+        return RoleStatus(role, part.engine, model.executor, ready, sees, side, notice)
 
 
 async def load_models(bundle: Bundle, options: EngineOptions) -> Models:

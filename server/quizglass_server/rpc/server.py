@@ -139,7 +139,12 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
         policies=services.assistant.policies,
         roles=[
             assistant_pb2.RoleCapability(
-                role=s.role, engine=s.engine, executor=s.executor, ready=s.ready, sees_pictures=s.sees_pictures
+                role=s.role,
+                engine=s.engine,
+                executor=s.executor,
+                ready=s.ready,
+                sees_pictures=s.sees_pictures,
+                notice=s.notice,
             )
             for s in statuses
         ],

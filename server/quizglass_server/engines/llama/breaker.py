@@ -3,7 +3,9 @@
 A process that dies now and then is restarted at once; one that dies soon after its start, after a delay that doubles.
 Too many deaths within a window open the breaker: nothing is tried during a pause, and requests are refused without
 waiting. The first process after the pause is a probe. If it stays alive, the breaker closes; if it dies, it opens
-again for twice the pause. Knows no processes: it is told of deaths and steadiness, and says how long to wait.
+again for twice the pause. A process that could not even be started, for want of descriptors or memory, has not died:
+that is tried again after a growing delay and never opens the breaker. Knows no processes: it is told of deaths and
+steadiness, and says how long to wait.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ class Breaker:
         self._options = options
         self._now = now
         self._deaths: deque[float] = deque()
-        self._delay_s = 0.0
+        self._delay_s = self._unstarted_s = 0.0
         self._pause_s = options.pause_s
         self._next_attempt = now()
         self._state = BreakerState.CLOSED
@@ -76,8 +78,9 @@ class Breaker:
         return len(self._deaths)
 
     def died(self) -> float:
-        """A process died, or could not be started: seconds to wait before the next start."""
+        """A process died: seconds to wait before the next start."""
         now, options = self._now(), self._options
+        self._unstarted_s = 0.0
         self._deaths.append(now)
         if self._state is not BreakerState.CLOSED:
             self._pause_s = min(self._pause_s * 2, options.pause_s * options.longest_pause)
@@ -89,6 +92,13 @@ class Breaker:
             self._delay_s = min(max(self._delay_s * 2, options.first_delay_s), options.longest_delay_s)
         self._next_attempt = now + wait
         return wait
+
+    def not_started(self) -> float:
+        """A process could not be started, for reasons that are not its own: seconds to wait before the next attempt."""
+        options = self._options
+        self._unstarted_s = min(max(self._unstarted_s * 2, options.first_delay_s), options.longest_delay_s)
+        self._next_attempt = self._now() + self._unstarted_s
+        return self._unstarted_s
 
     def probe(self) -> None:
         """The wait is over and a process is being started."""

@@ -1,21 +1,24 @@
-"""The generator process: `python -m quizglass_server.engines.llama.child --socket PATH --model FILE ...`.
+"""The generator process: `python -m quizglass_server.engines.llama.child --link NUMBER --model FILE ...`.
 
-Started by `supervisor`, never by hand. Protocol with the parent: one line of JSON on standard output, with
-`description` and `executor` once it serves, or with `failed` and the reason; the log as JSON lines on standard error;
-and it lives only as long as its standard input is open, which ends with the parent however the parent ends.
+Started by `process`, never by hand. Protocol with the parent: calls over the connection that it inherits as descriptor
+`--link`; one line of JSON on standard output, with `description` and `executor` once it has proved itself and serves,
+with `failed` and why the model cannot be loaded, or with `nonsense` and what it computed wrong; the log as JSON lines
+on standard error; and it lives only as long as its standard input is open, which ends with the parent however the
+parent ends.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import ctypes
 import json
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from threading import Thread
@@ -25,11 +28,14 @@ from quizglass_server.engines.llama.engine import Engine
 from quizglass_server.engines.llama.errors import LoadFailed
 from quizglass_server.engines.llama.logs import LlamaLog
 from quizglass_server.engines.llama.native import LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.proof import Nonsense, prove, prove_model
 from quizglass_server.engines.llama.relay import JsonLines
 from quizglass_server.engines.llama.service import GeneratorService
 from quizglass_server.engines.llama.worker import EngineWorker
 
 LOAD_FAILED_STATUS = 3
+_PR_SET_PDEATHSIG = 1
+"""Of Linux's prctl(2)."""
 logger = logging.getLogger(__name__)
 
 
@@ -41,12 +47,16 @@ def main() -> None:
     # The parent decides when this process ends; a Ctrl-C or a stop of the whole group must let it drain first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    Thread(target=_end_with_parent, args=(arguments.socket,), name="parent", daemon=True).start()
+    Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    _die_with(arguments.parent)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(arguments, report))
     except LoadFailed as error:
         _tell(report, {"failed": str(error)})
+        os._exit(LOAD_FAILED_STATUS)
+    except Nonsense as error:
+        _tell(report, {"nonsense": str(error)})
         os._exit(LOAD_FAILED_STATUS)
 
 
@@ -59,7 +69,9 @@ async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
         nonlocal description, executor
         log = LlamaLog()
         start_backend(log)
+        prove(log, options)
         model = NativeModel(options, log)
+        prove_model(model)
         description, executor = model.description, model.executor
         engine = Engine(model, arguments.stop)
         engine.warm_up()
@@ -71,9 +83,10 @@ async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
     if arguments.keep:
         worker.get_ready_to_save()
     service = GeneratorService(worker, description, options.context, options.threads)
-    server = await asyncio.get_running_loop().create_unix_server(service.connection, str(arguments.socket))
+    link = socket.socket(fileno=arguments.link)
+    await asyncio.get_running_loop().create_unix_connection(service.connection, sock=link)
     _tell(report, {"description": description, "executor": executor})
-    await server.serve_forever()
+    await asyncio.Event().wait()
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -88,7 +101,8 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--socket", type=Path, required=True, help="Unix socket to serve on")
+    parser.add_argument("--link", type=int, required=True, help="descriptor of the connection to serve")
+    parser.add_argument("--parent", type=int, default=0, help="process to die with, even when stopped; 0: none")
     parser.add_argument("--model", type=Path, required=True, help="text model, GGUF")
     parser.add_argument("--projector", type=Path, help="vision projector, GGUF; without it the model reads no pictures")
     parser.add_argument("--width", type=int, default=0, help="of pictures, pixels")
@@ -100,6 +114,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=8, help="most answers written together")
     parser.add_argument("--cells", type=int, default=0, help="of the KV cache; 0: as the engine chooses")
     parser.add_argument("--queue", type=int, default=64, help="most requests that wait")
+    parser.add_argument(
+        "--no-extra-buffers", dest="extra_buffers", action="store_false", help="weights as they are in the file"
+    )
     parser.add_argument("--restore", type=Path, help="directory of kept prefixes")
     parser.add_argument("--keep", action="store_true", help="kept prefixes will be saved")
     parser.add_argument("--stop", action="append", default=[], help="text that ends an answer; repeatable")
@@ -125,15 +142,20 @@ def _log_json(level: int) -> None:
     logging.basicConfig(level=level, handlers=[handler])
 
 
-def _end_with_parent(socket: Path) -> None:
+def _end_with_parent() -> None:
     """Wait for standard input to close, then leave without running destructors of a busy engine."""
     while os.read(0, 4096):
         pass
-    # A parent that was killed cannot clean up: the socket's private directory is left to its last user.
-    with suppress(OSError):
-        socket.unlink(missing_ok=True)
-        socket.parent.rmdir()
     os._exit(0)
+
+
+def _die_with(parent: int) -> None:
+    """Be killed by the system when the parent ends: a process that is stopped does not see its input close."""
+    if not parent or sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(0)  # it ended before that
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ Knows nothing of starting or restarting.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,13 +67,13 @@ class GeneratorClient:
         self._sent = Sent()
         self._lost = False
 
-    async def connect(self, socket: Path) -> None:
-        """Connect to the process's socket.
+    async def connect(self, link: socket.socket) -> None:
+        """Take over the connection to the process.
 
         Raises:
-            OSError: nobody listens there.
+            OSError: it cannot be used.
         """
-        await asyncio.get_running_loop().create_unix_connection(lambda: self._link, str(socket))
+        await asyncio.get_running_loop().create_unix_connection(lambda: self._link, sock=link)
 
     async def generate(
         self, prompt: Sequence[Part], max_tokens: int, terms: Terms = TURN, constraint: Constraint | None = None

@@ -61,6 +61,8 @@ class LoadOptions:
     """Most requests that wait; one more is refused."""
     vision_threads: int = 0
     """For encoding pictures beside the decoding; 0 means `threads`."""
+    extra_buffers: bool = True
+    """Whether weights may be kept in the order that the CPU's fastest instructions want (repacked, AMX)."""
 
     @property
     def cache_cells(self) -> int:
@@ -225,6 +227,7 @@ class NativeModel:
     def _load_model(self) -> int:
         params = llama.llama_model_default_params()
         params.n_gpu_layers = -1 if llama.llama_supports_gpu_offload() else 0
+        params.use_extra_bufts = self.options.extra_buffers
         return self._loaded(llama.llama_model_load_from_file(str(self.options.model).encode(), params))
 
     def _load_projector(self) -> Projector | None:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from time import monotonic
 
@@ -22,6 +23,8 @@ from quizglass_server.engines.llama.prompt import Constraint, Finished, Part, Pi
 from quizglass_server.engines.llama.state import StateDirectory
 from quizglass_server.errors import EngineFailed, EngineLost, QuizglassError
 
+_LEAST_RETRY_S = 0.5
+"""Nobody is told to come back sooner: a process takes that long to start."""
 logger = logging.getLogger(__name__)
 
 
@@ -44,6 +47,8 @@ class GeneratorProcess:
         self._changed = asyncio.Event()
         self._supervision: asyncio.Task[None] | None = None
         self._executor = "cpu"
+        self._start_s = _LEAST_RETRY_S
+        self._probing_since = 0.0
         self.on_change: Callable[[], None] = lambda: None
         """Called whenever `ready` may have changed."""
 
@@ -68,6 +73,11 @@ class GeneratorProcess:
         return self._executor
 
     @property
+    def notice(self) -> str:
+        """Why it is slower than it could be, and what to do; empty when it is not."""
+        return self._launcher.notice
+
+    @property
     def pid(self) -> int | None:
         """Of the process that is serving."""
         return self._life.process.pid if self._life else None
@@ -82,10 +92,10 @@ class GeneratorProcess:
         try:
             life = await self._first()
         except OSError as error:
-            self._launcher.clean()
+            self._launcher.close()
             raise EngineFailed(f"the generator process cannot be started: {error.strerror}") from error
         except BaseException:
-            self._launcher.clean()
+            self._launcher.close()
             raise
         self._serve(life)
         self._supervision = asyncio.create_task(self._supervise(life), name="generator supervision")
@@ -127,7 +137,7 @@ class GeneratorProcess:
             self._announce()
             await self._save(life.client)
             await life.end(self._options.close_wait_s)
-        self._launcher.clean()
+        self._launcher.close()
 
     async def _client(self, terms: Terms) -> GeneratorClient:
         """The connection to the process that serves, after waiting for it within the terms."""
@@ -147,10 +157,16 @@ class GeneratorProcess:
         return self._life.client
 
     def _refusal(self) -> EngineLost:
-        left = self._breaker.retry_after_s
+        """For a request that comes while nothing is tried, or while a probe is being started."""
+        if self._breaker.state is BreakerState.HALF_OPEN:
+            left = max(self._start_s - (monotonic() - self._probing_since), self._breaker.retry_after_s)
+            what = "is being tried again; ask again"
+        else:
+            left, what = self._breaker.retry_after_s, "is paused; next attempt"
+        left = max(left, _LEAST_RETRY_S)
         return EngineLost(
-            f"the generator process died {self._breaker.recent_deaths} times in short order and is paused; "
-            f"next attempt in {left:.0f} s, see the server's log for the reason",
+            f"the generator process died {self._breaker.recent_deaths} times in short order and {what} in "
+            f"{ceil(left)} s, see the server's log for the reason",
             retry_after_s=left,
         )
 
@@ -175,33 +191,41 @@ class GeneratorProcess:
                 self._retire(life)
 
         life: Life | None = None
+        began = self._probing_since = monotonic()
         life = await self._launcher.launch(give_up, restore)
+        self._start_s = monotonic() - began
         self._executor = life.executor
         return life
 
-    async def _supervise(self, life: Life | None) -> None:
+    async def _supervise(self, life: Life) -> None:
         """Serve one life after the other, for ever."""
         while True:
-            if life is not None:
-                await self._outlive(life)
-            wait = self._breaker.died()
+            await self._outlive(life)
+            life = await self._next(self._breaker.died())
+            self._serve(life)
+
+    async def _next(self, wait_s: float) -> Life:
+        """The next process that starts; the first attempt is made in `wait_s` seconds."""
+        while True:
             if self._breaker.state is BreakerState.OPEN:
                 logger.error(
                     "the generator process died %d times within %.0f s; requests are refused, next attempt in %.0f s",
                     self._breaker.recent_deaths,
                     self._options.breaker.window_s,
-                    wait,
+                    wait_s,
                 )
             self._announce()
-            await asyncio.sleep(wait)
+            await asyncio.sleep(wait_s)
             self._breaker.probe()
             try:
-                life = await self._launch()
-                self._serve(life)
+                return await self._launch()
+            except OSError as error:
+                wait_s = self._breaker.not_started()
+                logger.error("the generator process cannot be started: %s; next attempt in %.1f s", error, wait_s)
             except Exception as error:  # whatever it is, the next attempt may work, and without one none ever does
-                known = isinstance(error, (QuizglassError, OSError))
+                known = isinstance(error, QuizglassError)
                 logger.error("the generator process cannot be restarted: %s", error, exc_info=None if known else error)
-                life = None
+                wait_s = self._breaker.died()
 
     async def _outlive(self, life: Life) -> None:
         """Watch a process until it has ended, killing it when it hangs."""
@@ -218,6 +242,7 @@ class GeneratorProcess:
         self._retire(life)
         logger.error("the generator process died (%s); restarting it", life.how())
         await life.bury()
+        self._launcher.died(life.process.returncode)
 
     async def _watch(self, life: Life) -> None:
         # A broken stream means that the process is gone or closed, which is noticed elsewhere.

@@ -1,0 +1,87 @@
+"""File descriptors of this process: how many there may be, how many are left, and some kept for what must not fail.
+
+A connection takes one, and a client can open as many as it likes. Whoever admits connections asks `for_connections`;
+whoever must be able to open something even then keeps a `Reserve`.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+OWN = 128
+"""Left to the server itself: a generator process (4, and 12 in reserve for its restart), models while they are loaded,
+the files of the knowledge store and its snapshots, connections to a Milvus."""
+_UNKNOWN_USE = 64
+_DIRECTORIES = ("/proc/self/fd", "/dev/fd")
+
+
+def raise_limit() -> int:
+    """Allow this process as many descriptors as its user may have; how many that are.
+
+    The usual limit of 1,024 is for programs that call select(2), which the server does not.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        # Some systems refuse an infinite one.
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return limit()
+
+
+def limit() -> int:
+    """Most descriptors that this process may have open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 30 if soft == resource.RLIM_INFINITY else soft
+
+
+def in_use() -> int:
+    """Descriptors that this process has open now."""
+    for directory in _DIRECTORIES:
+        with suppress(OSError):
+            # One of them is the directory's own. Path.iterdir would be no better.
+            return len(os.listdir(directory)) - 1  # noqa: PTH208
+    return min(_UNKNOWN_USE, limit())
+
+
+def for_connections() -> int:
+    """How many connections may be open beside what the server has open now and needs itself; 0: there is no room."""
+    return max(0, limit() - in_use() - OWN)
+
+
+class Reserve:
+    """Descriptors that are held open for nothing, and given up for a moment when something has to be opened.
+
+    Another thread may take what was given up before it is used: then the user of the reserve fails as it would have
+    without one, and tries again.
+
+    Args:
+        count: how many to hold.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._held: list[int] = []
+
+    def fill(self) -> bool:
+        """Hold as many as there are to be had, up to the whole reserve; whether it is whole."""
+        with suppress(OSError):
+            while len(self._held) < self._count:
+                self._held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        return len(self._held) == self._count
+
+    @contextmanager
+    def spent(self) -> Iterator[None]:
+        """Let the body have the reserve; what it closes again, and what else is free by then, is held anew."""
+        self.empty()
+        try:
+            yield
+        finally:
+            self.fill()
+
+    def empty(self) -> None:
+        """Hold none."""
+        while self._held:
+            os.close(self._held.pop())

@@ -1,0 +1,63 @@
+"""Signals to a server process: while it is being imported, and while it serves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quizglass_client import Client
+from quizglass_client.local import LocalServer
+from tests.support.generator_process import PATIENCE_S
+
+IMPORTING = """
+import sys
+
+class Pause:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pydantic":
+            print("importing", flush=True)
+            sys.stdin.read()
+
+sys.meta_path.insert(0, Pause())
+from quizglass_server.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_while_it_is_imported_ends_it_with_130_and_no_word(number: signal.Signals) -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", IMPORTING], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"importing\n"
+        process.send_signal(number)
+        assert process.wait(PATIENCE_S) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+@pytest.fixture
+def server(starter_bundle: Path, tmp_path: Path) -> Iterator[LocalServer]:
+    with LocalServer(starter_bundle, tmp_path / "knowledge", log=tmp_path / "server.log") as running:
+        yield running
+
+
+def test_signals_that_mean_nothing_to_it_do_not_end_it_and_others_let_it_drain(
+    server: LocalServer, tmp_path: Path
+) -> None:
+    with Client(server.target, timeout=60) as client:
+        meaningless = [signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGVTALRM, signal.SIGPROF]
+        for number in (*meaningless, signal.SIGIO, signal.SIGRTMIN, signal.SIGRTMAX):
+            os.kill(server.pid, number)
+        assert client.answer("What is this?", policy="none").text
+        os.kill(server.pid, signal.SIGXCPU)
+        assert server._process is not None
+        assert server._process.wait(PATIENCE_S) == 0
+    log = (tmp_path / "server.log").read_text()
+    assert "stopping: no new turns" in log

@@ -1,0 +1,69 @@
+"""Counting descriptors, and keeping some back."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+
+import pytest
+
+from quizglass_server import descriptors
+
+
+@pytest.fixture
+def few() -> Iterator[int]:
+    """Allows this process no more than a few more than it has."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = descriptors.in_use() + 40
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    yield most
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_what_is_open_is_counted() -> None:
+    before = descriptors.in_use()
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(5)]
+    assert descriptors.in_use() == before + 5
+    for each in opened:
+        os.close(each)
+    assert descriptors.in_use() == before
+
+
+def test_connections_get_what_the_server_does_not_need(few: int) -> None:
+    assert descriptors.for_connections() == 0
+    assert descriptors.raise_limit() == descriptors.limit() > few
+    assert descriptors.for_connections() == descriptors.limit() - descriptors.in_use() - descriptors.OWN
+
+
+def exhausted() -> list[int]:
+    """All descriptors that are left, opened."""
+    taken = []
+    while True:
+        try:
+            taken.append(os.open(os.devnull, os.O_RDONLY))
+        except OSError:
+            return taken
+
+
+def test_a_reserve_is_there_when_nothing_else_is(few: int) -> None:
+    reserve = descriptors.Reserve(6)
+    assert reserve.fill()
+    taken = exhausted()
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            os.pipe()
+        with reserve.spent():
+            pipes = [os.pipe() for _ in range(3)]
+            for end in (end for pipe in pipes[1:] for end in pipe):
+                os.close(end)
+        with pytest.raises(OSError, match="Too many open files"):
+            os.pipe()
+        assert not reserve.fill(), "the first pipe is still open"
+        for end in pipes[0]:
+            os.close(end)
+        assert reserve.fill()
+    finally:
+        reserve.empty()
+        for each in taken:
+            os.close(each)
