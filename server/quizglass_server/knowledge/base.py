@@ -35,6 +35,7 @@ from quizglass_server.knowledge.records import AddReport, Change, Draft, Kind
 from quizglass_server.knowledge.reembed import reembed
 from quizglass_server.knowledge.schema import FILE
 from quizglass_server.knowledge.threads import StoreThreads
+from quizglass_server.markup.converter import Converter
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
 from quizglass_server.pictures import PictureLimits, decode_picture
 
@@ -71,6 +72,7 @@ class KnowledgeBase(PictureSearch):
         self._derived: Derived | None = None
         self._clock = StoreClock(remembered_time(directory))
         self._store = StoreThreads(directory / FILE, self._clock)
+        self._converter = Converter()
 
     @classmethod
     async def open(
@@ -114,7 +116,7 @@ class KnowledgeBase(PictureSearch):
         Raises:
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
         """
-        ingest = Ingest(self._text_encoder, self._image_encoder, self._decode)
+        ingest = Ingest(self._text_encoder, self._image_encoder, self._decode, self._converter)
         return await ingest.all_of(entries, self._commit, self._gaps)
 
     async def get(self, id: str) -> Entry:
@@ -211,7 +213,7 @@ class KnowledgeBase(PictureSearch):
 
     async def _reembed(self) -> None:
         encoders = (self._text_encoder, self._image_encoder)
-        await reembed(self._store, self._follow, *encoders, self._decode)
+        await reembed(self._store, self._follow, *encoders, self._decode, self._converter)
         self._indexes.look_after()
 
     async def _commit(self, drafts: builtins.list[Draft]) -> None:
@@ -265,6 +267,7 @@ class KnowledgeBase(PictureSearch):
             self._indexes.look_after(idle=self._changes == before)
 
     def _close(self) -> None:
+        self._converter.close()
         if self._derived is not None:
             self._derived.close()
         self._store.close()
