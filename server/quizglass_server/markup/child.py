@@ -13,6 +13,7 @@ import resource
 import select
 import signal
 import sys
+from typing import Any
 
 from quizglass_server.markup.blocks import Block, blocks
 
@@ -48,10 +49,10 @@ def packed(made: list[Block]) -> list[object]:
     return [list(numbers), [[[numbers[heading] for heading in block.headings], block.text] for block in made]]
 
 
-def unpacked(answer: list[list[object]]) -> list[Block]:
+def unpacked(answer: list[Any]) -> list[Block]:
     """The blocks that were packed."""
     headings, made = answer
-    return [Block(tuple(headings[number] for number in above), text) for above, text in made]  # type: ignore[misc, attr-defined]
+    return [Block(tuple(headings[number] for number in above), text) for above, text in made]
 
 
 def _bound(parent: int) -> None:

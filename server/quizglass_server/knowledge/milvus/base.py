@@ -121,6 +121,11 @@ class MilvusKnowledge(PictureSearch):
         """Whether Milvus answered last time."""
         return self._link.ready
 
+    @property
+    def writable(self) -> bool:
+        """As long as it answers."""
+        return self._link.ready
+
     def on_change(self, told: Callable[[], None]) -> None:
         """Have `told` called, on the event loop, when Milvus is lost or back."""
         loop = asyncio.get_running_loop()
