@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from bench.engine.serving import Outcome
-from bench.hostile import inputs
+from bench.hostile import inputs, markup
 from bench.hostile.stage import MemoryWatch, Under, timed, tree_mib
 
 
@@ -54,3 +54,10 @@ async def test_what_became_of_a_request() -> None:
 
     assert (await timed(fails))[0] == "ValueError"
     assert (await timed(works))[0] == "answered"
+
+
+def test_hostile_markup_is_of_the_longest_length_and_each_time_another() -> None:
+    for text_format, piece in markup.FORMS.values():
+        imports = markup.Imports(text_format, piece)
+        assert len(imports.text(7)) > markup.CHARACTERS - 20
+        assert imports.text(7) != imports.text(8)

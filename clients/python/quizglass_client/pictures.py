@@ -13,7 +13,7 @@ from quizglass_client.files import LARGEST_PICTURE, read_file
 from quizglass_client.types import PictureLike
 
 _JPEG_QUALITY = 90
-_FORMATS = ("JPEG", "PNG", "WEBP", "MPO", "BMP", "GIF", "TIFF")  # others may start programs: EPS does Ghostscript
+_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")  # others may start programs: EPS does Ghostscript
 _BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 _SCAN, _MOST_SCANS = b"\xff\xda", 500
 
