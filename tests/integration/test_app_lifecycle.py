@@ -46,7 +46,7 @@ class Parts:
         self.models.close = lambda: self._close("models")  # type: ignore[attr-defined]
         self.models.statuses = lambda: ()  # type: ignore[attr-defined]
         self.models.on_change = lambda _: None  # type: ignore[attr-defined]
-        self.knowledge.backend, self.knowledge.ready = "local", True  # type: ignore[attr-defined]
+        self.knowledge.backend, self.knowledge.ready, self.knowledge.writable = "local", True, True  # type: ignore[attr-defined]
         self.knowledge.on_change = lambda _: None  # type: ignore[attr-defined]
         self.knowledge.close = lambda: self._close("knowledge")  # type: ignore[attr-defined]
         manifest = SimpleNamespace(

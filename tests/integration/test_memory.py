@@ -73,7 +73,7 @@ async def test_the_thumbnail_is_small_and_only_kept_if_wanted(tmp_path):
         assert (await client.memory.search())[0].has_thumbnail
         small = Image.open(io.BytesIO(await client.memory.thumbnail(answer.turn_id)))
         assert (small.format, small.size) == ("JPEG", (32, 32))
-        with pytest.raises(NotFound):
+        with pytest.raises(NotFound, match="no sighting '0000"):
             await client.memory.thumbnail("0" * 32)
     async with remembering(tmp_path / "without", thumbnail_side=0, texts=False) as (stage, client):
         answer = await saw(client, "red", policy="image")

@@ -46,6 +46,18 @@ async def test_the_health_of_the_knowledge_follows_its_store(stage, channel):
     watch.cancel()
 
 
+async def test_a_store_that_cannot_be_written_says_so_under_a_name_of_its_own(stage, channel):
+    check, request = health_pb2_grpc.HealthStub(channel).Check, health_pb2.HealthCheckRequest
+    assert (await check(request(service="quizglass.knowledge.writes"))).status == HEALTH.SERVING
+    watch = health_pb2_grpc.HealthStub(channel).Watch(request(service="quizglass.knowledge.writes"))
+    assert (await watch.read()).status == HEALTH.SERVING
+    stage.knowledge.writable = False
+    stage.knowledge.told()
+    assert (await watch.read()).status == HEALTH.NOT_SERVING
+    assert (await check(request(service="quizglass.knowledge"))).status == HEALTH.SERVING
+    watch.cancel()
+
+
 async def test_reflection_lists_the_services(channel):
     stub = reflection_pb2_grpc.ServerReflectionStub(channel)
     call = stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest(list_services="")]))

@@ -9,12 +9,16 @@ acknowledged call: "add N" (entries up to eN-1 are there) or "delete eN". Runs u
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.salvage import salvage
+from quizglass_server.knowledge.schema import FILE
 from tests.support.knowledge_fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
 
 
@@ -63,6 +67,49 @@ async def open_unprivileged(directory: Path) -> None:
         say(f"failed {error.message}")
 
 
+async def fill_the_disk(task: str, directory: Path) -> None:
+    """Use a directory whose disk is full: a new store, an existing one, or the repair of one."""
+    store = directory / "store"
+    if task != "new":
+        base = await open_base(store)
+        await base.add(stream([entry(0)]))
+        await base.close()
+    room = directory / "room"
+    with room.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(512))
+    try:
+        if task == "repair":
+            salvage(store)
+        else:
+            await open_base(store)
+        say("opened")
+    except KnowledgeFailed as error:
+        say(f"failed {error.message}")
+    say(f"left {[path.name for path in store.glob('*') if path.name.startswith(('salvage', 'before', f'{FILE}.'))]}")
+    room.unlink()
+    base = await open_base(store)
+    await base.add(stream([entry(0)]))
+    say(f"then {base.count()}")
+    await base.close()
+
+
+async def read_only(directory: Path) -> None:
+    """Use a store as a user who may not change its file."""
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stdout, level=logging.WARNING)
+    base = await open_base(directory)
+    say(f"writable {base.writable}")
+    say(f"found {(await base.search_texts(await query_text('a: Text of a.'), 1))[0].entry.id}")
+    for write in (base.add(stream([entry(0)])), base.delete("a"), base.compact()):
+        try:
+            await write
+        except KnowledgeFailed as error:
+            say(f"failed {error.message}")
+    await base.close()
+
+
 def entry(number: int):
     """The entry that every run gives this number."""
     return pictured(f"e{number}", text=f"Text of e{number}.", pictures=[b"%d" % number])
@@ -76,6 +123,10 @@ def say(line: str) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "open-unprivileged":
         asyncio.run(open_unprivileged(Path(sys.argv[2])))
+    elif sys.argv[1] == "full":
+        asyncio.run(fill_the_disk(sys.argv[2], Path(sys.argv[3])))
+    elif sys.argv[1] == "read-only":
+        asyncio.run(read_only(Path(sys.argv[2])))
     elif sys.argv[1] == "write":
         asyncio.run(write(Path(sys.argv[2]), int(sys.argv[3])))
     else:

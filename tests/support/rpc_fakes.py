@@ -120,6 +120,7 @@ class Knowledge:
 
     backend = "local"
     ready = True
+    writable = True
 
     def on_change(self, told: Callable[[], None]) -> None:
         self.told = told

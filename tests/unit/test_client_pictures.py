@@ -37,7 +37,7 @@ def test_only_a_jpeg_that_is_small_enough_is_ready():
     assert not is_ready(b"\xff\xd8\xff\xe0 no more", 100)
 
 
-@pytest.mark.parametrize("format", ["PNG", "JPEG", "WEBP", "BMP"])
+@pytest.mark.parametrize("format", ["PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF"])
 def test_a_larger_picture_is_resized_keeping_its_shape(format):
     resized = opened(encode(encoded(Image.new("RGB", (400, 200), "red"), format), 100))
     assert resized.format == "JPEG"
@@ -93,6 +93,27 @@ def test_a_missing_file_names_the_field(tmp_path):
     with pytest.raises(InvalidRequest, match=r"none\.png") as caught:
         encode(tmp_path / "none.png", 100, "pictures[2]")
     assert (caught.value.field, caught.value.reason) == ("pictures[2]", "NO_FILE")
+
+
+@pytest.mark.parametrize("content", [b"", b"root:x:0:0", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"])
+def test_a_file_that_is_no_picture_is_refused_by_name(tmp_path, content):
+    (tmp_path / "passwd").write_bytes(content)
+    with pytest.raises(InvalidRequest, match="passwd is no picture") as caught:
+        encode(tmp_path / "passwd", 100, "frames[0]")
+    assert (caught.value.field, caught.value.reason) == ("frames[0]", "INVALID_PICTURE")
+
+
+@pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP"])
+def test_a_file_that_is_a_damaged_picture_is_left_to_the_server_to_judge(tmp_path, format):
+    (tmp_path / "p").write_bytes(encoded(Image.new("RGB", (200, 200)), format)[:40])
+    assert encode(tmp_path / "p", 100) == (tmp_path / "p").read_bytes()
+
+
+def test_a_picture_of_very_many_scans_is_not_decoded_here():
+    progressive = encoded(Image.new("RGB", (400, 400), "red"), "JPEG", progressive=True)
+    last = progressive.rindex(b"\xff\xda")
+    bomb = progressive[:last] + progressive[last:-2] * 600 + progressive[-2:]
+    assert encode(bomb, 100) == bomb
 
 
 def test_a_folder_is_no_picture(tmp_path):

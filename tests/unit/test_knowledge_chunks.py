@@ -1,5 +1,8 @@
 """How entries are cut into searchable spans."""
 
+from time import thread_time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +83,26 @@ def test_a_value_inside_another_word_or_number_is_not_told() -> None:
 def test_short_values_and_patterns_are_taken_literally() -> None:
     entry = Entry("v", "Velmora", text="It has 4 doors, a.c", attributes={"doors": "4", "grade": "a.b", "code": ""})
     assert chunk_entry(entry, words)[1:] == ["The doors of Velmora is 4.", "The grade of Velmora is a.b."]
+
+
+@pytest.mark.parametrize(("word", "text"), [("a" * 499 + "b", "a" * 199_000), ("a(" * 250, "a(" * 99_000 + "a")])
+def test_looking_for_values_takes_no_time_whatever_they_are(word: str, text: str) -> None:
+    attributes = {f"k{number}": word for number in range(200)}
+    before = thread_time()
+    chunk_entry(Entry("v", "V", text=text, attributes=attributes), lambda text: len(text) // 8)
+    assert thread_time() - before < 5  # it took minutes
+
+
+def test_headings_that_are_too_long_to_be_repeated_are_not_measured_for_every_block() -> None:
+    text = "# " + "word " * 20_000 + "\n\n" + "Some words.\n\n" * 300
+    measured: list[int] = []
+
+    def count(text: str) -> int:
+        measured.append(len(text))
+        return len(text.split())
+
+    assert len(chunk_entry(Entry("v", "V", text=text, text_format="markdown"), count)) == 300
+    assert sum(measured) < len(text)
 
 
 def test_a_caption_that_the_text_does_not_hold_is_a_chunk() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quizglass_server.entries import Entry
 from quizglass_server.knowledge.chunks import MAX_TOKENS, chunk_entry
-from quizglass_server.knowledge.markup import Block, blocks
+from quizglass_server.markup.blocks import Block, blocks
 
 MARKDOWN = """# Velmora
 
@@ -83,6 +83,28 @@ def test_markup_that_parsers_take_long_for_is_read_as_text(markup: str) -> None:
     (block,) = blocks(f"{markup}deep &amp; down", "html")
     assert thread_time() - before < 1  # it took seconds, in which nothing else could run
     assert block.text.endswith("deep & down")
+
+
+@pytest.mark.parametrize(
+    ("markup", "text_format"),
+    [
+        ("<table><tr><td>" * 200 + "word " * 30_000 + "</table>" * 200, "html"),  # each would repeat what is within
+        ("<table><tr><th>" + "word " * 20_000 + "</th></tr>" + "<tr><td>a</td></tr>" * 4000 + "</table>", "html"),
+        ("a\n\n" * 12_000, "markdown"),
+        ("# a\n\nb\n\n" * 6_000, "markdown"),
+        ("# " + "word " * 20_000 + "\n\n" + "a\n\n" * 4_000, "markdown"),
+    ],
+)
+def test_no_markup_becomes_many_times_as_much_text_or_chunks(markup: str, text_format: str) -> None:
+    made = blocks(markup, text_format)
+    assert len(made) <= 5_000
+    assert sum(len(block.text) for block in made) <= 1_000_000
+    assert all(len(heading) <= 300 for block in made for heading in block.headings)
+
+
+@pytest.mark.parametrize("page", ["<p>a &#{}; b", "<p>a &#x{}; b", "<div>" * 40_000 + "a &#{}; b"])
+def test_a_number_of_no_character_is_no_failure(page: str) -> None:
+    assert blocks(page.format("1" * 6000), "html")[0].text.startswith("a")
 
 
 @given(

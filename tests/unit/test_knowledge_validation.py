@@ -22,6 +22,8 @@ def refusal(**fields: object) -> InvalidInput:
         ({"id": "a b"}, "id", "letters"),
         ({"id": "a\n"}, "id", "letters"),
         ({"title": " \x00\n"}, "title", "missing"),
+        ({"title": "\u200b\u200d"}, "title", "no readable character"),
+        ({"attributes": {"\ufeff": "x"}}, "attributes", "no readable character"),
         ({"title": "t" * 201}, "title", "201 characters, at most 200"),
         ({"caption": "c" * 501}, "caption", "at most 500"),
         ({"kind": "k" * 61}, "kind", "at most 60"),

@@ -9,9 +9,13 @@ from pathlib import Path
 from PIL import Image, ImageOps
 
 from quizglass_client.errors import InvalidRequest
+from quizglass_client.files import LARGEST_PICTURE, read_file
 from quizglass_client.types import PictureLike
 
 _JPEG_QUALITY = 90
+_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")  # others may start programs: EPS does Ghostscript
+_BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
+_SCAN, _MOST_SCANS = b"\xff\xda", 500
 
 
 def several(pictures: PictureLike | Sequence[PictureLike] | None) -> Sequence[PictureLike]:
@@ -26,17 +30,20 @@ def several(pictures: PictureLike | Sequence[PictureLike] | None) -> Sequence[Pi
 def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
     """Encoded bytes of a picture whose longest side is at most `side` pixels; 0 leaves every size as it is.
 
-    Bytes and files that are small enough, or that Pillow cannot read, are handed on untouched: the server is the
-    judge of what is a picture. Anything else becomes a JPEG, upright by its EXIF orientation.
+    What is small enough is handed on untouched, and so is what Pillow cannot read: the server is the judge of that.
+    Anything else becomes a JPEG, upright by its EXIF orientation. A file is handed on only if it begins as a JPEG, PNG
+    or WebP does: no other file leaves this machine because somebody has named it.
 
     Raises:
-        InvalidRequest: the file does not exist or cannot be read; it names `field`.
+        InvalidRequest: the file does not exist, cannot be read, or is no picture; it names `field`.
     """
     if isinstance(picture, Image.Image):
         return _to_jpeg(picture, side)
     raw = picture if isinstance(picture, bytes) else _read(Path(picture), field)
+    if raw.count(_SCAN) > _MOST_SCANS:
+        return raw  # to decode it might take an hour; the server refuses it
     try:
-        with Image.open(io.BytesIO(raw)) as image:
+        with Image.open(io.BytesIO(raw), formats=_FORMATS) as image:
             return raw if _fits(image, side) else _to_jpeg(image, side)
     except Exception:  # parsers of damaged files raise anything
         return raw
@@ -59,10 +66,23 @@ def _fits(image: Image.Image, side: int) -> bool:
 
 def _read(path: Path, field: str) -> bytes:
     try:
-        return path.read_bytes()
+        raw = read_file(path, LARGEST_PICTURE)
     except (OSError, ValueError) as error:  # ValueError: of a name that no file can have
         why = error.strerror if isinstance(error, OSError) else error
         raise InvalidRequest.of(field, f"cannot read {path}: {why}", reason="NO_FILE") from error
+    if not _is_picture(raw):
+        raise InvalidRequest.of(field, f"{path} is no picture; give a JPEG, PNG or WebP", reason="INVALID_PICTURE")
+    return raw
+
+
+def _is_picture(raw: bytes) -> bool:
+    if raw.startswith(_BEGINNINGS) or (raw[:4] == b"RIFF" and raw[8:12] == b"WEBP"):
+        return True
+    try:
+        with Image.open(io.BytesIO(raw), formats=_FORMATS):
+            return True
+    except Exception:  # parsers of what is no picture raise anything
+        return False
 
 
 def _to_jpeg(image: Image.Image, side: int) -> bytes:

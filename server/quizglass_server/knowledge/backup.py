@@ -33,9 +33,9 @@ def snapshot(directory: Path, target: Path) -> State:
     if target.exists() and any(target.iterdir()):
         raise KnowledgeFailed(f"{target} is not empty; give a directory that does not exist yet")
     fresh = target.with_name(f"{target.name}.partial")
-    with explained(Path(target.name)):
+    with explained(target):
         shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir(parents=True)
+        fresh.mkdir(mode=0o700, parents=True)
         state = _copy_truth(directory / FILE, fresh / FILE)
         _copy_derived(directory, fresh)
         _mark(fresh, state)
@@ -60,8 +60,8 @@ def restore(source: Path, directory: Path) -> Path | None:
         KnowledgeFailed: the snapshot is damaged; nothing was changed. Or the files cannot be written.
     """
     _raise_if_damaged(source)
-    with explained(Path(directory.name)):
-        directory.mkdir(parents=True, exist_ok=True)
+    with explained(directory):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = DirectoryLock(directory)
         try:
             incoming = directory / "incoming"

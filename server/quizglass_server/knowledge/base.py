@@ -33,8 +33,9 @@ from quizglass_server.knowledge.picture_search import PictureSearch
 from quizglass_server.knowledge.reader import Reader
 from quizglass_server.knowledge.records import AddReport, Change, Draft, Kind
 from quizglass_server.knowledge.reembed import reembed
-from quizglass_server.knowledge.schema import FILE
+from quizglass_server.knowledge.schema import FILE, is_writable
 from quizglass_server.knowledge.threads import StoreThreads
+from quizglass_server.markup.converter import Converter
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
 from quizglass_server.pictures import PictureLimits, decode_picture
 
@@ -71,6 +72,11 @@ class KnowledgeBase(PictureSearch):
         self._derived: Derived | None = None
         self._clock = StoreClock(remembered_time(directory))
         self._store = StoreThreads(directory / FILE, self._clock)
+        self._converter = Converter()
+        self.writable = is_writable(directory / FILE)
+        """Whether its files may be changed."""
+        if not self.writable:
+            _log.warning("the knowledge store can be searched and not written", extra={"directory": str(directory)})
 
     @classmethod
     async def open(
@@ -114,7 +120,8 @@ class KnowledgeBase(PictureSearch):
         Raises:
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
         """
-        ingest = Ingest(self._text_encoder, self._image_encoder, self._decode)
+        self._check_writable()
+        ingest = Ingest(self._text_encoder, self._image_encoder, self._decode, self._converter)
         return await ingest.all_of(entries, self._commit, self._gaps)
 
     async def get(self, id: str) -> Entry:
@@ -133,12 +140,14 @@ class KnowledgeBase(PictureSearch):
 
     async def delete(self, id: str) -> Deletion:
         """Delete an entry, durably; its bytes are gone from the files after `compact`. Raises NotFound."""
+        self._check_writable()
         change = await self._store.write(lambda writer: writer.delete([id]), self._follow)
         self._indexes.look_after()
         return Deletion(id, change.sequence, len(change.removed[Kind.CHUNKS]), len(change.removed[Kind.PICTURES]))
 
     async def compact(self) -> int:
         """Remove what deleted entries have left in the files; the sequence number up to which that is done."""
+        self._check_writable()
         sequence = (await self._store.read(Reader.state)).sequence
         await asyncio.wrap_future(self._indexes.rebuild())
         await self._store.alone(lambda writer: writer.shrink())
@@ -188,6 +197,11 @@ class KnowledgeBase(PictureSearch):
                 await task
         await asyncio.shield(asyncio.to_thread(self._close))
 
+    def _check_writable(self) -> None:
+        """Refuse at once, rather than after everything was embedded."""
+        if not self.writable:
+            raise KnowledgeFailed(f"{FILE}: it is read-only; make it writable and restart the server", file=FILE)
+
     @property
     def _indexes(self) -> Derived:
         assert self._derived is not None
@@ -211,7 +225,7 @@ class KnowledgeBase(PictureSearch):
 
     async def _reembed(self) -> None:
         encoders = (self._text_encoder, self._image_encoder)
-        await reembed(self._store, self._follow, *encoders, self._decode)
+        await reembed(self._store, self._follow, *encoders, self._decode, self._converter)
         self._indexes.look_after()
 
     async def _commit(self, drafts: builtins.list[Draft]) -> None:
@@ -265,6 +279,7 @@ class KnowledgeBase(PictureSearch):
             self._indexes.look_after(idle=self._changes == before)
 
     def _close(self) -> None:
+        self._converter.close()
         if self._derived is not None:
             self._derived.close()
         self._store.close()

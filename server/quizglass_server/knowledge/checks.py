@@ -124,12 +124,12 @@ class State:
         """A copy that changes on its own."""
         return State(self.store, self.sequence, self.clock, self.count, dict(self.last), dict(self.sums))
 
-    def save(self, connection: sqlite3.Connection) -> None:
-        """Write the row, in the transaction of what changed it."""
+    def save(self, connection: sqlite3.Connection) -> int:
+        """Write the row, in the transaction of what changed it; its digest."""
         body = json.dumps(asdict(self), sort_keys=True)
-        connection.execute(
-            "INSERT OR REPLACE INTO state (one, body, digest) VALUES (1, ?, ?)", (body, row_digest([body]))
-        )
+        digest = row_digest([body])
+        connection.execute("INSERT OR REPLACE INTO state (one, body, digest) VALUES (1, ?, ?)", (body, digest))
+        return digest
 
     @property
     def key(self) -> bytes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from quizglass_server.entries import Entry
-from quizglass_server.knowledge.markup import Block, blocks
+from quizglass_server.markup.blocks import Block, blocks
 
 CHUNKING = "chunks-1"
 """Version of the rules below; part of the space of chunk vectors, so that chunks of other rules are cut anew."""
@@ -17,7 +17,9 @@ _OVERLAP_TOKENS = 30  # a sentence up to this long is repeated at the start of t
 _HEADINGS_TOKENS = 30  # headings of more than this are too long to be repeated with every chunk
 _HEADING_TOKENS = 12  # a paragraph shorter than this joins the one that follows
 _CHARACTERS_A_TOKEN = 8  # WordPiece counts a word of any length above 100 characters as one token: bound it ourselves
+_MOST_PLACES = 100  # where a value may stand in a text, of which it is looked whether it stands there as a word
 _SHORTEST_TELLING_VALUE = 3  # "7" found somewhere in a text does not tell that the text states the attribute
+_LONGEST_HEADINGS = _HEADINGS_TOKENS * _CHARACTERS_A_TOKEN
 
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _SENTENCE_END = re.compile(
@@ -28,14 +30,16 @@ _SENTENCE_END = re.compile(
 CountTokens = Callable[[str], int]
 
 
-def chunk_entry(entry: Entry, count_tokens: CountTokens) -> list[str]:
+def chunk_entry(entry: Entry, count_tokens: CountTokens, content: Sequence[Block] | None = None) -> list[str]:
     """Chunks of an entry, without its title: of the text, then of whatever the text does not say.
 
-    That is the caption, and each attribute as "The <key> of <title> is <value>.", a chunk each.
+    That is the caption, and each attribute as "The <key> of <title> is <value>.", a chunk each. `content` is what the
+    text consists of, where somebody has looked already.
     """
-    content = blocks(entry.text, entry.text_format)
+    if content is None:
+        content = blocks(entry.text, entry.text_format)
     chunks = [chunk for block in content for chunk in _chunk_block(block, count_tokens)]
-    said = "\n".join(block.text for block in content)
+    said = "\n".join(block.text for block in content).casefold()
     if entry.caption and not _says(said, entry.caption):
         chunks.append(entry.caption)
     for key, value in entry.attributes.items():
@@ -52,9 +56,9 @@ def fact(key: str, title: str, value: str) -> str:
 def _chunk_block(block: Block, count_tokens: CountTokens) -> Iterator[str]:
     """Chunks of a block, each under the headings above it as far as these leave most of the room to the text."""
     above = ": ".join(block.headings)
-    if above and _length(above, count_tokens) > _HEADINGS_TOKENS:
+    if len(above) > _LONGEST_HEADINGS or _length(above, count_tokens) > _HEADINGS_TOKENS:
         above = block.headings[-1]
-    if not above or _length(above, count_tokens) > _HEADINGS_TOKENS:
+    if not above or len(above) > _LONGEST_HEADINGS or _length(above, count_tokens) > _HEADINGS_TOKENS:
         yield from chunk_text(block.text, count_tokens)
         return
     room = MAX_TOKENS - _length(above, count_tokens)
@@ -84,9 +88,21 @@ def chunk_text(text: str, count_tokens: CountTokens, room: int = MAX_TOKENS) -> 
 
 
 def _says(text: str, words: str) -> bool:
+    """Whether a text, casefolded, has these words as words of its own; the first places alone are looked at."""
     if len(words) < _SHORTEST_TELLING_VALUE:
         return False
-    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
+    words, at = words.casefold(), -1
+    for _ in range(_MOST_PLACES):
+        at = text.find(words, at + 1)
+        if at < 0:
+            return False
+        if not (_in_word(text[at - 1 : at]) or _in_word(text[at + len(words) : at + len(words) + 1])):
+            return True
+    return False
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _length(text: str, count_tokens: CountTokens) -> int:

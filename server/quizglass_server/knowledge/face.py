@@ -30,6 +30,11 @@ class KnowledgeStore(Protocol):
         """Whether it can be searched right now."""
         ...
 
+    @property
+    def writable(self) -> bool:
+        """Whether it can be written right now."""
+        ...
+
     def on_change(self, told: Callable[[], None]) -> None:
         """Have `told` called, on the event loop, whenever `ready` may have changed."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from quizglass_server.domain import Picture
@@ -17,6 +17,8 @@ from quizglass_server.knowledge.gaps import Gaps
 from quizglass_server.knowledge.looks import look_of
 from quizglass_server.knowledge.records import AddReport, Draft, Kind
 from quizglass_server.knowledge.validation import checked_entry, shown_id
+from quizglass_server.markup.blocks import Block
+from quizglass_server.markup.converter import Converter, is_long_markup
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
 
 _COMMIT_ENTRIES = 128  # entries a commit: the wait for the disk is shared
@@ -31,9 +33,16 @@ Decode = Callable[[bytes, str], Picture]
 class Ingest:
     """One import."""
 
-    def __init__(self, text_encoder: TextEncoder | None, image_encoder: ImageEncoder | None, decode: Decode) -> None:
+    def __init__(
+        self,
+        text_encoder: TextEncoder | None,
+        image_encoder: ImageEncoder | None,
+        decode: Decode,
+        converter: Converter,
+    ) -> None:
         """Embed with these encoders; a role that is missing fails the first entry that needs it."""
         self._text_encoder = text_encoder
+        self._converter = converter
         self._embedders = Embedders(text_encoder, image_encoder)
         self._decode = decode
 
@@ -79,10 +88,14 @@ class Ingest:
             InvalidInput: the entry is not as documented, or a picture cannot be used.
             RoleMissing: the bundle has no encoder for what the entry holds.
         """
-        draft = await asyncio.to_thread(self._draft, given)
-        for number, encoded in enumerate(draft.pictures):
+        content = None
+        if is_long_markup(given.entry):
+            given = await asyncio.to_thread(checked_entry, given)
+            content = await self._converter.blocks(given.entry.text, given.entry.text_format)
+        draft, positions = await asyncio.to_thread(self._draft, given, content)
+        for position, encoded in zip(positions, draft.pictures, strict=True):
             embedder = self._embedders.pictures
-            picture = await asyncio.to_thread(self._decode, encoded, f"pictures[{number}]")
+            picture = await asyncio.to_thread(self._decode, encoded, f"pictures[{position}]")
             draft.looks.append(await asyncio.to_thread(look_of, picture.pixels))
             await embedder.put(picture.pixels, draft.picture_vectors.append)
         for chunk in draft.chunks:
@@ -93,14 +106,21 @@ class Ingest:
         """Embed what waits."""
         await self._embedders.flush()
 
-    def _draft(self, given: PicturedEntry) -> Draft:
+    def _draft(self, given: PicturedEntry, content: Sequence[Block] | None) -> tuple[Draft, list[int]]:
+        """A draft without vectors, and where each of its pictures first stood among those given."""
         checked = checked_entry(given)
-        pictures = {hashlib.sha256(encoded).digest(): encoded for encoded in checked.pictures}
+        pictures: dict[bytes, bytes] = {}
+        positions: list[int] = []
+        for position, encoded in enumerate(checked.pictures):
+            digest = hashlib.sha256(encoded).digest()
+            if digest not in pictures:
+                pictures[digest] = encoded
+                positions.append(position)
         entry = replace(checked.entry, picture_sha256=tuple(pictures))
-        chunks = chunk_entry(entry, self._text_encoder.count_tokens if self._text_encoder else len)
+        chunks = chunk_entry(entry, self._text_encoder.count_tokens if self._text_encoder else len, content)
         if chunks and self._text_encoder is None:
             raise RoleMissing("text_encoder", "adding entries with text")
-        return Draft(entry, chunks, tuple(pictures.values()))
+        return Draft(entry, chunks, tuple(pictures.values())), positions
 
 
 def spaces(text_encoder: TextEncoder | None, image_encoder: ImageEncoder | None) -> dict[Kind, Space]:

@@ -87,7 +87,7 @@ def check_before_opening(directory: Path) -> None:
     if is_new(path):
         _check_absence(mark)
         return
-    with closing(connect(path, write=False)) as connection, explained(Path(FILE)):
+    with closing(connect(path, write=False)) as connection, explained(path):
         version = schema_version(connection, FILE)
         if version == 0:
             _check_absence(mark)

@@ -45,7 +45,7 @@ class Marker:
 
     def __init__(self, directory: Path) -> None:
         """Open the file, creating it. Raises OSError."""
-        self._descriptor = os.open(directory / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._descriptor = os.open(directory / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def write(self, mark: Mark) -> None:
         """Replace what it says; the lines are all of one length. Raises OSError."""

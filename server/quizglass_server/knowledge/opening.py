@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.disk import meaning
 from quizglass_server.knowledge.inspection import check_before_opening
 from quizglass_server.knowledge.lock import DirectoryLock
 from quizglass_server.knowledge.salvage import migrate
@@ -18,9 +19,9 @@ def locked(directory: Path) -> DirectoryLock:
         KnowledgeFailed: it cannot be made, read or written, or its truth is damaged.
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created ({error.strerror})") from error
+        raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created: {meaning(error)}") from error
     lock = DirectoryLock(directory)
     try:
         migrate(directory)

@@ -49,7 +49,7 @@ class Reader:
     def __init__(self, path: Path, clock: Clock = time.time) -> None:
         """Open. Raises KnowledgeFailed."""
         self._clock = clock
-        self._file = Path(path.name)  # in errors, which clients see: where it lies is not their business
+        self._file = path
         self._db = connect(path, write=False)
         try:
             self.key = self.state().key

@@ -19,6 +19,7 @@ from quizglass_server.knowledge.ingest import Decode, spaces
 from quizglass_server.knowledge.records import Change, Kind
 from quizglass_server.knowledge.threads import StoreThreads
 from quizglass_server.knowledge.writer import Rechunked
+from quizglass_server.markup.converter import Converter, is_long_markup
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
 
 _log = logging.getLogger(__name__)
@@ -35,23 +36,26 @@ async def reembed(
     text_encoder: TextEncoder | None,
     image_encoder: ImageEncoder | None,
     decode: Decode,
+    converter: Converter,
 ) -> None:
     """Make all vectors of other encoders anew. What goes wrong is logged: the rest is tried at the next start."""
     space = spaces(text_encoder, image_encoder)
     try:
         if text_encoder is not None:
-            await reembed_texts(store, follow, text_encoder, space[Kind.CHUNKS].name)
+            await reembed_texts(store, follow, text_encoder, space[Kind.CHUNKS].name, converter)
         if image_encoder is not None:
             await reembed_pictures(store, follow, image_encoder, space[Kind.PICTURES].name, decode)
     except Exception:
         _log.exception("vectors of another encoder could not be made anew; it is tried again at the next start")
 
 
-async def reembed_texts(store: StoreThreads, follow: Follow, encoder: TextEncoder, space: str) -> None:
+async def reembed_texts(
+    store: StoreThreads, follow: Follow, encoder: TextEncoder, space: str, converter: Converter
+) -> None:
     """Cut and embed the entries whose chunks are of another space."""
     done = 0
     while outside := await store.read(lambda reader: reader.entries_outside(space, _BATCH)):
-        await _replace_texts(store, follow, encoder, space, outside)
+        await _replace_texts(store, follow, encoder, space, outside, converter)
         done += len(outside)
         _log.info("the text encoder changed: the texts of %d entries are embedded anew", done)
 
@@ -69,12 +73,18 @@ async def reembed_pictures(
 
 
 async def _replace_texts(
-    store: StoreThreads, follow: Follow, encoder: TextEncoder, space: str, entries: list[tuple[int, Entry]]
+    store: StoreThreads,
+    follow: Follow,
+    encoder: TextEncoder,
+    space: str,
+    entries: list[tuple[int, Entry]],
+    converter: Converter,
 ) -> None:
     embedders = Embedders(encoder, None)
     made: list[Rechunked] = []
     for number, entry in entries:
-        chunks = await asyncio.to_thread(chunk_entry, entry, encoder.count_tokens)
+        content = await converter.blocks(entry.text, entry.text_format) if is_long_markup(entry) else None
+        chunks = await asyncio.to_thread(chunk_entry, entry, encoder.count_tokens, content)
         made.append(Rechunked(number, entry.title, chunks))
         for chunk in chunks:
             await embedders.passages.put(passage(entry.title, chunk), made[-1].vectors.append)

@@ -8,9 +8,10 @@ a picture that is not sound itself is reported. The file before is kept.
 from __future__ import annotations
 
 import secrets
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -87,10 +88,22 @@ def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None
     path, fresh = directory / FILE, directory / "salvage"
     if is_new(path):
         raise KnowledgeFailed(f"{FILE} is missing or empty: nothing can be repaired; restore a snapshot", file=FILE)
-    with explained(Path(FILE)):
+    with explained(path):
         clear(fresh)
-        fresh.mkdir()
-    with closing(connect(whole_length(path, fresh), write=False)) as connection, explained(Path(FILE)):
+    try:
+        return _salvaged(directory, fresh, step)
+    except BaseException:
+        with suppress(OSError):  # it would take the room that is wanted
+            clear(fresh)
+        raise
+
+
+def _salvaged(directory: Path, fresh: Path, step: Callable[[int], None]) -> Salvaged:
+    path = directory / FILE
+    with explained(path):
+        fresh.mkdir(mode=0o700)
+        source = whole_length(path, fresh)
+    with closing(connect(source, write=False)) as connection, explained(path):
         mark = read_marker(directory)
         version = schema_version(connection, FILE)
         for table in _KEY if version else ["state"]:  # without tables there is nothing to look for
@@ -98,7 +111,8 @@ def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None
         old = _Old(connection, version, mark)
         report = _fill(old, fresh / FILE, step)
         _account(report, old.state, mark, old.guessed)
-    with explained(Path(FILE)):
+    with explained(path):
+        shutil.copymode(path, fresh / FILE)
         report.kept_as = swap(directory, fresh)
     return report
 
@@ -108,7 +122,7 @@ def migrate(directory: Path) -> None:
     path = directory / FILE
     if is_new(path):
         return
-    with closing(connect(path, write=False)) as connection, explained(Path(FILE)):
+    with closing(connect(path, write=False)) as connection, explained(path):
         outdated = schema_version(connection, FILE) == 1
     if outdated:
         salvage(directory)

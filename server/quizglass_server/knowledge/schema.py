@@ -16,15 +16,18 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.checks import State
+from quizglass_server.knowledge.disk import FULL, is_full, meaning
 
 FILE = "knowledge.sqlite3"
 SCHEMA_VERSION = 2
+PRIVATE = 0o600
+"""Permissions of new files, which hold what is knowledge to some and private to others."""
 _APPLICATION_ID = 0x515A474C  # "QZGL": tells a knowledge store from any other SQLite file
 
 ENTRY_COLUMNS = "number, id, title, caption, kind, text, attributes, source, language, format, time, expires, shown"
@@ -89,7 +92,7 @@ CREATE TABLE graphs (
 """
 
 _MEANING = {
-    sqlite3.SQLITE_FULL: "the disk is full; free some space and try again",
+    sqlite3.SQLITE_FULL: FULL,
     sqlite3.SQLITE_READONLY: "it is read-only; make it writable",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check the directory and its permissions",
     sqlite3.SQLITE_CORRUPT: "it is damaged; stop the server and run `quizglass knowledge repair` on its directory, "
@@ -98,20 +101,26 @@ _MEANING = {
     "and import again",
     sqlite3.SQLITE_IOERR: "the disk failed; check it and restart the server",
 }
+_MAY_BE_FULL = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn SQLite's and the system's errors into KnowledgeFailed with the file and what to do next."""
+    """Turn SQLite's and the system's errors into KnowledgeFailed with the file and what to do next.
+
+    Clients see them: where the file lies is not their business.
+    """
     try:
         yield
     except sqlite3.Error as error:
         # The low byte is the primary code. Without one it is Python that could not read a text: it is not UTF-8.
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        meaning = _MEANING.get(code, f"SQLite reports {type(error).__name__}; see the server's log")
-        raise KnowledgeFailed(f"{path}: {meaning}", file=path.name) from error
+        what = _MEANING.get(code, f"SQLite reports {type(error).__name__}; see the server's log")
+        if code in _MAY_BE_FULL and is_full(path.parent):
+            what = FULL
+        raise KnowledgeFailed(f"{path.name}: {what}", file=path.name) from error
     except OSError as error:
-        raise KnowledgeFailed(f"{path}: {error.strerror}; check the directory and the disk", file=path.name) from error
+        raise KnowledgeFailed(f"{path.name}: {meaning(error)}", file=path.name) from error
 
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
@@ -124,7 +133,7 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     Raises:
         KnowledgeFailed: the file cannot be opened or is of another kind or version.
     """
-    with explained(Path(path.name)):
+    with explained(path):
         if write and is_new(path):
             _create(path)
         address = f"file:{quote(str(path))}?mode={'rw' if write else 'ro'}"
@@ -141,6 +150,12 @@ def is_new(path: Path) -> bool:
     """Whether there is no truth yet: no file, or an empty one without a log that could fill it."""
     log = path.with_name(f"{path.name}-wal")
     return not path.exists() or (path.stat().st_size == 0 and not (log.exists() and log.stat().st_size))
+
+
+def is_writable(path: Path) -> bool:
+    """Whether this process may change a truth that exists. SQLite opens one that it may not, and fails each write."""
+    beside = (path, *(path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm")))
+    return all(os.access(file, os.W_OK, effective_ids=True) for file in beside if file.exists())
 
 
 def schema_version(connection: sqlite3.Connection, file: str) -> int:
@@ -188,10 +203,33 @@ def _prepare(connection: sqlite3.Connection, file: str, write: bool) -> None:
 
 
 def _create(path: Path) -> None:
-    """All or nothing: a crash leaves no file under this name, and never a journal that a reader could not undo."""
+    """All or nothing: a crash leaves no file under this name, and never a journal that a reader could not undo.
+
+    Only the server's user may read it; SQLite gives the log the same permissions.
+    """
     fresh = path.with_name(f"{path.name}.new")
-    for leftover in path.parent.glob(f"{fresh.name}*"):
+    _clear(fresh)
+    try:
+        _fill(fresh)
+        fresh.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            _clear(fresh)
+        raise
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _clear(fresh: Path) -> None:
+    for leftover in fresh.parent.glob(f"{fresh.name}*"):
         leftover.unlink()
+
+
+def _fill(fresh: Path) -> None:
+    os.close(os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))
     with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # compaction gives pages back without a second copy
         connection.execute("PRAGMA journal_mode = WAL")
@@ -202,12 +240,6 @@ def _create(path: Path) -> None:
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
-    fresh.replace(path)
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

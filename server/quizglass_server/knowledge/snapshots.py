@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.disk import meaning
 from quizglass_server.knowledge.graph import LIBRARY
 from quizglass_server.knowledge.records import GraphRecord
 
@@ -37,9 +38,9 @@ class Snapshots:
         """Use `graphs/` in the knowledge directory, creating it. Raises KnowledgeFailed."""
         self._folder = directory / FOLDER
         try:
-            self._folder.mkdir(exist_ok=True)
+            self._folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise KnowledgeFailed(f"{self._folder}: cannot be created ({error.strerror})") from error
+            raise KnowledgeFailed(f"{self._folder}: cannot be created: {meaning(error)}") from error
 
     def load(self, name: str, record: GraphRecord | None, space: str, read: Callable[[Path], Loaded]) -> Loaded | None:
         """What belongs to the truth, or None, with the reason in the log: then it has to be built.

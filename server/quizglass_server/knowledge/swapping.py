@@ -36,17 +36,30 @@ def swap(directory: Path, fresh: Path) -> Path:
     """Put the new file in the place of the old one, which is kept in a folder of its own."""
     numbers = (number for number in range(1, 10_000) if not (directory / f"before-repair-{number}").exists())
     kept = directory / f"before-repair-{next(numbers)}"
-    kept.mkdir()
-    os.link(directory / FILE, kept / FILE)
-    for suffix in ("-wal", "-shm"):  # the log must be gone before another file stands beside it
-        if (directory / f"{FILE}{suffix}").exists():
-            (directory / f"{FILE}{suffix}").replace(kept / f"{FILE}{suffix}")
-    (fresh / FILE).replace(directory / FILE)
+    kept.mkdir(mode=0o700)
+    beside = [f"{FILE}{suffix}" for suffix in ("-wal", "-shm") if (directory / f"{FILE}{suffix}").exists()]
+    try:
+        os.link(directory / FILE, kept / FILE)
+        for name in beside:  # the log must be gone before another file stands beside it
+            (directory / name).replace(kept / name)
+        (fresh / FILE).replace(directory / FILE)
+    except BaseException:
+        _put_back(directory, kept, beside)
+        raise
     if (fresh / MARKER).exists():
         (fresh / MARKER).replace(directory / MARKER)
     clear(fresh)
     sync(directory)
     return kept
+
+
+def _put_back(directory: Path, kept: Path, beside: list[str]) -> None:
+    """Undo what was done before the new file took its place."""
+    for name in beside:
+        if (kept / name).exists():
+            (kept / name).replace(directory / name)
+    (kept / FILE).unlink(missing_ok=True)
+    kept.rmdir()
 
 
 def clear(folder: Path) -> None:

@@ -111,8 +111,9 @@ def _limited(field: str, text: str, limit: int) -> str:
 
 def _line(field: str, text: str, limit: int, *, required: bool = False) -> str:
     line = _limited(field, clean_line(text), limit)
-    if required and not line:
-        raise InvalidInput(field, f"is missing; give 1 to {limit} characters")
+    if required and not any(character.isprintable() and not character.isspace() for character in line):
+        what = "has no readable character" if line else "is missing"
+        raise InvalidInput(field, f"{what}; give 1 to {limit} characters")
     return line
 
 

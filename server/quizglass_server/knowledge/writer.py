@@ -49,12 +49,13 @@ class Writer:
 
     def __init__(self, path: Path, clock: Clock = time.time) -> None:
         """Open, creating the tables in a new file. Raises KnowledgeFailed."""
-        self._file = Path(path.name)  # in errors, which clients see
+        self._file = path
         self._clock = clock
         self._db = connect(path, write=True)
         try:
             with explained(self._file):
                 self._state = State.load(self._db, self._file.name)
+                self._written = self._last_written()
             self._marker: Marker | None = _marker(path.parent)
             self._mark(closed=False)
         except BaseException:
@@ -74,20 +75,22 @@ class Writer:
         Raises:
             KnowledgeFailed: the commit failed, and with it every job.
         """
-        before = self._state.copy()
+        before, written = self._state.copy(), self._written
         try:
             with explained(self._file):
                 self._db.execute("BEGIN IMMEDIATE")
+                self._check_alone()
                 outcomes = [self._attempt(job) for job in jobs]
                 if self._state != before:
                     self._state.clock = max(before.clock, int(self._clock()))
-                    self._state.save(self._db)
+                    written = self._state.save(self._db)
                 self._db.execute("COMMIT")
         except BaseException:
             self._state = before
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
+        self._written = written
         if self._state != before:
             self._mark(closed=False)
         return outcomes
@@ -161,7 +164,21 @@ class Writer:
             self._db.execute("PRAGMA incremental_vacuum").fetchall()
             busy, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
-            raise KnowledgeFailed(f"{self._file}: its log is being read, perhaps by a snapshot; try again later")
+            raise KnowledgeFailed(f"{self._file.name}: its log is being read, perhaps by a snapshot; try again later")
+
+    def _last_written(self) -> int:
+        """Digest of the state that was committed last."""
+        row = self._db.execute("SELECT digest FROM state WHERE one = 1").fetchone()
+        return int(row[0])
+
+    def _check_alone(self) -> None:
+        """Refuse to go on from a state that is not the file's: the checksums of the other's rows would be lost."""
+        if self._last_written() != self._written:
+            raise KnowledgeFailed(
+                f"{self._file.name}: another process has written it since; nothing more is written. Stop both servers, "
+                "run `quizglass knowledge verify` on the directory, and start one of them",
+                file=self._file.name,
+            )
 
     def _attempt(self, job: Job) -> Any:
         """Run one job of several, so that its failure undoes it alone."""

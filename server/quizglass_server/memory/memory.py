@@ -16,6 +16,7 @@ from quizglass_server.domain import Vector
 from quizglass_server.entries import EntryHit, Filter, Finding
 from quizglass_server.errors import KnowledgeFailed, NotFound, QuizglassError
 from quizglass_server.knowledge.chunks import passage
+from quizglass_server.knowledge.disk import meaning
 from quizglass_server.knowledge.embedding import Embedders, unit_vector
 from quizglass_server.memory.entries import drafted, filter_of, sighting_of
 from quizglass_server.memory.intake import Intake
@@ -125,7 +126,10 @@ class Memory:
 
     async def thumbnail(self, id: str) -> bytes:
         """The small picture of a sighting, JPEG. Raises NotFound."""
-        sighting = sighting_of(await self._store.get(id))
+        try:
+            sighting = sighting_of(await self._store.get(id))
+        except NotFound as error:
+            raise NotFound(f"no sighting {id!r} in the visual memory", sighting=id) from error
         if sighting.thumbnail_sha256 is None:
             raise NotFound(f"no small picture of sighting {id!r} was kept", sighting=id)
         return await self._store.picture(sighting.thumbnail_sha256)
@@ -217,7 +221,7 @@ def _private(directory: Path) -> None:
         if (mode := directory.stat().st_mode) & _OTHERS:
             directory.chmod(mode & ~_OTHERS)
     except OSError as error:
-        raise KnowledgeFailed(f"memory directory {directory}: cannot be used ({error.strerror})") from error
+        raise KnowledgeFailed(f"memory directory {directory}: cannot be used: {meaning(error)}") from error
 
 
 def _hit(hit: EntryHit) -> SightingHit:

@@ -2,7 +2,8 @@
 
 The server as a whole (the empty name) and its public services are SERVING while requests are welcome, whatever
 happens to a model: lookups and everything else that needs no generator go on without one. Each role of the bundle has
-a name of its own, `quizglass.<role>`, that follows its model, and so has the knowledge: `quizglass.knowledge`.
+a name of its own, `quizglass.<role>`, that follows its model, and so has the knowledge: `quizglass.knowledge` for
+lookups, and `quizglass.knowledge.writes` for imports and deletions.
 """
 
 from __future__ import annotations
@@ -57,12 +58,26 @@ class KnowledgeRole:
         return self._store.ready
 
     def statuses(self) -> Iterable[Role]:
-        """The one role."""
-        return (self,)
+        """Itself, and that it can be written."""
+        return (self, _Writes(self._store))
 
     def on_change(self, told: Callable[[], None]) -> None:
         """Have `told` called when the store may answer again or no longer."""
         self._store.on_change(told)
+
+
+class _Writes:
+    """That the knowledge store can be written, as a role."""
+
+    role = "knowledge.writes"
+
+    def __init__(self, store: KnowledgeStore) -> None:
+        self._store = store
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be written."""
+        return self._store.writable
 
 
 def service_name(role: str) -> str:

@@ -43,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read the output has seen enough; without this, Python complains again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except MemoryError:
+        say("there is not enough memory for that")
+        return FAILED
     except OSError as error:  # of a file that was named on the command line
         say(f"{error.filename or 'a file'}: {error.strerror or error}")
         return FAILED
@@ -147,6 +150,8 @@ def _add_import(commands: _Commands[argparse.ArgumentParser], common: argparse.A
     _file(made.add_argument("--resume", type=Path, metavar="FILE", help=resume))
     report = "write what was refused there, as JSON lines"
     _file(made.add_argument("--report", type=Path, metavar="FILE", help=report))
+    outside = "let pictures and documents lie outside of the folder; only for files that you trust"
+    made.add_argument("--allow-outside", action="store_true", help=outside)
     made = _command(commands, common, "export", exporting.export, "write all entries to a folder that can be imported")
     made.add_argument("folder", type=Path, metavar="DIR")
 

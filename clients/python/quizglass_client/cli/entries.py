@@ -8,13 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quizglass_client.cli.folder import Folder, Outside
 from quizglass_client.cli.output import UsageError
+from quizglass_client.files import lines
 from quizglass_client.types import Entry
 
 FILE_NAME = "entries.jsonl"
 _TEXTS = ("id", "title", "caption", "kind", "text", "source", "language", "text_format")
 _NUMBERS = ("time", "expires_after")
+_LONGEST_LINE = 8 << 20  # bytes; an entry at all its limits has half of that
 _KEYS = frozenset((*_TEXTS, *_NUMBERS, "attributes", "pictures"))
+
+
+class PictureOutside(ValueError):
+    """A picture lies out of the folder; `field` is its place in the entry."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +34,7 @@ class BadLine:
 
     line: int
     message: str
+    field: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +63,26 @@ def entries_file(path: Path) -> Path:
 def count_lines(path: Path) -> int:
     """Number of lines that are not blank."""
     with path.open("rb") as file:
-        return sum(1 for line in file if line.strip())
+        return sum(1 for line in lines(file, _LONGEST_LINE) if line is None or line.strip())
 
 
-def read_entries(path: Path) -> Iterator[GoodLine | BadLine]:
-    """Each line that is not blank, in order; lines are numbered from 1."""
+def read_entries(path: Path, *, anywhere: bool = False) -> Iterator[GoodLine | BadLine]:
+    """Each line that is not blank, in order; lines are numbered from 1.
+
+    Pictures lie in the folder of the file, or `anywhere`.
+    """
+    folder = Folder(path.parent, anywhere)
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(lines(file, _LONGEST_LINE), 1):
+            if line is None:
+                yield BadLine(number, f"has more than {_LONGEST_LINE} bytes")
+                continue
             if not line.strip():
                 continue
             try:
-                yield GoodLine(number, _entry(json.loads(line), path.parent))
+                yield GoodLine(number, _entry(json.loads(line), folder))
+            except PictureOutside as error:
+                yield BadLine(number, str(error), error.field)
             except (ValueError, RecursionError) as error:
                 yield BadLine(number, _why(error))
 
@@ -78,7 +99,15 @@ def _why(error: Exception) -> str:
             return str(error)
 
 
-def _entry(record: object, folder: Path) -> Entry:
+def picture_within(folder: Folder, number: int, name: str) -> Path:
+    """File of a picture that an entry names as one of several. Raises PictureOutside."""
+    try:
+        return folder.file(name)
+    except Outside as error:
+        raise PictureOutside(f"pictures[{number}]", str(error)) from error
+
+
+def _entry(record: object, folder: Folder) -> Entry:
     if not isinstance(record, dict):
         raise ValueError("is not a JSON object")  # as all that is wrong with a line
     unknown = sorted(set(record) - _KEYS)
@@ -91,7 +120,8 @@ def _entry(record: object, folder: Path) -> Entry:
         raise ValueError("pictures: must be a list of paths")
     fields: dict[str, Any] = {key: _string(record, key) for key in _TEXTS}
     fields |= {key: _number(record, key) for key in _NUMBERS}
-    return Entry(**fields, attributes=attributes, pictures=tuple(folder / name for name in pictures))
+    files = tuple(picture_within(folder, number, name) for number, name in enumerate(pictures))
+    return Entry(**fields, attributes=attributes, pictures=files)
 
 
 def _string(record: dict[str, object], key: str) -> str:

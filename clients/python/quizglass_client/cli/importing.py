@@ -16,6 +16,7 @@ from rich.text import Text
 
 from quizglass_client.cli.documents import documents, read_documents
 from quizglass_client.cli.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
+from quizglass_client.cli.folder import Folder, Outside
 from quizglass_client.cli.output import FAILED, OK, UsageError, json_line, print_json, say, stdout
 from quizglass_client.cli.tables import count_rows, read_csv, read_parquet
 from quizglass_client.cli.wiki import read_wiki
@@ -68,7 +69,7 @@ class _Memory:
 
 def import_entries(client: Client, arguments: argparse.Namespace) -> int:
     """Import, with a progress bar that counts what is on disk."""
-    source = _source(arguments.path)
+    source = _source(arguments.path, anywhere=arguments.allow_outside)
     memory = _Memory(arguments.resume, _fingerprint(source.path))
     memory.load()
     if arguments.report is not None:
@@ -122,7 +123,7 @@ def _settle(
         elif position == reached and not ended:
             break
         else:
-            memory.refused.append({"line": line.line, "id": "", "field": "", "message": line.message})
+            memory.refused.append({"line": line.line, "id": "", "field": line.field, "message": line.message})
         kept += 1
     del taken[:kept]
     memory.done += kept
@@ -130,23 +131,28 @@ def _settle(
     return position
 
 
-def _source(path: Path) -> Source:
-    """What a path holds, by its name.
+def _source(path: Path, *, anywhere: bool) -> Source:
+    """What a path holds, by its name; what it names may lie `anywhere`, or in its folder alone.
 
     Raises:
         UsageError: nothing that can be imported.
     """
     if path.is_dir() and not (path / FILE_NAME).is_file() and (found := documents(path)):
-        return Source(path, lambda: read_documents(path), len(found))
+        return Source(path, lambda: read_documents(path, anywhere=anywhere), len(found))
     suffix = path.suffix.lower() if path.is_file() else ""
     if suffix == ".csv":
-        return Source(path, lambda: read_csv(path), None)
+        return Source(path, lambda: read_csv(path, anywhere=anywhere), None)
     if suffix == ".parquet":
-        return Source(path, lambda: read_parquet(path), count_rows(path))
+        return Source(path, lambda: read_parquet(path, anywhere=anywhere), count_rows(path))
     if suffix in _WIKI:
         return Source(path, lambda: read_wiki(path), None)
     file = entries_file(path)
-    return Source(file, lambda: read_entries(file), count_lines(file))
+    if file != path:
+        try:
+            Folder(path, anywhere).file(FILE_NAME)
+        except Outside as error:
+            raise UsageError(f"{file}: {error}") from error
+    return Source(file, lambda: read_entries(file, anywhere=anywhere), count_lines(file))
 
 
 def _fingerprint(path: Path) -> str:

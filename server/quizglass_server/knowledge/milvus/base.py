@@ -29,6 +29,7 @@ from quizglass_server.knowledge.milvus.store import BACKEND, MilvusStore
 from quizglass_server.knowledge.picture_search import PictureSearch
 from quizglass_server.knowledge.records import AddReport, Draft
 from quizglass_server.knowledge_address import MilvusAddress
+from quizglass_server.markup.converter import Converter
 from quizglass_server.models.faces import ImageEncoder, TextEncoder
 
 _log = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ class MilvusKnowledge(PictureSearch):
         self._writing = ThreadPoolExecutor(1, "knowledge-write")
         self._reading = ThreadPoolExecutor(_READERS, "knowledge-read")
         self._looking: asyncio.Task[None] | None = None
+        self._converter = Converter()
 
     @classmethod
     async def open(
@@ -119,6 +121,11 @@ class MilvusKnowledge(PictureSearch):
         """Whether Milvus answered last time."""
         return self._link.ready
 
+    @property
+    def writable(self) -> bool:
+        """As long as it answers."""
+        return self._link.ready
+
     def on_change(self, told: Callable[[], None]) -> None:
         """Have `told` called, on the event loop, when Milvus is lost or back."""
         loop = asyncio.get_running_loop()
@@ -139,7 +146,7 @@ class MilvusKnowledge(PictureSearch):
         Raises:
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
         """
-        ingest = Ingest(self._text_encoder, self._image_encoder, self._decode)
+        ingest = Ingest(self._text_encoder, self._image_encoder, self._decode, self._converter)
         return await ingest.all_of(entries, self._commit, self._gaps)
 
     async def get(self, id: str) -> Entry:
@@ -234,6 +241,7 @@ class MilvusKnowledge(PictureSearch):
         return threads.submit(job)
 
     def _close(self) -> None:
+        self._converter.close()
         self._reading.shutdown()
         self._writing.shutdown()
         self._link.close()

@@ -2,6 +2,9 @@
 
 HTML is read by selectolax (Lexbor, which parses as browsers do); Markdown becomes HTML first, by markdown-it-py
 (CommonMark with tables). What is not content, such as scripts, styles and navigation, is left out.
+
+What comes out is bounded, whatever the markup: nested tables or headings repeat no text without an end. How long it
+takes is not bounded here: `converter.py` runs what is long elsewhere and ends it.
 """
 
 from __future__ import annotations
@@ -11,9 +14,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from markdown_it import MarkdownIt
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+FORMATS = ("markdown", "html")
+"""Formats that have a structure."""
 
 _LEFT_OUT = "script, style, noscript, template, nav, header, footer, aside, form, svg, math, iframe, button, select"
 _BLOCK_TAGS = """
@@ -31,6 +38,11 @@ _CLOSED_BY_THE_NEXT = """
 _NEVER_DEEP = frozenset(_CLOSED_BY_THE_NEXT.split())
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _ITEMS = "; "  # between the items of a list and the cells of a row
+_LONGEST_HEADING = 241  # characters; longer ones are never put in front of a chunk, so that more need not be kept
+_LONGEST_COLUMN = 100  # characters of a column's name, which is repeated in every row
+_MOST_BLOCKS = 5_000  # a block is a chunk at least
+_MOST_CHARACTERS = 1_000_000  # of all blocks: five times the longest text of an entry
+_LONG_NUMBER = re.compile(r"&#[0-9]{8,}|&#[xX][0-9a-fA-F]{7,}")  # no character; Python refuses numbers of 4,300 digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +56,31 @@ class Block:
 
 def blocks(text: str, text_format: str) -> list[Block]:
     """What a text consists of, in order; a plain text has no structure beyond its paragraphs and is one block."""
-    if text_format == "markdown":
-        return list(_html(_MARKDOWN.render(text)))
+    if text_format not in FORMATS:
+        return [Block((), text)]
+    made, characters = list[Block](), 0
+    for block in _html(_MARKDOWN.render(text) if text_format == "markdown" else text):
+        made.append(block)
+        characters += len(block.text)
+        if characters > _MOST_CHARACTERS:
+            return plain(text, text_format)
+    return made if len(made) <= _MOST_BLOCKS else _joined(made)
+
+
+def plain(text: str, text_format: str) -> list[Block]:
+    """The same without its structure: Markdown as it stands, HTML without its tags. Takes milliseconds for any text."""
     if text_format == "html":
-        return list(_html(text))
-    return [Block((), text)]
+        text = " ".join(html.unescape(_LONG_NUMBER.sub(" ", _WHOLE_TAG.sub(" ", text))).split())
+    return [Block((), text)] if text else []
+
+
+def _joined(made: list[Block]) -> list[Block]:
+    """Fewer blocks: those under the same headings as paragraphs of one, and if that is not enough, all of them."""
+    under = [
+        Block(headings, "\n\n".join(block.text for block in group))
+        for headings, group in groupby(made, key=lambda block: block.headings)
+    ]
+    return under if len(under) <= _MOST_BLOCKS else [Block((), "\n\n".join(block.text for block in made))]
 
 
 def _is_parsed_soon(text: str) -> bool:
@@ -83,7 +115,7 @@ class _Outline:
         """A heading of this level (1 is the highest) begins."""
         self._open = [(above, words) for above, words in self._open if above < level]
         if heading:
-            self._open.append((level, heading))
+            self._open.append((level, heading[:_LONGEST_HEADING]))
 
     def block(self, text: str) -> Block:
         """A block below the headings."""
@@ -92,9 +124,7 @@ class _Outline:
 
 def _html(text: str) -> Iterator[Block]:
     if not _is_parsed_soon(text):
-        plain = " ".join(html.unescape(_WHOLE_TAG.sub(" ", text)).split())
-        if plain:
-            yield Block((), plain)
+        yield from plain(text, "html")
         return
     parsed = LexborHTMLParser(text)
     for node in parsed.css(_LEFT_OUT):
@@ -148,7 +178,7 @@ def _as_block(tag: str, text: str) -> Iterator[tuple[str, str]]:
 def _rows(table: LexborNode) -> Iterator[str]:
     """Rows as "column: value" where the first row is one of headings."""
     rows = table.css("tr")
-    columns = [_words(cell) for cell in rows[0].css("th")] if rows and not rows[0].css("td") else []
+    columns = [_words(cell)[:_LONGEST_COLUMN] for cell in rows[0].css("th")] if rows and not rows[0].css("td") else []
     for row in rows[1:] if columns else rows:
         cells = enumerate(_words(cell) for cell in row.iter())
         yield _ITEMS.join(_named(cell, columns[at] if at < len(columns) else "") for at, cell in cells if cell)

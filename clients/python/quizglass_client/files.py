@@ -1,0 +1,55 @@
+"""Reads files whose names came from elsewhere: regular ones of a bounded size, and nothing else."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+LARGEST_PICTURE = 64 << 20
+"""Bytes of a picture's file, before it is resized."""
+
+_OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def read_file(path: Path, largest: int) -> bytes:
+    """All of a regular file. Pipes, devices, sockets and folders, which may have no end, are not opened.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or has more than `largest` bytes.
+        ValueError: no file can have such a name.
+    """
+    _check(path, path.stat(), largest)
+    with os.fdopen(os.open(path, _OPEN), "rb") as file:
+        _check(path, os.fstat(file.fileno()), largest)  # it may be another one by now
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise _too_large(path, largest)
+    return content
+
+
+def lines(file: BinaryIO, longest: int) -> Iterator[bytes | None]:
+    """The lines of a file; None for one of more than `longest` bytes, which is passed over."""
+    while line := file.readline(longest + 1):
+        if len(line) <= longest or line.endswith(b"\n"):
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(longest)
+        yield None
+
+
+def _check(path: Path, about: os.stat_result, largest: int) -> None:
+    if stat.S_ISDIR(about.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
+    if not stat.S_ISREG(about.st_mode):
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+    if about.st_size > largest:
+        raise _too_large(path, largest)
+
+
+def _too_large(path: Path, largest: int) -> OSError:
+    return OSError(errno.EFBIG, f"has more than {largest} bytes", str(path))
