@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -64,7 +63,6 @@ def _reporting(run: Command) -> Command:
 
     @wraps(run)
     def wrapped(args: argparse.Namespace) -> int:
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
         from quizglass_export.bundling.errors import ExportError
         from quizglass_server.errors import BundleError
 

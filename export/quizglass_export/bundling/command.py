@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import signal
 import sys
@@ -79,7 +78,6 @@ def add_build_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_build(args: argparse.Namespace) -> int:
     """Build a bundle. Returns 0, or 2 when an input is wrong or parity does not hold."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # everything is read from the checkpoints' directory
     from quizglass_export.bundling.errors import ExportError
 
     _stop_cleanly()
