@@ -174,6 +174,7 @@ class Assistant:
             timings=tuple(journal.timings),
             prompt_tokens=draft.prompt_tokens,
             answer_tokens=draft.answer_tokens,
+            history_left_out=draft.history_left_out,
         )
         journal.emit(done)
         return done

@@ -140,6 +140,7 @@ def _done(done: assistant_pb2.Done) -> types.Done:
         total=done.total_us / 1e6,
         prompt_tokens=done.prompt_tokens,
         answer_tokens=done.answer_tokens,
+        history_left_out=done.history_left_out,
     )
 
 

@@ -126,6 +126,8 @@ class Done:
     """Seconds."""
     prompt_tokens: int
     answer_tokens: int
+    history_left_out: int = 0
+    """Exchanges of the history, the oldest ones, that the answer's prompt had no room for."""
 
 
 Payload = Accepted | PlanMade | QueryRewritten | EvidenceFound | AnswerDelta | Verdict | Done

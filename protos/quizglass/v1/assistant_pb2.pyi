@@ -161,7 +161,7 @@ class SkippedStep(_message.Message):
     def __init__(self, step: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class Done(_message.Message):
-    __slots__ = ("answer", "citations", "finish_reason", "abstain_reason", "skipped", "timings", "total_us", "prompt_tokens", "answer_tokens")
+    __slots__ = ("answer", "citations", "finish_reason", "abstain_reason", "skipped", "timings", "total_us", "prompt_tokens", "answer_tokens", "history_left_out")
     class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         FINISH_REASON_UNSPECIFIED: _ClassVar[Done.FinishReason]
@@ -193,6 +193,7 @@ class Done(_message.Message):
     TOTAL_US_FIELD_NUMBER: _ClassVar[int]
     PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     ANSWER_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    HISTORY_LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
     answer: str
     citations: _containers.RepeatedCompositeFieldContainer[Citation]
     finish_reason: Done.FinishReason
@@ -202,7 +203,8 @@ class Done(_message.Message):
     total_us: int
     prompt_tokens: int
     answer_tokens: int
-    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., finish_reason: _Optional[_Union[Done.FinishReason, str]] = ..., abstain_reason: _Optional[_Union[Done.AbstainReason, str]] = ..., skipped: _Optional[_Iterable[_Union[SkippedStep, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[_types_pb2.StageTiming, _Mapping]]] = ..., total_us: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., answer_tokens: _Optional[int] = ...) -> None: ...
+    history_left_out: int
+    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., finish_reason: _Optional[_Union[Done.FinishReason, str]] = ..., abstain_reason: _Optional[_Union[Done.AbstainReason, str]] = ..., skipped: _Optional[_Iterable[_Union[SkippedStep, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[_types_pb2.StageTiming, _Mapping]]] = ..., total_us: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., answer_tokens: _Optional[int] = ..., history_left_out: _Optional[int] = ...) -> None: ...
 
 class GetCapabilitiesRequest(_message.Message):
     __slots__ = ()
