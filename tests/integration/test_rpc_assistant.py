@@ -265,6 +265,12 @@ async def test_capabilities_say_what_the_server_can_do(stage, assistant):
     found = await assistant.GetCapabilities(assistant_pb2.GetCapabilitiesRequest())
     assert found.bundle == "starter 0.1.0"
     assert list(found.policies) == list(stage.assistant.policies)
+    assert [(each.name, each.servable, list(each.missing)) for each in found.policy_capabilities] == [
+        ("planning-agent", True, []),
+        ("none", True, []),
+        ("both", True, []),
+        ("draft-first", False, ["tool_router"]),
+    ]
     assert [(role.role, role.engine, role.ready) for role in found.roles] == [("planner", "onnx", True)]
     assert found.limits.max_question_chars == stage.services.settings.max_question_chars
     assert all(getattr(found.limits, field.name) > 0 for field in found.limits.DESCRIPTOR.fields)

@@ -280,4 +280,5 @@ def capabilities(message: assistant_pb2.GetCapabilitiesResponse) -> types.Capabi
         memory=message.memory,
         knowledge=message.knowledge.backend or "local",  # older servers do not say
         knowledge_ready=message.knowledge.ready or not message.HasField("knowledge"),
+        not_served={each.name: tuple(each.missing) for each in message.policy_capabilities if not each.servable},
     )

@@ -91,6 +91,7 @@ def run_build(args: argparse.Namespace) -> int:
 
 
 def _build(args: argparse.Namespace) -> int:
+    from quizglass_export.bundles.next_steps import next_steps
     from quizglass_export.bundling.directory import check_free
     from quizglass_export.recipe.carry_out import carry_out, step_names
     from quizglass_export.recipe.estimate import available_memory, check_room, estimate
@@ -124,7 +125,8 @@ def _build(args: argparse.Namespace) -> int:
     if args.recipe and args.work is None and work is not None:
         shutil.rmtree(work)
     console.print(f"{args.out}: bundle {built.bundle.manifest.name} {built.bundle.manifest.version}")
-    console.print(f"next: quizglass-server --bundle {args.out} --knowledge DIR")
+    for line in next_steps(built.bundle, args.out):
+        console.print(line, soft_wrap=True)
     return 0
 
 

@@ -211,7 +211,7 @@ class GetCapabilitiesRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetCapabilitiesResponse(_message.Message):
-    __slots__ = ("server_version", "bundle", "policies", "roles", "limits", "entries", "useful_picture_side", "memory", "knowledge")
+    __slots__ = ("server_version", "bundle", "policies", "roles", "limits", "entries", "useful_picture_side", "memory", "knowledge", "policy_capabilities")
     SERVER_VERSION_FIELD_NUMBER: _ClassVar[int]
     BUNDLE_FIELD_NUMBER: _ClassVar[int]
     POLICIES_FIELD_NUMBER: _ClassVar[int]
@@ -221,6 +221,7 @@ class GetCapabilitiesResponse(_message.Message):
     USEFUL_PICTURE_SIDE_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     KNOWLEDGE_FIELD_NUMBER: _ClassVar[int]
+    POLICY_CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
     server_version: str
     bundle: str
     policies: _containers.RepeatedScalarFieldContainer[str]
@@ -230,7 +231,18 @@ class GetCapabilitiesResponse(_message.Message):
     useful_picture_side: int
     memory: bool
     knowledge: KnowledgeCapability
-    def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ..., memory: _Optional[bool] = ..., knowledge: _Optional[_Union[KnowledgeCapability, _Mapping]] = ...) -> None: ...
+    policy_capabilities: _containers.RepeatedCompositeFieldContainer[PolicyCapability]
+    def __init__(self, server_version: _Optional[str] = ..., bundle: _Optional[str] = ..., policies: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[_Union[RoleCapability, _Mapping]]] = ..., limits: _Optional[_Union[Limits, _Mapping]] = ..., entries: _Optional[int] = ..., useful_picture_side: _Optional[int] = ..., memory: _Optional[bool] = ..., knowledge: _Optional[_Union[KnowledgeCapability, _Mapping]] = ..., policy_capabilities: _Optional[_Iterable[_Union[PolicyCapability, _Mapping]]] = ...) -> None: ...
+
+class PolicyCapability(_message.Message):
+    __slots__ = ("name", "servable", "missing")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SERVABLE_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    servable: bool
+    missing: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., servable: _Optional[bool] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class KnowledgeCapability(_message.Message):
     __slots__ = ("backend", "ready")

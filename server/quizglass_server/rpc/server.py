@@ -133,10 +133,15 @@ def _bind(server: grpc.aio.Server, host: str, port: int) -> int:
 
 def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
     settings, statuses = services.settings, services.models.statuses()
+    policies = services.assistant.policy_statuses
     return assistant_pb2.GetCapabilitiesResponse(
         server_version=__version__,
         bundle=f"{services.bundle.manifest.name} {services.bundle.manifest.version}",
-        policies=services.assistant.policies,
+        policies=[each.policy for each in policies if each.servable],
+        policy_capabilities=[
+            assistant_pb2.PolicyCapability(name=each.policy, servable=each.servable, missing=each.missing)
+            for each in policies
+        ],
         roles=[
             assistant_pb2.RoleCapability(
                 role=s.role, engine=s.engine, executor=s.executor, ready=s.ready, sees_pictures=s.sees_pictures
