@@ -12,6 +12,10 @@ from quizglass_client.errors import InvalidRequest
 from quizglass_client.types import PictureLike
 
 _JPEG_QUALITY = 90
+_SHORTEST = 8
+"""Pixels. A picture so oblong that resizing would make its shorter side less than this is sent in its own size: the
+server then refuses it for what it is, not for what the rounding of its sides made of it."""
+_LONGEST_OF_JPEG = 65_500
 
 
 def several(pictures: PictureLike | Sequence[PictureLike] | None) -> Sequence[PictureLike]:
@@ -26,8 +30,8 @@ def several(pictures: PictureLike | Sequence[PictureLike] | None) -> Sequence[Pi
 def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
     """Encoded bytes of a picture whose longest side is at most `side` pixels; 0 leaves every size as it is.
 
-    Bytes and files that are small enough, or that Pillow cannot read, are handed on untouched: the server is the
-    judge of what is a picture. Anything else becomes a JPEG, upright by its EXIF orientation.
+    Bytes and files that are small enough or far too oblong, or that Pillow cannot read, are handed on untouched: the
+    server is the judge of what is a picture. Anything else becomes a JPEG, upright by its EXIF orientation.
 
     Raises:
         InvalidRequest: the file does not exist or cannot be read; it names `field`.
@@ -54,7 +58,11 @@ def is_ready(encoded: bytes, side: int) -> bool:
 def _fits(image: Image.Image, side: int) -> bool:
     # MPO is a photograph followed by a preview, as many phones write it: no animation.
     animated = image.format != "MPO" and getattr(image, "is_animated", False)
-    return animated or not side or max(image.size) <= side
+    return animated or not side or max(image.size) <= side or _too_oblong(image.size, side)
+
+
+def _too_oblong(size: tuple[int, int], side: int) -> bool:
+    return min(size) * side < _SHORTEST * max(size)
 
 
 def _read(path: Path, field: str) -> bytes:
@@ -66,6 +74,8 @@ def _read(path: Path, field: str) -> bytes:
 
 
 def _to_jpeg(image: Image.Image, side: int) -> bytes:
+    if side and _too_oblong(image.size, side) and max(image.size) <= _LONGEST_OF_JPEG:
+        side = 0
     # JPEG scales while decoding: a 12-megapixel photograph is never held whole.
     if side and image.format in ("JPEG", "MPO"):
         image.draft("RGB", (side, side))
