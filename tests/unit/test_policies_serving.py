@@ -10,6 +10,8 @@ import pytest
 from quizglass_export.bundles.next_steps import next_steps
 from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
+from quizglass_server.doctor.finding import Status
+from quizglass_server.doctor.serving import policies
 from quizglass_server.domain import Done, Plan, PlanDecision, Turn
 from quizglass_server.errors import RoleMissing
 from quizglass_server.manifest import Roles
@@ -109,3 +111,12 @@ def test_a_server_does_not_start_with_a_default_policy_that_it_cannot_serve(tmp_
     assert done.returncode == 2
     assert "default_policy: both needs reranker" in done.stderr
     assert "it can serve none, image" in done.stderr
+
+
+def test_the_doctor_names_what_a_default_policy_lacks(tmp_path: Path) -> None:
+    bundle = Bundle.load(write_bundle(tmp_path / "b", (*ENCODERS, "generator")))
+    assert policies(bundle, None).values["default"] == "image"
+    wrong = policies(bundle, "both")
+    assert (wrong.status, wrong.text) == (Status.WRONG, "default_policy both needs reranker")
+    encoders = Bundle.load(write_bundle(tmp_path / "e", ENCODERS))
+    assert policies(encoders, None).status is Status.WRONG
