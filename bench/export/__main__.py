@@ -7,7 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -29,7 +28,6 @@ SECTIONS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure. Returns 0, or 1 when a section failed or a bar was missed."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
     parser = sections.arguments("export", __doc__, SECTIONS)
     parser.add_argument("--checkpoints", type=Path, default=Path("models/starter/checkpoints"))
     args = parser.parse_args(arguments)

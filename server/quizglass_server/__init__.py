@@ -2,8 +2,11 @@
 
 import os
 
+from quizglass_server.offline import stay_offline
+
 __version__ = "0.1.0"
 
+stay_offline()
 # Read by gRPC when it is imported, wherever that is. Its handlers for forks crash children of a process that serves;
 # nothing here calls gRPC in a child that was forked.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")

@@ -28,6 +28,7 @@ from quizglass_server.models.generator import GeneratorOptions
 from quizglass_server.models.load import EngineOptions, Models, load_models
 from quizglass_server.pictures import decode_picture
 from quizglass_server.policies import POLICIES
+from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.resources import Resources
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
@@ -63,12 +64,13 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         SettingsError: an unknown default policy, or an address that cannot be bound.
         BundleError, KnowledgeLocked, KnowledgeFailed, EngineFailed, EngineLost: that part cannot start.
     """
-    _check_policy(settings.default_policy)
+    _check_policy_name(settings.default_policy)
     _warn_when_open(settings.host)
     _warn_when_in_clear(settings.knowledge)
     async with AsyncExitStack() as stack:
         bundle = await asyncio.to_thread(Bundle.load, settings.bundle)
         log.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
+        _check_policies(settings.default_policy, bundle)
         options = EngineOptions(
             settings.threads, settings.provider, engine_cache=settings.engine_cache, generator=_generator(settings)
         )
@@ -90,6 +92,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
             Resources(models, knowledge, tuning(bundle), memory),
             settings.default_policy,
             admission,
+            bundle.has,
         )
         services = Services(assistant, knowledge, models, bundle, settings, memory)
         rpc = await start_rpc(services)
@@ -224,10 +227,29 @@ def _count_descriptors() -> None:
         )
 
 
-def _check_policy(name: str) -> None:
-    if name not in POLICIES:
+def _check_policy_name(name: str | None) -> None:
+    if name is not None and name not in POLICIES:
         near = suggestion(name, POLICIES)
         raise SettingsError(f"default_policy: there is no policy {name!r}{near}; choose one of {', '.join(POLICIES)}")
+
+
+def _check_policies(default: str | None, bundle: Bundle) -> None:
+    """Say which policies can be served; refuse a default, named by the user, that cannot."""
+    every = survey(bundle.has)
+    able = [each.policy for each in every if each.servable]
+    wanted = next((each for each in every if each.policy == default), None)
+    if wanted is not None and not wanted.servable:
+        others = f"it can serve {', '.join(able)}" if able else "it can serve no policy"
+        raise SettingsError(
+            f"default_policy: {default} needs {', '.join(wanted.missing)}, which the bundle {bundle.manifest.name} "
+            f"does not have; {others}; without default_policy the best of these is taken"
+        )
+    lacking = "; ".join(str(each) for each in every if not each.servable)
+    told = {"default": default or preferred(every), "served": ", ".join(able), "not_served": lacking}
+    if able:
+        log.info("policies that the bundle can serve", extra=told)
+    else:
+        log.warning("the bundle can serve no policy: every question is refused, searches are answered", extra=told)
 
 
 def _warn_when_open(host: str) -> None:

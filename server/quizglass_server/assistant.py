@@ -27,6 +27,7 @@ from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
 from quizglass_server.journal import Journal
 from quizglass_server.outbox import Outbox
 from quizglass_server.policies import POLICIES, Policy
+from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
 from quizglass_server.remembering import note_unremembered, recall, remember, search_memory
 from quizglass_server.resources import Resources
 from quizglass_server.scheduling.admission import Admission
@@ -47,20 +48,31 @@ class Assistant:
 
     Args:
         resources: models, knowledge and what turns share.
-        default_policy: name of the policy used when a request names none.
+        default_policy: name of the policy used when a request names none; None: the best that can be served.
         admission: how many turns run and wait; whoever calls `answer` takes a permit first.
+        has: what there is for policies; None: whether a role has a model.
 
     Raises:
         InvalidInput: there is no policy of that name.
     """
 
     def __init__(
-        self, resources: Resources, default_policy: str = "planning-agent", admission: Admission | None = None
+        self,
+        resources: Resources,
+        default_policy: str | None = None,
+        admission: Admission | None = None,
+        has: Has | None = None,
     ) -> None:
         self._resources = resources
+        self._has = has or self._has_model
         self.admission = admission or Admission(limit=8, queue=16)
-        default = _policy(default_policy).name
+        default = _policy(default_policy or preferred(survey(self._has)) or next(iter(POLICIES))).name
         self.policies: tuple[str, ...] = (default, *(name for name in POLICIES if name != default))
+
+    @property
+    def policy_statuses(self) -> tuple[PolicyStatus, ...]:
+        """Every policy, the default first, and what it lacks."""
+        return tuple(status_of(POLICIES[name], self._has) for name in self.policies)
 
     async def answer(self, turn: Turn, policy: str, budget: Budget) -> AsyncGenerator[TurnEvent, None]:
         """Run a turn; the last event is Done. Closing the generator cancels the step that is running.
@@ -76,7 +88,7 @@ class Assistant:
             EngineLost: an engine died under the turn.
         """
         runs = _policy(policy or self.policies[0])
-        self._check_roles(runs)
+        self._check_needs(runs)
         outbox = Outbox()
         task = asyncio.create_task(self._run(turn, runs, budget, Journal(outbox.put)))
         task.add_done_callback(lambda _: outbox.close())
@@ -106,10 +118,12 @@ class Assistant:
         """Search the visual memory outside of any turn; see `remembering.search_memory`."""
         return await search_memory(self._resources, text, picture, query)
 
-    def _check_roles(self, policy: Policy) -> None:
-        for role in policy.roles:
-            if getattr(self._resources.models, role) is None:
-                raise RoleMissing(role, f"policy {policy.name!r}")
+    def _check_needs(self, policy: Policy) -> None:
+        for missing in status_of(policy, self._has).missing:
+            raise RoleMissing(missing, f"policy {policy.name!r}")
+
+    def _has_model(self, part: str) -> bool:
+        return getattr(self._resources.models, part.partition(".")[0]) is not None
 
     async def _run(self, turn: Turn, policy: Policy, budget: Budget, journal: Journal) -> None:
         started = monotonic()
@@ -174,6 +188,7 @@ class Assistant:
             timings=tuple(journal.timings),
             prompt_tokens=draft.prompt_tokens,
             answer_tokens=draft.answer_tokens,
+            history_left_out=draft.history_left_out,
         )
         journal.emit(done)
         return done

@@ -121,9 +121,12 @@ class Bundle:
         """The reader of printed words; BundleError if the bundle has none."""
         return _present(self.manifest.roles.reader, "reader")
 
-    def has(self, role: str) -> bool:
-        """Whether the bundle fills a role, such as `planner`."""
-        return getattr(self.manifest.roles, role, None) is not None
+    def has(self, part: str) -> bool:
+        """Whether the bundle fills a role, such as `planner`, and of it a part such as `generator.prompts.plan`."""
+        found: object = self.manifest.roles
+        for name in part.split("."):
+            found = getattr(found, name, None)
+        return found is not None
 
     def roles(self) -> tuple[str, ...]:
         """Names of the roles that the bundle fills, in the format's order."""

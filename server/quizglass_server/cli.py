@@ -243,7 +243,7 @@ def _metavar(name: str, field: FieldInfo) -> str:
         return "SECONDS"
     if field.annotation is bool:
         return "true|false"
-    return "TEXT" if field.annotation is str else "N"
+    return "TEXT" if str in (field.annotation, *get_args(field.annotation)) else "N"
 
 
 if __name__ == "__main__":

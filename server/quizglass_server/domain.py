@@ -258,6 +258,8 @@ class Done:
     timings: tuple[StageTiming, ...] = ()
     prompt_tokens: int = 0
     answer_tokens: int = 0
+    history_left_out: int = 0
+    """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
 
 
 TurnEvent = PlanMade | QueryRewritten | EvidenceFound | AnswerDelta | Verdict | Done

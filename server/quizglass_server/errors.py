@@ -65,7 +65,7 @@ class RoleMissing(QuizglassError):
 
     def __init__(self, role: str, needed_by: str) -> None:
         super().__init__(
-            f"the bundle has no {role}, which {needed_by} needs; use another policy or a bundle with that role",
+            f"the bundle has no {role}, which {needed_by} needs; use another policy or a bundle with it",
             role=role,
         )
         self.role = role

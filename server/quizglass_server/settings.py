@@ -101,10 +101,12 @@ class Settings(BaseSettings):
     max_history: int = Field(
         8, ge=0, le=64, description="Most earlier exchanges a request may carry. Each makes every prompt longer."
     )
-    default_policy: str = Field(
-        "planning-agent",
+    default_policy: str | None = Field(
+        None,
         description="Policy of requests that name none: none, image, text and both always look up the same; "
-        "planning-agent asks its planner, prompt-based the generator, draft-first the tool router about a draft.",
+        "planning-agent asks its planner, prompt-based the generator, draft-first the tool router about a draft. One "
+        "that the bundle cannot serve refuses to start. Without one the best that it can serve is taken, in the order "
+        "planning-agent, draft-first, both, image, text, none.",
     )
     default_budget_s: Seconds = Field(
         10.0,

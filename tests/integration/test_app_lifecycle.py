@@ -52,10 +52,14 @@ class Parts:
         manifest = SimpleNamespace(
             name="dummy", version="1", abstain="I don't know", thresholds=Thresholds(), evidence=EvidenceLimits()
         )
-        bundle = SimpleNamespace(manifest=manifest, name="dummy", version="1")
+        self.lacking: set[str] = set()
+        bundle = SimpleNamespace(manifest=manifest, name="dummy", version="1", has=self._has)
         monkeypatch.setattr(app.Bundle, "load", lambda *_: bundle)
         monkeypatch.setattr(app, "load_models", self._load)
         monkeypatch.setattr(app, "open_knowledge", self._open)
+
+    def _has(self, part: str) -> bool:
+        return part not in self.lacking
 
     async def _close(self, what: str) -> None:
         self.closed.append(what)
@@ -79,9 +83,9 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(bundle=tmp_path, knowledge=tmp_path, port=0, grace_s=20.0)
 
 
-def ask(channel: grpc.aio.Channel) -> Any:
+def ask(channel: grpc.aio.Channel, policy: str = "none") -> Any:
     stub = assistant_pb2_grpc.AssistantServiceStub(channel)
-    return stub.Ask(assistant_pb2.AskRequest(question="What does this cost?", policy="none"), timeout=30)
+    return stub.Ask(assistant_pb2.AskRequest(question="What does this cost?", policy=policy), timeout=30)
 
 
 async def test_a_turn_runs_through_the_whole_stack(parts: Parts, settings: Settings) -> None:
@@ -162,6 +166,64 @@ async def test_an_unknown_default_policy_is_refused_before_anything_starts(parts
         async with app.running(wrong):
             pass
     assert parts.closed == []
+
+
+async def test_a_default_policy_that_the_bundle_cannot_serve_is_refused_before_anything_starts(
+    parts: Parts, settings: Settings
+) -> None:
+    parts.lacking = {"planner", "reranker"}
+    named = settings.model_copy(update={"default_policy": "planning-agent"})
+    wanted = "planning-agent needs planner, reranker, which the bundle dummy does not have; it can serve none, image;"
+    with pytest.raises(SettingsError, match=wanted):
+        async with app.running(named):
+            pass
+    parts.lacking = {"generator"}
+    with pytest.raises(SettingsError, match=r"needs generator, .*it can serve no policy"):
+        async with app.running(named):
+            pass
+    assert parts.closed == []
+
+
+@pytest.mark.parametrize(
+    ("lacking", "default"),
+    [
+        ((), "planning-agent"),
+        (("planner",), "draft-first"),
+        (("planner", "tool_router"), "both"),
+        (("planner", "tool_router", "reranker"), "image"),
+        (("planner", "tool_router", "image_encoder"), "text"),
+        (("planner", "tool_router", "image_encoder", "text_encoder"), "none"),
+    ],
+)
+async def test_without_a_default_policy_the_best_that_can_be_served_is_taken(
+    parts: Parts, settings: Settings, lacking: tuple[str, ...], default: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts.lacking = set(lacking)
+    with caplog.at_level(logging.INFO, "quizglass_server.app"):
+        async with app.running(settings) as running, grpc.aio.insecure_channel(running.address) as channel:
+            asked = assistant_pb2.GetCapabilitiesRequest()
+            found = await assistant_pb2_grpc.AssistantServiceStub(channel).GetCapabilities(asked)
+            accepted = await ask(channel, "").read()
+    assert accepted.accepted.policy == found.policies[0] == default
+    for each in found.policy_capabilities:
+        assert (each.name in found.policies) == each.servable == (not each.missing)
+        assert set(each.missing) <= set(lacking)
+    (told,) = (record for record in caplog.records if record.message.startswith("policies"))
+    assert told.default == default
+
+
+async def test_a_bundle_without_generator_serves_searches_and_says_so(
+    parts: Parts, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts.lacking = {"generator"}
+    async with app.running(settings) as running, grpc.aio.insecure_channel(running.address) as channel:
+        asked = assistant_pb2.GetCapabilitiesRequest()
+        found = await assistant_pb2_grpc.AssistantServiceStub(channel).GetCapabilities(asked)
+        assert not found.policies
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await collect(ask(channel))
+    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert any("can serve no policy" in record.message for record in caplog.records)
 
 
 @pytest.mark.parametrize(("host", "warned"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])

@@ -244,9 +244,16 @@ def test_add_that_is_refused(quizglass):
 def test_capabilities_and_health(quizglass):
     status, out, _ = quizglass("capabilities")
     assert status == 0
-    for part in ("starter 0.1.0", "planning-agent, none, both", "onnx, cpu"):
+    for part in (
+        "starter 0.1.0",
+        "planning-agent, none, both",
+        "draft-first: the bundle has no tool_router",
+        "onnx, cpu",
+    ):
         assert part in out
-    assert objects(quizglass("capabilities", "--json")[1])[0]["policies"][0] == "planning-agent"
+    told = objects(quizglass("capabilities", "--json")[1])[0]
+    assert told["policies"][0] == "planning-agent"
+    assert told["not_served"] == {"draft-first": ["tool_router"]}
     assert quizglass("health", "--json")[0] == 0
 
 

@@ -209,7 +209,8 @@ def test_search_by_text_and_by_picture(stage, client):
 def test_health_and_capabilities(client):
     assert client.healthy()
     found = client.capabilities()
-    assert found.policies[0] == "planning-agent"
+    assert found.policies == ("planning-agent", "none", "both")
+    assert found.not_served == {"draft-first": ("tool_router",)}
     assert found.roles[0].ready
     assert found.limits["max_question_chars"] == 2000
 

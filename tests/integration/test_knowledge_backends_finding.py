@@ -45,6 +45,20 @@ async def test_words_find_what_is_new_and_not_what_is_gone(knowledge_store) -> N
     assert [hit.text for hit in await knowledge_store.search_texts(None, 5, "Quorit!", WORDS)] == ["A quorit."]
 
 
+async def test_words_are_found_where_none_are_written_apart(knowledge_store) -> None:
+    await knowledge_store.add(stream([pictured("k", title="Koala", text="コアラはユーカリの葉を食べます。🐨")]))
+    await knowledge_store.add(stream([pictured("p", title="Panda", text="大熊猫主要吃竹子。")]))
+    for query, entry in (
+        ("コアラは何を食べますか", "k"),
+        ("ユーカリ", "k"),
+        ("🐨", "k"),
+        ("竹子", "p"),
+        ("熊猫吃什么", "p"),
+    ):
+        hits = await knowledge_store.search_texts(None, 5, query, WORDS)
+        assert [hit.entry.id for hit in hits][:1] == [entry], query
+
+
 async def test_the_score_of_a_chunk_found_by_words_is_its_cosine(knowledge_store) -> None:
     await knowledge_store.add(stream([pictured("a", title="A", text="A velmora.")]))
     query = await query_text("A: A velmora.")

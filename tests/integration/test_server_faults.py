@@ -108,6 +108,12 @@ def test_a_bad_picture_is_refused_by_field_and_the_next_question_is_answered(
         assert answers(client)
 
 
+def test_a_far_too_oblong_picture_is_refused_for_its_own_shape(client: Client) -> None:
+    """Not for what the client made of it by resizing."""
+    with pytest.raises(InvalidRequest, match="one side is 2000 times the other"):
+        client.answer("What is this?", png(Image.new("RGB", (20_000, 10))))
+
+
 def test_a_rotated_photograph_is_answered_like_the_upright_one(client: Client) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # turned by a quarter

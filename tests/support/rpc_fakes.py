@@ -19,6 +19,7 @@ from quizglass_server import domain
 from quizglass_server.entries import Deletion, Entry, Finding, PicturedEntry, Refusal
 from quizglass_server.errors import NotFound
 from quizglass_server.models.load import RoleStatus
+from quizglass_server.policies.serving import PolicyStatus
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
@@ -75,6 +76,12 @@ class Assistant:
     """Says what its script says; remembers what it was asked."""
 
     policies = ("planning-agent", "none", "both")
+    policy_statuses = (
+        PolicyStatus("planning-agent", ()),
+        PolicyStatus("none", ()),
+        PolicyStatus("both", ()),
+        PolicyStatus("draft-first", ("tool_router",)),
+    )
 
     def __init__(self) -> None:
         self.admission = Admission(limit=4, queue=0)

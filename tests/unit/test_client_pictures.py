@@ -119,3 +119,17 @@ def test_a_picture_of_very_many_scans_is_not_decoded_here():
 def test_a_folder_is_no_picture(tmp_path):
     with pytest.raises(InvalidRequest):
         encode(tmp_path, 100)
+
+
+@pytest.mark.parametrize("size", [(20_000, 10), (10, 20_000), (5_000, 20)])
+def test_a_far_too_oblong_picture_keeps_its_size_for_the_server_to_judge(size):
+    wide = Image.new("RGB", size)
+    assert encode(encoded(wide), 672) == encoded(wide)
+    jpeg = encoded(wide, "JPEG")
+    assert encode(jpeg, 672) == jpeg
+    assert is_ready(jpeg, 672)
+    assert opened(encode(wide, 672)).size == size
+
+
+def test_a_panorama_that_can_be_used_is_resized():
+    assert opened(encode(encoded(Image.new("RGB", (6_720, 960))), 672)).size == (672, 96)

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -67,6 +68,12 @@ def test_a_turn_shows_plan_query_evidence_answer_citation_and_times():
 def test_an_answer_without_citations_is_not_repeated():
     lines = shown(AnswerDelta(" A red"), AnswerDelta(" car"), finished("A red car"))
     assert [line for line in lines if "red car" in line] == ["answer   A red car"]
+
+
+def test_a_history_that_did_not_fit_is_told_of():
+    done = convert.event(event_message(replace(EVENTS[-1], history_left_out=7), 1)).payload
+    assert "history  the oldest 7 did not fit and were left out" in shown(done)
+    assert not any("history" in line for line in shown(*turn()))
 
 
 def test_an_abstention_says_why():

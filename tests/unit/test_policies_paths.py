@@ -1,6 +1,8 @@
 """Each plan walks the paper's path: the right lookups, in the right order, and what the generator is shown."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import pytest
 
@@ -9,12 +11,16 @@ from quizglass_server.domain import (
     Done,
     EvidenceFound,
     Exchange,
+    GenerationEnd,
     Origin,
     Plan,
     PlanMade,
     QueryRewritten,
+    Token,
     Verdict,
 )
+from quizglass_server.errors import InvalidInput
+from quizglass_server.models.faces import GenerationRequest
 from quizglass_server.steps.tuning import Views
 from tests.support.turn_fakes import World, done, picture, turn
 
@@ -108,6 +114,24 @@ async def test_the_dialogue_reaches_every_prompt() -> None:
     await world.ask(turn(history=[Exchange("What is this?", "Velmora")]), policy="both")
     expected = [{"question": "What is this?", "answer": "Velmora"}]
     assert [world.models.calls.of(task)[0].values["history"] for task in ("rewrite", "answer")] == [expected] * 2
+
+
+async def test_done_says_how_much_of_the_dialogue_the_answer_had_no_room_for() -> None:
+    world = World()
+    whole = world.models.generate
+
+    async def short_of_room(request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
+        if request.values["history"]:
+            raise InvalidInput("question", "the prompt is too long")
+        async with aclosing(whole(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    asked = turn(history=[Exchange("What is this?", "Velmora")] * 8)
+    assert done(await world.ask(asked, policy="none")).history_left_out == 0
+    world.models.generate = short_of_room  # type: ignore[method-assign]
+    for policy in ("none", "both"):
+        assert done(await world.ask(asked, policy=policy)).history_left_out == 8
 
 
 async def test_a_question_without_a_picture_skips_the_image_search_and_still_searches_text() -> None:

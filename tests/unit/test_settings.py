@@ -14,7 +14,7 @@ from quizglass_server.errors import SettingsError
 from quizglass_server.logs import HumanFormatter, JsonFormatter
 from quizglass_server.settings import Settings, as_toml, load_settings
 
-UNSET = {"engine_cache", "knowledge_token_file", "memory_directory", "state_directory"}
+UNSET = {"default_policy", "engine_cache", "knowledge_token_file", "memory_directory", "state_directory"}
 
 NEEDED = {"bundle": "b", "knowledge": "k"}
 

@@ -8,6 +8,7 @@ import pytest
 from quizglass_server.domain import Evidence, Exchange, GenerationEnd, Origin, Token
 from quizglass_server.errors import InvalidInput
 from quizglass_server.models.faces import GenerationRequest
+from quizglass_server.steps.generate import answer_request, written
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.read import MAX_WORDS_CHARS, read_words
 from quizglass_server.steps.rerank import choose, rerank
@@ -96,6 +97,13 @@ async def test_a_prompt_too_long_loses_its_older_dialogue_first() -> None:
     models.longest = 0
     assert await rewrite(models, DIALOGUE, "", [])
     assert models.calls.of("rewrite")[1].values["history"] == []
+
+
+async def test_a_draft_tells_how_much_of_the_dialogue_its_prompt_had_no_room_for() -> None:
+    models = ShortContext()
+    request = answer_request(DIALOGUE, "", (), (), None)
+    for models.longest, left_out in ((2, 0), (1, 1), (0, 2)):
+        assert (await written(models, request)).history_left_out == left_out
 
 
 async def test_a_prompt_too_long_without_dialogue_is_refused() -> None:

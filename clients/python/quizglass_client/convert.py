@@ -140,6 +140,7 @@ def _done(done: assistant_pb2.Done) -> types.Done:
         total=done.total_us / 1e6,
         prompt_tokens=done.prompt_tokens,
         answer_tokens=done.answer_tokens,
+        history_left_out=done.history_left_out,
     )
 
 
@@ -281,4 +282,5 @@ def capabilities(message: assistant_pb2.GetCapabilitiesResponse) -> types.Capabi
         memory=message.memory,
         knowledge=message.knowledge.backend or "local",  # older servers do not say
         knowledge_ready=message.knowledge.ready or not message.HasField("knowledge"),
+        not_served={each.name: tuple(each.missing) for each in message.policy_capabilities if not each.servable},
     )

@@ -16,6 +16,10 @@ _JPEG_QUALITY = 90
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")  # others may start programs: EPS does Ghostscript
 _BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 _SCAN, _MOST_SCANS = b"\xff\xda", 500
+_SHORTEST = 8
+"""Pixels. A picture so oblong that resizing would make its shorter side less than this is sent in its own size: the
+server then refuses it for what it is, not for what the rounding of its sides made of it."""
+_LONGEST_OF_JPEG = 65_500
 
 
 def several(pictures: PictureLike | Sequence[PictureLike] | None) -> Sequence[PictureLike]:
@@ -30,9 +34,9 @@ def several(pictures: PictureLike | Sequence[PictureLike] | None) -> Sequence[Pi
 def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
     """Encoded bytes of a picture whose longest side is at most `side` pixels; 0 leaves every size as it is.
 
-    What is small enough is handed on untouched, and so is what Pillow cannot read: the server is the judge of that.
-    Anything else becomes a JPEG, upright by its EXIF orientation. A file is handed on only if it begins as a JPEG, PNG
-    or WebP does: no other file leaves this machine because somebody has named it.
+    What is small enough or far too oblong is handed on untouched, and so is what Pillow cannot read: the server is the
+    judge of that. Anything else becomes a JPEG, upright by its EXIF orientation. A file is handed on only if it begins
+    as a JPEG, PNG or WebP does: no other file leaves this machine because somebody has named it.
 
     Raises:
         InvalidRequest: the file does not exist, cannot be read, or is no picture; it names `field`.
@@ -61,7 +65,11 @@ def is_ready(encoded: bytes, side: int) -> bool:
 def _fits(image: Image.Image, side: int) -> bool:
     # MPO is a photograph followed by a preview, as many phones write it: no animation.
     animated = image.format != "MPO" and getattr(image, "is_animated", False)
-    return animated or not side or max(image.size) <= side
+    return animated or not side or max(image.size) <= side or _too_oblong(image.size, side)
+
+
+def _too_oblong(size: tuple[int, int], side: int) -> bool:
+    return min(size) * side < _SHORTEST * max(size)
 
 
 def _read(path: Path, field: str) -> bytes:
@@ -86,6 +94,8 @@ def _is_picture(raw: bytes) -> bool:
 
 
 def _to_jpeg(image: Image.Image, side: int) -> bytes:
+    if side and _too_oblong(image.size, side) and max(image.size) <= _LONGEST_OF_JPEG:
+        side = 0
     # JPEG scales while decoding: a 12-megapixel photograph is never held whole.
     if side and image.format in ("JPEG", "MPO"):
         image.draft("RGB", (side, side))

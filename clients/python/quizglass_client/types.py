@@ -126,6 +126,8 @@ class Done:
     """Seconds."""
     prompt_tokens: int
     answer_tokens: int
+    history_left_out: int = 0
+    """Exchanges of the history, the oldest ones, that the answer's prompt had no room for."""
 
 
 Payload = Accepted | PlanMade | QueryRewritten | EvidenceFound | AnswerDelta | Verdict | Done
@@ -279,6 +281,7 @@ class Capabilities:
     server_version: str
     bundle: str
     policies: tuple[str, ...]
+    """That can be asked for, the default first."""
     roles: tuple[Role, ...]
     limits: Mapping[str, float]
     entries: int
@@ -289,3 +292,5 @@ class Capabilities:
     """What keeps the knowledge: local, or milvus, which keeps no pictures and does not compact on demand."""
     knowledge_ready: bool = True
     """Whether it can be searched now."""
+    not_served: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Policies that the server knows and its bundle cannot serve, and what it lacks for them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -64,7 +63,6 @@ def _reporting(run: Command) -> Command:
 
     @wraps(run)
     def wrapped(args: argparse.Namespace) -> int:
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
         from quizglass_export.bundling.errors import ExportError
         from quizglass_server.errors import BundleError
 
@@ -94,6 +92,11 @@ def run_inspect(args: argparse.Namespace) -> int:
         for role, each in found["roles"].items()
     ]
     console.print(_table(("role", "kind", "precision", "bytes", "would run on"), rows))
+    policies = [
+        (each["policy"], "yes" if each["servable"] else "no", ", ".join(each["missing"])) for each in found["policies"]
+    ]
+    console.print(_table(("policy", "can be served", "missing"), policies))
+    console.print(f"policy of a server that is told none: {found['default_policy'] or 'none, questions are refused'}")
     files = [(name, f"{entry['bytes']:,}", entry["sha256"][:16]) for name, entry in found["files"].items()]
     console.print(_table(("file", "bytes", "SHA-256 begins"), files))
     parity = found["parity"]
@@ -202,10 +205,13 @@ def _value(key: str, text: str) -> Any:
 
 
 def _made(bundle: Any, args: argparse.Namespace) -> int:
+    from quizglass_export.bundles.next_steps import next_steps
+
     found = {"bundle": str(args.out), "digest": bundle.digest, "roles": list(bundle.roles())}
     if args.json:
         return _print_json(found)
     print(f"{args.out}: bundle {bundle.manifest.name} {bundle.manifest.version} with {', '.join(bundle.roles())}")
+    print(*next_steps(bundle, args.out), sep="\n")
     return 0
 
 

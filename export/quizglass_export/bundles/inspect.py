@@ -13,6 +13,7 @@ from quizglass_export.bundling.checkpoints import read_json
 from quizglass_server import manifest as formats
 from quizglass_server.bundle import Bundle
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
+from quizglass_server.policies.serving import preferred, survey
 
 
 def describe(bundle: Bundle) -> dict[str, Any]:
@@ -30,6 +31,11 @@ def describe(bundle: Bundle) -> dict[str, Any]:
         "digest": bundle.digest,
         "bytes": sum(entry.bytes for entry in manifest.files.values()),
         "roles": {role: _role(bundle, role) for role in bundle.roles()},
+        "policies": [
+            {"policy": each.policy, "servable": each.servable, "missing": list(each.missing)}
+            for each in survey(bundle.has)
+        ],
+        "default_policy": preferred(survey(bundle.has)),
         "files": {name: entry.model_dump() for name, entry in sorted(manifest.files.items())},
         "thresholds": manifest.thresholds.model_dump(),
         "evidence": manifest.evidence.model_dump(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import sys
 from pathlib import Path
 
@@ -22,7 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the file. Returns 0, or 2 when the adapter cannot be written."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
     import transformers
 
     from quizglass_export.bundling.checkpoints import ADAPTER_CONFIG, ADAPTER_WEIGHTS, CONFIG, read_json

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import signal
 import sys
@@ -79,7 +78,6 @@ def add_build_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_build(args: argparse.Namespace) -> int:
     """Build a bundle. Returns 0, or 2 when an input is wrong or parity does not hold."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # everything is read from the checkpoints' directory
     from quizglass_export.bundling.errors import ExportError
     from quizglass_server.errors import BundleError
     from quizglass_server.models.prompts import PromptError
@@ -95,6 +93,7 @@ def run_build(args: argparse.Namespace) -> int:
 
 
 def _build(args: argparse.Namespace) -> int:
+    from quizglass_export.bundles.next_steps import next_steps
     from quizglass_export.bundling.directory import check_free
     from quizglass_export.recipe.carry_out import carry_out, step_names
     from quizglass_export.recipe.estimate import available_memory, check_room, estimate
@@ -128,8 +127,8 @@ def _build(args: argparse.Namespace) -> int:
     if args.recipe and args.work is None and work is not None:
         shutil.rmtree(work)
     console.print(f"{args.out}: bundle {built.bundle.manifest.name} {built.bundle.manifest.version}")
-    if built.bundle.has("generator"):
-        console.print(f"next: quizglass-server --bundle {args.out} --knowledge DIR")
+    for line in next_steps(built.bundle, args.out):
+        console.print(line, soft_wrap=True)
     return 0
 
 

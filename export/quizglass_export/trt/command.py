@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -30,7 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check or build. Returns 0, 1 where operators do not fit, or 2 when something is wrong."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
     from quizglass_export.bundling.errors import ExportError
     from quizglass_server.bundle import Bundle
     from quizglass_server.errors import BundleError

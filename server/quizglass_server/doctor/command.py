@@ -69,6 +69,7 @@ async def _looked_at(settings: Settings | None) -> AsyncIterator[Finding]:
     for finding in quick:
         yield finding
     if bundle is not None:
+        yield serving.policies(bundle, settings.default_policy)
         async for finding in serving.models(bundle, settings):
             yield finding
 

@@ -14,6 +14,7 @@ from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.errors import BundleError, QuizglassError
 from quizglass_server.models.generator import GeneratorOptions
 from quizglass_server.models.load import EngineOptions, Models, load_models
+from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.settings import Settings
 
 
@@ -54,6 +55,24 @@ def bundle_of(settings: Settings) -> tuple[Finding, Bundle | None]:
     roles = [role for role, _ in bundle.manifest.roles.filled()]
     text = f"{bundle.manifest.name} {bundle.manifest.version} is whole; roles {', '.join(roles)}"
     return Finding("bundle", Status.OK, text, "", {"digest": bundle.digest, "roles": roles}), bundle
+
+
+def policies(bundle: Bundle, default: str | None) -> Finding:
+    """Which policies the bundle can serve, and whether the default one, if it is named, is among them."""
+    statuses = survey(bundle.has)
+    able = [each.policy for each in statuses if each.servable]
+    lacking = {each.policy: list(each.missing) for each in statuses if not each.servable}
+    values = {"served": able, "not_served": lacking, "default": default or preferred(statuses)}
+    if not able:
+        remedy = "add the role to the bundle (quizglass-export add-role)"
+        least = min(lacking.values(), key=len)
+        return Finding("policies", Status.WRONG, f"none can be served without {', '.join(least)}", remedy, values)
+    if default in lacking:
+        text = f"default_policy {default} needs {', '.join(lacking[default])}"
+        return Finding("policies", Status.WRONG, text, f"take one of {', '.join(able)}, or name none", values)
+    others = "; ".join(str(each) for each in statuses if not each.servable)
+    text = f"{', '.join(able)}; without a name {values['default']}" + (f". Not served: {others}" if others else "")
+    return Finding("policies", Status.OK, text, "", values)
 
 
 def model_bytes(bundle: Bundle) -> int:

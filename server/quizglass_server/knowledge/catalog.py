@@ -18,9 +18,10 @@ from typing import TypeVar
 from quizglass_server.entries import Filter
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.records import Filed
+from quizglass_server.knowledge.spacing import spaced
 
-LIBRARY = "catalog-1"
-"""Version of the tables and the tokenizer."""
+LIBRARY = "catalog-2"
+"""Version of the tables, of the tokenizer and of what is a word (`spacing.py`)."""
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2"
 _TABLES = f"""
@@ -45,7 +46,7 @@ Row = TypeVar("Row")
 
 _WORD = re.compile(r"\w+")
 _SLICE = 32  # rows written between two moments at which a search may come in
-_MOST_WORDS = 64
+_MOST_WORDS, _MOST_PAIRS = 64, 256  # of a question: of one that has unspaced scripts, pairs of characters among them
 _POSTINGS = 300, 1_000  # rows that a search may score, the rarest words of the question first: at least and at most
 _TELLING = 0.02  # of the chunks; in between, a search may score so many of them
 _RAREST = 5_000  # of a question of common words, the rarest one is worth this many
@@ -89,7 +90,7 @@ class Catalog:
 
     def add_passages(self, passages: Iterable[tuple[int, str]]) -> None:
         """Words of new chunks, by ascending label."""
-        for rows in _slices(passages):
+        for rows in _slices((label, spaced(passage)) for label, passage in passages):
             with self._lock:
                 self._db.execute("BEGIN")
                 self._db.executemany("INSERT INTO words (rowid, passage) VALUES (?, ?)", rows)
@@ -114,8 +115,10 @@ class Catalog:
 
         Words that are too common to tell chunks apart are left out.
         """
+        words = spaced(text)
+        most = _MOST_WORDS if words == text else _MOST_PAIRS
         with self._lock:
-            chosen = self._telling(list(dict.fromkeys(_WORD.findall(text.lower())))[:_MOST_WORDS])
+            chosen = self._telling(list(dict.fromkeys(_WORD.findall(words.lower())))[:most])
             if not chosen:
                 return []
             asked = " OR ".join(f'"{word}"' for word in chosen)

@@ -15,6 +15,7 @@ from quizglass_server.entries import ChunkHit, EntryHit, Finding, SearchMode
 from quizglass_server.knowledge.chunks import fact
 from quizglass_server.knowledge.looks import alike
 from quizglass_server.knowledge.records import Hit
+from quizglass_server.knowledge.spacing import spaced
 
 RANK_OFFSET = 60
 """Of reciprocal ranks, as in the paper: how little the first places differ."""
@@ -108,7 +109,7 @@ def _chunk(hit: Hit, query: Vector | None, score: float) -> ChunkHit:
 
 def _facts(words: str, hits: Sequence[ChunkHit]) -> list[ChunkHit]:
     """Attributes that a question names together with their entry, as sentences."""
-    asked = set(_WORD.findall(words.lower()))
+    asked = set(_WORD.findall(spaced(words).lower()))
     facts: list[ChunkHit] = []
     for hit in _first_of_each(hits)[:_FACTS_OF]:
         if not _named(hit.entry.title, asked):
@@ -120,7 +121,7 @@ def _facts(words: str, hits: Sequence[ChunkHit]) -> list[ChunkHit]:
 
 
 def _named(name: str, asked: set[str]) -> bool:
-    words = _WORD.findall(name.lower())
+    words = _WORD.findall(spaced(name).lower())
     return bool(words) and asked.issuperset(words)
 
 

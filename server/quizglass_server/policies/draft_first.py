@@ -18,7 +18,7 @@ class DraftFirst:
     """Looks up what the tool router finds missing in a draft."""
 
     name = "draft-first"
-    roles = ("tool_router", "generator", "image_encoder", "text_encoder", "reranker")
+    needs = ("tool_router", "generator", "image_encoder", "text_encoder", "reranker")
 
     async def answer(self, tools: Toolbox) -> Draft:
         """Draft, decide, then follow the plan."""

@@ -13,11 +13,11 @@ class FixedPlan:
 
     def __init__(self, plan: Plan) -> None:
         self.name = plan.value
-        self.roles: tuple[str, ...] = ("generator",)
+        self.needs: tuple[str, ...] = ("generator",)
         if plan.searches_image:
-            self.roles += ("image_encoder",)
+            self.needs += ("image_encoder",)
         if plan.searches_text:
-            self.roles += ("text_encoder", "reranker")
+            self.needs += ("text_encoder", "reranker")
         self._plan = plan
 
     @classmethod

@@ -20,7 +20,7 @@ class PlanningAgent:
     """Looks up what the planner says is needed, and nothing else."""
 
     name = "planning-agent"
-    roles = ("planner", "generator", "image_encoder", "text_encoder", "reranker")
+    needs = ("planner", "generator", "image_encoder", "text_encoder", "reranker")
 
     async def answer(self, tools: Toolbox) -> Draft:
         """Decide, then follow the plan."""

@@ -17,8 +17,11 @@ class Policy(Protocol):
         ...
 
     @property
-    def roles(self) -> tuple[str, ...]:
-        """Models it cannot do without. The reader is never among them: without it no printed words are known."""
+    def needs(self) -> tuple[str, ...]:
+        """What it cannot do without: roles, and parts of them that a bundle may leave out ("generator.prompts.plan").
+
+        The reader is never among them: without it no printed words are known.
+        """
         ...
 
     async def answer(self, tools: Toolbox) -> Draft:

@@ -11,7 +11,7 @@ class PromptBased:
     """Looks up what the generator says is needed."""
 
     name = "prompt-based"
-    roles = ("generator", "image_encoder", "text_encoder", "reranker")
+    needs = ("generator", "generator.prompts.plan", "image_encoder", "text_encoder", "reranker")
 
     async def answer(self, tools: Toolbox) -> Draft:
         """Ask, then follow the plan."""

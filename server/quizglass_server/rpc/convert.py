@@ -128,6 +128,7 @@ def _done_message(done: domain.Done, elapsed_us: int) -> assistant_pb2.Done:
         total_us=elapsed_us,
         prompt_tokens=done.prompt_tokens,
         answer_tokens=done.answer_tokens,
+        history_left_out=done.history_left_out,
     )
 
 

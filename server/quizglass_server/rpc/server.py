@@ -24,6 +24,7 @@ from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.face import KnowledgeStore
 from quizglass_server.memory import Memory
 from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, AssistantServicer
+from quizglass_server.rpc.described import described
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.guard import Guard
 from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
@@ -114,7 +115,8 @@ async def start_rpc(services: Services) -> RpcServer:
     memory_pb2_grpc.add_MemoryServiceServicer_to_server(memory, server)  # type: ignore[no-untyped-call]
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
-    reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+    names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+    reflection.enable_server_reflection(names, server, described(names))
     roles = RoleHealth(status, services.models, KnowledgeRole(services.knowledge))
     rpc = RpcServer(server, status, roles, guard, _bind(server, settings.host, settings.port))
     await server.start()
@@ -133,10 +135,15 @@ def _bind(server: grpc.aio.Server, host: str, port: int) -> int:
 
 def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
     settings, statuses = services.settings, services.models.statuses()
+    policies = services.assistant.policy_statuses
     return assistant_pb2.GetCapabilitiesResponse(
         server_version=__version__,
         bundle=f"{services.bundle.manifest.name} {services.bundle.manifest.version}",
-        policies=services.assistant.policies,
+        policies=[each.policy for each in policies if each.servable],
+        policy_capabilities=[
+            assistant_pb2.PolicyCapability(name=each.policy, servable=each.servable, missing=each.missing)
+            for each in policies
+        ],
         roles=[
             assistant_pb2.RoleCapability(
                 role=s.role,

@@ -29,6 +29,8 @@ class Draft:
     """Until the generator says how it ended."""
     prompt_tokens: int = 0
     answer_tokens: int = 0
+    history_left_out: int = 0
+    """Earlier exchanges, the oldest ones, that the prompt had no room for."""
     supported: bool | None = None
     """What the bundle's verifier says of the whole; None when it was not asked."""
 
@@ -76,7 +78,11 @@ def answer_request(
 
 async def write(generator: Generator, request: GenerationRequest, draft: Draft) -> AsyncGenerator[str, None]:
     """Fill `draft`, yielding each new piece of text. However it ends, `draft` holds what was written."""
-    async with closing(complete(generator, request)) as pieces:
+
+    def shortened(left_out: int) -> None:
+        draft.history_left_out = left_out
+
+    async with closing(complete(generator, request, shortened)) as pieces:
         async for piece in pieces:
             if isinstance(piece, GenerationEnd):
                 draft.close(piece)

@@ -6,7 +6,7 @@ An abandoned stream must stop its engine now, not when memory is collected.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -50,18 +50,27 @@ async def under_way(items: AsyncGenerator[_Item, None]) -> AsyncGenerator[AsyncI
         await items.aclose()
 
 
-async def complete(generator: Generator, request: GenerationRequest) -> AsyncGenerator[Token | GenerationEnd, None]:
+async def complete(
+    generator: Generator, request: GenerationRequest, shortened: Callable[[int], None] = lambda _: None
+) -> AsyncGenerator[Token | GenerationEnd, None]:
     """Stream a completion. A prompt too long for the model loses its older dialogue, never question or evidence.
+
+    Args:
+        generator: what completes.
+        request: the whole of it.
+        shortened: told how many exchanges were left out, before the first token of a prompt without them.
 
     Raises:
         InvalidInput: it is too long even so.
     """
     refusal: InvalidInput | None = None
-    for attempt in shorter(request):
+    for attempt, left_out in shorter(request):
         begun = False
         try:
             async with closing(generator.generate(attempt)) as pieces:
                 async for piece in pieces:
+                    if left_out and not begun:
+                        shortened(left_out)
                     begun = True
                     yield piece
             return
@@ -73,11 +82,12 @@ async def complete(generator: Generator, request: GenerationRequest) -> AsyncGen
         raise refusal
 
 
-def shorter(request: GenerationRequest) -> Iterator[GenerationRequest]:
-    """The request as it is, then with the last exchange only, then without dialogue."""
-    yield request
+def shorter(request: GenerationRequest) -> Iterator[tuple[GenerationRequest, int]]:
+    """The request as it is, then with the last exchange only, then without dialogue; with how much is left out."""
+    yield request, 0
     history = request.values.get("history")
     if isinstance(history, list):
         for kept in (1, 0):
             if len(history) > kept:
-                yield replace(request, values={**request.values, "history": history[len(history) - kept :]})
+                left_out = len(history) - kept
+                yield replace(request, values={**request.values, "history": history[left_out:]}), left_out

@@ -10,6 +10,7 @@ from rich.text import Text
 from quizglass_client.cli.output import OK, UNAVAILABLE, print_json, say, stdout
 from quizglass_client.cli.show import plain
 from quizglass_client.sync import Client
+from quizglass_client.types import Capabilities
 
 
 def capabilities(client: Client, arguments: argparse.Namespace) -> int:
@@ -21,7 +22,10 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_row(Text("server", "dim"), Text(plain(found.server_version)))
     table.add_row(Text("bundle", "dim"), Text(plain(found.bundle)))
-    table.add_row(Text("policies", "dim"), Text(plain(", ".join(found.policies))))
+    table.add_row(Text("policies", "dim"), _policies(found))
+    for policy, missing in found.not_served.items():
+        lacks = f"{policy}: the bundle has no {', '.join(missing)}"
+        table.add_row(Text("not served", "dim"), Text(plain(lacks), "dim"))
     table.add_row(Text("entries", "dim"), Text(str(found.entries)))
     state = Text(plain(found.knowledge)) if found.knowledge_ready else Text(f"{found.knowledge}, lost", "yellow")
     table.add_row(Text("knowledge", "dim"), state)
@@ -36,6 +40,12 @@ def capabilities(client: Client, arguments: argparse.Namespace) -> int:
     table.add_row(Text("visual memory", "dim"), Text("yes" if found.memory else "no"))
     stdout().print(table)
     return OK
+
+
+def _policies(found: Capabilities) -> Text:
+    if not found.policies:
+        return Text("none: questions are refused, searches are answered", "yellow")
+    return Text(plain(", ".join(found.policies)))
 
 
 def health(client: Client, arguments: argparse.Namespace) -> int:

@@ -124,6 +124,8 @@ class TurnView:
         if done.skipped:
             skipped = ", ".join(f"{step} ({reason.lower()})" for step, reason in done.skipped.items())
             self._line("skipped", Text(plain(skipped), "yellow"))
+        if done.history_left_out:
+            self._line("history", Text(f"the oldest {done.history_left_out} did not fit and were left out", "yellow"))
         self._line("time", _times(done))
         self._streamed = ""
 

@@ -13,6 +13,7 @@ from quizglass_server.knowledge.milvus.rows import OUTPUT, alive, every, passing
 from quizglass_server.knowledge.milvus.store import MilvusStore
 from quizglass_server.knowledge.ranking import chunk_hits, fused, is_hybrid, pictured, pictures_wanted, texts_wanted
 from quizglass_server.knowledge.records import Hit, Kind
+from quizglass_server.knowledge.spacing import spaced
 
 _MOST = 16_384  # results of one search of Milvus
 _WIDER = 4
@@ -54,14 +55,17 @@ class MilvusFinder:
 
     def texts(self, query: Vector | None, words: str, limit: int, finding: Finding) -> list[ChunkHit]:
         """Chunks, best first; with `query` None or words empty by the other alone."""
-        hybrid = is_hybrid(words, finding) and _WORD.search(words) is not None
+        asked = spaced(words)
+        hybrid = is_hybrid(words, finding) and _WORD.search(asked) is not None
+        if asked != words:
+            asked = f"{asked} {words}"  # rows that an earlier version wrote have runs of unspaced scripts whole
         fetch = texts_wanted(limit, words, finding)
         while True:
             rows: dict[str, Hit] = {}
             found = self._found(Kind.CHUNKS, [query], "vector", fetch, finding, rows) if query is not None else []
             near = found[0].hits if found else []
             if hybrid:
-                found += self._found(Kind.CHUNKS, [words], "words", fetch, finding, rows)
+                found += self._found(Kind.CHUNKS, [asked], "words", fetch, finding, rows)
             order = fused(near, [key for key, _ in found[-1].hits]) if hybrid else near
             if not any(each.stale and not each.complete for each in found) or fetch == _MOST:
                 order = (_first_of_each(order, rows) if finding.per_entry else order)[:limit]

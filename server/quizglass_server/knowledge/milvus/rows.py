@@ -21,6 +21,7 @@ from quizglass_server.entries import Entry, Filter
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.chunks import passage
 from quizglass_server.knowledge.records import Draft, Kind
+from quizglass_server.knowledge.spacing import spaced
 
 PART_CHARS = 16_000
 """Of an entry's content in a row: at most 64,000 bytes, of the 65,535 that Milvus takes."""
@@ -91,7 +92,7 @@ def vector_rows(draft: Draft, revision: int, expires: int) -> dict[Kind, list[Ro
     }
     key = f"{entry.id}#{revision}#"
     chunks = [
-        {"key": f"{key}{n}", "text": text, "passage": passage(entry.title, text), "vector": vector, **shared}
+        {"key": f"{key}{n}", "text": text, "passage": spaced(passage(entry.title, text)), "vector": vector, **shared}
         for n, (text, vector) in enumerate(zip(draft.chunks, draft.chunk_vectors, strict=True))
     ]
     pictures = [

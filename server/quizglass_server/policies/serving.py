@@ -1,0 +1,53 @@
+"""Which policies can be served with what there is, and what the others lack.
+
+A policy says itself what it needs (`Policy.needs`). The check of a turn, a server's start and capabilities, and
+`quizglass-export inspect` all ask here; `has` is a bundle's or the loaded models'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from quizglass_server.policies import POLICIES, Policy
+
+Has = Callable[[str], bool]
+"""Whether a role is filled ("planner"), or a part of one that may be left out ("generator.prompts.plan")."""
+
+BY_PREFERENCE = ("planning-agent", "draft-first", "both", "image", "text", "none")
+"""Which policy a server takes when nobody names one: the first of these that it can serve. One that was taught to
+decide goes before one that always looks up, and looking up more before less. `prompt-based` is never taken unasked: in
+the planning agent's paper an untuned model decides worse than looking up always is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStatus:
+    """A policy, and what it needs that is not there."""
+
+    policy: str
+    missing: tuple[str, ...]
+
+    @property
+    def servable(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.missing
+
+    def __str__(self) -> str:
+        """For people: the name, and what is missing."""
+        return self.policy if self.servable else f"{self.policy} (no {', '.join(self.missing)})"
+
+
+def status_of(policy: Policy, has: Has) -> PolicyStatus:
+    """What a policy lacks."""
+    return PolicyStatus(policy.name, tuple(need for need in policy.needs if not has(need)))
+
+
+def survey(has: Has) -> tuple[PolicyStatus, ...]:
+    """What every policy lacks."""
+    return tuple(status_of(policy, has) for policy in POLICIES.values())
+
+
+def preferred(statuses: Iterable[PolicyStatus]) -> str | None:
+    """The policy to take where none is named; None where none can be served."""
+    servable = {each.policy for each in statuses if each.servable}
+    return next((name for name in BY_PREFERENCE if name in servable), None)
