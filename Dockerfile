@@ -13,9 +13,13 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 RUN python3 -m venv /opt/quizglass && /opt/quizglass/bin/pip install --no-cache-dir pip==26.3
-# Turing to Hopper; other cards run by the driver's compilation of the newest of these.
-ENV CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=75;80;86;89;90"
-COPY pyproject.toml README.md ./
+# llama.cpp for every CPU of this architecture and, of cards, Turing to Hopper; others run by the driver's compilation of
+# the newest of these.
+COPY pyproject.toml ./
+COPY server/native ./server/native
+RUN /opt/quizglass/bin/python server/native/wheel.py --install --cache /tmp/wheels \
+    --define GGML_CUDA=ON --define "CMAKE_CUDA_ARCHITECTURES=75;80;86;89;90"
+COPY README.md ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
@@ -47,9 +51,11 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 RUN python -m venv /opt/quizglass && /opt/quizglass/bin/pip install --no-cache-dir pip==26.3
-# llama.cpp for any x86-64 with AVX2, not only for the machine that builds the image.
-ENV CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON"
-COPY pyproject.toml README.md ./
+# llama.cpp for every CPU of this architecture, not only for that of the machine that builds the image.
+COPY pyproject.toml ./
+COPY server/native ./server/native
+RUN /opt/quizglass/bin/python server/native/wheel.py --install --cache /tmp/wheels
+COPY README.md ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python

@@ -18,7 +18,7 @@ EXPORT ?=
 KNOWLEDGE ?=
 HOSTILE ?=
 
-.PHONY: help demo serve test check lint types unit protos protos-check starter bundle \
+.PHONY: help demo serve doctor test check lint types unit protos protos-check starter bundle \
 	bench-accuracy bench-latency bench-engine bench-export bench-knowledge bench-hostile clean
 
 help: ## Show this list
@@ -28,9 +28,14 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# llama-cpp-python compiles from source once (minutes); pip keeps the wheel in its cache.
-$(VENV)/.server: pyproject.toml | $(VENV)/bin/python
-	@echo "Installing the server (llama.cpp compiles once, about five minutes)"
+# Compiled from source once, for every CPU of this architecture; the wheel stays in the user's cache.
+$(VENV)/.llama: pyproject.toml $(wildcard server/native/*) | $(VENV)/bin/python
+	@echo "Installing llama.cpp (compiled once, about seven minutes on two cores)"
+	$(BIN)/python server/native/wheel.py --install
+	@touch $@
+
+$(VENV)/.server: pyproject.toml $(VENV)/.llama
+	@echo "Installing the server"
 	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu]'
 	@touch $@
 
@@ -44,6 +49,9 @@ demo: $(VENV)/.server ## Start the server on the starter bundle and ask it quest
 
 serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061
 	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge
+
+doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it, and what to do about it
+	$(BIN)/quizglass-server doctor --bundle $(STARTER)/bundle --knowledge .run/knowledge
 
 test: check unit ## Everything that must pass
 

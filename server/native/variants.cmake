@@ -2,8 +2,8 @@
 #
 # ggml can be built once per instruction set, as modules of which the process loads the best one for its CPU. Its own
 # list begins before AVX2 and has an AMX variant that some compilers get wrong. This file is run by ggml's `project()`
-# (CMAKE_PROJECT_ggml_INCLUDE) and, when ggml's own files have been read, leaves out what is not wanted: such a module
-# is compiled from nothing and is not installed.
+# (CMAKE_PROJECT_ggml_INCLUDE) and, when llama.cpp's own files have been read, leaves out what is not wanted: such a
+# module is compiled from nothing and is not installed.
 
 set(QUIZGLASS_HERE ${CMAKE_CURRENT_LIST_DIR})
 
@@ -61,6 +61,15 @@ function(quizglass_leave_out_variants)
     message(STATUS "quizglass: CPU variants ${kept}")
 endfunction()
 
+# llama.cpp's library for command-line programs: a third of the compiling, and nothing in the wheel calls it.
+function(quizglass_leave_out_common)
+    if (TARGET llama-common)
+        set_target_properties(llama-common PROPERTIES
+            SOURCES ${CMAKE_BINARY_DIR}/quizglass-nothing.c LINK_LIBRARIES "" LINKER_LANGUAGE C)
+    endif()
+endfunction()
+
 if (GGML_CPU_ALL_VARIANTS)
     cmake_language(DEFER CALL quizglass_leave_out_variants)
+    cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL quizglass_leave_out_common)
 endif()

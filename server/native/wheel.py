@@ -34,8 +34,6 @@ _DEFINITIONS = {
     "CMAKE_INSTALL_BINDIR:STRING": "llama_cpp/lib",
     "CMAKE_PROJECT_ggml_INCLUDE": str(_HERE / "variants.cmake"),
 }
-_TARGETS = "llama;ggml;mtmd"
-"""What the wheel holds; llama.cpp's programs and tests are not compiled."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,14 +73,8 @@ def _key(requirement: str, definitions: Sequence[str]) -> str:
     """Names everything that decides what is compiled; paths of this checkout do not count."""
     digest = hashlib.sha256()
     portable = [each for each in definitions if "CMAKE_PROJECT_ggml_INCLUDE" not in each]
-    for part in (
-        requirement,
-        platform.machine(),
-        platform.libc_ver()[1],
-        *portable,
-        _TARGETS,
-        *map(_version, _compilers()),
-    ):
+    machine = (platform.machine(), platform.libc_ver()[1], os.environ.get("CMAKE_ARGS", ""))
+    for part in (requirement, *machine, *portable, *map(_version, _compilers())):
         digest.update(part.encode() + b"\0")
     for name in _OURS:
         digest.update((_HERE / name).read_bytes())
@@ -112,10 +104,8 @@ def _cpu_flags() -> str:
 
 def _build(requirement: str, definitions: Sequence[str], kept: Path) -> Path:
     """Compile, and keep the wheel under its key; a build that ends early leaves nothing there."""
-    kept.mkdir(parents=True, exist_ok=True)
     environment = dict(os.environ)
     environment["CMAKE_ARGS"] = " ".join([*filter(None, [environment.get("CMAKE_ARGS")]), *definitions])
-    environment["SKBUILD_BUILD_TARGETS"] = _TARGETS
     with tempfile.TemporaryDirectory(prefix="quizglass-wheel-") as folder:
         _pip(
             *("wheel", "--quiet", "--progress-bar", "on", "--no-deps", "--no-cache-dir"),
@@ -123,6 +113,7 @@ def _build(requirement: str, definitions: Sequence[str], kept: Path) -> Path:
             environment=environment,
         )
         (built,) = Path(folder).glob("*.whl")
+        kept.mkdir(parents=True, exist_ok=True)
         partial = kept / f"{built.name}.part"
         shutil.copyfile(built, partial)
         return partial.replace(kept / built.name)

@@ -15,7 +15,14 @@ import shtab
 from pydantic.fields import FieldInfo
 
 from quizglass_server import __version__
-from quizglass_server.errors import BundleError, KnowledgeFailed, KnowledgeLocked, QuizglassError, SettingsError
+from quizglass_server.errors import (
+    BundleError,
+    KnowledgeFailed,
+    KnowledgeLocked,
+    QuizglassError,
+    SettingMissing,
+    SettingsError,
+)
 from quizglass_server.settings import Settings, as_toml, load_settings
 from quizglass_server.settings_layers import CONFIG_VARIABLE, PREFIX, suggestion
 
@@ -103,11 +110,25 @@ def build_parser() -> argparse.ArgumentParser:
     config.complete = shtab.FILE  # type: ignore[attr-defined]
     parser.add_argument("--print-config", action="store_true", help="print the settings in force as TOML, and exit")
     shtab.add_argument_to(parser, "--print-completion", help="print a shell's completion script, and exit")
-    for title, names in _GROUPS.items():
-        group = parser.add_argument_group(title)
-        for name in names:
-            _add(group, name, Settings.model_fields[name])
+    _add_settings(parser)
+    _add_doctor(parser)
     return parser
+
+
+def _add_doctor(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="command", metavar="", title="instead of serving")
+    doctor = commands.add_parser(
+        "doctor",
+        help="say what this machine can do, what is slow or wrong on it, and what to do about it",
+        description="Looks at processor, memory, disk, engines, address and bundle, starts the models once as a server "
+        "with the same settings would, and says what is slow or wrong and what to do about it. Ends with 1 where "
+        "something is wrong. Without --bundle and --knowledge it looks at the machine and its engines alone.",
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    doctor.add_argument("--json", action="store_true", default=False, help="print one JSON object")
+    doctor.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings")
+    _add_settings(doctor)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -117,8 +138,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status; see `--help`.
     """
     try:
-        settings, only_print = _parse(sys.argv[1:] if arguments is None else arguments)
-        if only_print:
+        given = _parse(sys.argv[1:] if arguments is None else arguments)
+        if given.command == "doctor":
+            return _doctor(given)
+        settings = _settings(given)
+        if given.print_config:
             sys.stdout.write(as_toml(settings))
             return 0
         return _serve(settings)
@@ -129,15 +153,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parse(arguments: Sequence[str]) -> tuple[Settings, bool]:
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = build_parser()
-    given, unknown = parser.parse_known_args(arguments)
-    if unknown:
-        flag = unknown[0].partition("=")[0]
-        near = suggestion(flag, [option for action in parser._actions for option in action.option_strings])
-        raise SettingsError(f"{unknown[0]}: no such flag{near}; see --help")
-    flags = {name: getattr(given, name) for name in Settings.model_fields}
-    return load_settings(flags, given.config), given.print_config
+    options = [option for action in parser._actions for option in action.option_strings]
+    doctors = {"--json"} if "doctor" in arguments else set()
+    for argument in arguments:
+        flag = argument.partition("=")[0]
+        # Before anything else: what follows an unknown flag would be taken for a command.
+        if flag.startswith("--") and flag not in (*options, *doctors):
+            raise SettingsError(f"{flag}: no such flag{suggestion(flag, options)}; see --help")
+    return parser.parse_args(arguments)
+
+
+def _settings(given: argparse.Namespace) -> Settings:
+    return load_settings({name: getattr(given, name) for name in Settings.model_fields}, given.config)
+
+
+def _doctor(given: argparse.Namespace) -> int:
+    try:
+        settings = _settings(given)
+    except SettingMissing:
+        settings = None
+    from quizglass_server.doctor import command  # heavy: --help needs no engine
+
+    return command.run(settings, given.json)
 
 
 def _serve(settings: Settings) -> int:
@@ -163,6 +202,13 @@ def _announce(settings: Settings, ready: dict[str, Any]) -> None:
     else:
         line = "quizglass-server is ready on {address} (bundle {bundle}, {entries} entries)".format(**ready)
     print(line, flush=True)
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    for title, names in _GROUPS.items():
+        group = parser.add_argument_group(title)
+        for name in names:
+            _add(group, name, Settings.model_fields[name])
 
 
 def _add(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:

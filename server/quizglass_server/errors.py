@@ -18,6 +18,7 @@ Nothing here knows gRPC: `rpc/status.py` maps each class to a status, and a test
     ├── NotSupported            this server's knowledge backend cannot do it
     ├── BundleError             a bundle is damaged or incomplete
     └── SettingsError           a setting is unknown or wrong
+        └── SettingMissing      one that must be given is not
 """
 
 from __future__ import annotations
@@ -158,3 +159,9 @@ class SettingsError(QuizglassError):
     """A setting is unknown or wrong; the message names it."""
 
     code = "SETTING_INVALID"
+
+
+class SettingMissing(SettingsError):
+    """A setting that has no default was not given."""
+
+    code = "SETTING_MISSING"

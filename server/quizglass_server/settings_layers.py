@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from quizglass_server.errors import SettingsError
+from quizglass_server.errors import SettingMissing, SettingsError
 
 PREFIX = "QUIZGLASS_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
@@ -60,7 +60,7 @@ def explained(error: ValidationError, layers: Mapping[str, Mapping[str, Any]]) -
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else "settings"
     if first["type"] == "missing":
-        return SettingsError(f"{name}: required; give --{name}, {PREFIX}{name.upper()} or {name} in the file")
+        return SettingMissing(f"{name}: required; give --{name}, {PREFIX}{name.upper()} or {name} in the file")
     where = next((place for place, layer in layers.items() if name in layer), "{}")
     shown = {FLAG: name.replace("_", "-"), VARIABLE: name.upper()}.get(where, name)
     return SettingsError(f"{where.format(shown)}: {first['msg'][:1].lower()}{first['msg'][1:]}")

@@ -30,6 +30,7 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.NotSupported: grpc.StatusCode.UNIMPLEMENTED,
     errors.BundleError: grpc.StatusCode.FAILED_PRECONDITION,
     errors.SettingsError: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.SettingMissing: grpc.StatusCode.FAILED_PRECONDITION,
     errors.QuizglassError: grpc.StatusCode.INTERNAL,
 }
 

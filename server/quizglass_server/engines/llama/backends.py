@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import llama_cpp
-from llama_cpp import _ggml
+import llama_cpp.llama_cpp as llama
 
 _PREFIX = "libggml-cpu-"
 NATIVE = "native"
@@ -49,17 +48,23 @@ def variant_in_use() -> str | None:
 
 def load_backends() -> None:
     """Load what was compiled as modules, each kind in the best variant for this machine. Harmless when called again."""
-    if not variants() or _ggml.libggml.ggml_backend_reg_count() > 0:
+    if not variants() or _library().ggml_backend_reg_count() > 0:
         return
     # By path: left alone, llama.cpp would look in the working directory, where anybody may have put anything.
-    load = _ggml.libggml.ggml_backend_load_all_from_path
+    load = _library().ggml_backend_load_all_from_path
     load.argtypes, load.restype = [ctypes.c_char_p], None
     load(str(_directory()).encode())
     logger.debug("llama.cpp computes with variant %s", variant_in_use())
 
 
 def _directory() -> Path:
-    return Path(llama_cpp.__file__).parent / "lib"
+    return Path(llama.__file__).parent / "lib"
+
+
+def _library() -> ctypes.CDLL:
+    """llama.cpp with what it is linked to: ggml opened by its own file name would be a second copy of it."""
+    library: ctypes.CDLL = llama._lib
+    return library
 
 
 def _score(module: Path) -> int:

@@ -1,0 +1,82 @@
+"""Runs the checks and shows what they found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from quizglass_server import __version__
+from quizglass_server.doctor import engines, machine
+from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.engines.onnx.providers import AUTO
+from quizglass_server.settings import Settings
+
+_COLOURS = {Status.OK: "green", Status.SLOW: "yellow", Status.WRONG: "red", Status.UNKNOWN: "dim"}
+WRONG_STATUS = 1
+
+
+def run(settings: Settings | None, as_json: bool) -> int:
+    """Look at everything and print it.
+
+    Args:
+        settings: what a server would be started with; None: only the machine and its engines are looked at.
+        as_json: whether to print one JSON object instead of a table.
+
+    Returns:
+        0, or 1 where something is wrong.
+    """
+    with Console(stderr=True).status("looking at this machine, and starting the models once"):
+        findings = asyncio.run(_all(settings))
+    if as_json:
+        print(json.dumps({"version": __version__, "findings": [asdict(each) for each in findings]}, indent=2))
+    else:
+        Console().print(_table(findings))
+    return WRONG_STATUS if any(each.status is Status.WRONG for each in findings) else 0
+
+
+async def _all(settings: Settings | None) -> list[Finding]:
+    return [finding async for finding in _looked_at(settings)]
+
+
+async def _looked_at(settings: Settings | None) -> AsyncIterator[Finding]:
+    if settings is None:
+        for finding in (*machine.looked_at(0), machine.disk(Path(tempfile.gettempdir()), "temporary files")):
+            yield finding
+        for finding in engines.looked_at(machine.cpu_flags(), AUTO):
+            yield finding
+        text = "bundle, address and models were not looked at"
+        yield Finding("serving", Status.UNKNOWN, text, "name them as to a server: --bundle DIR --knowledge DIR")
+        return
+    from quizglass_server.doctor import serving  # heavy, and needs what the engines' findings may say is missing
+
+    about, bundle = serving.bundle_of(settings)
+    quick = (
+        *machine.looked_at(serving.model_bytes(bundle) if bundle else 0),
+        machine.disk(Path(tempfile.gettempdir()), "temporary files"),
+        *serving.directories(settings),
+        *engines.looked_at(machine.cpu_flags(), settings.provider),
+        serving.address(settings.host, settings.port),
+        about,
+    )
+    for finding in quick:
+        yield finding
+    if bundle is not None:
+        async for finding in serving.models(bundle, settings):
+            yield finding
+
+
+def _table(findings: Iterable[Finding]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for each in findings:
+        table.add_row(Text(each.name), Text(each.status, _COLOURS[each.status]), Text(each.text))
+        if each.remedy:
+            table.add_row("", "", Text(f"→ {each.remedy}", "dim"))
+    return table

@@ -1,0 +1,89 @@
+"""What executes models here: llama.cpp's compiled variants, ONNX Runtime's providers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
+
+_AMX = "sapphirerapids"
+_BUILD = "python server/native/wheel.py --install (docs/operations.md, Building llama.cpp)"
+
+
+class Variant(Protocol):
+    """A compiled set of CPU instructions."""
+
+    @property
+    def name(self) -> str:
+        """As ggml calls it."""
+        ...
+
+    @property
+    def score(self) -> int:
+        """0: this CPU cannot run it."""
+        ...
+
+
+def llama_variants(variants: Sequence[Variant], in_use: str | None, flags: frozenset[str]) -> Iterator[Finding]:
+    """Which variant of llama.cpp computes on this CPU, and what a better one would take.
+
+    Args:
+        variants: what was compiled, best first; none where it was compiled for one machine.
+        in_use: the name of the one that is loaded; None: none runs here.
+        flags: what the kernel says that the CPU can do.
+    """
+    values = {"variants": [each.name for each in variants], "in_use": in_use}
+    if in_use is None:
+        yield Finding("llama.cpp", Status.WRONG, "no compiled variant runs on this processor", f"run {_BUILD}", values)
+        return
+    if not variants:
+        text = "compiled for the machine it was built on; on another it may end with an illegal instruction (signal 4)"
+        yield Finding("llama.cpp", Status.OK, text, f"for an installation that is moved, run {_BUILD}", values)
+        return
+    text = f"computes with variant {in_use}; compiled are {', '.join(each.name for each in variants)}"
+    yield Finding("llama.cpp", Status.OK, text, "", values)
+    if "amx_int8" in flags and _AMX not in values["variants"]:
+        yield Finding(
+            "AMX",
+            Status.SLOW,
+            "this processor has AMX and llama.cpp was compiled without: quantised prompts could be read faster",
+            f"with a newer C compiler (gcc 12.2 gets AMX wrong), run {_BUILD}; the build takes AMX only where it works",
+        )
+
+
+def providers(available: Sequence[str], setting: str) -> Iterator[Finding]:
+    """What ONNX Runtime runs models with."""
+    short = {name: key for key, name in NAMES.items()}
+    chosen = [short[name] for name in choose(setting, available)]
+    yield Finding("ONNX Runtime", Status.OK, f"tries {', then '.join(chosen)}", "", {"providers": chosen})
+    if setting == AUTO and chosen == ["cpu"] and has_gpu():
+        remedy = "pip uninstall onnxruntime, then pip install 'quizglass[gpu]'"
+        yield Finding("GPU", Status.SLOW, "there is an NVIDIA card and ONNX Runtime was installed without CUDA", remedy)
+
+
+def has_gpu() -> bool:
+    """Whether an NVIDIA card has a device file."""
+    return Path("/dev/nvidia0").exists()
+
+
+def looked_at(flags: frozenset[str], setting: str) -> Iterator[Finding]:
+    """The engines that are installed."""
+    try:
+        from quizglass_server.engines.llama import backends
+    except ImportError as error:
+        yield _missing("llama.cpp", error, "pip install 'quizglass[cpu]'")
+    else:
+        yield from llama_variants(backends.variants(), backends.variant_in_use(), flags)
+    try:
+        import onnxruntime
+    except ImportError as error:
+        yield _missing("ONNX Runtime", error, "pip install 'quizglass[cpu]', or 'quizglass[gpu]'")
+    else:
+        yield from providers(onnxruntime.get_available_providers(), setting)
+
+
+def _missing(name: str, error: ImportError, remedy: str) -> Finding:
+    return Finding(name, Status.WRONG, f"cannot be imported: {error}", remedy)

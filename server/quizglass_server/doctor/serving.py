@@ -1,0 +1,85 @@
+"""Whether a server with these settings would come up: its address, its bundle, its directories, its models."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from time import monotonic
+
+from quizglass_server.bundle import Bundle
+from quizglass_server.doctor import machine
+from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.errors import BundleError, QuizglassError
+from quizglass_server.models.generator import GeneratorOptions
+from quizglass_server.models.load import EngineOptions, Models, load_models
+from quizglass_server.settings import Settings
+
+
+def address(host: str, port: int) -> Finding:
+    """Whether the address can be listened on."""
+    values = {"host": host, "port": port}
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind((host, port))
+    except OSError as error:
+        remedy = "stop what listens there, or take another --port (0 takes a free one)"
+        return Finding("address", Status.WRONG, f"{host}:{port}: {error.strerror}", remedy, values)
+    return Finding("address", Status.OK, f"{host}:{port} is free", "", values)
+
+
+def directories(settings: Settings) -> Iterator[Finding]:
+    """Whether what is written can be."""
+    places = {
+        "knowledge": settings.knowledge,
+        "visual memory": settings.memory_directory,
+        "generator's state": settings.state_directory,
+        "engine cache": settings.engine_cache,
+    }
+    for name, place in places.items():
+        if isinstance(place, Path):
+            yield machine.disk(place, name)
+
+
+def bundle_of(settings: Settings) -> tuple[Finding, Bundle | None]:
+    """The bundle, every file compared with its hash."""
+    try:
+        bundle = Bundle.load(settings.bundle)
+    except BundleError as error:
+        remedy = "copy or build it again; quizglass-export verify names everything that is wrong with one"
+        return Finding("bundle", Status.WRONG, error.message, remedy), None
+    roles = [role for role, _ in bundle.manifest.roles.filled()]
+    text = f"{bundle.manifest.name} {bundle.manifest.version} is whole; roles {', '.join(roles)}"
+    return Finding("bundle", Status.OK, text, "", {"digest": bundle.digest, "roles": roles}), bundle
+
+
+def model_bytes(bundle: Bundle) -> int:
+    """Bytes of all files of a bundle: about what its models take in memory, without caches."""
+    return sum(entry.bytes for entry in bundle.manifest.files.values())
+
+
+async def models(bundle: Bundle, settings: Settings) -> AsyncIterator[Finding]:
+    """Load every model as a server would, and end them again."""
+    begun = monotonic()
+    generator = GeneratorOptions(batch=settings.generator_batch, cells=settings.generator_cells)
+    options = EngineOptions(
+        settings.threads, settings.provider, engine_cache=settings.engine_cache, generator=generator
+    )
+    try:
+        loaded = await load_models(bundle, options)
+    except QuizglassError as error:
+        yield Finding("models", Status.WRONG, error.message, "see docs/operations.md, When an engine cannot start")
+        return
+    try:
+        yield _loaded(loaded, monotonic() - begun)
+    finally:
+        await asyncio.shield(loaded.close())
+
+
+def _loaded(models: Models, seconds: float) -> Finding:
+    roles = {status.role: f"{status.engine}, {status.executor}" for status in models.statuses()}
+    text = f"all {len(roles)} loaded in {seconds:.1f} s: " + "; ".join(f"{role} ({how})" for role, how in roles.items())
+    return Finding("models", Status.OK, text, "", {"roles": roles, "seconds": round(seconds, 1)})
