@@ -91,7 +91,7 @@ class Settings(BaseSettings):
         "more than 8.3 million (4K) is kept at a half or a third of its sides, which no model notices.",
     )
     work_memory_bytes: int = Field(
-        768 << 20,
+        832 << 20,
         ge=32 << 20,
         description="Memory that messages and pictures under way may take together, beyond what the server takes when "
         "idle. Requests wait for it, and are refused where they wait in vain. Less protects a small machine and "

@@ -7,6 +7,7 @@ import signal
 import struct
 import zlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -25,6 +26,7 @@ from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded
 from quizglass_server.pictures import PictureLimits, decode_picture, is_quick
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.settings import Settings
 
 LIMITS = PictureLimits()
 FIELD = "frames[0].encoded"
@@ -290,6 +292,14 @@ async def test_decoding_stays_within_what_it_asked_for(name: str) -> None:
         assert _peak(process.pid) - before <= header.memory(len(data))
     finally:
         process.end()
+
+
+@pytest.mark.parametrize("name", list(BOMBS))
+def test_the_default_has_room_for_the_largest_picture_that_is_accepted(name: str) -> None:
+    header = replace(read_header(BOMBS[name]), width=inputs.SIDE, height=inputs.SIDE)
+    work = WorkMemory(Settings.model_fields["work_memory_bytes"].default)
+    assert header.memory(LIMITS.max_bytes) <= work.largest
+    assert work.total <= 1024 * MIB
 
 
 async def test_processes_end_with_the_decoder(work: WorkMemory) -> None:

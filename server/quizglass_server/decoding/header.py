@@ -131,7 +131,7 @@ def _webp(data: bytes) -> Header:
     if not width or not height:
         raise Refused(DAMAGED)
     # Two canvases of the animation decoder, the frame it works on, its bytes, and Pillow's image.
-    return Header("WEBP", width, height, animated, pixel_bytes=16.5, pixel_ns=40.0)
+    return Header("WEBP", width, height, animated, pixel_bytes=16.3, pixel_ns=40.0)
 
 
 def _jpeg(data: bytes) -> Header:
