@@ -1,7 +1,7 @@
 """Builds a server from its settings, serves, and stops it gracefully.
 
-Started in the order bundle, models, knowledge, memory, gRPC; stopped in the opposite one: health says NOT_SERVING,
-running turns drain, then the memory and the knowledge store close, then the engines end.
+Started in the order bundle, models, decoder, knowledge, memory, gRPC; stopped in the opposite one: health says
+NOT_SERVING, running turns drain, then the memory and the knowledge store close, then the engines end.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from typing import Any
 from quizglass_server import __version__, descriptors
 from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
-from quizglass_server.errors import SettingsError
+from quizglass_server.decoding.decoder import PictureDecoder
+from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.knowledge.backends import RemoteOptions, open_knowledge
 from quizglass_server.knowledge_address import MilvusAddress
 from quizglass_server.memory import Memory, MemoryOptions
 from quizglass_server.models.generator import GeneratorOptions
 from quizglass_server.models.load import EngineOptions, Models, load_models
-from quizglass_server.pictures import decode_picture
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.resources import Resources
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
+from quizglass_server.scheduling.memory import WorkMemory
 from quizglass_server.settings import Settings
 from quizglass_server.settings_layers import suggestion
 from quizglass_server.steps.tuning import Tuning, Views
@@ -76,12 +77,15 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         )
         models = await load_models(bundle, options)
         stack.push_async_callback(models.close)
+        work = WorkMemory(settings.work_memory_bytes)
+        decoder = PictureDecoder(settings.picture_limits, work)
+        stack.push_async_callback(decoder.close)
         knowledge = await open_knowledge(
             settings.knowledge,
             RemoteOptions(settings.knowledge_collections, settings.knowledge_token_file, settings.knowledge_timeout_s),
             text_encoder=models.text_encoder,
             image_encoder=models.image_encoder,
-            decode=lambda encoded, field: decode_picture(encoded, settings.picture_limits, field),
+            decode=decoder.decode,
         )
         stack.push_async_callback(knowledge.close)
         admission = Admission(settings.max_turns, settings.queue)
@@ -94,7 +98,8 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
             admission,
             bundle.has,
         )
-        services = Services(assistant, knowledge, models, bundle, settings, memory)
+        services = Services(assistant, knowledge, models, bundle, settings, decoder, work, memory)
+        _start(decoder)
         rpc = await start_rpc(services)
         stack.push_async_callback(_stop, rpc, settings.grace_s)
         yield Running(services, rpc.port)
@@ -196,6 +201,13 @@ def tuning(bundle: Bundle) -> Tuning:
         views=Views(manifest.evidence.views.placed, manifest.evidence.views.unplaced),
         kind_bonus=manifest.evidence.kind_bonus,
     )
+
+
+def _start(decoder: PictureDecoder) -> None:
+    try:
+        decoder.start()
+    except OSError as error:
+        raise EngineFailed(f"the process that decodes pictures cannot be started: {error}") from error
 
 
 async def _stop(rpc: RpcServer, grace_s: float) -> None:

@@ -62,6 +62,7 @@ _GROUPS = {
         "max_frame_bytes",
         "max_frame_pixels",
         "max_frame_aspect",
+        "work_memory_bytes",
         "max_question_chars",
         "max_history",
     ),

@@ -1,7 +1,8 @@
-"""Decodes frames defensively: what a header claims is checked before a pixel is loaded.
+"""Pictures that clients send: what one may be at most, and decoding in this process.
 
-A 143-byte PNG of 20000 x 1 pixels can overflow the stack of an image library further down, so every engine is given
-arrays from here and never the bytes a client sent.
+What a header claims is checked before a pixel is loaded. A 143-byte PNG of 20000 x 1 pixels can overflow the stack of
+an image library further down, so every engine is given arrays from here and never the bytes a client sent. The server
+decodes all but small JPEGs in processes of their own: `decoding.decoder`.
 """
 
 from __future__ import annotations
@@ -11,15 +12,21 @@ import io
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+from PIL import Image
 
+from quizglass_server.decoding.errors import OutOfMemory, Refused
+from quizglass_server.decoding.header import FORMATS, Header, read_header
+from quizglass_server.decoding.rgb import ANIMATED, decode_bytes
+from quizglass_server.decoding.structure import check_structure
 from quizglass_server.domain import RGB, Picture
-from quizglass_server.errors import InvalidPicture
+from quizglass_server.errors import InvalidPicture, Overloaded
 
-FORMATS = ("JPEG", "PNG", "WEBP")
+__all__ = ["FORMATS", "PictureLimits", "check_header", "decode_picture", "is_quick", "thumbnail"]
+
 _MIN_SIDE = 8
-_QUICK_BYTES, _QUICK_PIXELS = 256 * 1024, 512 * 512
+_QUICK_BYTES, _QUICK_PIXELS, _QUICK_SCANS = 256 * 1024, 512 * 512, 16
 _THUMBNAIL_QUALITY = 80
+_RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,7 @@ class PictureLimits:
 
 
 def decode_picture(encoded: bytes, limits: PictureLimits, field: str, *, sha256: bytes | None = None) -> Picture:
-    """Decode one JPEG, PNG or WebP to upright sRGB.
+    """Decode one JPEG, PNG or WebP to upright sRGB, in this process and however long it takes.
 
     Args:
         encoded: the file's bytes.
@@ -45,46 +52,45 @@ def decode_picture(encoded: bytes, limits: PictureLimits, field: str, *, sha256:
         The picture, height x width x 3, uint8, not to be written to; EXIF orientation applied, transparency on white.
 
     Raises:
-        InvalidPicture: not such a file, damaged, animated, or over a cap.
+        InvalidPicture: not such a file, damaged, animated, over a cap, or made to be long to decode.
+        Overloaded: there is no memory for it.
+    """
+    header = check_header(encoded, limits, field)
+    try:
+        check_structure(header.format, encoded)
+        width, height, rgb = decode_bytes(encoded, header)
+    except Refused as refusal:
+        raise InvalidPicture(field, str(refusal)) from refusal
+    except (OutOfMemory, MemoryError):
+        raise Overloaded("there is no memory to decode the picture now; try again later", _RETRY_S) from None
+    pixels = np.frombuffer(rgb, dtype=np.uint8).reshape(height, width, 3)
+    return Picture(sha256 or hashlib.sha256(encoded).digest(), pixels)
+
+
+def check_header(encoded: bytes, limits: PictureLimits, field: str) -> Header:
+    """What a file claims to be, if that may be decoded.
+
+    Raises:
+        InvalidPicture: no picture, animated, or over a cap.
     """
     if not encoded:
         raise InvalidPicture(field, "the picture has 0 bytes")
     if len(encoded) > limits.max_bytes:
         raise InvalidPicture(field, f"{len(encoded)} bytes is more than the {limits.max_bytes} allowed; resize it")
     try:
-        with Image.open(io.BytesIO(encoded), formats=FORMATS) as image:
-            _check_header(image, limits, field)
-            image.load()
-            pixels = _to_rgb(_upright(image))
-    except InvalidPicture:
-        raise
-    except UnidentifiedImageError as error:
-        raise InvalidPicture(field, f"not a picture; send {', '.join(FORMATS)}") from error
-    except Image.DecompressionBombError as error:
-        raise InvalidPicture(field, f"more pixels than the {limits.max_pixels} allowed; resize it") from error
-    except Exception as error:
-        # Parsers of damaged files raise anything: struct.error, IndexError, zlib.error, ...
-        raise InvalidPicture(field, "the picture is damaged or truncated") from error
-    return Picture(sha256 or hashlib.sha256(encoded).digest(), pixels)
+        header = read_header(encoded)
+    except Refused as refusal:
+        raise InvalidPicture(field, str(refusal)) from refusal
+    if header.pixels > limits.max_pixels:
+        claimed = f"{header.width} x {header.height}"
+        raise InvalidPicture(field, f"{claimed} pixels is more than the {limits.max_pixels} allowed; resize it")
+    _check_shape(header.width, header.height, limits, field)
+    if header.animated:
+        raise InvalidPicture(field, ANIMATED)
+    return header
 
 
-def is_quick(encoded: bytes) -> bool:
-    """Whether decoding takes under a millisecond or so: less than handing it to another thread may."""
-    if len(encoded) > _QUICK_BYTES:
-        return False
-    try:
-        with Image.open(io.BytesIO(encoded), formats=("JPEG",)) as image:
-            return image.width * image.height <= _QUICK_PIXELS
-    except Exception:  # whatever it is, `decode_picture` will say
-        return False
-
-
-def _check_header(image: Image.Image, limits: PictureLimits, field: str) -> None:
-    width, height = image.size
-    if width * height > limits.max_pixels:
-        raise InvalidPicture(
-            field, f"{width} x {height} pixels is more than the {limits.max_pixels} allowed; resize it"
-        )
+def _check_shape(width: int, height: int, limits: PictureLimits, field: str) -> None:
     aspect = max(width, height) / min(width, height)
     if aspect > limits.max_aspect:
         raise InvalidPicture(
@@ -92,31 +98,19 @@ def _check_header(image: Image.Image, limits: PictureLimits, field: str) -> None
         )
     if min(width, height) < _MIN_SIDE:
         raise InvalidPicture(field, f"{width} x {height} pixels is too small; at least {_MIN_SIDE} a side")
-    # MPO is a photograph followed by a preview or a second view, as many phones write it: the first picture counts.
-    if image.format != "MPO" and getattr(image, "is_animated", False):
-        raise InvalidPicture(field, "the picture is animated; send a single frame")
 
 
-def _upright(image: Image.Image) -> Image.Image:
-    """The picture turned as its EXIF block says. Most say nothing, and a copy costs as much as decoding."""
+def is_quick(encoded: bytes) -> bool:
+    """Whether decoding takes a few milliseconds at most: a JPEG of few bytes, few pixels and few passes over them."""
+    if len(encoded) > _QUICK_BYTES:
+        return False
     try:
-        if image.getexif().get(ExifTags.Base.Orientation, 1) == 1:
-            return image
-        return ImageOps.exif_transpose(image)
-    except Exception:  # a damaged EXIF block says nothing about the picture, which is whole
-        return image
-
-
-def _to_rgb(image: Image.Image) -> RGB:
-    if image.mode.startswith("I;16") or image.mode == "I":
-        # Pillow clips 16-bit grey when converting, which turns it white: scale it instead.
-        grey = (np.asarray(image, dtype=np.uint32) >> 8).clip(0, 255).astype(np.uint8)
-        return np.repeat(grey[:, :, None], 3, axis=2)
-    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-        layered = image.convert("RGBA")
-        image = Image.new("RGBA", layered.size, "white")
-        image.alpha_composite(layered)
-    return np.asarray(image if image.mode == "RGB" else image.convert("RGB"), dtype=np.uint8)
+        header = read_header(encoded)
+        if header.format != "JPEG" or header.pixels > _QUICK_PIXELS:
+            return False
+        return check_structure(header.format, encoded) <= _QUICK_SCANS
+    except Refused:  # whatever it is, the decoder will say
+        return False
 
 
 def thumbnail(pixels: RGB, side: int) -> bytes:

@@ -87,8 +87,15 @@ class Settings(BaseSettings):
     )
     max_frame_pixels: Bytes = Field(
         40_000_000,
-        description="Largest decoded picture, in pixels; each takes 3 bytes while it is decoded. Lower it on a "
-        "machine with little memory.",
+        description="Largest picture, in pixels; each takes 1 to 17 bytes while it is decoded, by format. What has "
+        "more than 8.3 million (4K) is kept at a half or a third of its sides, which no model notices.",
+    )
+    work_memory_bytes: int = Field(
+        832 << 20,
+        ge=32 << 20,
+        description="Memory that messages and pictures under way may take together, beyond what the server takes when "
+        "idle. Requests wait for it, and are refused where they wait in vain. Less protects a small machine and "
+        "refuses the largest pictures; the default takes one WebP of 40 million pixels at a time.",
     )
     max_frame_aspect: float = Field(
         8.0,

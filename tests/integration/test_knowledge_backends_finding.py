@@ -122,7 +122,7 @@ async def test_one_result_an_entry(knowledge_store) -> None:
 
 
 async def test_near_duplicates_are_folded_when_asked_for(knowledge_place: Place) -> None:
-    def decode(encoded: bytes, field: str) -> Picture:
+    async def decode(encoded: bytes, field: str) -> Picture:
         """Bytes of the same first letter look nearly the same."""
         picture = fake_decode(encoded, field)
         pixels = np.random.default_rng(encoded[0]).integers(0, 255, (32, 32, 3)).astype(np.uint8)

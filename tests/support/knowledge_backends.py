@@ -18,7 +18,7 @@ from quizglass_server.knowledge import KnowledgeBase
 from quizglass_server.knowledge.face import KnowledgeStore
 from quizglass_server.knowledge.milvus.base import MilvusKnowledge
 from quizglass_server.knowledge_address import MilvusAddress
-from tests.support.knowledge_fakes import FakeImageEncoder, FakeTextEncoder, fake_decode
+from tests.support.knowledge_fakes import FakeImageEncoder, FakeTextEncoder, fake_decoding
 
 BACKENDS = ("local", "milvus")
 
@@ -34,7 +34,7 @@ class Place:
 
     async def open(self, **overrides: Any) -> KnowledgeStore:
         """The store, with fake encoders unless told otherwise."""
-        arguments = {"text_encoder": FakeTextEncoder(), "image_encoder": FakeImageEncoder(), "decode": fake_decode}
+        arguments = {"text_encoder": FakeTextEncoder(), "image_encoder": FakeImageEncoder(), "decode": fake_decoding}
         arguments |= overrides
         if self.backend == "local":
             return await KnowledgeBase.open(self.directory, **arguments)

@@ -67,6 +67,11 @@ def fake_decode(encoded: bytes, field: str) -> Picture:
     return Picture(hashlib.sha256(encoded).digest(), pixels)
 
 
+async def fake_decoding(encoded: bytes, field: str) -> Picture:
+    """The same, as a knowledge store decodes."""
+    return fake_decode(encoded, field)
+
+
 async def stream(entries: Iterable[PicturedEntry]) -> AsyncIterator[PicturedEntry]:
     """The entries as a client would send them."""
     for entry in entries:
@@ -92,5 +97,5 @@ async def query_picture(encoded: bytes, fingerprint: str = "image-1") -> Vector:
 
 async def open_base(directory, **overrides) -> KnowledgeBase:
     """A knowledge base with fake encoders, unless told otherwise."""
-    arguments = {"text_encoder": FakeTextEncoder(), "image_encoder": FakeImageEncoder(), "decode": fake_decode}
+    arguments = {"text_encoder": FakeTextEncoder(), "image_encoder": FakeImageEncoder(), "decode": fake_decoding}
     return await KnowledgeBase.open(directory, **{**arguments, **overrides})

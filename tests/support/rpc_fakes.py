@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from PIL import Image
 
 from quizglass_server import domain
+from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.entries import Deletion, Entry, Finding, PicturedEntry, Refusal
 from quizglass_server.errors import NotFound
 from quizglass_server.models.load import RoleStatus
@@ -23,6 +24,7 @@ from quizglass_server.policies.serving import PolicyStatus
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.memory import WorkMemory
 from quizglass_server.settings import Settings
 
 Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[domain.TurnEvent, None]]
@@ -190,7 +192,17 @@ class Stage:
         self.models = SimpleNamespace(statuses=lambda: roles, on_change=lambda _: None)
         bundle = SimpleNamespace(manifest=SimpleNamespace(name="starter", version="0.1.0"))
         made = Settings(bundle=folder, knowledge=folder, port=0, **settings)
-        self.services = Services(self.assistant, self.knowledge, self.models, bundle, made)  # type: ignore[arg-type]
+        work = WorkMemory(made.work_memory_bytes)
+        self.decoder = PictureDecoder(made.picture_limits, work)
+        self.services = Services(
+            self.assistant,  # type: ignore[arg-type]
+            self.knowledge,  # type: ignore[arg-type]
+            self.models,  # type: ignore[arg-type]
+            bundle,  # type: ignore[arg-type]
+            made,
+            self.decoder,
+            work,
+        )
         self.rpc: RpcServer | None = None
 
     def use(self, assistant: Any, memory: Any) -> None:
@@ -221,6 +233,7 @@ async def serve_stage(stage: AnyStage) -> AsyncIterator[AnyStage]:
         yield stage
     finally:
         await stage.rpc.stop(0)
+        await stage.decoder.close()
 
 
 @contextmanager

@@ -153,9 +153,9 @@ async def _pixels(encoded: bytes):
 
 
 async def test_a_picture_that_no_longer_decodes_is_kept_but_not_found(tmp_path: Path) -> None:
-    from tests.support.knowledge_fakes import fake_decode
+    from tests.support.knowledge_fakes import fake_decoding
 
-    base = await open_base(tmp_path, decode=lambda encoded, field: fake_decode(b"ok" + encoded, field))
+    base = await open_base(tmp_path, decode=lambda encoded, field: fake_decoding(b"ok" + encoded, field))
     await base.add(stream([pictured("a", pictures=[b"bad"]), pictured("b", pictures=[b"good"])]))
     await base.close()
     for _ in range(2):

@@ -18,7 +18,7 @@ from quizglass_server.markup.converter import Converter
 from tests.support.knowledge_fakes import (
     FakeImageEncoder,
     FakeTextEncoder,
-    fake_decode,
+    fake_decoding,
     open_base,
     pictured,
     query_picture,
@@ -88,7 +88,7 @@ async def test_an_import_commits_less_at_a_time_while_somebody_searches(busy: bo
     async def commit(drafts: list[Draft]) -> None:
         seen.append(len(drafts))
 
-    ingest, gaps = Ingest(FakeTextEncoder(), FakeImageEncoder(), fake_decode, Converter()), Gaps()
+    ingest, gaps = Ingest(FakeTextEncoder(), FakeImageEncoder(), fake_decoding, Converter()), Gaps()
     with gaps.search() if busy else nullcontext():
         report = await ingest.all_of(stream(pictured(f"e{n}") for n in range(200)), commit, gaps)
     assert (report.added, seen) == (200, commits)

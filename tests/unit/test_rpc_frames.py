@@ -5,17 +5,28 @@ import hashlib
 import pytest
 
 from quizglass.v1 import types_pb2
+from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import InvalidInput, InvalidPicture, NotFound
 from quizglass_server.pictures import PictureLimits
 from quizglass_server.rpc.frames import FrameStore
+from quizglass_server.scheduling.memory import WorkMemory
 from tests.support.rpc_fakes import png
 
 FIELD = "frames[0]"
 
 
 @pytest.fixture
-def store():
-    return FrameStore(PictureLimits())
+async def made():
+    """Makes stores; what they decode with is ended afterwards."""
+    work = WorkMemory(768 << 20)
+    decoder = PictureDecoder(PictureLimits(), work)
+    yield lambda *options: FrameStore(decoder, work, *options)
+    await decoder.close()
+
+
+@pytest.fixture
+def store(made):
+    return made()
 
 
 async def test_the_same_bytes_are_decoded_once(store):
@@ -52,9 +63,9 @@ async def test_a_frame_of_no_bytes_is_refused_as_a_picture(store):
     assert caught.value.field == "frames[0].encoded"
 
 
-async def test_the_oldest_frames_make_room():
+async def test_the_oldest_frames_make_room(made):
     size = 64 * 48 * 3
-    store = FrameStore(PictureLimits(), max_cached_bytes=2 * size)
+    store = made(2 * size)
     red, blue, green = (png(colour=colour) for colour in ("red", "blue", "green"))
     await store.decode(red, FIELD)
     held = await store.decode(blue, FIELD)
@@ -65,8 +76,8 @@ async def test_the_oldest_frames_make_room():
         await store.picture(types_pb2.Frame(sha256=held.sha256), FIELD)
 
 
-async def test_a_frame_larger_than_the_memory_is_not_held():
-    store = FrameStore(PictureLimits(), max_cached_bytes=100)
+async def test_a_frame_larger_than_the_memory_is_not_held(made):
+    store = made(100)
     picture = await store.decode(png(), FIELD)
     with pytest.raises(NotFound):
         await store.picture(types_pb2.Frame(sha256=picture.sha256), FIELD)

@@ -286,5 +286,5 @@ class KnowledgeBase(PictureSearch):
         self._lock.release()
 
 
-def _decode_by_default(encoded: bytes, field: str) -> Picture:
-    return decode_picture(encoded, PictureLimits(), field)
+async def _decode_by_default(encoded: bytes, field: str) -> Picture:
+    return await asyncio.to_thread(decode_picture, encoded, PictureLimits(), field)

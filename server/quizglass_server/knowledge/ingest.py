@@ -26,8 +26,8 @@ _COMMIT_WHILE_BUSY = 32
 _COMMIT_BYTES = 32 << 20  # encoded pictures a commit, which wait in memory
 _REST_S = 0.002
 
-Decode = Callable[[bytes, str], Picture]
-"""Decodes a picture; the second argument is the field that a refusal names. Raises InvalidPicture. Blocks."""
+Decode = Callable[[bytes, str], Awaitable[Picture]]
+"""Decodes a picture; the second argument is the field that a refusal names. Raises InvalidPicture, Overloaded."""
 
 
 class Ingest:
@@ -95,7 +95,7 @@ class Ingest:
         draft, positions = await asyncio.to_thread(self._draft, given, content)
         for position, encoded in zip(positions, draft.pictures, strict=True):
             embedder = self._embedders.pictures
-            picture = await asyncio.to_thread(self._decode, encoded, f"pictures[{position}]")
+            picture = await self._decode(encoded, f"pictures[{position}]")
             draft.looks.append(await asyncio.to_thread(look_of, picture.pixels))
             await embedder.put(picture.pixels, draft.picture_vectors.append)
         for chunk in draft.chunks:

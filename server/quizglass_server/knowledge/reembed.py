@@ -10,9 +10,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from quizglass_server.domain import Vector
+from quizglass_server.domain import Picture, Vector
 from quizglass_server.entries import Entry
-from quizglass_server.errors import InvalidInput
+from quizglass_server.errors import InvalidInput, Overloaded
 from quizglass_server.knowledge.chunks import chunk_entry, passage
 from quizglass_server.knowledge.embedding import Embedders
 from quizglass_server.knowledge.ingest import Decode, spaces
@@ -104,10 +104,19 @@ async def _embedded(
     made: dict[int, list[Vector]] = {label: [] for label, _ in pictures}
     for label, encoded in pictures:
         try:
-            picture = await asyncio.to_thread(decode, encoded, "picture")
+            picture = await _decoded(encoded, decode)
         except InvalidInput as refusal:
             _log.warning("a stored picture cannot be embedded anew: %s", refusal.message)
             continue
         await embedders.pictures.put(picture.pixels, made[label].append)
     await embedders.flush()
     return {label: vectors[0] if vectors else None for label, vectors in made.items()}
+
+
+async def _decoded(encoded: bytes, decode: Decode) -> Picture:
+    """The picture, as soon as there is room to decode it: nobody waits for this work. Raises InvalidPicture."""
+    while True:
+        try:
+            return await decode(encoded, "picture")
+        except Overloaded as busy:
+            await asyncio.sleep(busy.retry_after_s)

@@ -18,6 +18,7 @@ from quizglass_server.rpc.convert import event_message
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.guard import Context, Guard
 from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.settings import Settings
 from quizglass_server.steps.streams import under_way
 
@@ -48,13 +49,14 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
 
     async def Ask(self, request: assistant_pb2.AskRequest, context: Context) -> Any:
         """Answer one question, event by event."""
-        async with self._guard(context, "Ask"):
+        async with self._guard(context, "Ask"), self._frames.received(request):
             policy = self._policy(request.policy)
             budget = self._budget(request.budget_us, context.time_remaining())
             turn = self._turn(request)
             async with self._assistant.admission.admit():
-                # Decoding waits for the permit: pictures in memory are bounded by the turns that may run.
-                turn, decoding = await self._pictured(turn, request)
+                # Decoding waits for the permit: what is not yet decoded takes the least memory.
+                with due_within(budget.left_s):
+                    turn, decoding = await self._pictured(turn, request)
                 async with aclosing(self._events(turn, policy, budget, decoding)) as events:
                     async for event in events:
                         yield event

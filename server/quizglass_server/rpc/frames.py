@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from google.protobuf.message import Message
 
 from quizglass.v1 import types_pb2
+from quizglass_server.decoding.decoder import PictureDecoder, digest
 from quizglass_server.domain import Picture
 from quizglass_server.errors import InvalidInput, NotFound
-from quizglass_server.pictures import PictureLimits, decode_picture, is_quick
+from quizglass_server.scheduling.memory import WorkMemory
 
 
 class FrameStore:
-    """Decodes frames, all but small ones on worker threads, and keeps the most recent, bounded by bytes of pixels."""
+    """Decodes frames and keeps the most recent, bounded by bytes of pixels."""
 
-    def __init__(self, limits: PictureLimits, max_cached_bytes: int = 64 * 1024 * 1024) -> None:
-        self._limits = limits
+    def __init__(self, decoder: PictureDecoder, work: WorkMemory, max_cached_bytes: int = 64 * 1024 * 1024) -> None:
+        self._decoder = decoder
+        self._work = work
+        work.reclaim = self._let_go
         self._max_cached_bytes = max_cached_bytes
         self._cached_bytes = 0
         self._pictures: OrderedDict[bytes, Picture] = OrderedDict()
+
+    @asynccontextmanager
+    async def received(self, request: Message) -> AsyncGenerator[None, None]:
+        """Count a message for as long as it is worked on.
+
+        Raises:
+            Overloaded: there is no memory for it; it is to be sent again later.
+        """
+        async with self._work.admit(request.ByteSize()):
+            yield
 
     async def picture(self, frame: types_pb2.Frame, field: str) -> Picture:
         """The picture of a frame.
@@ -41,19 +56,14 @@ class FrameStore:
 
         Raises:
             InvalidPicture: the bytes are not a usable picture.
+            BudgetExceeded, Overloaded: there is no time or no memory for it.
         """
-        if is_quick(encoded):
-            picture = self._held_or_decoded(encoded, field)
-        else:
-            picture = await asyncio.to_thread(self._held_or_decoded, encoded, field)
+        sha256 = await digest(encoded)
+        picture = self._pictures.get(sha256)
+        if picture is None:
+            picture = await self._decoder.decode(encoded, field, sha256=sha256)
         self._remember(picture)
         return picture
-
-    def _held_or_decoded(self, encoded: bytes, field: str) -> Picture:
-        """On any thread: looks at what is held, and leaves changing it to the event loop."""
-        sha256 = hashlib.sha256(encoded).digest()
-        held = self._pictures.get(sha256)
-        return decode_picture(encoded, self._limits, field, sha256=sha256) if held is None else held
 
     def _held(self, sha256: bytes, field: str) -> Picture:
         if len(sha256) != 32:
@@ -63,6 +73,12 @@ class FrameStore:
             raise NotFound(f"{field}: the frame is not held any more; send its bytes", field=field)
         self._pictures.move_to_end(sha256)
         return picture
+
+    def _let_go(self, size: int) -> None:
+        while self._pictures and size > 0:
+            _, oldest = self._pictures.popitem(last=False)
+            self._cached_bytes -= oldest.pixels.nbytes
+            size -= oldest.pixels.nbytes
 
     def _remember(self, picture: Picture) -> None:
         if picture.sha256 in self._pictures:

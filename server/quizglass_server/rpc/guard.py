@@ -5,20 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import Any
 
 import grpc
 
 from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError
 from quizglass_server.rpc.status import stopping, to_status, unexpected
+from quizglass_server.scheduling.deadline import due_within
 
 log = logging.getLogger(__name__)
 
 _RETRY_S = 1.0
 
 Context = grpc.aio.ServicerContext[Any, Any]
+
+
+@contextmanager
+def due_with(context: Context) -> Iterator[None]:
+    """Work in the block is due when the caller's deadline passes, if it has one."""
+    left: float | None = context.time_remaining()  # its stub says that there is always one
+    with nullcontext() if left is None else due_within(left):
+        yield
 
 
 class Guard:

@@ -13,7 +13,7 @@ from quizglass_server.knowledge.face import KnowledgeStore
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.convert import entry_message, entry_value, evidence_message, finding_value
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.guard import Context, Guard
+from quizglass_server.rpc.guard import Context, Guard, due_with
 
 _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
 _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
@@ -86,20 +86,20 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
 
     async def SearchEntries(self, request: knowledge_pb2.SearchEntriesRequest, context: Context) -> Any:
         """Search by text, by picture, or by both."""
-        async with self._guard(context, "SearchEntries"):
+        async with self._guard(context, "SearchEntries"), self._frames.received(request):
             if not request.text and not request.picture:
                 raise InvalidInput("text", "give a text, a picture, or both to search for")
             text = checks.text(request.text, "text", longest=_MAX_TEXT, required=not request.picture)
             limit = checks.within(request.limit or _DEFAULT_RESULTS, 1, _MAX_RESULTS, "limit")
             checks.at_most(len(request.more_pictures), _MAX_MORE_PICTURES, "more_pictures")
             finding = finding_value(request)
-            # As for turns: pictures in memory are bounded by the permits.
             async with self._assistant.admission.admit():
-                picture = await self._frames.decode(request.picture, "picture") if request.picture else None
-                more = [
-                    await self._frames.decode(encoded, f"more_pictures[{number}]")
-                    for number, encoded in enumerate(request.more_pictures)
-                ]
+                with due_with(context):
+                    picture = await self._frames.decode(request.picture, "picture") if request.picture else None
+                    more = [
+                        await self._frames.decode(encoded, f"more_pictures[{number}]")
+                        for number, encoded in enumerate(request.more_pictures)
+                    ]
                 found = await self._assistant.search(text, picture, limit, finding, more)
             return knowledge_pb2.SearchEntriesResponse(results=[evidence_message(item) for item in found])
 

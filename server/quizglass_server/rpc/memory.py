@@ -13,7 +13,7 @@ from quizglass_server.memory import Memory
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.assistant import MAX_SESSION_CHARS
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.guard import Context, Guard
+from quizglass_server.rpc.guard import Context, Guard, due_with
 from quizglass_server.sightings import Order, SightingFilter, SightingHit, SightingQuery
 
 _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
@@ -38,13 +38,13 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def SearchMemory(self, request: memory_pb2.SearchMemoryRequest, context: Context) -> Any:
         """Sightings by picture, by text, or the latest."""
-        async with self._guard(context, "SearchMemory"):
+        async with self._guard(context, "SearchMemory"), self._frames.received(request):
             self._there()
             text = checks.text(request.text, "text", longest=_MAX_TEXT, required=request.text != "")
             query = _query(request)
-            # As for turns: pictures in memory are bounded by the permits.
             async with self._assistant.admission.admit():
-                picture = await self._frames.decode(request.picture, "picture") if request.picture else None
+                with due_with(context):
+                    picture = await self._frames.decode(request.picture, "picture") if request.picture else None
                 found = await self._assistant.search_memory(text, picture, query)
             now = int(time.time())
             return memory_pb2.SearchMemoryResponse(sightings=[_message(hit, now) for hit in found])

@@ -20,6 +20,7 @@ from quizglass.v1 import (
 from quizglass_server import __version__
 from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
+from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.face import KnowledgeStore
 from quizglass_server.memory import Memory
@@ -30,6 +31,7 @@ from quizglass_server.rpc.guard import Guard
 from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.memory import MemoryServicer
+from quizglass_server.scheduling.memory import WorkMemory
 from quizglass_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -60,6 +62,9 @@ class Services:
     models: Models
     bundle: Bundle
     settings: Settings
+    decoder: PictureDecoder
+    work: WorkMemory
+    """What messages and pictures under way may take."""
     memory: Memory | None = None
     """None: nothing is remembered."""
 
@@ -106,7 +111,7 @@ async def start_rpc(services: Services) -> RpcServer:
     ]
     server = grpc.aio.server(options=options)
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
-    frames, guard = FrameStore(settings.picture_limits), Guard({"AddEntries": settings.max_turns})
+    frames, guard = FrameStore(services.decoder, services.work), Guard({"AddEntries": settings.max_turns})
     assistant = AssistantServicer(services.assistant, frames, settings, guard, lambda: _capabilities(services))
     assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)  # type: ignore[no-untyped-call]
     knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)

@@ -1,0 +1,15 @@
+"""What the code that also runs in the decoder process raises. Knows nothing of requests and their fields."""
+
+from __future__ import annotations
+
+
+class Refused(Exception):
+    """The file cannot be used; the message says why, in words for whoever sent it."""
+
+
+class OutOfMemory(Exception):
+    """The file takes more memory than it was given: that is no fault of the file."""
+
+
+DAMAGED = "the picture is damaged or truncated"
+"""What parsers of damaged files raise can be anything: struct.error, IndexError, zlib.error, ..."""

@@ -1,0 +1,135 @@
+"""The decoder process: `python -m quizglass_server.decoding.worker`, started by `process` and never by hand.
+
+Its standard input is one end of a socket on which each message is a request with the encoded file's descriptor, and
+each answer has the pixels' descriptor or a reason. It decodes one file at a time, under limits of memory and processor
+time that the request brings: what goes beyond them ends here. It ends with the server, however that ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+import resource
+import signal
+import socket
+import sys
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+
+from quizglass_server.decoding.errors import OutOfMemory, Refused
+from quizglass_server.decoding.header import FORMATS, read_header
+from quizglass_server.decoding.messages import ANSWER, DONE, MEMORY, MOST_WORDS, REFUSED, REQUEST
+from quizglass_server.decoding.rgb import Decoded, checked, decode
+from quizglass_server.decoding.structure import check_structure
+
+SLACK_BYTES = 48 << 20
+"""Of address space beyond what a file may take: allocators reserve more than they use."""
+_DESCRIPTORS = 16
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Decode until the server closes its end."""
+    _end_with_parent(int(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the server, which drains first
+    os.nice(int(sys.argv[2]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, _DESCRIPTORS))
+    _warm_up()
+    with socket.socket(fileno=0) as link:
+        while True:
+            request, files, *_ = socket.recv_fds(link, REQUEST.size, 1)
+            if not request:
+                return
+            _serve(link, request, files[0])
+
+
+def _serve(link: socket.socket, request: bytes, file: int) -> None:
+    size, memory, seconds, number = REQUEST.unpack(request)
+    made = -1
+    try:
+        _limit(memory, seconds)
+        width, height, made = _decoded(file, size)
+        answer = ANSWER.pack(DONE, number, width, height)
+    except Refused as refusal:
+        answer = ANSWER.pack(REFUSED, number, 0, 0) + str(refusal).encode()[:MOST_WORDS]
+    except (OutOfMemory, MemoryError):
+        answer = ANSWER.pack(MEMORY, number, 0, 0)
+    finally:
+        os.close(file)
+    try:
+        socket.send_fds(link, [answer], [] if made < 0 else [made])
+    finally:
+        if made >= 0:
+            os.close(made)
+
+
+def _decoded(file: int, size: int) -> tuple[int, int, int]:
+    """Width, height and a descriptor of the pixels."""
+    with mmap.mmap(file, size, prot=mmap.PROT_READ) as mapped:
+        data = mapped[:]
+    header = read_header(data)
+    check_structure(header.format, data)
+    decoded = decode(BytesIO(data), header)
+    return decoded.width, decoded.height, checked(lambda: _written(decoded))
+
+
+def _written(decoded: Decoded) -> int:
+    """A descriptor of memory with the pixels, which cannot shrink under its reader."""
+    made = os.memfd_create("pixels", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        for strip in decoded.strips:
+            view = memoryview(strip)
+            while view:
+                view = view[os.write(made, view) :]
+        _seal(made)
+    except BaseException:
+        os.close(made)
+        raise
+    return made
+
+
+def _seal(descriptor: int) -> None:
+    seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+
+
+def _limit(memory: int, seconds: int) -> None:
+    """What the next file may take."""
+    address_space = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    spent = int(usage.ru_utime + usage.ru_stime)
+    _lower(resource.RLIMIT_AS, address_space + memory + SLACK_BYTES)
+    _lower(resource.RLIMIT_CPU, spent + 1 + seconds)
+
+
+def _lower(kind: int, wanted: int) -> None:
+    """Set the limit that counts; the one that it must not exceed is the system's."""
+    _, hard = resource.getrlimit(kind)
+    resource.setrlimit(kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+def _warm_up() -> None:
+    """Load the codecs, so that the first picture does not wait for them, nor find them cut off by its limits."""
+    image = Image.new("RGB", (16, 16))
+    for name in FORMATS:
+        out = BytesIO()
+        image.save(out, name)
+        with suppress(Refused):
+            b"".join(decode(BytesIO(out.getvalue()), read_header(out.getvalue())).strips)
+
+
+def _end_with_parent(parent: int) -> None:
+    """Be killed when the thread that started this process ends, which may have happened already."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

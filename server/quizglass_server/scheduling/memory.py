@@ -1,0 +1,187 @@
+"""Memory of what is under way, admitted from a stated total: messages, decoders at work, decoded pictures.
+
+Whoever is about to take much memory asks first, waits until others have given theirs back, or is refused with a delay.
+Nothing here allocates anything: sizes are what the askers expect at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import logging
+import resource
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from quizglass_server.errors import Overloaded
+from quizglass_server.scheduling.deadline import deadline
+
+_MIB = 1 << 20
+_TURN_WAIT_S, _LONGEST_WAIT_S = 5.0, 30.0
+_RETRY_S = 1.0
+_SMALL_SHARE, _KEPT_FOR_SMALL = 32, 8
+"""Sizes up to one 32nd of the total are small, and an eighth of it is left to them, so that they seldom wait."""
+_TRIM_BYTES, _TRIM_EVERY_S = 64 * _MIB, 2.0
+"""How much must have been given back, and how often at most the allocator is asked to give it to the system."""
+ELBOW_BYTES = 24 * _MIB
+"""Of address space that a turn may need beside what is admitted: stacks of threads, the engines' own scratch."""
+_log = logging.getLogger(__name__)
+
+
+class Reservation:
+    """Memory that was admitted. Released once, by whoever holds it, on any thread."""
+
+    def __init__(self, memory: WorkMemory, size: int) -> None:
+        self._memory = memory
+        self.size = size
+
+    def shrink(self, size: int) -> None:
+        """Give back all beyond `size`; a larger one changes nothing."""
+        self._memory._give_back(self, min(size, self.size))
+
+    def release(self) -> None:
+        """Give it all back. Twice does no harm."""
+        self._memory._give_back(self, 0)
+
+
+class WorkMemory:
+    """Admits sizes as long as their sum stays within a total.
+
+    Waiters are served smallest first: an ordinary picture never waits for a giant one, whose turn comes when the others
+    have ended or its own time is over.
+    """
+
+    def __init__(self, total: int, headroom: Callable[[], int | None] | None = None) -> None:
+        """Admit up to `total` bytes; `headroom` says how many more the system would give, None for no limit."""
+        self.total = total
+        self._headroom = headroom or address_space_left
+        self._used = 0
+        self._given_back = 0
+        self._last_trim = 0.0
+        self._lock = threading.Lock()
+        self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.reclaim: Callable[[int], None] = lambda size: None
+        """Called when so many bytes are missing: lets go of what is only kept in case it is asked for again."""
+
+    @property
+    def used(self) -> int:
+        """Bytes that are admitted now."""
+        return self._used
+
+    @property
+    def largest(self) -> int:
+        """What can be admitted at most, when nothing else is under way."""
+        return self.total - self.total // _KEPT_FOR_SMALL
+
+    @asynccontextmanager
+    async def admit(self, size: int) -> AsyncGenerator[Reservation, None]:
+        """Hold `size` bytes for the block. Raises Overloaded as `reserve` does."""
+        held = await self.reserve(size)
+        try:
+            yield held
+        finally:
+            held.release()
+
+    async def reserve(self, size: int) -> Reservation:
+        """Take `size` bytes, after waiting for them if need be; whoever gets them releases them.
+
+        Raises:
+            Overloaded: they were not there in time, which is until the work's deadline and at most five seconds, or
+                thirty where it has none, as an import; or the system would not give them.
+        """
+        left = self._headroom()
+        if left is not None and left < size + ELBOW_BYTES:
+            raise Overloaded(
+                "the server's memory limit leaves no room for this; try again later", retry_after_s=_RETRY_S
+            )
+        if self._take(size):
+            return Reservation(self, size)
+        self.reclaim(size)
+        if not self._take(size):
+            await self._wait(size)
+        return Reservation(self, size)
+
+    async def _wait(self, size: int) -> None:
+        if size > self.total:
+            raise self._refusal(size)
+        self._loop = asyncio.get_running_loop()
+        waiter = self._loop.create_future()
+        self._waiters.append((size, waiter))
+        due = deadline()
+        patience = _LONGEST_WAIT_S if due is None else min(_TURN_WAIT_S, due - time.monotonic())
+        try:
+            async with asyncio.timeout(patience):
+                await waiter
+        except BaseException as error:
+            if waiter.done() and not waiter.cancelled():
+                self._give_back(Reservation(self, size), 0)  # it came in the same moment: pass it on
+            if isinstance(error, TimeoutError):
+                raise self._refusal(size) from None
+            raise
+        finally:
+            self._waiters = deque(each for each in self._waiters if each[1] is not waiter)
+
+    def _refusal(self, size: int) -> Overloaded:
+        used, total, asked = (round(value / _MIB) for value in (self._used, self.total, size))
+        return Overloaded(
+            f"{used} of {total} MiB for work are taken, {asked} more are needed; try again later",
+            retry_after_s=_RETRY_S,
+        )
+
+    def _take(self, size: int) -> bool:
+        small = size <= self.total // _SMALL_SHARE
+        with self._lock:
+            if self._used + size > (self.total if small else self.largest):
+                return False
+            self._used += size
+            return True
+
+    def _give_back(self, held: Reservation, size: int) -> None:
+        with self._lock:
+            freed = held.size - size
+            held.size = size
+            self._used -= freed
+            self._given_back += freed
+        if freed and self._loop is not None and not self._loop.is_closed():
+            # Whoever lets go may be on any thread, or a collector's run.
+            self._loop.call_soon_threadsafe(self._serve)
+        if self._given_back >= _TRIM_BYTES:
+            self._trim()
+
+    def _serve(self) -> None:
+        for size, waiter in sorted(self._waiters, key=lambda each: each[0]):
+            if not waiter.done():
+                if not self._take(size):
+                    return
+                waiter.set_result(None)
+
+    def _trim(self) -> None:
+        now = time.monotonic()
+        if now - self._last_trim >= _TRIM_EVERY_S:
+            self._last_trim, self._given_back = now, 0
+            threading.Thread(target=_trim, name="trim", daemon=True).start()
+
+
+def address_space_left() -> int | None:
+    """Bytes until this process reaches its limit of address space; None where there is none."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+    except OSError:
+        return None
+    return limit - pages * resource.getpagesize()
+
+
+def _trim() -> None:
+    """Give free memory back to the system, where the allocator is GNU's: it would keep what lies between the rest."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError):
+        return

@@ -1,0 +1,97 @@
+"""A whole server and pictures that mean harm: it refuses them, lives on, and ends when it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.hostile import inputs
+from bench.hostile.pictures import Sent, stub
+from quizglass_client import AsyncClient, Entry
+from quizglass_client.local import LocalServer
+from quizglass_server.decoding.structure import MOST_SCANS
+
+BUNDLE = Path("models/starter/bundle")
+SLOW = inputs.scan_bomb(inputs.SIDE, MOST_SCANS)
+"""The dearest picture that is accepted."""
+GRACE_S = 1.0
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LocalServer]:
+    with LocalServer(BUNDLE, tmp_path / "knowledge", flags=["--grace-s", f"{GRACE_S}"]) as served:
+        yield served
+
+
+async def test_a_server_that_decodes_ends_when_it_is_told_to_and_leaves_nothing_behind(server: LocalServer) -> None:
+    workers = _workers(server.pid)
+    assert len(workers) == 2
+    async with stub(server.target) as assistant:
+        sent = Sent()
+        asking = [asyncio.create_task(sent.one(assistant, SLOW)) for _ in range(4)]
+        await _busy(workers)
+        os.kill(server.pid, signal.SIGTERM)
+        async with asyncio.timeout(GRACE_S + 30):
+            await asyncio.to_thread(os.waitid, os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
+        await asyncio.gather(*asking)
+    assert set(sent.became) <= {"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"}
+    async with asyncio.timeout(30):
+        await _gone(workers)
+
+
+async def test_a_server_that_is_killed_takes_its_decoders_along(server: LocalServer) -> None:
+    workers = _workers(server.pid)
+    async with stub(server.target) as assistant:
+        asking = asyncio.create_task(Sent().one(assistant, SLOW))
+        await _busy(workers)
+        os.kill(server.pid, signal.SIGKILL)
+        async with asyncio.timeout(30):
+            await _gone(workers)
+        await asking
+
+
+async def test_bombs_are_refused_by_their_field_wherever_pictures_are_taken(server: LocalServer) -> None:
+    bomb = inputs.scan_bomb(500, 5000)
+    async with stub(server.target) as assistant:
+        sent = Sent()
+        await sent.one(assistant, bomb)
+        assert sent.became == {"INVALID_ARGUMENT": 1}
+    async with AsyncClient(server.target) as client:
+        good = inputs.png(64, 2, 8)
+        report = await client.add_entries([Entry("a", "A", pictures=(good, bomb)), Entry("b", "B", pictures=(good,))])
+    assert report.added == 1
+    assert [(each.id, each.field) for each in report.refused] == [("a", "pictures[1]")]
+
+
+def _workers(pid: int) -> list[int]:
+    """The decoder processes of a server."""
+    children = [
+        int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
+    ]
+    return [child for child in children if b"decoding.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+async def _busy(pids: list[int]) -> None:
+    """Wait until one of them has worked for half a second more."""
+    began = [_seconds(pid) for pid in pids]
+    while all(_seconds(pid) < before + 0.5 for pid, before in zip(pids, began, strict=True)):  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+
+
+def _seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def _gone(pids: list[int]) -> None:
+    while any(map(_there, pids)):  # noqa: ASYNC110  # nothing tells
+        await asyncio.sleep(0.05)
+
+
+def _there(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
