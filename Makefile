@@ -16,9 +16,10 @@ ACCURACY ?=
 ENGINE ?=
 EXPORT ?=
 KNOWLEDGE ?=
+HOSTILE ?=
 
 .PHONY: help demo serve test check lint types unit protos protos-check starter bundle \
-	bench-accuracy bench-latency bench-engine bench-export bench-knowledge clean
+	bench-accuracy bench-latency bench-engine bench-export bench-knowledge bench-hostile clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -86,6 +87,9 @@ bench-export: $(VENV)/.dev ## Parity of every architecture, precisions, heads, m
 
 bench-knowledge: $(VENV)/.dev ## The knowledge store beside others, damaged, killed (KNOWLEDGE="--only index-10k --resume")
 	$(BIN)/python -m bench.knowledge $(KNOWLEDGE)
+
+bench-hostile: $(VENV)/.dev ## Memory and the turns of others under hostile input (HOSTILE="--only pictures --resume")
+	$(BIN)/python -m bench.hostile $(HOSTILE)
 
 clean: ## Remove what was made here (not the trained models)
 	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist
