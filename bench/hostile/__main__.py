@@ -24,6 +24,7 @@ from bench.sections import Part
 SECTIONS = {
     "pictures": ("pictures", "run"),
     "scans": ("scans", "run"),
+    "transport": ("transport", "run"),
 }
 """Module and function of each, in the order of the table; modules load what they need when they run."""
 _LIMIT_S = 1800.0
