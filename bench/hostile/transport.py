@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from time import perf_counter
+from typing import Any
 
 import grpc
 
@@ -84,7 +85,7 @@ def _stuffed(at_once: int, size: int) -> Attack:
             channels = itertools.cycle([await stack.enter_async_context(channel) for channel in opened])
 
             async def send() -> None:
-                ask: Callable[..., AsyncIterator[object]] = next(channels).unary_stream(_ASK)
+                ask: Any = next(channels).unary_stream(_ASK)
                 async for _ in ask(request, timeout=_PATIENCE_S):
                     pass
 

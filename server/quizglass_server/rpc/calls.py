@@ -7,6 +7,7 @@ so what comes in can be looked at before it is a message, and what goes out can 
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -177,7 +178,10 @@ class _Call:
 
     async def _send(self, response: Any) -> None:
         raw = self.handler.response_serializer(response)
-        await self._outgoing.message(len(raw), self.context.write(raw))
+        try:
+            await self._outgoing.message(len(raw), self.context.write(raw))
+        except grpc.aio.InternalError:  # the connection is gone, which gRPC is about to say
+            raise asyncio.CancelledError from None
 
     def _parsed(self, raw: bytes) -> Any:
         if len(raw) > self.bound.most_bytes:
