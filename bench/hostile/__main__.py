@@ -25,6 +25,7 @@ SECTIONS = {
     "pictures": ("pictures", "run"),
     "scans": ("scans", "run"),
     "markup": ("markup", "run"),
+    "transport": ("transport", "run"),
 }
 """Module and function of each, in the order of the table; modules load what they need when they run."""
 _LIMIT_S = 1800.0

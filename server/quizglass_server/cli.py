@@ -67,6 +67,7 @@ _GROUPS = {
         "max_history",
     ),
     "turns": ("default_policy", "default_budget_s", "max_turns", "queue", "grace_s"),
+    "clients": ("max_connections", "message_s", "message_bytes"),
     "logs": ("log_format", "log_level"),
 }
 _EPILOG = f"""\

@@ -11,23 +11,27 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from quizglass_server.errors import SettingsError
+
 OWN = 128
 """Left to the server itself: a generator process (4, and 12 in reserve for its restart), models while they are loaded,
 the files of the knowledge store and its snapshots, connections to a Milvus."""
 _UNKNOWN_USE = 64
+_ENOUGH = 65_536
+_MOST_CONNECTIONS = 1024
 _DIRECTORIES = ("/proc/self/fd", "/dev/fd")
 
 
 def raise_limit() -> int:
-    """Allow this process as many descriptors as its user may have; how many that are.
+    """Allow this process as many descriptors as its user may have, up to enough for any server; how many that are.
 
     The usual limit of 1,024 is for programs that call select(2), which the server does not.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        # Some systems refuse an infinite one.
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    wanted = _ENOUGH if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):  # macOS allows fewer than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     return limit()
 
 
@@ -49,6 +53,24 @@ def in_use() -> int:
 def for_connections() -> int:
     """How many connections may be open beside what the server has open now and needs itself; 0: there is no room."""
     return max(0, limit() - in_use() - OWN)
+
+
+def connections_allowed(wanted: int) -> int:
+    """Connections that clients may have open at once.
+
+    Args:
+        wanted: how many there should be; 0 for as many as make sense.
+
+    Raises:
+        SettingsError: there are no descriptors for so many, or for any.
+    """
+    room = for_connections()
+    if room < max(wanted, 1):
+        raise SettingsError(
+            f"max_connections: of the {limit()} descriptors that this process may have, {room} are left for "
+            f"connections; allow more (ulimit -n, or LimitNOFILE= of systemd)"
+        )
+    return wanted or min(room, _MOST_CONNECTIONS)
 
 
 class Reserve:

@@ -209,6 +209,15 @@ class AbstainReason(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Accepted:
+    """Event: the turn begins."""
+
+    policy: str
+    frames_sha256: tuple[bytes, ...]
+    budget_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlanMade:
     """Event: what will be looked up."""
 
@@ -262,4 +271,4 @@ class Done:
     """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
 
 
-TurnEvent = PlanMade | QueryRewritten | EvidenceFound | AnswerDelta | Verdict | Done
+TurnEvent = Accepted | PlanMade | QueryRewritten | EvidenceFound | AnswerDelta | Verdict | Done

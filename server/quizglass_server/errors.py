@@ -10,6 +10,7 @@ Nothing here knows gRPC: `rpc/status.py` maps each class to a status, and a test
     ├── MemoryOff               the server remembers nothing
     ├── Overloaded              no room; try again after a delay
     ├── BudgetExceeded          the time ran out before anything could be answered
+    ├── Unfinished              a message did not come, or not whole, in time
     ├── EngineLost              an engine died or cannot be reached
     ├── EngineFailed            an engine answered with a failure
     ├── KnowledgeLocked         another server owns the knowledge directory
@@ -94,6 +95,15 @@ class BudgetExceeded(QuizglassError):
     """The time ran out before anything could be answered."""
 
     code = "BUDGET_EXCEEDED"
+
+
+class Unfinished(QuizglassError):
+    """A message did not come, or did not become whole, in time."""
+
+    code = "UNFINISHED"
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__(f"no whole message came within {limit_s:g} s")
 
 
 class EngineLost(QuizglassError):

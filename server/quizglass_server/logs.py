@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from time import monotonic
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _MAX_FIELD_CHARS = 500
@@ -28,6 +30,26 @@ def configure(style: str, level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+class Sparing:
+    """Warnings that others can cause at will: each message at most once in a while, with how many were left out."""
+
+    def __init__(self, logger: logging.Logger, every_s: float = 10.0, now: Callable[[], float] = monotonic) -> None:
+        self._logger = logger
+        self._every_s = every_s
+        self._now = now
+        self._last: dict[str, float] = {}
+        self._left_out: Counter[str] = Counter()
+
+    def warning(self, message: str, **fields: object) -> None:
+        """Log, or count. There must be few different messages; what differs belongs into the fields."""
+        now = self._now()
+        if now - self._last.get(message, -self._every_s) < self._every_s:
+            self._left_out[message] += 1
+            return
+        self._last[message] = now
+        self._logger.warning(message, extra={**fields, "left_out": self._left_out.pop(message, None)})
 
 
 class JsonFormatter(logging.Formatter):

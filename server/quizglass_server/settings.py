@@ -133,6 +133,25 @@ class Settings(BaseSettings):
         description="Turns that wait for a place beyond that. More smooths bursts; fewer refuse sooner, so that "
         "clients can go elsewhere.",
     )
+    max_connections: int = Field(
+        0,
+        ge=0,
+        le=65536,
+        description="Connections of clients that are open at once; further ones are closed as they come. 0 is as many "
+        "as the descriptors that the system grants this process leave, and at most 1024. More serve more clients; "
+        "each costs memory as soon as it is used.",
+    )
+    message_s: Seconds = Field(
+        60.0,
+        description="Seconds that a client may take to send a message, and may pause between two entries of an "
+        "import. Longer suits slow links and slow sources; shorter frees the places of clients that stopped midway.",
+    )
+    message_bytes: Bytes = Field(
+        256 << 20,
+        description="Bytes of requests that are not whole yet, over all clients; and as many of responses that nobody "
+        "has read yet. Beyond, the clients that hold most are cut off. More admits more large uploads at once; less "
+        "protects a small machine's memory.",
+    )
     threads: int = Field(
         0,
         ge=0,

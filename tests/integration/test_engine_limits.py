@@ -110,6 +110,18 @@ def test_a_deadline_that_cannot_be_met_is_refused_at_once(model: NativeModel) ->
     finish(engine)
 
 
+def test_nobody_is_behind_requests_that_nobody_waits_for(model: NativeModel) -> None:
+    engine = Engine(model, [], SLOW)
+    cancelled = engine.intake.generation(prompt("x" * 100, seed=None), 4, sink=Given())
+    engine.submit(cancelled)
+    cancelled.cancelled = True
+    terms = Terms(deadline=monotonic() + 3.0, priority=2)
+    given = Given()
+    engine.submit(engine.intake.generation([TextPart("hi", trusted=False)], 4, terms, sink=given))
+    finish(engine)
+    assert not isinstance(given.items[-1], Exception)
+
+
 def test_a_deadline_that_passes_ends_the_answer(engine: Engine) -> None:
     given, chosen = Given(), Given()
     request = engine.intake.generation(prompt("What?"), 400, Terms(deadline=monotonic() + 60), sink=given)
@@ -122,11 +134,14 @@ def test_a_deadline_that_passes_ends_the_answer(engine: Engine) -> None:
     assert engine.decode_steps == before
     assert given.finished.reason == "deadline"
     assert given.finished.usage.generated_tokens == len(given.pieces)
-    choice = engine.intake.choice(prompt("Which?"), ["a", "b"], sink=chosen)
-    engine.submit(choice)
-    choice.terms = Terms(deadline=monotonic())
-    finish(engine)
-    assert isinstance(chosen.items[-1], Overloaded)
+    for others, error in ((0, TooLate), (1, Overloaded)):
+        choice = engine.intake.choice(prompt("Which?"), ["a", "b"], sink=chosen)
+        engine.submit(choice)
+        for number in range(others):
+            engine.submit(engine.intake.generation(prompt(f"{number}"), 4, sink=Given()))
+        choice.terms = Terms(deadline=monotonic())
+        finish(engine)
+        assert isinstance(chosen.items[-1], error), "without others it was not because of them"
 
 
 def test_a_picture_that_is_never_done_shows_while_others_go_on(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from quizglass_server import descriptors
+from quizglass_server.descriptors import OWN, connections_allowed
+from quizglass_server.errors import SettingsError
 
 
 @pytest.fixture
@@ -67,3 +71,29 @@ def test_a_reserve_is_there_when_nothing_else_is(few: int) -> None:
         reserve.empty()
         for each in taken:
             os.close(each)
+
+
+def test_the_soft_limit_is_raised_as_far_as_the_system_allows() -> None:
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (100, 300));"
+        "from quizglass_server.descriptors import raise_limit; print(raise_limit());"
+        "print(*resource.getrlimit(resource.RLIMIT_NOFILE))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["300", "300", "300"]
+
+
+@pytest.mark.parametrize(("limit", "allowed"), [(10_000, 1024), (300, 300 - 20 - OWN)])
+def test_connections_are_what_the_descriptors_leave(monkeypatch: pytest.MonkeyPatch, limit: int, allowed: int) -> None:
+    monkeypatch.setattr(descriptors, "limit", lambda: limit)
+    monkeypatch.setattr(descriptors, "in_use", lambda: 20)
+    assert connections_allowed(0) == allowed
+    assert connections_allowed(5) == 5
+
+
+@pytest.mark.parametrize(("limit", "wanted"), [(10_000, 9_990), (OWN, 0)])
+def test_too_few_descriptors_are_said_at_the_start(monkeypatch: pytest.MonkeyPatch, limit: int, wanted: int) -> None:
+    monkeypatch.setattr(descriptors, "limit", lambda: limit)
+    monkeypatch.setattr(descriptors, "in_use", lambda: 20)
+    with pytest.raises(SettingsError, match=r"max_connections: .*ulimit -n"):
+        connections_allowed(wanted)

@@ -47,9 +47,10 @@ def test_every_abstain_reason(reason):
 
 
 def test_every_event_has_its_message():
-    made = [convert.event_message(event, 0).WhichOneof("event") for event in EVENTS]
-    assert made == ["plan", "query", "evidence", "answer_delta", "answer_delta", "verdict", "done"]
-    assert {type(event) for event in EVENTS} == set(get_args(domain.TurnEvent))
+    events = (domain.Accepted("both", (bytes(32),), 5_000_000), *EVENTS)
+    made = [convert.event_message(event, 0).WhichOneof("event") for event in events]
+    assert made == ["accepted", "plan", "query", "evidence", "answer_delta", "answer_delta", "verdict", "done"]
+    assert {type(event) for event in events} == set(get_args(domain.TurnEvent))
     assert convert.event_message(domain.EvidenceFound(()), 0).WhichOneof("event") == "evidence"
 
 

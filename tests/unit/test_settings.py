@@ -11,7 +11,7 @@ import pytest
 
 from quizglass_server.cli import _GROUPS, build_parser, main
 from quizglass_server.errors import SettingsError
-from quizglass_server.logs import HumanFormatter, JsonFormatter
+from quizglass_server.logs import HumanFormatter, JsonFormatter, Sparing
 from quizglass_server.settings import Settings, as_toml, load_settings
 
 UNSET = {"default_policy", "engine_cache", "knowledge_token_file", "memory_directory", "state_directory"}
@@ -150,6 +150,18 @@ def test_json_logs_are_one_object_with_the_fields() -> None:
     assert (parsed["level"], parsed["turn"], parsed["ms"], parsed["odd"]) == ("info", "abc", 1.5, "p\n")
     assert "skipped" not in parsed
     assert "plan" not in parsed
+
+
+def test_a_warning_that_comes_again_and_again_is_counted_instead(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    sparing = Sparing(logging.getLogger("test"), every_s=10.0, now=lambda: now)
+    for _ in range(3):
+        sparing.warning("no message", peer="a")
+    sparing.warning("another", peer="a")
+    now = 10.0
+    sparing.warning("no message", peer="b")
+    told = [(record.getMessage(), record.peer, record.left_out) for record in caplog.records]  # type: ignore[attr-defined]
+    assert told == [("no message", "a", None), ("another", "a", None), ("no message", "b", 2)]
 
 
 def test_human_logs_cannot_be_forged() -> None:

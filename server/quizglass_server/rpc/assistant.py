@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
+from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_server.assistant import Assistant
-from quizglass_server.domain import Done, Exchange, StageTiming, Turn
+from quizglass_server.domain import Accepted, Done, Exchange, StageTiming, Turn, TurnEvent
 from quizglass_server.errors import InvalidInput
+from quizglass_server.outbox import Outbox
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.convert import event_message
 from quizglass_server.rpc.frames import FrameStore
@@ -20,9 +22,8 @@ from quizglass_server.rpc.guard import Context, Guard
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.settings import Settings
-from quizglass_server.steps.streams import under_way
 
-_MAX_EXCHANGE_CHARS = 2000
+MAX_EXCHANGE_CHARS = 2000
 MAX_SESSION_CHARS = 64
 MAX_ANSWER_TOKENS = 512
 # gRPC rounds the deadline it sends up by as much as 1 %, and the last event has to arrive before the client gives up.
@@ -49,39 +50,49 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
 
     async def Ask(self, request: assistant_pb2.AskRequest, context: Context) -> Any:
         """Answer one question, event by event."""
-        async with self._guard(context, "Ask"), self._frames.received(request):
+        async with self._guard(context, "Ask"):
             policy = self._policy(request.policy)
             budget = self._budget(request.budget_us, context.time_remaining())
-            turn = self._turn(request)
-            async with self._assistant.admission.admit():
-                # Decoding waits for the permit: what is not yet decoded takes the least memory.
-                with due_within(budget.left_s):
-                    turn, decoding = await self._pictured(turn, request)
-                async with aclosing(self._events(turn, policy, budget, decoding)) as events:
-                    async for event in events:
-                        yield event
+            turn, frames, size = self._turn(request), list(request.frames), request.ByteSize()
+            del request  # its picture is decoded once, and not needed for the rest of the turn
+            began, seq, outbox = 0, 0, Outbox()
+            work = asyncio.create_task(self._run(turn, frames, size, policy, budget, outbox.put))
+            work.add_done_callback(lambda _: outbox.close())
+            try:
+                async for event in outbox:
+                    seq, began = seq + 1, began or time.monotonic_ns()
+                    message = event_message(event, (time.monotonic_ns() - began) // 1000)
+                    message.turn_id, message.seq = turn.id, seq
+                    yield message
+                await work
+            finally:
+                await _ended(work)
 
     async def GetCapabilities(self, request: assistant_pb2.GetCapabilitiesRequest, context: Context) -> Any:
         """What this server can do."""
         async with self._guard(context, "GetCapabilities"):
             return self._capabilities()
 
-    async def _events(
-        self, turn: Turn, policy: str, budget: Budget, decoding: tuple[StageTiming, ...]
-    ) -> AsyncGenerator[assistant_pb2.AskResponse, None]:
-        started = time.monotonic_ns()
-        frames = [turn.picture.sha256] if turn.picture else []
-        accepted = assistant_pb2.Accepted(policy=policy, frame_sha256=frames, budget_us=budget.total_us)
-        seq = 1
-        async with under_way(self._assistant.answer(turn, policy, budget)) as events:
-            yield assistant_pb2.AskResponse(turn_id=turn.id, seq=seq, accepted=accepted)
-            async for event in events:
-                seq += 1
-                if isinstance(event, Done):
-                    event = replace(event, timings=(*decoding, *event.timings))
-                message = event_message(event, (time.monotonic_ns() - started) // 1000)
-                message.turn_id, message.seq = turn.id, seq
-                yield message
+    async def _run(
+        self,
+        turn: Turn,
+        frames: list[types_pb2.Frame],
+        size: int,
+        policy: str,
+        budget: Budget,
+        tell: Callable[[TurnEvent], None],
+    ) -> None:
+        """Run a turn to its end, whether or not anybody reads what it says: its permit is for its work."""
+        async with self._assistant.admission.admit():
+            # Decoding waits for the permit: what is not yet decoded takes the least memory.
+            with due_within(budget.left_s):
+                async with self._frames.received(size):
+                    turn, decoding = await self._pictured(turn, frames)
+                    frames.clear()
+            tell(Accepted(policy, (turn.picture.sha256,) if turn.picture else (), budget.total_us))
+            async with aclosing(self._assistant.answer(turn, policy, budget)) as events:
+                async for event in events:
+                    tell(replace(event, timings=(*decoding, *event.timings)) if isinstance(event, Done) else event)
 
     def _turn(self, request: assistant_pb2.AskRequest) -> Turn:
         settings = self._settings
@@ -92,20 +103,20 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         tokens = checks.within(request.max_answer_tokens, 0, MAX_ANSWER_TOKENS, "max_answer_tokens")
         history = tuple(
             Exchange(
-                checks.text(past.question, f"history[{i}].question", longest=_MAX_EXCHANGE_CHARS),
-                checks.text(past.answer, f"history[{i}].answer", longest=_MAX_EXCHANGE_CHARS, required=False),
+                checks.text(past.question, f"history[{i}].question", longest=MAX_EXCHANGE_CHARS),
+                checks.text(past.answer, f"history[{i}].answer", longest=MAX_EXCHANGE_CHARS, required=False),
             )
             for i, past in enumerate(request.history)
         )
         use = request.memory
         return Turn(uuid.uuid4().hex, question, None, history, tokens, session, use.remember, use.recall)
 
-    async def _pictured(self, turn: Turn, request: assistant_pb2.AskRequest) -> tuple[Turn, tuple[StageTiming, ...]]:
+    async def _pictured(self, turn: Turn, frames: list[types_pb2.Frame]) -> tuple[Turn, tuple[StageTiming, ...]]:
         """The turn with its picture, and what decoding took."""
-        if not request.frames:
+        if not frames:
             return turn, ()
         started = time.monotonic_ns()
-        picture = await self._frames.picture(request.frames[0], "frames[0]")
+        picture = await self._frames.picture(frames[0], "frames[0]")
         return replace(turn, picture=picture), (StageTiming("decode", (time.monotonic_ns() - started) // 1000),)
 
     def _policy(self, name: str) -> str:
@@ -121,3 +132,12 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         if remaining_s is not None:
             wishes.append(remaining_s * _DEADLINE_SHARE)
         return Budget(min(*wishes, _LONGEST_BUDGET_S) if wishes else self._settings.default_budget_s)
+
+
+async def _ended(work: asyncio.Task[None]) -> None:
+    """Stop a turn that nobody waits for any more; one that is over is left as it is."""
+    if not work.done():
+        work.cancel()
+        await asyncio.wait({work})
+    if not work.cancelled():
+        work.exception()  # seen, also when nobody asks for it

@@ -79,6 +79,9 @@ def event_message(event: domain.TurnEvent, elapsed_us: int) -> assistant_pb2.Ask
     """One event of a turn, without its name and number."""
     response = assistant_pb2.AskResponse(elapsed_us=elapsed_us)
     match event:
+        case domain.Accepted(policy, frames, budget_us):
+            accepted = assistant_pb2.Accepted(policy=policy, frame_sha256=frames, budget_us=budget_us)
+            response.accepted.CopyFrom(accepted)
         case domain.PlanMade(decision):
             response.plan.CopyFrom(_plan_message(decision))
         case domain.QueryRewritten(text, used):

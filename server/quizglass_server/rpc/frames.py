@@ -6,8 +6,6 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from google.protobuf.message import Message
-
 from quizglass.v1 import types_pb2
 from quizglass_server.decoding.decoder import PictureDecoder, digest
 from quizglass_server.domain import Picture
@@ -27,13 +25,13 @@ class FrameStore:
         self._pictures: OrderedDict[bytes, Picture] = OrderedDict()
 
     @asynccontextmanager
-    async def received(self, request: Message) -> AsyncGenerator[None, None]:
-        """Count a message for as long as it is worked on.
+    async def received(self, size: int) -> AsyncGenerator[None, None]:
+        """Count a message of `size` bytes for as long as it is held.
 
         Raises:
             Overloaded: there is no memory for it; it is to be sent again later.
         """
-        async with self._work.admit(request.ByteSize()):
+        async with self._work.admit(size):
             yield
 
     async def picture(self, frame: types_pb2.Frame, field: str) -> Picture:

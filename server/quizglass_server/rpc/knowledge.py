@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
 from quizglass_server.assistant import Assistant
 from quizglass_server.entries import PicturedEntry
-from quizglass_server.errors import InvalidInput
+from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
 from quizglass_server.knowledge.face import KnowledgeStore
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.convert import entry_message, entry_value, evidence_message, finding_value
@@ -38,14 +39,17 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
     ) -> Any:
         """Add or replace entries; durable when the response names them."""
         async with self._guard(context, "AddEntries"):
-            report = await self._knowledge.add(_entries(request_iterator))
-            return knowledge_pb2.AddEntriesResponse(
-                added=report.added,
-                refused=[
-                    knowledge_pb2.RefusedEntry(id=r.id, index=r.index, field=r.field, message=r.message)
-                    for r in report.refused
-                ],
-            )
+            entries = _Entries(request_iterator)
+            report = await self._knowledge.add(entries)
+            if entries.cut_off is not None:
+                entries.cut_off.metadata["added"] = str(report.added)
+                raise entries.cut_off
+            refused = [
+                knowledge_pb2.RefusedEntry(id=r.id, index=entries.position(r.index), field=r.field, message=r.message)
+                for r in report.refused
+            ]
+            every = sorted([*refused, *entries.refused], key=lambda refusal: refusal.index)
+            return knowledge_pb2.AddEntriesResponse(added=report.added, refused=every)
 
     async def GetEntry(self, request: knowledge_pb2.GetEntryRequest, context: Context) -> Any:
         """One entry."""
@@ -86,7 +90,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
 
     async def SearchEntries(self, request: knowledge_pb2.SearchEntriesRequest, context: Context) -> Any:
         """Search by text, by picture, or by both."""
-        async with self._guard(context, "SearchEntries"), self._frames.received(request):
+        async with self._guard(context, "SearchEntries"), self._frames.received(request.ByteSize()):
             if not request.text and not request.picture:
                 raise InvalidInput("text", "give a text, a picture, or both to search for")
             text = checks.text(request.text, "text", longest=_MAX_TEXT, required=not request.picture)
@@ -114,6 +118,32 @@ def _fitting(entries: list[knowledge_pb2.Entry]) -> list[knowledge_pb2.Entry]:
     return entries
 
 
-async def _entries(requests: AsyncIterator[knowledge_pb2.AddEntriesRequest]) -> AsyncIterator[PicturedEntry]:
-    async for request in requests:
-        yield entry_value(request.entry)
+class _Entries:
+    """The entries of a stream. A message that is none is refused at its position, as an entry that is wrong."""
+
+    def __init__(self, requests: AsyncIterator[knowledge_pb2.AddEntriesRequest]) -> None:
+        self._requests = requests
+        self.refused: list[knowledge_pb2.RefusedEntry] = []
+        self.cut_off: Unfinished | Overloaded | None = None
+        """Why the stream ended before its client ended it; what came before is kept."""
+
+    async def __aiter__(self) -> AsyncIterator[PicturedEntry]:
+        for position in itertools.count():
+            try:
+                request = await anext(self._requests)
+            except StopAsyncIteration:
+                return
+            except InvalidInput as error:
+                refusal = knowledge_pb2.RefusedEntry(index=position, field="entry", message=error.description)
+                self.refused.append(refusal)
+            except (Unfinished, Overloaded) as error:
+                self.cut_off = error
+                return
+            else:
+                yield entry_value(request.entry)
+
+    def position(self, index: int) -> int:
+        """In the stream, of an entry that is the `index`th of those that could be parsed."""
+        for refusal in self.refused:
+            index += refusal.index <= index
+        return index

@@ -38,7 +38,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
 
     async def SearchMemory(self, request: memory_pb2.SearchMemoryRequest, context: Context) -> Any:
         """Sightings by picture, by text, or the latest."""
-        async with self._guard(context, "SearchMemory"), self._frames.received(request):
+        async with self._guard(context, "SearchMemory"), self._frames.received(request.ByteSize()):
             self._there()
             text = checks.text(request.text, "text", longest=_MAX_TEXT, required=request.text != "")
             query = _query(request)

@@ -21,24 +21,39 @@ from quizglass_server import __version__
 from quizglass_server.assistant import Assistant
 from quizglass_server.bundle import Bundle
 from quizglass_server.decoding.decoder import PictureDecoder
+from quizglass_server.descriptors import connections_allowed
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.face import KnowledgeStore
 from quizglass_server.memory import Memory
-from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, AssistantServicer
+from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CHARS, AssistantServicer
+from quizglass_server.rpc.calls import Bound, Calls
 from quizglass_server.rpc.described import described
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.guard import Guard
 from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
+from quizglass_server.rpc.incoming import Incoming
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.memory import MemoryServicer
+from quizglass_server.rpc.outgoing import Outgoing
+from quizglass_server.rpc.sockets import Sockets
 from quizglass_server.scheduling.memory import WorkMemory
 from quizglass_server.settings import Settings
 
 if TYPE_CHECKING:
     from quizglass_server.models.load import Models  # would load every engine
 
-# An entry with its pictures is one message; frames are capped far below this by the settings.
+# An entry with its pictures is one message, and so is a search with several.
 _MAX_MESSAGE_BYTES = 32 * 1024 * 1024
+# Ids, filters and texts, but no pictures.
+_SMALL_BYTES = 256 * 1024
+# A client library splits further calls over further connections, or lets them wait.
+_MAX_STREAMS = 100
+# A connection that nobody uses gives its descriptor back; clients open another one without being told.
+_IDLE_MS = 10 * 60 * 1000
+# A client that is gone without a word, or reads nothing at all, is noticed while it has calls under way.
+_PING_MS, _PONG_MS = 60 * 1000, 20 * 1000
+_HELLO_MS = 10 * 1000
+_UNREAD_S = 30.0
 # Beyond this, reading small print gains nothing any more while the picture takes longer to send. Models may take more.
 USEFUL_PICTURE_SIDE = 672
 # Time for the last bytes of drained requests to leave; health watchers, which never end, are cut off after it.
@@ -105,11 +120,7 @@ async def start_rpc(services: Services) -> RpcServer:
         SettingsError: the address cannot be bound.
     """
     settings = services.settings
-    options = [
-        ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
-        ("grpc.so_reuseport", 0),
-    ]
-    server = grpc.aio.server(options=options)
+    server = grpc.aio.server(options=_options(settings), interceptors=[_calls(services)])
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
     frames, guard = FrameStore(services.decoder, services.work), Guard({"AddEntries": settings.max_turns})
     assistant = AssistantServicer(services.assistant, frames, settings, guard, lambda: _capabilities(services))
@@ -128,6 +139,43 @@ async def start_rpc(services: Services) -> RpcServer:
     await roles.start()
     await rpc.set_serving(True)
     return rpc
+
+
+def _options(settings: Settings) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+        ("grpc.max_allowed_incoming_connections", connections_allowed(settings.max_connections)),
+        ("grpc.max_concurrent_streams", _MAX_STREAMS),
+        ("grpc.max_connection_idle_ms", _IDLE_MS),
+        ("grpc.server_handshake_timeout_ms", _HELLO_MS),
+        ("grpc.keepalive_time_ms", _PING_MS),
+        ("grpc.keepalive_timeout_ms", _PONG_MS),
+        ("grpc.so_reuseport", 0),
+    ]
+
+
+def _calls(services: Services) -> Calls:
+    """What every call passes first, with the sizes that requests may have."""
+    settings, check_room = services.settings, services.assistant.admission.check_room
+    sockets = Sockets()
+    return Calls(
+        {
+            "Ask": Bound(settings.max_frame_bytes + _dialogue_bytes(settings), check_room),
+            "SearchEntries": Bound(_MAX_MESSAGE_BYTES, check_room),
+            "SearchMemory": Bound(settings.max_frame_bytes + _SMALL_BYTES, check_room),
+            "AddEntries": Bound(_MAX_MESSAGE_BYTES),
+        },
+        Bound(_SMALL_BYTES),
+        Incoming(settings.message_bytes, settings.message_s, sockets),
+        Outgoing(settings.message_bytes, _UNREAD_S),
+        sockets,
+    )
+
+
+def _dialogue_bytes(settings: Settings) -> int:
+    """What is in a question beside its picture: a character takes up to 4 bytes."""
+    chars = settings.max_question_chars + 2 * MAX_EXCHANGE_CHARS * settings.max_history
+    return 4 * chars + _SMALL_BYTES
 
 
 def _bind(server: grpc.aio.Server, host: str, port: int) -> int:

@@ -22,6 +22,7 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.MemoryOff: grpc.StatusCode.FAILED_PRECONDITION,
     errors.Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
     errors.BudgetExceeded: grpc.StatusCode.DEADLINE_EXCEEDED,
+    errors.Unfinished: grpc.StatusCode.DEADLINE_EXCEEDED,
     errors.EngineLost: grpc.StatusCode.UNAVAILABLE,
     errors.EngineFailed: grpc.StatusCode.INTERNAL,
     errors.KnowledgeLocked: grpc.StatusCode.FAILED_PRECONDITION,

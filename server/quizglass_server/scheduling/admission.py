@@ -58,15 +58,23 @@ class Admission:
             self._learn()
             self._release()
 
-    async def _acquire(self) -> None:
-        if self._running < self._limit:
-            self._running += 1
-            return
-        if len(self._waiters) >= self._queue:
+    def check_room(self) -> None:
+        """Look, without taking anything, whether `admit` would refuse at once.
+
+        Raises:
+            Overloaded: as `admit`.
+        """
+        if self._running >= self._limit and len(self._waiters) >= self._queue:
             raise Overloaded(
                 f"{self._running} turns and searches are running and {len(self._waiters)} waiting; try again later",
                 retry_after_s=self._retry_after(),
             )
+
+    async def _acquire(self) -> None:
+        self.check_room()
+        if self._running < self._limit:
+            self._running += 1
+            return
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         try:

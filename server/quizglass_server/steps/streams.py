@@ -5,7 +5,6 @@ An abandoned stream must stop its engine now, not when memory is collected.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -26,28 +25,6 @@ async def closing(items: AsyncIterator[_Item]) -> AsyncGenerator[AsyncIterator[_
     finally:
         if isinstance(items, AsyncGenerator):
             await items.aclose()
-
-
-@asynccontextmanager
-async def under_way(items: AsyncGenerator[_Item, None]) -> AsyncGenerator[AsyncIterator[_Item], None]:
-    """Hand out a generator whose first item is on its way already, and close it at the end."""
-    first = asyncio.ensure_future(anext(items, None))
-
-    async def every() -> AsyncGenerator[_Item, None]:
-        if (item := await first) is not None:
-            yield item
-        async for later in items:
-            yield later
-
-    try:
-        yield every()
-    finally:
-        if not first.done():
-            first.cancel()
-            await asyncio.wait({first})
-        if not first.cancelled():
-            first.exception()  # seen, also when nobody waits for it any more
-        await items.aclose()
 
 
 async def complete(

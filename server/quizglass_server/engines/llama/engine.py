@@ -257,9 +257,9 @@ class Engine:
         self.load.note(request, reason)
         result = request.goal.result(reason, request.usage())
         if result is None and reason == "deadline":
-            # Who has not even begun could not because of others.
-            late = "the deadline has passed"
-            result = TooLate(late) if request.begun else Overloaded(late, self.load.retry_after())
+            # A request that was not begun had no turn because of the others, if there are any.
+            late, crowded = "the deadline has passed", not request.begun and bool(self.load.waited_for())
+            result = Overloaded(late, self.load.retry_after()) if crowded else TooLate(late)
         if result is not None:
             request.sink.put(result, urgent=True)
 

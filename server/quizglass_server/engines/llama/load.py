@@ -61,6 +61,15 @@ class Load:
                 )
         self._requests[request] = None
 
+    def waited_for(self) -> list[Request]:
+        """Requests that somebody still waits for; the others leave with the next step, and hold up nobody."""
+        now = monotonic()
+        return [
+            each
+            for each in tuple(self._requests)
+            if not each.cancelled and (each.terms.deadline is None or each.terms.deadline > now)
+        ]
+
     def leave(self, request: Request) -> None:
         """A request has ended."""
         del self._requests[request]
@@ -91,7 +100,7 @@ class Load:
         prompt = costs.prompt(own)
         if request.picture is not None and any(index >= known for index in request.atoms.at):
             prompt += 0 if self._encoder.has(request.picture.sha256) else self._encoder.encode_us
-        ahead = [each for each in tuple(self._requests) if each.order < request.order]
+        ahead = [each for each in self.waited_for() if each.order < request.order]
         together = sum(each.writing for each in ahead) + 1
         tokens = request.goal.expected_tokens(self._usual)
         reading = [each for each in ahead if not each.writing]
