@@ -6,7 +6,7 @@ missing: what its steps take by the clock beyond its own time on a core tells of
 of clocks.
 
 Going by that alone, the number would swing. So more threads are tried again only after a rest, which doubles each time
-that they do no better. Steps are judged by the time that they have taken; only the rest goes by the clock, because the
+that they do badly. Steps are judged by the time that they have taken; only the rest goes by the clock, because the
 others may have left while nobody asked.
 """
 
@@ -16,12 +16,14 @@ import logging
 from collections.abc import Callable
 from time import monotonic
 
-WINDOW_US = 10_000
-"""Steps are judged together until they have taken so long: some of the slices in which a system shares a core."""
-MOST_OFF = 0.35
-"""Share of the time off a core from which on fewer threads are faster: two are about 1.65 times as fast as one."""
-REST_S, LONGEST_REST_S = 0.1, 2.0
-"""Until more threads are tried again after they did badly, at first and at most."""
+WINDOW_US, SURE_US = 10_000, 30_000
+"""Steps are judged together until they have taken so long: some of the slices in which a system shares a core. Longer
+where all threads have done well so far, since any job takes a core for some milliseconds."""
+MOST_OFF = 0.4
+"""Share of the time off a core from which on fewer threads are faster: two are 1.4 to 1.9 times as fast as one."""
+REST, LONGEST_REST_S = 10, 2.0
+"""Until more threads are tried again: at least so many times what it took to find that they do badly, and so many
+seconds where that doubles."""
 PROVEN_US = 200_000
 """More threads that did well for so long have not merely been lucky."""
 
@@ -45,7 +47,7 @@ class ThreadCount:
         """Of the steps that have not been judged."""
         self._trying_us: float | None = None
         """How long more threads have been tried; None where nothing is being tried."""
-        self._rest_s = REST_S
+        self._rest = float(REST)
         self._rested_at = 0.0
 
     @property
@@ -59,33 +61,35 @@ class ThreadCount:
             return False
         self._spent += spent_us
         self._computed += computed_us
-        if self._spent < WINDOW_US:
+        sure = self.count == self._most and self._trying_us is None
+        if self._spent < (SURE_US if sure else WINDOW_US):
             return False
         before = self.count
         spent, off = self._spent, 1 - self._computed / self._spent
         self._spent = self._computed = 0.0
         if off > MOST_OFF:
-            self._take_fewer()
+            self._take_fewer(spent)
         else:
             self._take_more(spent)
         if self.count != before:
             logger.debug("%d threads instead of %d: off their cores for %.0f %%", self.count, before, 100 * off)
         return self.count != before
 
-    def _take_fewer(self) -> None:
+    def _take_fewer(self, spent_us: float) -> None:
         if self.count == 1:
             return
         if self._trying_us is not None:
-            self._rest_s = min(2 * self._rest_s, LONGEST_REST_S)
+            self._rest *= 2
             self._trying_us = None
-        self._rested_at = self._clock() + self._rest_s
+        spent_s = spent_us / 1e6
+        self._rested_at = self._clock() + max(REST * spent_s, min(self._rest * spent_s, LONGEST_REST_S))
         self.count = fewer(self.count)
 
     def _take_more(self, spent_us: float) -> None:
         if self._trying_us is not None:
             self._trying_us += spent_us
             if self._trying_us >= PROVEN_US:
-                self._trying_us, self._rest_s = None, REST_S
+                self._trying_us, self._rest = None, float(REST)
         if self.count < self._most and self._clock() >= self._rested_at:
             self._trying_us = 0.0
             self.count = more(self.count, self._most)
