@@ -21,9 +21,9 @@ WINDOW_US, SURE_US = 10_000, 30_000
 where all threads have done well so far, since any job takes a core for some milliseconds."""
 MOST_OFF = 0.4
 """Share of the time off a core from which on fewer threads are faster: two are 1.4 to 1.9 times as fast as one."""
-REST, LONGEST_REST_S = 10, 2.0
-"""Until more threads are tried again: at least so many times what it took to find that they do badly, and so many
-seconds where that doubles."""
+REST, LONGEST_REST, LONGEST_REST_S = 5, 10, 2.0
+"""Until more threads are tried again: at first and at most so many times what it took to find that they do badly; where
+that is less, at most so many seconds."""
 PROVEN_US = 200_000
 """More threads that did well for so long have not merely been lucky."""
 
@@ -82,7 +82,7 @@ class ThreadCount:
             self._rest *= 2
             self._trying_us = None
         spent_s = spent_us / 1e6
-        self._rested_at = self._clock() + max(REST * spent_s, min(self._rest * spent_s, LONGEST_REST_S))
+        self._rested_at = self._clock() + min(self._rest * spent_s, max(LONGEST_REST * spent_s, LONGEST_REST_S))
         self.count = fewer(self.count)
 
     def _take_more(self, spent_us: float) -> None:
