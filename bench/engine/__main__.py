@@ -23,7 +23,8 @@ from bench.sections import Part
 
 SECTIONS = {
     "text-streams": ("streams", "run"),
-    "neighbours": ("neighbours", "run"),
+    "neighbours": ("neighbours", "starter"),
+    "neighbours-larger": ("neighbours", "larger"),
     "every-cpu": ("every_cpu", "run"),
     "second-question": ("pictures", "second_question"),
     "gaps": ("pictures", "gaps"),

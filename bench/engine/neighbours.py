@@ -51,15 +51,25 @@ Walls = dict[str, dict[Condition, list[float]]]
 """By contender, seconds of each round."""
 
 
-async def run(setup: Setup) -> Part:
-    """Every model, every condition, every contender."""
+async def starter(setup: Setup) -> Part:
+    """The starter's generator."""
+    return await _measured(setup, "starter", setup.rounds, ANSWER_TOKENS)
+
+
+async def larger(setup: Setup) -> Part:
+    """The larger shape, in fewer rounds and with shorter answers: beside busy processes a peer may take a minute."""
+    return await _measured(setup, "0.5B", min(setup.rounds, 3), ANSWER_TOKENS // 2)
+
+
+async def _measured(setup: Setup, model: str, rounds: int, tokens: int) -> Part:
+    """Every condition, every contender."""
     part = Part()
-    for shape in setup.shapes():
-        prompts = await long_prompts(setup, shape, AT_ONCE * (1 + setup.rounds * len(CONDITIONS)))
+    for shape in (each for each in setup.shapes() if each.name == model):
+        prompts = await long_prompts(setup, shape, AT_ONCE * (1 + rounds * len(CONDITIONS)), tokens)
         async with running(setup, shape, (SERVER, EXAMPLE)) as field:
-            warm = [Ask(prompts.pop(), ANSWER_TOKENS) for _ in range(AT_ONCE)]
+            warm = [Ask(prompts.pop(), tokens) for _ in range(AT_ONCE)]
             await in_turn(field.contenders, 0, partial(together, asks=warm))
-            walls = await _rounds(setup, shape, field, prompts)
+            walls = await _rounds(setup, shape, field, prompts, rounds, tokens)
         part.rows += rows(shape.name, field, walls)
         part.data[shape.name] = {
             name: {condition.name: values for condition, values in by.items()} for name, by in walls.items()
@@ -67,12 +77,12 @@ async def run(setup: Setup) -> Part:
     return part
 
 
-async def _rounds(setup: Setup, shape: Shape, field: Field, prompts: list[str]) -> Walls:
+async def _rounds(setup: Setup, shape: Shape, field: Field, prompts: list[str], rounds: int, tokens: int) -> Walls:
     walls: Walls = defaultdict(lambda: defaultdict(list))
-    for round_ in range(setup.rounds):
+    for round_ in range(rounds):
         for condition in CONDITIONS:
-            setup.say(f"{shape.name}: round {round_ + 1} of {setup.rounds}, {condition.name}")
-            asks = [Ask(prompts.pop(), ANSWER_TOKENS) for _ in range(AT_ONCE)]
+            setup.say(f"{shape.name}: round {round_ + 1} of {rounds}, {condition.name}")
+            asks = [Ask(prompts.pop(), tokens) for _ in range(AT_ONCE)]
 
             async def work(contender: Contender, condition: Condition = condition, asks: list[Ask] = asks) -> None:
                 walls[contender.name][condition].append(wall(await together(contender, asks)))
