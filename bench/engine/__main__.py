@@ -23,6 +23,9 @@ from bench.sections import Part
 
 SECTIONS = {
     "text-streams": ("streams", "run"),
+    "neighbours": ("neighbours", "starter"),
+    "neighbours-larger": ("neighbours", "larger"),
+    "every-cpu": ("every_cpu", "run"),
     "second-question": ("pictures", "second_question"),
     "gaps": ("pictures", "gaps"),
     "stopping": ("stopping", "run"),

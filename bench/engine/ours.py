@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import io
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from bench.engine.busy import session_niceness, set_session_niceness
 from bench.engine.contenders import SYSTEM, Ask, Timed
 from bench.engine.shapes import Shape
 from quizglass_server.engines.llama.process import ProcessOptions
@@ -47,7 +47,8 @@ class Ours:
         process = GeneratorProcess(options)
         await process.start()
         if process.pid is not None:
-            _share_priority(process.pid)
+            # It began a session of its own; peers have this one's priority by themselves.
+            set_session_niceness(session_niceness(), process.pid)
         return cls(process)
 
     async def complete(self, ask: Ask, timed: Timed) -> None:
@@ -60,13 +61,6 @@ class Ours:
     async def close(self) -> None:
         """End the process."""
         await self.process.close()
-
-
-def _share_priority(pid: int) -> None:
-    """Give a process that began a session of its own the priority of this one's, which peers have by themselves."""
-    with suppress(OSError, IndexError):
-        nice = Path("/proc/self/autogroup").read_text().split()[-1]
-        Path(f"/proc/{pid}/autogroup").write_text(nice)
 
 
 def parts(ask: Ask) -> list[Part]:

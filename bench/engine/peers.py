@@ -52,7 +52,8 @@ class Peers:
         """
         self._folder = folder.resolve()
         self._threads, self._cells, self._sequences = threads, cells, sequences
-        self._python = self._folder / "peers-venv" / "bin" / "python"
+        self.python = self._folder / "peers-venv" / "bin" / "python"
+        """Of the environment; it may not exist yet."""
         self._version = metadata.version("llama-cpp-python")
 
     def install(self, say: Callable[[str], None]) -> None:
@@ -89,7 +90,7 @@ class Peers:
         return self._folder / "peers-src" / "example" / "server.py"
 
     def _pip(self, *arguments: str) -> None:
-        command = [str(self._python), "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
+        command = [str(self.python), "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
         try:
             subprocess.run(command, check=True, timeout=_INSTALL_S, stdout=sys.stderr)
         except (subprocess.SubprocessError, OSError) as error:
@@ -128,7 +129,7 @@ class Peers:
         log = self._folder / f"{name.replace(' ', '-')}.log"
         with log.open("wb") as out:
             process = await asyncio.create_subprocess_exec(
-                str(self._python), *arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self._folder
+                str(self.python), *arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self._folder
             )
         try:
             await wait_until_listening(port, _START_S, lambda: process.returncode is not None)
@@ -144,7 +145,7 @@ class Peers:
         arguments = [f"--{key}={value}" for key, value in {**flags, **numbers}.items()]
         with log.open("wb") as out:
             process = await asyncio.create_subprocess_exec(
-                *(str(self._python), handler.__file__, *arguments),
+                *(str(self.python), handler.__file__, *arguments),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=out,

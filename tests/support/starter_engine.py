@@ -35,10 +35,10 @@ ASKED: list[list[Part]] = [
 ]
 
 
-def starter_model() -> NativeModel:
+def starter_model(threads: int = 1) -> NativeModel:
     """Loaded anew; up to four answers together."""
     options = LoadOptions(
-        _BUNDLE / "model-q8_0.gguf", _BUNDLE / "mmproj-f16.gguf", 112, 112, 1024, sequences=4, threads=1, batch=4
+        _BUNDLE / "model-q8_0.gguf", _BUNDLE / "mmproj-f16.gguf", 112, 112, 1024, sequences=4, threads=threads, batch=4
     )
     return NativeModel(options, _LOG)
 

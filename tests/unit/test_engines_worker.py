@@ -101,3 +101,12 @@ async def test_one_wake_up_serves_all_that_a_step_gave(outbox: Outbox, monkeypat
         mailbox.put(1)
     outbox.flush(False)
     assert len(calls) == 1
+
+
+def test_a_loop_that_was_closed_is_not_told() -> None:
+    loop = asyncio.new_event_loop()
+    outbox = Outbox(loop)
+    mailbox = Mailbox[int](outbox)
+    mailbox.put(1, urgent=True)
+    loop.close()
+    outbox.flush()

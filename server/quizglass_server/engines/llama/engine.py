@@ -13,7 +13,7 @@ from math import inf, isfinite
 from time import perf_counter_ns
 
 from quizglass_server.engines.llama.costs import Costs
-from quizglass_server.engines.llama.encoder import Encoding, PictureEncoder
+from quizglass_server.engines.llama.encoder import Embedding, Encoding, PictureEncoder
 from quizglass_server.engines.llama.errors import DecodeFailed, LoadFailed
 from quizglass_server.engines.llama.gauge import Gauge
 from quizglass_server.engines.llama.goals import Choice, WarmUp
@@ -59,10 +59,10 @@ class Engine:
         """Told after each step that results have been put; True when the next ones may take a while."""
         self.model = model
         self.prefixes = Prefixes(model, model.sequences, options.sequences, options.cache_cells)
-        self.encoder = PictureEncoder(model.encode, lambda done: self.call(lambda: self._encoded(done)))
+        self._pulse = Pulse(model)
+        self.encoder = PictureEncoder(self._encode, lambda done: self.call(lambda: self._encoded(done)))
         self.scheduler = Scheduler(self.prefixes, gauge, options.batch, model.rows, self._ready)
         self.load = Load(self.scheduler, self.prefixes, self.encoder, options.queue)
-        self._pulse = Pulse(model)
         self._runner = Runner(model, self.prefixes, self._pulse.decode)
         self._recovery = Recovery(model, self.prefixes, self.scheduler, self._pulse, self._fail)
         self._inbox = Inbox()
@@ -79,6 +79,11 @@ class Engine:
     def encoded_pictures(self) -> int:
         """Pictures that went through the vision tower."""
         return self.encoder.encoded
+
+    @property
+    def threads(self) -> int:
+        """How many compute the next step."""
+        return self._pulse.threads.count
 
     @property
     def pending(self) -> int:
@@ -284,6 +289,10 @@ class Engine:
         if all(index < done for index in request.atoms.at):
             return True
         return self.encoder.provide(request)
+
+    def _encode(self, rgb: bytes) -> Embedding:
+        """Pictures come too seldom to tell by them how many threads have cores; steps tell."""
+        return self.model.encode(rgb, single=self._pulse.threads.only_one)
 
     def _encoded(self, encoding: Encoding) -> None:
         for request in self.encoder.receive(encoding):

@@ -80,7 +80,12 @@ class Outbox:
         for mailbox in due:
             mailbox.told = now
             del self._waiting[mailbox]
-        self._loop.call_soon_threadsafe(_wake, due)
+        try:
+            self._loop.call_soon_threadsafe(_wake, due)
+        except RuntimeError:
+            # A loop that has been closed meanwhile has nobody to be told.
+            if not self._loop.is_closed():
+                raise
 
 
 def _wake(mailboxes: list[Mailbox[object]]) -> None:

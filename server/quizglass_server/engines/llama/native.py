@@ -153,11 +153,15 @@ class NativeModel:
             known = self._ends[token] = bool(llama.llama_vocab_is_eog(self.vocab, token))
         return known
 
-    def encode(self, rgb: bytes) -> NDArray[np.float32]:
+    def encode(self, rgb: bytes, *, single: bool = False) -> NDArray[np.float32]:
         """As the projector's. For one thread at a time, which may be another than the one that decodes."""
         if self.projector is None:
             raise DecodeFailed(f"{self.options.model.name} has no projector and reads no pictures")
-        return self.projector.encode(rgb)
+        return self.projector.encode(rgb, single=single)
+
+    def use_threads(self, count: int) -> None:
+        """Decode with so many threads from the next batch on."""
+        llama.llama_set_n_threads(self._context, count, count)
 
     def decode(self, batch: TokenBatch | EmbeddingBatch) -> int:
         """Run a batch of at most `N_BATCH` rows; what `llama_decode` returned."""

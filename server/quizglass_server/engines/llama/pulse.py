@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, perf_counter_ns, thread_time_ns
 
 from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native import DECODED, NativeModel
+from quizglass_server.engines.llama.threads import ThreadCount
 
 Action = Callable[[], None]
 
@@ -16,7 +17,8 @@ _LONG_S = 3600.0
 
 
 class Pulse:
-    """A model's decode with a sign of life before and after each call, and counts of what came of it."""
+    """A model's decode with a sign of life before and after each call, counts of what came of it, and as many threads
+    as have cores."""
 
     def __init__(self, model: NativeModel) -> None:
         """Begin with a sign of life."""
@@ -24,6 +26,8 @@ class Pulse:
         self.steps = 0
         self.failures = 0
         """Steps that failed one after the other."""
+        # What a GPU computes takes its caller no time on a core, whoever else is there.
+        self.threads = ThreadCount(model.options.threads if model.executor == "cpu" else 1)
         self._model = model
         self._beat = monotonic()
         self._asleep = False
@@ -42,9 +46,13 @@ class Pulse:
         """As the model's."""
         self.busy = True
         self.beat()
+        started, on_core = perf_counter_ns(), thread_time_ns()
         code = self._model.decode(batch)
+        computed, spent = thread_time_ns() - on_core, perf_counter_ns() - started
         self.busy = False
         self.beat()
+        if self.threads.note(spent / 1000, computed / 1000):
+            self._model.use_threads(self.threads.count)
         self.steps += 1
         if code == DECODED:
             self.failures = 0

@@ -15,6 +15,7 @@ import llama_cpp.mtmd_cpp as mtmd
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_server.engines.llama import openmp
 from quizglass_server.engines.llama.errors import DecodeFailed, LoadFailed
 from quizglass_server.engines.llama.logs import LlamaLog
 
@@ -63,15 +64,21 @@ class Projector:
         self.embedding = int(llama.llama_model_n_embd_inp(model))
         self._measure()
 
-    def encode(self, rgb: bytes) -> NDArray[np.float32]:
+    def encode(self, rgb: bytes, *, single: bool = False) -> NDArray[np.float32]:
         """Run the vision tower over raw pixels of the model's size: float32 [tokens, embedding].
+
+        Args:
+            rgb: width * height * 3 bytes.
+            single: compute in the calling thread alone.
 
         Raises:
             DecodeFailed: the pixels are of another size, or llama.cpp failed.
         """
         chunks, image = self._chunks(rgb)
         try:
-            if mtmd.mtmd_encode_chunk(self._context, image) != 0:
+            with openmp.alone(single):
+                code = mtmd.mtmd_encode_chunk(self._context, image)
+            if code != 0:
                 raise DecodeFailed(f"the picture cannot be encoded: {self._log.last()}")
             output = mtmd.mtmd_get_output_embd(self._context)
             return np.ctypeslib.as_array(output, shape=(self.slot.tokens, self.embedding)).copy()
