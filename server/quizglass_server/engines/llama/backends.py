@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import llama_cpp
-from llama_cpp import _ggml
+from llama_cpp.llama_cpp import _lib
 
 _PREFIX = "libggml-cpu-"
 NATIVE = "native"
@@ -49,10 +49,11 @@ def variant_in_use() -> str | None:
 
 def load_backends() -> None:
     """Load what was compiled as modules, each kind in the best variant for this machine. Harmless when called again."""
-    if not variants() or _ggml.libggml.ggml_backend_reg_count() > 0:
+    # Asked of llama.cpp's own library: a wheel may hold ggml under two names, and only one of them is what it uses.
+    if not variants() or _lib.ggml_backend_reg_count() > 0:
         return
     # By path: left alone, llama.cpp would look in the working directory, where anybody may have put anything.
-    load = _ggml.libggml.ggml_backend_load_all_from_path
+    load = _lib.ggml_backend_load_all_from_path
     load.argtypes, load.restype = [ctypes.c_char_p], None
     load(str(_directory()).encode())
     logger.debug("llama.cpp computes with variant %s", variant_in_use())
