@@ -18,7 +18,7 @@ EXPORT ?=
 KNOWLEDGE ?=
 
 .PHONY: help demo serve test check lint types unit protos protos-check starter bundle \
-	bench-accuracy bench-latency bench-engine bench-export bench-knowledge clean
+	bench-accuracy bench-latency bench-reading bench-engine bench-export bench-knowledge clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="101 202 303" THI
 
 bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
 	$(BIN)/python -m bench.latency --seed $(firstword $(SEED)) --things $(THINGS) --questions $(QUESTIONS)
+
+bench-reading: $(VENV)/.dev ## Turns beside the server before pictures were gated (READING="--only turns --quick")
+	$(BIN)/python -m bench.reading $(READING)
 
 bench-engine: $(VENV)/.dev ## The engine, scorers and server under load, beside peers (ENGINE="--only gaps --resume")
 	$(BIN)/python -m bench.engine $(ENGINE)
