@@ -35,6 +35,7 @@ from quizglass_export.metrics import exact_match
 from quizglass_export.pocketworld.dataset import SCENE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import Question
+from quizglass_server.models.wordgate import WordGate
 
 SIZES = {"720 x 1280": (720, 1280), "1080 x 1920": (1080, 1920)}
 """Height and width of large frames."""
@@ -139,7 +140,7 @@ def gate(setup: Setup) -> Part:
             rows.append(Row(f"{group.name}: legible ones passed over, of {legible}", 100 * over / legible, "%"))
         else:
             rows.append(Row(f"{group.name}: read all the same, of {group.pictures}", 100 * group.read, "%"))
-    return Part(rows, {"threshold": judge.WordGate().least})
+    return Part(rows, {"threshold": WordGate().least})
 
 
 SECTIONS: dict[str, Callable[[Setup], Part]] = {"turns": turns, "large": large, "gate": gate}

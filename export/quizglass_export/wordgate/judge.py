@@ -1,6 +1,6 @@
 """Measures the gate beside the reader on pictures that it was not trained on, and says which threshold they ask for.
 
-    python -m quizglass_export.wordgate.judge --sources sources/root --lettered more-photographs --count 400
+    python -m quizglass_export.wordgate.judge --sources sources/root --lettered more-photographs --count 400 --write
 
 A picture counts as legible when the reader, given all of it, reads one of the words that are in it. Half of the legible
 pictures choose the threshold, the highest that passes over at most one in 400 of them; the other half judges it.
@@ -20,12 +20,21 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
+from quizglass_export.wordgate.network import note
 from quizglass_export.wordgate.samples import Painter, Sample, Scenes
 from quizglass_export.wordgate.sources import Sources
 from quizglass_server.domain import RGB
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.models.reader import RapidOcrReader
-from quizglass_server.models.wordgate import LARGE_SIDE, MODEL, SMALL_SIDE, WordGate
+from quizglass_server.models.wordgate import (
+    LARGE_SIDE,
+    MODEL,
+    SMALL_SIDE,
+    WordGate,
+    fitted,
+    is_cheap,
+    searched_side,
+)
 
 WORLD_SEED = 707
 """Of a pocketworld that nothing was trained on."""
@@ -71,6 +80,10 @@ def main() -> None:
     groups = [asdict(group) for group in table(judged[1::2], threshold)]
     report = json.dumps({"threshold": threshold, "groups": groups}, indent=1)
     print(report)
+    if args.write:
+        choosing = sum(each.legible for each in judged[::2])
+        provenance = f"passes over at most 1 in 400 of {choosing} legible pictures: judge --count {args.count}"
+        note(args.gate, {"threshold": str(threshold), "provenance": provenance})
     if args.out is not None:
         args.out.write_text(report + "\n")
 
@@ -87,6 +100,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--lettered", type=Path, nargs="*", default=(), help="folders of photographs with words")
     parser.add_argument("--gate", type=Path, default=MODEL)
     parser.add_argument("--count", type=int, default=400, help="pictures of each group that is drawn")
+    parser.add_argument("--write", action="store_true", help="note the threshold in the gate's file")
     parser.add_argument("--out", type=Path, default=None, help="the report as JSON")
     return parser.parse_args()
 
@@ -116,12 +130,13 @@ def _each_judged(gate: WordGate, reader: RapidOcrReader, sources: Sources, count
 
 
 def _judged(gate: WordGate, reader: RapidOcrReader, group: str, sample: Sample) -> Judged:
-    logit = float(gate.logits(sample.pixels).max())
+    small = fitted(sample.pixels, searched_side(sample.pixels))
+    likelihood = 1.0 if is_cheap(small) else 1 / (1 + exp(-float(gate.logits(small).max())))
     whole = reader.lines(sample.pixels, None) if sample.lettered else []
     legible = reads(whole, sample.words) if sample.lettered else False
     part = gate.find(sample.pixels)
     same = not legible or (part is not None and reader.lines(sample.pixels, part) == whole)
-    return Judged(group, 1 / (1 + exp(-logit)), legible, same)
+    return Judged(group, likelihood, legible, same)
 
 
 def reads(lines: Sequence[str], words: Sequence[str]) -> bool:

@@ -91,6 +91,13 @@ def save(gate: WordGate, path: Path, notes: Mapping[str, str]) -> None:
     path.write_bytes(model.SerializeToString())
 
 
+def note(path: Path, notes: Mapping[str, str]) -> None:
+    """Replace the metadata of a file that was saved."""
+    model = onnx.load(str(path))
+    helper.set_model_props(model, dict(notes))
+    path.write_bytes(model.SerializeToString())
+
+
 def _folded(gate: WordGate) -> list[tuple[np.ndarray, np.ndarray]]:
     """Kernel and bias of each convolution with the normalisation after it."""
     folded = []

@@ -133,7 +133,7 @@ def spoilt(pixels: RGB, rng: random.Random) -> RGB:
     if rng.random() < 0.3:
         out = out * np.array([rng.uniform(0.8, 1.15) for _ in range(3)], np.float32)
     if rng.random() < 0.35:
-        out = cv2.GaussianBlur(out, (0, 0), rng.uniform(0.4, 1.0))
+        out = np.asarray(cv2.GaussianBlur(out, (0, 0), rng.uniform(0.4, 1.0)), np.float32)
     if rng.random() < 0.35:
         noise = np.random.default_rng(rng.getrandbits(32)).standard_normal(out.shape[:2], np.float32)
         out = out + noise[:, :, None] * rng.uniform(2, 10)
@@ -169,7 +169,7 @@ def _print(picture: RGB, mask: Mask, ink: NDArray[np.uint8], pad: int, rng: rand
     if rng.random() < 0.45:
         board = np.array([rng.randint(0, 255) for _ in range(3)], np.float32)
         whole = cv2.warpPerspective(np.full_like(ink, 255), shape, (w, h)).astype(np.float32)[:, :, None] / 255
-        below = below * (1 - whole) + board * whole
+        below = np.asarray(below * (1 - whole) + board * whole, np.float32)
     around = below[there].mean(axis=0)
     colour = _colour(around, rng)
     seen = rng.uniform(0.75, 1.0)

@@ -24,6 +24,8 @@ SMALL_PICTURE, SMALL_SIDE, LARGE_SIDE = 512, 320, 736
 """Pictures up to SMALL_PICTURE pixels a side are searched for words at SMALL_SIDE, larger ones at LARGE_SIDE."""
 CELL = 8
 """Pixels a side of what the network judges; two by two of them are judged together."""
+_CHEAP = 1 << 15
+"""Pixels, as it is searched, up to which a picture is not judged: such are cut-outs of words, and soon searched."""
 _AROUND = 5
 """Cells beyond those that look like words that are searched too."""
 
@@ -53,7 +55,10 @@ class WordGate:
 
     def find(self, pixels: RGB) -> Region | None:
         """The smallest rectangle around all that may be words, with a margin; None when nothing may."""
-        logits = self.logits(pixels)
+        small = fitted(pixels, searched_side(pixels))
+        if is_cheap(small):
+            return Region(0.0, 0.0, 1.0, 1.0)
+        logits = self.logits(small)
         rows, columns = np.nonzero(logits >= self._from)
         if not len(rows):
             return None
@@ -66,9 +71,14 @@ class WordGate:
         )
 
     def logits(self, pixels: RGB) -> NDArray[np.float32]:
-        """How much each place looks like words: float32 [H / 8 - 1, W / 8 - 1] of the picture as it is searched."""
-        found = self._session.run({"pixels": fitted(pixels, searched_side(pixels))[None]})
+        """How much each place of a fitted picture looks like words: float32 [H / 8 - 1, W / 8 - 1], rounded up."""
+        found = self._session.run({"pixels": pixels[None]})
         return np.asarray(found[0, 0])
+
+
+def is_cheap(small: RGB) -> bool:
+    """Whether a fitted picture is searched without being judged."""
+    return bool(small.shape[0] * small.shape[1] <= _CHEAP)
 
 
 def searched_side(pixels: RGB) -> int:
