@@ -19,7 +19,8 @@ KNOWLEDGE ?=
 HOSTILE ?=
 
 .PHONY: help demo serve doctor test check lint types unit protos protos-check starter bundle \
-	bench-accuracy bench-latency bench-engine bench-export bench-knowledge bench-hostile clean
+	bench-accuracy bench-latency bench-reading bench-engine bench-export bench-knowledge \
+	bench-hostile clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -86,6 +87,9 @@ bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="101 202 303" THI
 
 bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
 	$(BIN)/python -m bench.latency --seed $(firstword $(SEED)) --things $(THINGS) --questions $(QUESTIONS)
+
+bench-reading: $(VENV)/.dev ## Turns beside the server before pictures were gated (READING="--only turns --quick")
+	$(BIN)/python -m bench.reading $(READING)
 
 bench-engine: $(VENV)/.dev ## The engine, scorers and server under load, beside peers (ENGINE="--only gaps --resume")
 	$(BIN)/python -m bench.engine $(ENGINE)

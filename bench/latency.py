@@ -124,7 +124,7 @@ def _planner_rows(served: list[float], peer: list[float], equal: float) -> list[
 
 
 def _turn_rows(turns: list[TimedTurn]) -> list[Row]:
-    rows = [at_most("server's own share of a turn, p50", median(t.own for t in turns), "ms", 5)]
+    rows = [at_most("server's own share of a turn, p50", median(t.own for t in turns), "ms", 8)]
     for plan in plots.GROUPS:
         chosen = [t for t in turns if t.plan == plan]
         if len(chosen) < 4:

@@ -18,7 +18,7 @@ from quizglass_server.steps.coarse import rerank_coarsely
 from quizglass_server.steps.detect import find_regions
 from quizglass_server.steps.domain import domain_of
 from quizglass_server.steps.judge import is_supported
-from quizglass_server.steps.read import read_words
+from quizglass_server.steps.read import asks_to_read, find_words, read_words
 from quizglass_server.steps.tuning import Tuning
 
 
@@ -52,11 +52,20 @@ class Aids:
         return self._domain.result() or ""
 
     async def words(self) -> str | None:
-        """Words printed in the picture; None when nobody could read them."""
+        """Words printed in the picture; None when they were not read: by nobody, for want of time or of words.
+
+        The gate decides whether and where they are looked for, unless the question is about them.
+        """
         picture, reader = self._turn.picture, self._models.reader
         if picture is None or reader is None:
             return None
-        return await self._runner.run("read", lambda: read_words(reader, picture), optional=True)
+        part = None
+        if not asks_to_read(self._turn.question):
+            parts = await self._runner.run("gate", lambda: find_words(reader, picture), optional=True)
+            if parts == []:
+                return None
+            part = parts[0] if parts else None
+        return await self._runner.run("read", lambda: read_words(reader, picture, part), optional=True)
 
     async def regions(self) -> list[Region]:
         """Where the picture shows what is asked about; none without a detector."""

@@ -22,7 +22,7 @@ ROOTS = ("", "server/quizglass_server", "export/quizglass_export", "clients/pyth
 MADE = ("bench/results", "models/starter", "work/", ".run/", "bundle.toml")
 """Made by users, or by commands that the documents name."""
 STAGES = {"decode", "read", "plan", "embed", "image_search", "rewrite", "text_search", "rerank", "generate", "verify"}
-STAGES |= {"recall", "domain", "detect", "coarse_rerank", "judge", "draft"}
+STAGES |= {"gate", "recall", "domain", "detect", "coarse_rerank", "judge", "draft"}
 SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "MEMORY_OFF", "FAILED"}
 OTHER_WORDS = {"UNEXPECTED", "STOPPING", "incident", "quizglass"}
 OTHER_PACKAGES = ("google.rpc.", "grpc.health.")

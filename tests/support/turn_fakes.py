@@ -27,6 +27,7 @@ from quizglass_server.domain import (
 )
 from quizglass_server.entries import ChunkHit, Entry, EntryHit
 from quizglass_server.models.faces import GenerationRequest
+from quizglass_server.regions import Region
 from quizglass_server.resources import Resources
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.clock import record_engine
@@ -90,6 +91,8 @@ class Models:
         self.text_encoder: Models | None = self
         self.generator: Models | None = self
         self.reader: Models | None = self
+        self.lettered: Region | None = Region(0.0, 0.0, 1.0, 0.5)
+        self.read_parts: list[Region | None] = []
         self.dimension = 4
         self.fingerprint = "dummy"
 
@@ -127,8 +130,13 @@ class Models:
     def count_tokens(self, text: str) -> int:
         return len(text.split())
 
-    async def read(self, picture: Picture) -> list[str]:
+    async def find(self, picture: Picture) -> Region | None:
+        await self._enter("gate", picture.sha256)
+        return self.lettered
+
+    async def read(self, picture: Picture, part: Region | None = None) -> list[str]:
         await self._enter("reader", picture.sha256)
+        self.read_parts.append(part)
         return self.lines
 
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:

@@ -160,6 +160,8 @@ class Reader(Part):
 
     engine: Literal["rapidocr"]
     kind: Literal["reader"]
+    gate: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Probability of words from which a picture is read at all; 0 reads every picture. None: as the gate was fitted."""
 
 
 Scorer = Annotated[VisionScorer | TextScorer, Field(discriminator="kind")]

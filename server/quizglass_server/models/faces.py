@@ -8,7 +8,7 @@ from typing import Protocol
 
 from quizglass_server.domain import RGB, GenerationEnd, Picture, PlanDecision, Token, Turn, Vector
 from quizglass_server.models.prompts import PromptValue
-from quizglass_server.regions import Detection
+from quizglass_server.regions import Detection, Region
 
 SUPPORTED = "supported"
 """The verifier's label for an answer that its evidence supports; any other says that it does not."""
@@ -133,8 +133,12 @@ class TextEncoder(Protocol):
 class Reader(Protocol):
     """Reads printed words in pictures (OCR)."""
 
-    async def read(self, picture: Picture) -> list[str]:
-        """Lines of words, top to bottom, left to right."""
+    async def find(self, picture: Picture) -> Region | None:
+        """The part of a picture that may show words, cheaply; None when nothing does."""
+        ...
+
+    async def read(self, picture: Picture, part: Region | None = None) -> list[str]:
+        """Lines of words in a part of a picture or in all of it, top to bottom, left to right."""
         ...
 
 

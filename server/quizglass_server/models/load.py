@@ -171,7 +171,7 @@ def load_role(role: str, part: manifest.Role, loading: Loading) -> Any:
         case manifest.TextEncoder():
             return OnnxTextEncoder(bundle, pool, how)
         case manifest.Reader():
-            return RapidOcrReader(pool)
+            return RapidOcrReader(pool, part.gate)
         case manifest.VisionScorer() | manifest.TextScorer():
             scorers: dict[str, Callable[[], Any]] = {
                 "planner": lambda: OnnxPlanner(bundle, pool, fitter, how),

@@ -1,18 +1,37 @@
-"""Reads the words printed in a picture."""
+"""Reads the words printed in a picture, if it may show any."""
 
 from __future__ import annotations
+
+import re
 
 from quizglass_server.domain import Picture
 from quizglass_server.models.faces import Reader
 from quizglass_server.models.prompts import clean
+from quizglass_server.regions import Region
 
 MAX_WORDS_CHARS = 400
 """Longer readings (a whole page in view) are cut at a word, so that they leave the prompt room for evidence."""
+_READING = re.compile(
+    r"\b(?:words?|writing|written|wrote|print(?:ed)?|reads?|says?|text|letters|lettering|inscription|spell(?:ed|s|t)?"
+    r"|sign|label|caption|handwriting)\b",
+    re.IGNORECASE,
+)
 
 
-async def read_words(reader: Reader, picture: Picture) -> str:
-    """The picture's words in reading order, lines joined by spaces; empty when there are none."""
-    text = clean(" ".join(await reader.read(picture)))
+def asks_to_read(question: str) -> bool:
+    """Whether a question is about words in the picture, so that they are to be looked for whatever a gate says."""
+    return _READING.search(question) is not None
+
+
+async def find_words(reader: Reader, picture: Picture) -> list[Region]:
+    """Where the picture may show words: one part, or none."""
+    part = await reader.find(picture)
+    return [] if part is None else [part]
+
+
+async def read_words(reader: Reader, picture: Picture, part: Region | None = None) -> str:
+    """The words of a part or the whole, in reading order, lines joined by spaces; empty when there are none."""
+    text = clean(" ".join(await reader.read(picture, part)))
     if len(text) <= MAX_WORDS_CHARS:
         return text
     return text[:MAX_WORDS_CHARS].rpartition(" ")[0] or text[:MAX_WORDS_CHARS]

@@ -1,0 +1,58 @@
+"""An older version of this server as a peer: its own checkout beside this one, run with the same Python environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from quizglass_client.local import LocalServer
+
+ROOT = Path(__file__).parents[1]
+COMMIT = "08bac52"
+"""Before pictures were gated, and before llama.cpp was compiled once per instruction set."""
+_LOADING = "ac2bbbb"
+"""The first commit whose llama.cpp is loaded in modules, as this environment's wheel has it."""
+_NATIVE, _BACKENDS = (f"server/quizglass_server/engines/llama/{name}.py" for name in ("native", "backends"))
+_PACKAGES = ("protos", "server", "clients/python")
+
+
+def checkout(workdir: Path, commit: str = COMMIT) -> Path:
+    """A work tree of a commit, made once.
+
+    Raises:
+        subprocess.CalledProcessError: git does not know the commit.
+    """
+    tree = workdir.resolve() / f"tree-{commit}"
+    if not (tree / "server").is_dir():
+        _git("worktree", "prune")
+        _git("worktree", "add", "--force", "--detach", str(tree), commit)
+    if commit == COMMIT:  # without these two files it finds no CPU in this environment's llama.cpp
+        (tree / _NATIVE).write_bytes(_git("show", f"{_LOADING}:{_NATIVE}"))
+        (tree / _BACKENDS).write_bytes((ROOT / _BACKENDS).read_bytes())
+    return tree
+
+
+@contextmanager
+def older_server(tree: Path, bundle: Path, knowledge: Path, log: Path) -> Iterator[LocalServer]:
+    """A server of another checkout; what it is started with is taken from there."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(str(tree / package) for package in _PACKAGES)
+    server = LocalServer(bundle, knowledge, log=log)
+    try:
+        server.__enter__()
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+    try:
+        yield server
+    finally:
+        server.__exit__(None, None, None)
+
+
+def _git(*arguments: str) -> bytes:
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True).stdout
