@@ -35,7 +35,7 @@ RUN apt-get update \
     && install --directory --owner quizglass --group quizglass /knowledge /engines
 COPY --from=build-gpu /opt/quizglass /opt/quizglass
 ENV PATH=/opt/quizglass/bin:$PATH PYTHONUNBUFFERED=1 QUIZGLASS_SERVER=127.0.0.1:50061 \
-    QUIZGLASS_ENGINE_CACHE=/engines
+    ORT_DISABLE_TELEMETRY=1 HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1 QUIZGLASS_ENGINE_CACHE=/engines
 USER 10001:10001
 # Engines that TensorRT builds are kept here; they fit one card, driver and version alone.
 VOLUME ["/knowledge", "/engines"]
@@ -70,7 +70,8 @@ RUN apt-get update \
     && useradd --uid 10001 --create-home --shell /usr/sbin/nologin quizglass \
     && install --directory --owner quizglass --group quizglass /knowledge
 COPY --from=build-cpu /opt/quizglass /opt/quizglass
-ENV PATH=/opt/quizglass/bin:$PATH PYTHONUNBUFFERED=1 QUIZGLASS_SERVER=127.0.0.1:50061
+ENV PATH=/opt/quizglass/bin:$PATH PYTHONUNBUFFERED=1 QUIZGLASS_SERVER=127.0.0.1:50061 \
+    ORT_DISABLE_TELEMETRY=1 HF_HUB_OFFLINE=1 HF_HUB_DISABLE_TELEMETRY=1
 USER 10001:10001
 VOLUME /knowledge
 EXPOSE 50061

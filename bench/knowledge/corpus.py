@@ -86,10 +86,14 @@ async def entries(numbers: Iterable[int], store: str = "") -> AsyncIterator[Pict
         yield entry(number, store)
 
 
+async def _decoded(encoded: bytes, field: str) -> Picture:
+    return decode(encoded, field)
+
+
 async def opened(directory: Path, options: IndexOptions = GRAPHS_EARLY) -> KnowledgeBase:
     """The knowledge base of a directory, with these encoders."""
     return await KnowledgeBase.open(
-        directory, text_encoder=TextPlaces(), image_encoder=PicturePlaces(), decode=decode, options=options
+        directory, text_encoder=TextPlaces(), image_encoder=PicturePlaces(), decode=_decoded, options=options
     )
 
 

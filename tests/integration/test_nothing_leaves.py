@@ -20,6 +20,7 @@ from quizglass_export.pocketworld.scenes import make_scene
 from quizglass_server.offline import VARIABLES
 from tests.support.tracing import STRACE, Seen, clean_environment, files_in, read_trace, traced, watched
 
+ROOT = Path(__file__).parents[2]
 WORLD = build_world(4242, 6, core=False)
 QUIET = ("/dev/null", "/dev/tty", "/dev/shm/", "/proc/self/")
 PACKAGES = (
@@ -46,7 +47,7 @@ def test_whatever_is_imported_first_turns_off_what_would_call_home(package: str,
 
 @pytest.mark.parametrize("module", ["quizglass_export.bundling.parity", "bench.engine.memory"])
 def test_onnx_runtime_leaves_nothing_behind(module: str, starter_bundle: Path, tmp_path: Path) -> None:
-    environment = clean_environment(tmp_path)
+    environment = clean_environment(tmp_path) | {"PYTHONPATH": str(ROOT)}  # benchmarks are no part of the package
     run = f"import {module}, onnxruntime; onnxruntime.InferenceSession({str(starter_bundle / 'planner/model.onnx')!r})"
     command = traced([sys.executable, "-c", run], tmp_path / "trace")
     subprocess.run(command, env=environment, cwd=tmp_path, check=True)

@@ -8,6 +8,7 @@ import pytest
 from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.engines.llama.backends import NATIVE, Variant
+from quizglass_server.engines.llama.machine import cpu_features
 
 GIB = 1 << 30
 AVX2 = frozenset({"avx2", "fma", "f16c"})
@@ -36,8 +37,8 @@ def test_a_system_that_does_not_say_what_its_processor_can_do_is_not_called_wron
 @pytest.mark.parametrize("name", ["flags", "Features"])
 def test_flags_are_read_from_either_kind_of_processor_table(tmp_path: Path, name: str) -> None:
     (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{name}\t\t: avx2 fma\nbugs\t: none\n")
-    assert machine.cpu_flags(tmp_path / "cpuinfo") == {"avx2", "fma"}
-    assert machine.cpu_flags(tmp_path / "absent") == frozenset()
+    assert cpu_features(tmp_path / "cpuinfo") == ("avx2", "fma")
+    assert cpu_features(tmp_path / "absent") == ()
 
 
 def test_cores_that_others_use_are_slow() -> None:

@@ -16,6 +16,7 @@ from rich.text import Text
 from quizglass_server import __version__
 from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.engines.llama.machine import cpu_features
 from quizglass_server.engines.onnx.providers import AUTO
 from quizglass_server.settings import Settings
 
@@ -50,7 +51,7 @@ async def _looked_at(settings: Settings | None) -> AsyncIterator[Finding]:
     if settings is None:
         for finding in (*machine.looked_at(0), machine.disk(Path(tempfile.gettempdir()), "temporary files")):
             yield finding
-        for finding in engines.looked_at(machine.cpu_flags(), AUTO):
+        for finding in engines.looked_at(frozenset(cpu_features()), AUTO):
             yield finding
         text = "bundle, address and models were not looked at"
         yield Finding("serving", Status.UNKNOWN, text, "name them as to a server: --bundle DIR --knowledge DIR")
@@ -62,7 +63,7 @@ async def _looked_at(settings: Settings | None) -> AsyncIterator[Finding]:
         *machine.looked_at(serving.model_bytes(bundle) if bundle else 0),
         machine.disk(Path(tempfile.gettempdir()), "temporary files"),
         *serving.directories(settings),
-        *engines.looked_at(machine.cpu_flags(), settings.provider),
+        *engines.looked_at(frozenset(cpu_features()), settings.provider),
         serving.address(settings.host, settings.port),
         about,
     )

@@ -35,7 +35,8 @@ def llama_variants(variants: Sequence[Variant], in_use: str | None, flags: froze
         in_use: the name of the one that is loaded; None: none runs here.
         flags: what the kernel says that the CPU can do.
     """
-    values = {"variants": [each.name for each in variants], "in_use": in_use}
+    compiled = [each.name for each in variants]
+    values = {"variants": compiled, "in_use": in_use}
     if in_use is None:
         yield Finding("llama.cpp", Status.WRONG, "no compiled variant runs on this processor", f"run {_BUILD}", values)
         return
@@ -43,9 +44,9 @@ def llama_variants(variants: Sequence[Variant], in_use: str | None, flags: froze
         text = "compiled for the machine it was built on; on another it may end with an illegal instruction (signal 4)"
         yield Finding("llama.cpp", Status.OK, text, f"for an installation that is moved, run {_BUILD}", values)
         return
-    text = f"computes with variant {in_use}; compiled are {', '.join(each.name for each in variants)}"
+    text = f"computes with variant {in_use}; compiled are {', '.join(compiled)}"
     yield Finding("llama.cpp", Status.OK, text, "", values)
-    if "amx_int8" in flags and _AMX not in values["variants"]:
+    if "amx_int8" in flags and _AMX not in compiled:
         yield Finding(
             "AMX",
             Status.SLOW,

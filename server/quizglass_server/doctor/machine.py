@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.engines.llama.machine import cpu_features
 from quizglass_server.scheduling.cores import usable_cores
 
 _X86 = ("x86_64", "AMD64")
@@ -37,20 +38,6 @@ _BUSY = 0.5
 _FREE_DISK = 1 << 30
 _DESCRIPTORS = 1024
 _GIB = 1 << 30
-
-
-def cpu_flags(source: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
-    """What the kernel says that the processor can do; empty where it does not say."""
-    try:
-        lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return frozenset()
-    return frozenset(
-        flag
-        for line in lines
-        if line.partition(":")[0].strip() in ("flags", "Features")
-        for flag in line.partition(":")[2].split()
-    )
 
 
 def processor(flags: frozenset[str], architecture: str) -> Finding:
@@ -132,7 +119,7 @@ def descriptors() -> Finding:
 
 def looked_at(needed_bytes: int) -> Iterator[Finding]:
     """This machine."""
-    yield processor(cpu_flags(), platform.machine())
+    yield processor(frozenset(cpu_features()), platform.machine())
     yield from cores(os.getloadavg()[0], usable_cores(), os.cpu_count() or 1, _governor())
     yield memory(_available(), needed_bytes, _limit())
     yield descriptors()

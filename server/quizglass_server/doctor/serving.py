@@ -90,7 +90,7 @@ async def models(bundle: Bundle, settings: Settings) -> AsyncIterator[Finding]:
     try:
         loaded = await load_models(bundle, options)
     except QuizglassError as error:
-        yield Finding("models", Status.WRONG, error.message, "see docs/operations.md, When an engine cannot start")
+        yield Finding("models", Status.WRONG, error.message, "mend the bundle or the installation; the log has more")
         return
     try:
         yield _loaded(loaded, monotonic() - begun)
@@ -101,4 +101,8 @@ async def models(bundle: Bundle, settings: Settings) -> AsyncIterator[Finding]:
 def _loaded(models: Models, seconds: float) -> Finding:
     roles = {status.role: f"{status.engine}, {status.executor}" for status in models.statuses()}
     text = f"all {len(roles)} loaded in {seconds:.1f} s: " + "; ".join(f"{role} ({how})" for role, how in roles.items())
-    return Finding("models", Status.OK, text, "", {"roles": roles, "seconds": round(seconds, 1)})
+    values = {"roles": roles, "seconds": round(seconds, 1)}
+    if notices := [f"{status.role} {status.notice}" for status in models.statuses() if status.notice]:
+        remedy = "see docs/operations.md, When the generator does not suit the CPU"
+        return Finding("models", Status.SLOW, f"{text}. {'; '.join(notices)}", remedy, values)
+    return Finding("models", Status.OK, text, "", values)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 _TELLING = (
     *("avx", "avx2", "fma", "f16c", "bmi2", "avx_vnni", "avx512f", "avx512bw", "avx512vl", "avx512_vnni"),
-    *("avx512_vbmi", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_int8", "amx_bf16"),
+    *("avx512vbmi", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_int8", "amx_bf16"),
     *("asimd", "asimddp", "i8mm", "bf16", "sve", "sve2", "sme"),
 )
 """Features that decide which of ggml's code runs, as Linux calls them."""
