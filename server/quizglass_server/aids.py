@@ -7,7 +7,7 @@ otherwise, and a role that fails is left out by name.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from quizglass_server.domain import Evidence, Turn
 from quizglass_server.models.faces import Answered
@@ -51,10 +51,13 @@ class Aids:
         await asyncio.wait({self._domain})
         return self._domain.result() or ""
 
-    async def words(self) -> str | None:
+    async def words(self, reading: Callable[[], None] = lambda: None) -> str | None:
         """Words printed in the picture; None when they were not read: by nobody, for want of time or of words.
 
         The gate decides whether and where they are looked for, unless the question is about them.
+
+        Args:
+            reading: called when reading begins, which takes a while.
         """
         picture, reader = self._turn.picture, self._models.reader
         if picture is None or reader is None:
@@ -65,6 +68,7 @@ class Aids:
             if parts == []:
                 return None
             part = parts[0] if parts else None
+        reading()
         return await self._runner.run("read", lambda: read_words(reader, picture, part), optional=True)
 
     async def regions(self) -> list[Region]:

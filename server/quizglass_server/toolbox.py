@@ -76,6 +76,7 @@ class Toolbox:
         self._words: asyncio.Task[str] | None = None
         self._untold_words = ""
         self._vectors: asyncio.Task[list[Vector]] | None = None
+        self._looks_ahead = False
         self._ahead: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Toolbox:
@@ -94,15 +95,17 @@ class Toolbox:
     def look_ahead(self) -> None:
         """While the plan is made, begin what is likely to be of use whatever it says; nothing is searched yet.
 
-        The generator looks at the picture, after all else it has to do; its views are embedded if that is cheap.
+        The generator looks at the picture, after all else it has to do. While words are read, which holds up the plan
+        for long, views are embedded if that is cheap; without words that would only take a core from the planner.
         """
-        picture = self.turn.picture
-        if picture is None:
-            return
-        if (generator := self._models.generator) is not None:
-            self._ahead.append(asyncio.create_task(generator.prepare(picture)))
+        self._looks_ahead = True
+        if self.turn.picture is not None and (generator := self._models.generator) is not None:
+            self._ahead.append(asyncio.create_task(generator.prepare(self.turn.picture)))
+
+    def _while_reading(self) -> None:
         if (
-            self._vectors is None
+            self._looks_ahead
+            and self._vectors is None
             and self._models.image_encoder is not None
             and self._resources.knowledge.count() > 0
             and self._resources.costs.usual("detect") + self._resources.costs.usual("embed") <= CHEAP_S
@@ -255,7 +258,7 @@ class Toolbox:
             return ""
         known = self._resources.words.get(picture.sha256)
         if known is None:
-            known = await self._aids.words()
+            known = await self._aids.words(self._while_reading)
             if known is None:
                 return ""
             self._resources.words.put(picture.sha256, known)
