@@ -36,6 +36,7 @@ CLIENTS = 2
 """Ordinary clients, each of which asks again as soon as it has its answer."""
 PEAK_MIB, TIMES_ALONE, LONGEST_S = 1024, 5.0, 2.0
 """The bars: memory beyond idle, p99 of ordinary turns against alone, and the longest of them."""
+_NOT_ANSWERED_S = 60.0
 _SAMPLE_S = 0.01
 _SETTLE_S = 2.0
 
@@ -57,11 +58,14 @@ class Under:
 
     def rows(self) -> list[Row]:
         """Peak, p99 beside the attack, and the longest turn, each with its bar."""
-        alone, beside = _took(self.alone), _took(self.beside)
-        p99_alone, p99 = percentile(alone, 0.99), percentile(beside, 0.99)
+        answered = [turn for turn in self.beside if turn.kind == "answered"]
+        alone, beside = _took(self.alone), _took(answered)
+        # A refusal is quick and no answer: it counts as a turn that nobody would have waited for.
+        waited = beside + [_NOT_ANSWERED_S] * (len(self.beside) - len(answered))
+        p99_alone, p99 = percentile(alone, 0.99), percentile(waited, 0.99)
         times = p99 / p99_alone
         bar = f"<= {TIMES_ALONE:g}x alone"
-        unanswered = sum(turn.kind != "answered" for turn in self.beside)
+        unanswered = len(self.beside) - len(answered)
         return [
             at_most(f"{self.name}: peak beyond idle", self.peak_mib, "MiB", PEAK_MIB),
             Row(f"{self.name}: kept afterwards", self.kept_mib, "MiB"),
@@ -129,7 +133,7 @@ async def victim(setup: Setup, flags: Sequence[str] = ()) -> AsyncIterator[Victi
     try:
         with Progress(disable=True) as bars:
             await asyncio.to_thread(load, server.target, folder, bars)
-        served = Victim(server, Stock(trial.questions), setup.count(20, 2))
+        served = Victim(server, Stock(trial.questions), setup.count(10, 2))
         setup.say("ordinary turns alone")
         await served.warm()
         yield served

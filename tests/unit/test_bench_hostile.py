@@ -30,10 +30,19 @@ def test_a_bomb_of_scans_has_as_many_as_asked_for() -> None:
 
 
 def test_rows_carry_the_bars() -> None:
-    alone, beside = [Outcome("answered", 0, 0.1)] * 100, [Outcome("answered", 0, 0.4)] * 99 + [Outcome("refused", 0, 3)]
+    alone, beside = (
+        [Outcome("answered", 0, 0.1)] * 100,
+        [Outcome("answered", 0, 0.4)] * 99 + [Outcome("answered", 0, 3)],
+    )
     rows = Under("x", 900, 5, alone, beside).rows()
     assert [row.ok for row in rows] == [True, None, True, False, None]
     assert rows[2].ratio == pytest.approx(4.26, abs=0.01)
+
+
+def test_a_quick_refusal_is_no_quick_answer() -> None:
+    alone, refused = [Outcome("answered", 0, 0.1)] * 100, [Outcome("refused", 0, 0.001)] * 100
+    rows = Under("x", 900, 5, alone, [Outcome("answered", 0, 0.1), *refused]).rows()
+    assert [row.ok for row in rows] == [True, None, False, True, None]
 
 
 def test_memory_of_a_process_is_seen() -> None:

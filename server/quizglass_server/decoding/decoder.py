@@ -33,6 +33,8 @@ SOON_S = 0.06
 LONGEST_S = 30.0
 """For waiting and decoding, where the work has no deadline of its own, as an import."""
 _NICENESS = 10
+_MOST_WAITING = 16
+"""Pictures of requests with a deadline that wait for one process."""
 _PATIENCE_S = 0.1
 """How long a picture that nobody waits for may go on: starting another process takes as long."""
 _HASHED_HERE = 256 * 1024
@@ -65,6 +67,14 @@ class PictureDecoder:
         """Of the processes that run."""
         return [pid for lane in (self._ordinary, self._slow) if (pid := lane.process.pid) is not None]
 
+    def is_slow(self, encoded: bytes, field: str) -> bool:
+        """Whether a picture would be decoded among those that take long, one at a time.
+
+        Raises:
+            InvalidPicture: as `decode`, as far as the header tells.
+        """
+        return not is_quick(encoded) and _seconds(encoded, check_header(encoded, self._limits, field)) > SOON_S
+
     async def decode(self, encoded: bytes, field: str, *, sha256: bytes | None = None) -> Picture:
         """Decode one picture; cancelling ends it.
 
@@ -96,9 +106,11 @@ class PictureDecoder:
         return Picture(sha256 or await digest(encoded), pixels)
 
     async def _pixels(self, encoded: bytes, header: Header, size: int) -> RGB:
-        seconds = header.seconds(len(encoded), encoded.count(_SCAN) if header.format == "JPEG" else 1)
+        seconds = _seconds(encoded, header)
         lane = self._ordinary if seconds <= SOON_S else self._slow
         due = deadline()
+        if due is not None and lane.full:
+            raise Overloaded("too many large pictures wait to be decoded; try again later", _RETRY_S)
         patience = LONGEST_S if due is None else min(LONGEST_S, due - time.monotonic())
         try:
             async with asyncio.timeout(patience):
@@ -107,6 +119,10 @@ class PictureDecoder:
             if due is None or patience >= LONGEST_S:
                 raise Overloaded("too many large pictures wait to be decoded; try again later", _RETRY_S) from None
             raise BudgetExceeded("the time ran out before the picture was decoded") from None
+
+
+def _seconds(encoded: bytes, header: Header) -> float:
+    return header.seconds(len(encoded), encoded.count(_SCAN) if header.format == "JPEG" else 1)
 
 
 class _Lane:
@@ -120,6 +136,11 @@ class _Lane:
         self._busy = False
         self._closed = False
         self._jobs: set[asyncio.Task[RGB]] = set()
+
+    @property
+    def full(self) -> bool:
+        """Whether so many wait that one more had better come again."""
+        return len(self._waiting) >= _MOST_WAITING
 
     async def decode(self, encoded: bytes, size: int, seconds: float) -> RGB:
         """Decode in `size` bytes of memory what should take so many seconds.

@@ -83,12 +83,14 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         tell: Callable[[TurnEvent], None],
     ) -> None:
         """Run a turn to its end, whether or not anybody reads what it says: its permit is for its work."""
+        decoding: tuple[StageTiming, ...] = ()
+        # Decoding waits for the permit, since what is not yet decoded takes the least memory; but a picture that waits
+        # for others that take long would hold a place that ordinary turns need.
+        if frames and self._frames.is_slow(frames[0], "frames[0]"):
+            turn, decoding = await self._decoded(turn, frames, size, budget)
         async with self._assistant.admission.admit():
-            # Decoding waits for the permit: what is not yet decoded takes the least memory.
-            with due_within(budget.left_s):
-                async with self._frames.received(size):
-                    turn, decoding = await self._pictured(turn, frames)
-                    frames.clear()
+            if frames:
+                turn, decoding = await self._decoded(turn, frames, size, budget)
             tell(Accepted(policy, (turn.picture.sha256,) if turn.picture else (), budget.total_us))
             async with aclosing(self._assistant.answer(turn, policy, budget)) as events:
                 async for event in events:
@@ -110,6 +112,16 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         )
         use = request.memory
         return Turn(uuid.uuid4().hex, question, None, history, tokens, session, use.remember, use.recall)
+
+    async def _decoded(
+        self, turn: Turn, frames: list[types_pb2.Frame], size: int, budget: Budget
+    ) -> tuple[Turn, tuple[StageTiming, ...]]:
+        """The turn with its picture, whose bytes are then let go, within the budget and the memory for requests."""
+        with due_within(budget.left_s):
+            async with self._frames.received(size):
+                pictured = await self._pictured(turn, frames)
+                frames.clear()
+                return pictured
 
     async def _pictured(self, turn: Turn, frames: list[types_pb2.Frame]) -> tuple[Turn, tuple[StageTiming, ...]]:
         """The turn with its picture, and what decoding took."""

@@ -8,6 +8,7 @@ so what comes in can be looked at before it is a message, and what goes out can 
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -31,6 +32,7 @@ log = Sparing(logging.getLogger(__name__))
 MAX_CALLS = 2048
 """Under way at once, over all connections."""
 _RETRY_S = 1.0
+_COLLECTED_BYTES = 64 * 1024 * 1024
 
 Handler = Any
 """A grpc.RpcMethodHandler; what is known of its types is of gRPC's other interface, without asyncio."""
@@ -66,6 +68,7 @@ class Calls(grpc.aio.ServerInterceptor):
         self._sockets = sockets
         self._handlers: dict[str, Handler] = {}
         self._running = 0
+        self._received = 0
 
     async def intercept_service(
         self,
@@ -86,13 +89,15 @@ class Calls(grpc.aio.ServerInterceptor):
 
         async def serve(_: object, context: Context) -> None:
             self._running += 1
+            call = _Call(method, handler, context, bound, self._incoming, self._outgoing)
             try:
-                await self._serve(_Call(method, handler, context, bound, self._incoming, self._outgoing))
+                await self._serve(call)
             except Unread:
                 log.warning("a client does not read; its connection is closed", rpc=method, peer=context.peer())
                 self._sockets.close(context.peer())
             finally:
                 self._running -= 1
+                self._collect(call.received)
 
         return grpc.stream_stream_rpc_method_handler(serve)
 
@@ -102,6 +107,15 @@ class Calls(grpc.aio.ServerInterceptor):
             await call.finish(call.begin(call if call.handler.request_streaming else await call.only()))
         except QuizglassError as error:
             await call.refuse(error)
+
+    def _collect(self, received: int) -> None:
+        """Have Python look for garbage by bytes too: a refusal and the frames that it passed, with the message in them,
+        hold each other, and Python counts them as few objects however large they are.
+        """
+        self._received += received
+        if self._received >= _COLLECTED_BYTES:
+            self._received = 0
+            gc.collect()
 
     def _check_room(self, bound: Bound) -> None:
         if self._running > MAX_CALLS:
@@ -122,6 +136,8 @@ class _Call:
         self.bound = bound
         self._incoming = incoming
         self._outgoing = outgoing
+        self.received = 0
+        """Bytes of its messages."""
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
@@ -184,6 +200,7 @@ class _Call:
             raise asyncio.CancelledError from None
 
     def _parsed(self, raw: bytes) -> Any:
+        self.received += len(raw)
         if len(raw) > self.bound.most_bytes:
             most = self.bound.most_bytes
             raise InvalidInput("request", f"{len(raw)} bytes is more than the {most} that {self.method} takes")

@@ -49,6 +49,14 @@ class FrameStore:
             return self._held(frame.sha256, f"{field}.sha256")
         raise InvalidInput(field, "must have encoded bytes or the sha256 of an earlier frame")
 
+    def is_slow(self, frame: types_pb2.Frame, field: str) -> bool:
+        """Whether the frame's picture takes long to decode.
+
+        Raises:
+            InvalidPicture: its header shows that it is not a usable picture.
+        """
+        return frame.WhichOneof("source") == "encoded" and self._decoder.is_slow(frame.encoded, f"{field}.encoded")
+
     async def decode(self, encoded: bytes, field: str) -> Picture:
         """Decode bytes, unless the same bytes were decoded a moment ago.
 
