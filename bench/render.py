@@ -21,8 +21,19 @@ RESULTS = ROOT / "bench" / "results"
 PARITY = ROOT / "models" / "starter" / "bundle" / "parity.json"
 CHECKPOINTS = ROOT / "models" / "starter" / "checkpoints"
 DEMO = ROOT / "docs" / "pictures" / "demo.svg"
-MEASURED = ("accuracy", "latency", "reading", "engine", "knowledge", "export")
-_WHOLE = ("accuracy", "latency")
+MEASURED = ("accuracy", "latency", "reading", "engine", "hostile", "knowledge", "export")
+_PAGES = {
+    "accuracy": ("what each policy answers right, and what it looks up", "benchmarks.md#what-accuracy-means-here"),
+    "latency": ("planner and whole turns", "benchmarks.md#what-latency-means-here"),
+    "reading": ("turns since only pictures that may show words are read", "benchmarks.md#what-reading-costs"),
+    "engine": ("generator, scorers and server under load, beside peers", "benchmarks.md#what-the-engines-figures-mean"),
+    "hostile": ("memory and other users' turns under attack", "benchmarks.md#what-hostile-input-costs"),
+    "knowledge": (
+        "the store beside others, damaged and killed",
+        "benchmarks.md#what-the-knowledge-stores-figures-mean",
+    ),
+    "export": ("exported models beside PyTorch", "bundles.md#every-architecture-measured"),
+}
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
 _OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|settings|status) -->$", re.MULTILINE)
 _MARKS = {True: "yes", False: "**no**", None: ""}
@@ -103,14 +114,14 @@ def figures(name: str) -> str:
 
 
 def bars() -> str:
-    """For the README: how many bars each benchmark reaches, the product's own in full, and every one that is missed."""
-    found = {name: [row for row in measured["rows"] if row["bar"]] for name in MEASURED if (measured := result(name))}
-    counts = ((name, f"{sum(row['ok'] for row in rows)} of {len(rows)}") for name, rows in found.items())
-    shown = [row for name, rows in found.items() for row in rows if name in _WHOLE or not row["ok"]]
-    rows = ((_cell(r["name"]), _figure(r), _peer(r), _bar(r), _MARKS[r["ok"]]) for r in shown)
-    missing = [_not_measured(name) for name in MEASURED if name not in found]
-    summary = table(("benchmark", "bars reached"), counts)
-    return "\n\n".join((summary, table(("", "measured", "compared with", "bar", "reached"), rows), *missing))
+    """For the README: one line a benchmark, how many of its bars are reached, and where its table stands."""
+    lines = []
+    for name, (about, page) in _PAGES.items():
+        found = result(name)
+        rows = [row for row in found["rows"] if row["bar"]] if found else []
+        count = f"{sum(row['ok'] for row in rows)} of {len(rows)}" if found else f"`make bench-{name}` measures it"
+        lines.append((f"[{name}](docs/{page})", about, count))
+    return table(("benchmark", "of what", "bars reached"), lines)
 
 
 def shares(key: str, first: str) -> str:
@@ -261,7 +272,17 @@ def _how(found: Result) -> str:
     host, versions = found["machine"], found["versions"]
     cpu = f"{host['cpu'] or 'unknown CPU'}, {host['cores']} cores, {host['memory_gib']} GiB, {host['system']}"
     used = ", ".join(f"{name} {version}" for name, version in (versions | found.get("peers", {})).items())
-    return f"Measured by {_commands(found)} on {cpu}; {used}."
+    return f"Measured by {_commands(found)} on {cpu}{_elsewhere(found)}; {used}."
+
+
+def _elsewhere(found: Result) -> str:
+    """Sections that were measured on another processor than the last of them."""
+    here = found["machine"]["cpu"]
+    other: dict[str, list[str]] = {}
+    for name, how in found.get("sections", {}).items():
+        if how.get("cpu", here) != here:
+            other.setdefault(how["cpu"], []).append(name)
+    return "".join(f" (the sections {', '.join(names)} on {cpu})" for cpu, names in other.items())
 
 
 def _commands(found: Result) -> str:
