@@ -32,7 +32,7 @@ from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.resources import Resources
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
-from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
 from quizglass_server.settings import Settings
 from quizglass_server.settings_layers import suggestion
 from quizglass_server.steps.tuning import Tuning, Views
@@ -117,6 +117,7 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
         QuizglassError: as `running`.
     """
     _count_descriptors()
+    return_large_blocks()
     stop = asyncio.Event()
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     ready = False

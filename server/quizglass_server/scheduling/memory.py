@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from quizglass_server.errors import Overloaded
@@ -27,6 +27,8 @@ _SMALL_SHARE, _KEPT_FOR_SMALL = 32, 8
 """Sizes up to one 32nd of the total are small, and an eighth of it is left to them, so that they seldom wait."""
 _TRIM_BYTES, _TRIM_EVERY_S = 64 * _MIB, 2.0
 """How much must have been given back, and how often at most the allocator is asked to give it to the system."""
+_MMAP_THRESHOLD, _LARGE_BLOCK = -3, _MIB
+"""M_MMAP_THRESHOLD of mallopt(3), and its value in bytes."""
 ELBOW_BYTES = 24 * _MIB
 """Of address space that a turn may need beside what is admitted: stacks of threads, the engines' own scratch."""
 _log = logging.getLogger(__name__)
@@ -185,3 +187,13 @@ def _trim() -> None:
         ctypes.CDLL(None).malloc_trim(0)
     except (OSError, AttributeError):
         return
+
+
+def return_large_blocks() -> None:
+    """Have large blocks of memory go back to the system when they are freed, where the allocator is GNU's.
+
+    It begins so, and stops once it has seen some freed: then messages and pictures lie between small blocks, which
+    keep their memory from being given back.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE_BLOCK)
