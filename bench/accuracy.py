@@ -20,10 +20,10 @@ from bench.results import Row, at_least, at_most, beats
 from bench.tables import Case, annotate, evidence_rank, image_hit, mean, searched
 from bench.worlds import Trial, prepare
 from quizglass_client import Client
-from quizglass_client.cli.entries import GoodLine, read_entries
+from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_client.local import LocalServer
 from quizglass_export.metrics import confidence_interval
-from quizglass_server.bundle import Bundle
+from quizglass_server.bundle.files import Bundle
 
 BASELINES = ("none", "image", "text")
 AGENT, BOTH = "planning-agent", "both"

@@ -24,7 +24,7 @@ from bench.results import Row, at_most, measured, spread
 from bench.worlds import Trial, picture, prepare
 from quizglass_client import Answer, AnswerDelta, Client, Event
 from quizglass_client.local import LocalServer
-from quizglass_server.bundle import Bundle
+from quizglass_server.bundle.files import Bundle
 
 _WARM_UP = 12
 _AHEAD = "embed"

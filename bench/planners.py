@@ -13,16 +13,16 @@ import transformers
 from PIL import Image
 
 from bench.worlds import Trial, picture
+from quizglass_export.checkpoints.source import Source
 from quizglass_export.pocketworld.questions import Question
-from quizglass_export.recipe.source import Source
-from quizglass_server.bundle import Bundle
-from quizglass_server.domain import Exchange, Turn
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.decoding.pictures import PictureLimits, decode_picture
+from quizglass_server.domain.turns import Exchange, Turn
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer
-from quizglass_server.models.scorers import OnnxPlanner
 from quizglass_server.models.vision_inputs import image_span
-from quizglass_server.pictures import PictureLimits, decode_picture
+from quizglass_server.roles.scorers import OnnxPlanner
 
 Ask = Callable[[Turn, str], str]
 """A turn and the words in its picture to a plan."""

@@ -206,8 +206,8 @@ def picture() -> str:
 
 def settings() -> str:
     """Every setting of the server with its default and trade-off, from the code that declares it."""
-    from quizglass_server.settings import Settings
-    from quizglass_server.settings_layers import PREFIX
+    from quizglass_server.config.layers import PREFIX
+    from quizglass_server.config.settings import Settings
 
     rows = (
         (
@@ -224,7 +224,7 @@ def settings() -> str:
 def statuses() -> str:
     """Domain errors and the gRPC status of each, from the server's own table."""
     from quizglass_server.errors import QuizglassError
-    from quizglass_server.rpc.status import STATUS
+    from quizglass_server.rpc.transport.status import STATUS
 
     rows = [
         (f"`{error.code}`", f"`{status.name}`", _cell(re.split(r"[.;\n]", error.__doc__ or "")[0]))

@@ -9,7 +9,7 @@ from typing import Any
 from bench.asking import Asked
 from quizglass_export.metrics import exact_match, token_f1
 from quizglass_export.pocketworld.questions import Question
-from quizglass_export.starter.annotate import label_of
+from quizglass_export.starter.stages.annotate import label_of
 
 Judge = Callable[["Case"], float]
 

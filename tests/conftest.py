@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quizglass_server.knowledge_address import MilvusAddress
+from quizglass_server.config.address import MilvusAddress
 
 ROOT = Path(__file__).parents[1]
 

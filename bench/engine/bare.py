@@ -88,7 +88,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _main() -> None:
-    from quizglass_server.engines.llama.backends import variant_in_use
+    from quizglass_server.engines.llama.native.backends import variant_in_use
 
     model, *numbers = sys.argv[1:]
     context, most, threads = map(int, numbers)

@@ -14,9 +14,9 @@ from statistics import fmean
 from time import perf_counter
 
 from bench.engine.shapes import Shape
-from quizglass_server.engines.llama.batch import TokenBatch
-from quizglass_server.engines.llama.logs import LlamaLog
-from quizglass_server.engines.llama.native import DECODED, N_BATCH, LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.native.batch import TokenBatch
+from quizglass_server.engines.llama.native.logs import LlamaLog
+from quizglass_server.engines.llama.native.model import DECODED, N_BATCH, LoadOptions, NativeModel, start_backend
 
 FLOOR = "llama.cpp alone, one prompt after the other, then all answers"
 

@@ -24,7 +24,7 @@ from bench.engine.shapes import Shape, starter
 from bench.results import Row, at_most, measured
 from bench.sections import Part
 from quizglass_client import AsyncClient
-from quizglass_server.engines.llama.breaker import BreakerOptions
+from quizglass_server.engines.llama.process.breaker import BreakerOptions
 from quizglass_server.errors import EngineLost
 
 _STREAMS = 4
@@ -187,7 +187,7 @@ async def generator_of(server: int) -> int | None:
 
 def _is_generator(pid: int) -> bool:
     try:
-        return b"quizglass_server.engines.llama.child" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"quizglass_server.engines.llama.child.main" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 

@@ -22,8 +22,8 @@ def main() -> None:
     # Libraries are not what is measured: neither side is charged with those that the other lacks.
     import onnxruntime  # noqa: F401
 
-    import quizglass_server.bundle
-    import quizglass_server.models.scorers  # noqa: F401
+    import quizglass_server.bundle.files
+    import quizglass_server.roles.scorers  # noqa: F401
 
     idle = memory_kib("VmRSS")
     if which == "served":

@@ -15,9 +15,9 @@ from PIL import Image
 from bench.engine.busy import session_niceness, set_session_niceness
 from bench.engine.contenders import SYSTEM, Ask, Timed
 from bench.engine.shapes import Shape
-from quizglass_server.engines.llama.process import ProcessOptions
-from quizglass_server.engines.llama.prompt import Part, PicturePart, Piece, TextPart
-from quizglass_server.engines.llama.supervisor import GeneratorProcess
+from quizglass_server.engines.llama.link.prompt import Part, PicturePart, Piece, TextPart
+from quizglass_server.engines.llama.process.launcher import ProcessOptions
+from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 
 _BEFORE = f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\n"
 _AFTER = "<|im_end|>\n<|im_start|>assistant"

@@ -38,7 +38,7 @@ class Reranker:
 
 def starter(source: Path, checkpoints: Path, folder: Path, say: Callable[[str], None]) -> Reranker:
     """The starter's reranker, made anew when the bundle's file is another one."""
-    from quizglass_export.recipe.source import Source
+    from quizglass_export.checkpoints.source import Source
 
     digest = sha256((source / MODEL).read_bytes()).hexdigest()
     made = Reranker("starter", folder / digest[:12] / "bundle", folder / digest[:12] / "checkpoint")
@@ -82,7 +82,7 @@ def larger(source: Path, folder: Path, say: Callable[[str], None]) -> Reranker:
 
 def in_int8(reranker: Reranker) -> Reranker:
     """The same with INT8 products, a scale for each row: `precision = "int8-rows"` of a recipe."""
-    from quizglass_export.bundling.quantise import quantise_products
+    from quizglass_export.onnx.quantise import quantise_products
 
     bundle = reranker.bundle.with_name("bundle-int8-rows")
     made = Reranker(f"{reranker.name}, int8-rows", bundle, reranker.checkpoint)
@@ -125,8 +125,8 @@ def _export(model: Any, labels: list[int] | None, path: Path) -> None:
     """The scorer as the project exports it, or with labels None the model with all its logits."""
     import torch
 
-    from quizglass_export.bundling.onnx_file import write_onnx
-    from quizglass_export.bundling.scorer_file import write_text_scorer
+    from quizglass_export.onnx.file import write_onnx
+    from quizglass_export.onnx.scorer_file import write_text_scorer
 
     if labels is not None:
         write_text_scorer(model, labels, path)

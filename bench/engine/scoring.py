@@ -85,11 +85,11 @@ def candidates(seed: int) -> tuple[str, list[str]]:
 
 def served_scorer(bundle: Path, threads: int) -> tuple[Score, Callable[[], None], Callable[[str, str], list[int]]]:
     """The server's scorer, how to close it, and the token ids that it makes of a query and a passage."""
-    from quizglass_server.bundle import Bundle
+    from quizglass_server.bundle.files import Bundle
     from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
     from quizglass_server.models.fitting import encode_within
     from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer
-    from quizglass_server.models.scorers import OnnxReranker
+    from quizglass_server.roles.scorers import OnnxReranker
 
     loaded = Bundle.load(bundle)
     spec = loaded.reranker

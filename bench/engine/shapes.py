@@ -40,7 +40,7 @@ class Shape:
 
 def starter(bundle: Path) -> Shape:
     """The starter bundle's own generator."""
-    from quizglass_server.bundle import Bundle
+    from quizglass_server.bundle.files import Bundle
 
     loaded = Bundle.load(bundle.resolve())
     spec = loaded.generator
@@ -76,9 +76,9 @@ def half_billion(folder: Path, tokenizer: Path, say: Callable[[str], None]) -> S
 
 
 def _write(folder: Path, tokenizer: Path) -> None:
-    from quizglass_export.bundling.gguf_text import write_text_gguf
-    from quizglass_export.bundling.gguf_vision import write_vision_gguf
-    from quizglass_server.manifest import Patched
+    from quizglass_export.gguf.text import write_text_gguf
+    from quizglass_export.gguf.vision import write_vision_gguf
+    from quizglass_server.bundle.manifest import Patched
 
     filled = folder / "tokenizer.json"
     content = json.loads(tokenizer.read_text(encoding="utf-8"))

@@ -60,7 +60,7 @@ async def _under_load(count: int) -> int:
 
 async def _status() -> int | None:
     """Exit status of a new child."""
-    from quizglass_server.engines.llama.spawn import spawn
+    from quizglass_server.engines.llama.process.spawn import spawn
 
     child = await spawn(lambda _: [_PROGRAM], os.environ)
     await child.wait()

@@ -20,7 +20,7 @@ from bench.engine.running import CONTEXT
 from bench.engine.sections import Setup
 from bench.results import at_most, measured
 from bench.sections import Part
-from quizglass_server.engines.llama.prompt import Finished, Piece, Terms
+from quizglass_server.engines.llama.link.prompt import Finished, Piece, Terms
 
 _TOKENS = 64
 _PROMPT_WORDS = 40

@@ -15,10 +15,10 @@ from bench.export.graphs import on
 from bench.export.parity import exported, plan_role, row
 from bench.export.setup import Setup
 from bench.sections import Part
-from quizglass_export.bundling.parity import check_scorer
-from quizglass_export.bundling.roles_onnx import VisionPrompts, vision_logits
-from quizglass_export.recipe.source import Source
-from quizglass_server.manifest import VisionScorer
+from quizglass_export.checkpoints.source import Source
+from quizglass_export.parity import check_scorer
+from quizglass_export.roles.scorers import VisionPrompts, vision_logits
+from quizglass_server.bundle.manifest import VisionScorer
 from tests.support import tiny_qwen
 
 _CLASS = "Qwen2VLForConditionalGeneration"

@@ -20,12 +20,12 @@ from bench.export.parity import checked, plan_role
 from bench.export.setup import Setup
 from bench.results import Row
 from bench.sections import Part
-from quizglass_export.bundling.job import RoleJob
-from quizglass_export.bundling.parity import Check
-from quizglass_export.bundling.roles_llama import generator_prompts
-from quizglass_export.bundling.roles_onnx import processed
-from quizglass_export.recipe.plan import Plan
+from quizglass_export.assembly.plan import Plan
+from quizglass_export.parity import Check
 from quizglass_export.recipe.schema import Generator
+from quizglass_export.roles.generator import generator_prompts
+from quizglass_export.roles.job import RoleJob
+from quizglass_export.roles.scorers import processed
 from tests.support import tiny_qwen
 
 TOKENS = 64

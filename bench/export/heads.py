@@ -21,12 +21,12 @@ from bench.export.planner import export_planner, milliseconds, starter_plan
 from bench.export.setup import Setup
 from bench.results import Row, against
 from bench.sections import Part
-from quizglass_export.bundling.attention import causal_masks
-from quizglass_export.bundling.onnx_file import halve_weights, write_onnx
-from quizglass_export.bundling.parity import Inputs, session
-from quizglass_export.bundling.roles_onnx import VISION_AXES, VisionPrompts
-from quizglass_export.bundling.scorer_vl import VisionScorer
-from quizglass_server.manifest import VisionScorer as Planner
+from quizglass_export.graphs.attention import causal_masks
+from quizglass_export.graphs.scorer_vl import VisionScorer
+from quizglass_export.onnx.file import halve_weights, write_onnx
+from quizglass_export.parity import Inputs, session
+from quizglass_export.roles.scorers import VISION_AXES, VisionPrompts
+from quizglass_server.bundle.manifest import VisionScorer as Planner
 from quizglass_server.models.vision_inputs import patch_grid
 
 ROOT = Path(__file__).parents[2]

@@ -110,11 +110,11 @@ def main() -> None:
     checkpoint, out = map(Path, sys.argv[1:])
     import torch
 
-    from quizglass_export.architectures.qwen_vl import vision_scorer
-    from quizglass_export.bundling.roles_onnx import VISION_AXES
-    from quizglass_export.recipe.source import Source
-    from quizglass_export.weights.graph import write_streamed
-    from quizglass_export.weights.merged import MergedWeights
+    from quizglass_export.checkpoints.merged import MergedWeights
+    from quizglass_export.checkpoints.source import Source
+    from quizglass_export.checkpoints.streamed_graph import write_streamed
+    from quizglass_export.graphs.qwen_vl import vision_scorer
+    from quizglass_export.roles.scorers import VISION_AXES
 
     torch.set_num_threads(1)
     grid, labels = (8, 8), [32, 33, 34, 35]

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.results import Row
-from quizglass_export.bundling.job import RoleJob, RolePart
-from quizglass_export.bundling.parity import Check
-from quizglass_export.bundling.samples import Sample
-from quizglass_export.recipe.plan import Plan, make_plan
+from quizglass_export.assembly.plan import Plan, make_plan
+from quizglass_export.parity import Check
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe
+from quizglass_export.roles.job import RoleJob, RolePart
+from quizglass_export.roles.samples import Sample
 
 _WORST: dict[str, Callable[[Sequence[float]], float]] = {"<=": max, ">=": min}
 

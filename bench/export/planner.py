@@ -7,10 +7,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from quizglass_export.bundling.build import BuildOptions, plan_starter
-from quizglass_export.bundling.job import Exported, RoleJob
-from quizglass_export.bundling.samples import draw_samples
-from quizglass_export.recipe.plan import Plan
+from quizglass_export.assembly.plan import Plan
+from quizglass_export.assembly.starter_layout import BuildOptions, plan_starter
+from quizglass_export.roles.job import Exported, RoleJob
+from quizglass_export.roles.samples import draw_samples
 
 
 def starter_plan(checkpoints: Path, samples: int) -> Plan:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from quizglass_server.domain import RGB, Picture, Vector
-from quizglass_server.entries import Entry, PicturedEntry
+from quizglass_server.domain.entries import Entry, PicturedEntry
+from quizglass_server.domain.turns import RGB, Picture, Vector
 from quizglass_server.knowledge import IndexOptions, KnowledgeBase
 
 DIMENSION = 16

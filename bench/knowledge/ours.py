@@ -28,12 +28,12 @@ from bench.knowledge.vectors import (
     texts,
 )
 from bench.knowledge.worker import say, serve
-from quizglass_server.domain import Vector
-from quizglass_server.entries import Entry, Finding, PicturedEntry, SearchMode
+from quizglass_server.domain.entries import Entry, Finding, PicturedEntry, SearchMode
+from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge import IndexOptions, KnowledgeBase
-from quizglass_server.knowledge.graph import Graph
-from quizglass_server.knowledge.index import VectorIndex
-from quizglass_server.knowledge.records import Kind
+from quizglass_server.knowledge.content.records import Kind
+from quizglass_server.knowledge.index.graph import Graph
+from quizglass_server.knowledge.index.index import VectorIndex
 
 _MODES = {"vectors": Finding(mode=SearchMode.VECTORS), "hybrid": Finding()}
 _WORDS = "word77 word4711 word9001"

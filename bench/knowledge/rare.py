@@ -16,13 +16,13 @@ from quizglass_export.pocketworld.articles import world_articles
 from quizglass_export.pocketworld.dataset import build_world, entry_record
 from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.world import CORE_THINGS
-from quizglass_server.bundle import Bundle
-from quizglass_server.domain import Vector
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.domain.entries import Entry, Finding, PicturedEntry, SearchMode
+from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
-from quizglass_server.entries import Entry, Finding, PicturedEntry, SearchMode
 from quizglass_server.knowledge import KnowledgeBase
-from quizglass_server.models.encoders import OnnxTextEncoder
+from quizglass_server.roles.encoders import OnnxTextEncoder
 
 _LIMIT = 32
 _MODES = {

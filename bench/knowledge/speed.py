@@ -12,7 +12,7 @@ from bench.knowledge.vectors import SETS, latency
 from bench.knowledge.worker import Worker
 from bench.results import Row, against, at_least, at_most, measured, ratio, spread
 from bench.sections import Part
-from quizglass_server.knowledge.graph import SEARCH_EF
+from quizglass_server.knowledge.index.graph import SEARCH_EF
 
 EFS = (16, 24, 32, 48, 64, 96, 128, 192, 256)
 """How far graphs are explored, for curves of recall against latency."""

@@ -18,8 +18,8 @@ from rich.panel import Panel
 from rich.rule import Rule
 
 from quizglass_client import Answer, Client, ClientError
-from quizglass_client.cli.show import TurnView
 from quizglass_client.local import LocalServer
+from quizglass_client.terminal.show import TurnView
 from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import ABSTAIN, Question, make_questions, make_unknowable

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 
 import shtab
 
-from quizglass_export import starter_command
+from quizglass_export import adapter_command, starter_command
+from quizglass_export.assembly import command as bundling
 from quizglass_export.bundles import command as bundles
-from quizglass_export.bundling import adapter_command
-from quizglass_export.bundling import command as bundling
 from quizglass_export.pocketworld import command as pocketworld
 from quizglass_export.trt import command as trt
 

@@ -18,24 +18,24 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_server import __version__, descriptors
-from quizglass_server.assistant import Assistant
-from quizglass_server.bundle import Bundle
+from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.address import MilvusAddress
+from quizglass_server.config.layers import suggestion
+from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.knowledge.backends import RemoteOptions, open_knowledge
-from quizglass_server.knowledge_address import MilvusAddress
 from quizglass_server.memory import Memory, MemoryOptions
-from quizglass_server.models.generator import GeneratorOptions
-from quizglass_server.models.load import EngineOptions, Models, load_models
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
-from quizglass_server.resources import Resources
+from quizglass_server.roles.generator import GeneratorOptions
+from quizglass_server.roles.load import EngineOptions, Models, load_models
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
-from quizglass_server.settings import Settings
-from quizglass_server.settings_layers import suggestion
 from quizglass_server.steps.tuning import Tuning, Views
+from quizglass_server.turn.resources import Resources
 
 STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGXCPU", "SIGPWR") if hasattr(signal, name))
 """Signals that stop a server in order: from a person or a supervisor, at the end of its CPU time, of the power."""

@@ -15,6 +15,8 @@ import shtab
 from pydantic.fields import FieldInfo
 
 from quizglass_server import __version__
+from quizglass_server.config.layers import CONFIG_VARIABLE, PREFIX, suggestion
+from quizglass_server.config.settings import Settings, as_toml, load_settings
 from quizglass_server.errors import (
     BundleError,
     KnowledgeFailed,
@@ -23,8 +25,6 @@ from quizglass_server.errors import (
     SettingMissing,
     SettingsError,
 )
-from quizglass_server.settings import Settings, as_toml, load_settings
-from quizglass_server.settings_layers import CONFIG_VARIABLE, PREFIX, suggestion
 
 log = logging.getLogger(__name__)
 
@@ -181,7 +181,8 @@ def _doctor(given: argparse.Namespace) -> int:
 
 
 def _serve(settings: Settings) -> int:
-    from quizglass_server import app, logs  # heavy: --help and completion need neither models nor gRPC
+    from quizglass_server import app
+    from quizglass_server.config import logs  # heavy: --help and completion need neither models nor gRPC
 
     logs.configure(settings.log_format, settings.log_level)
     try:

@@ -1,6 +1,6 @@
 """What can go wrong, in the server's own words.
 
-Nothing here knows gRPC: `rpc/status.py` maps each class to a status, and a test asserts that none is missing.
+Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, and a test asserts that none is missing.
 
     QuizglassError
     ├── InvalidInput            a field of the request is wrong

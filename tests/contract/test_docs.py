@@ -11,10 +11,11 @@ from pydantic import BaseModel
 
 from bench import render
 from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, types_pb2
-from quizglass_server import errors, manifest
+from quizglass_server import errors
+from quizglass_server.bundle import manifest
+from quizglass_server.config.settings import Settings
 from quizglass_server.policies import POLICIES
-from quizglass_server.rpc import status
-from quizglass_server.settings import Settings
+from quizglass_server.rpc.transport import status
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*render.documents(), ROOT / "CHANGELOG.md"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from quizglass_server.engines.llama.engine import Engine
-    from quizglass_server.engines.llama.native import NativeModel
+    from quizglass_server.engines.llama.engine.engine import Engine
+    from quizglass_server.engines.llama.native.model import NativeModel
 
 # Untrained models hardly prefer one token to the next, so quantising flips their answers: the fewer, the better.
 _SETTINGS = {"name": "untrained", "version": "9", "answer_tokens": 3, "thresholds": {"image_accept": 0.25}}
@@ -20,7 +20,7 @@ _SETTINGS = {"name": "untrained", "version": "9", "answer_tokens": 3, "threshold
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Untrained checkpoints in the starter's layout, in half precision, as a repository keeps them."""
-    from quizglass_export.bundling.pack import pack
+    from quizglass_export.assembly.pack import pack
     from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints
     from quizglass_export.starter.random_checkpoint import write
 
@@ -56,7 +56,7 @@ def alone(starter_model: NativeModel) -> list[list[str]]:
 @pytest.fixture
 def endless(starter_model: NativeModel) -> Iterator[Engine]:
     """An engine on it whose answers end by length alone."""
-    from quizglass_server.engines.llama.engine import Engine
+    from quizglass_server.engines.llama.engine.engine import Engine
     from tests.support.engine_runs import SMALL_PIECES
 
     made = Engine(starter_model, [], SMALL_PIECES)

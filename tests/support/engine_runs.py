@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from quizglass_server.engines.llama.costs import Costs
-from quizglass_server.engines.llama.engine import Engine
-from quizglass_server.engines.llama.prompt import Finished, Part, PicturePart, Piece, TextPart
-from quizglass_server.engines.llama.requests import Request
+from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.engine.engine import Engine
+from quizglass_server.engines.llama.engine.requests import Request
+from quizglass_server.engines.llama.link.prompt import Finished, Part, PicturePart, Piece, TextPart
 
 T = TypeVar("T")
 SMALL_PIECES = Costs((1000,) * 8, ((16, 20_000), (512, 10**9)))

@@ -14,8 +14,8 @@ from time import process_time_ns, thread_time_ns
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.engines.llama.engine import Engine
-from quizglass_server.engines.llama.native import NativeModel
+from quizglass_server.engines.llama.engine.engine import Engine
+from quizglass_server.engines.llama.native.model import NativeModel
 from tests.support.engine_runs import SMALL_PIECES, picture
 from tests.support.starter_engine import ASKED, ask, said_alone, starter_model
 

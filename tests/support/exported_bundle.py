@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.export.parity import exported, plan_role
-from quizglass_export.bundling.assemble import entries
-from quizglass_export.bundling.parity import Check
-from quizglass_export.bundling.samples import random_samples
-from quizglass_export.recipe.plan import make_plan
+from quizglass_export.assembly.assemble import entries
+from quizglass_export.assembly.plan import make_plan
+from quizglass_export.parity import Check
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe
-from quizglass_server.bundle import Bundle
+from quizglass_export.roles.samples import random_samples
+from quizglass_server.bundle.files import Bundle
 
 
 def exported_role(folder: Path, role: str, spec: Mapping[str, Any], samples: int) -> tuple[Any, list[Check]]:

@@ -18,7 +18,8 @@ def main() -> None:
     if faulty and how != "nonsense":
         os.kill(os.getpid(), int(how))
     sys.argv[1:] = sys.argv[4:]
-    from quizglass_server.engines.llama import child, known_model
+    from quizglass_server.engines.llama.child import main as child
+    from quizglass_server.engines.llama.native import known_model
 
     if faulty:
         first, *rest = known_model.LOGITS

@@ -14,10 +14,10 @@ from typing import Any
 
 from milvus_lite.adapter.grpc.server import start_server_in_thread
 
+from quizglass_server.config.address import MilvusAddress
 from quizglass_server.knowledge import KnowledgeBase
-from quizglass_server.knowledge.face import KnowledgeStore
+from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.knowledge.milvus.base import MilvusKnowledge
-from quizglass_server.knowledge_address import MilvusAddress
 from tests.support.knowledge_fakes import FakeImageEncoder, FakeTextEncoder, fake_decoding
 
 BACKENDS = ("local", "milvus")

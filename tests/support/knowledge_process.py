@@ -17,8 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.salvage import salvage
-from quizglass_server.knowledge.schema import FILE
+from quizglass_server.knowledge.repair.salvage import salvage
+from quizglass_server.knowledge.truth.schema import FILE
 from tests.support.knowledge_fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from quizglass_client import Answer, AsyncClient
-from quizglass_server.assistant import Assistant
-from quizglass_server.domain import RGB, Vector
+from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.domain.turns import RGB, Vector
 from quizglass_server.memory import Memory, MemoryOptions
-from quizglass_server.resources import Resources
 from quizglass_server.steps.tuning import Tuning, Views
+from quizglass_server.turn.resources import Resources
 from tests.support.knowledge_fakes import FakeTextEncoder
 from tests.support.rpc_fakes import Stage, png, serve_stage
 from tests.support.turn_fakes import Knowledge, Models

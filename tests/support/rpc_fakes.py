@@ -15,17 +15,17 @@ from typing import Any, TypeVar
 
 from PIL import Image
 
-from quizglass_server import domain
+from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
-from quizglass_server.entries import Deletion, Entry, Finding, PicturedEntry, Refusal
+from quizglass_server.domain import turns as domain
+from quizglass_server.domain.entries import Deletion, Entry, Finding, PicturedEntry, Refusal
 from quizglass_server.errors import NotFound
-from quizglass_server.models.load import RoleStatus
 from quizglass_server.policies.serving import PolicyStatus
+from quizglass_server.roles.load import RoleStatus
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.memory import WorkMemory
-from quizglass_server.settings import Settings
 
 Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[domain.TurnEvent, None]]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from quizglass_server.engines.llama.batch import EmbeddingBatch, TokenBatch
-from quizglass_server.engines.llama.engine import Engine
-from quizglass_server.engines.llama.logs import LlamaLog
-from quizglass_server.engines.llama.native import LoadOptions, NativeModel, start_backend
-from quizglass_server.engines.llama.prompt import Part, Terms
-from quizglass_server.engines.llama.requests import Request
+from quizglass_server.engines.llama.engine.engine import Engine
+from quizglass_server.engines.llama.engine.requests import Request
+from quizglass_server.engines.llama.link.prompt import Part, Terms
+from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
+from quizglass_server.engines.llama.native.logs import LlamaLog
+from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel, start_backend
 from tests.support.engine_runs import SMALL_PIECES, Given, answer, prompt
 
 _BUNDLE = Path(__file__).parents[2] / "models/starter/bundle/generator"

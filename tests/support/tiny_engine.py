@@ -7,17 +7,17 @@ from pathlib import Path
 
 import gguf
 
-from quizglass_server.engines.llama.costs import Costs
-from quizglass_server.engines.llama.engine import Engine
-from quizglass_server.engines.llama.logs import LlamaLog
-from quizglass_server.engines.llama.native import LoadOptions, NativeModel, start_backend
-from quizglass_server.engines.llama.prompt import (
+from quizglass_server.engines.llama.child.worker import EngineWorker
+from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.engine.engine import Engine
+from quizglass_server.engines.llama.link.prompt import (
     Finished,
     Part,
     Piece,
     Terms,
 )
-from quizglass_server.engines.llama.worker import EngineWorker
+from quizglass_server.engines.llama.native.logs import LlamaLog
+from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel, start_backend
 from tests.support.engine_runs import SMALL_PIECES
 from tests.support.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
 

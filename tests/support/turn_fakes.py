@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from quizglass_server.assistant import Assistant
-from quizglass_server.domain import (
+from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.domain.entries import ChunkHit, Entry, EntryHit
+from quizglass_server.domain.regions import Region
+from quizglass_server.domain.turns import (
     RGB,
     Done,
     Exchange,
@@ -25,13 +27,11 @@ from quizglass_server.domain import (
     TurnEvent,
     Vector,
 )
-from quizglass_server.entries import ChunkHit, Entry, EntryHit
-from quizglass_server.models.faces import GenerationRequest
-from quizglass_server.regions import Region
-from quizglass_server.resources import Resources
+from quizglass_server.roles.interfaces import GenerationRequest
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.steps.tuning import Tuning
+from quizglass_server.turn.resources import Resources
 
 VELMORA = Entry("velmora", "Velmora", "Velmora is a red car made by Tandric.", source="pocketworld")
 TAGRIN = Entry("tagrin", "Tagrin", "Tagrin is a blue boat made by Orvex.", source="pocketworld")

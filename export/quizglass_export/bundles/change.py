@@ -8,15 +8,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from quizglass_export.assembly.assemble import entries, files, write_json
+from quizglass_export.assembly.parity_report import markdown
 from quizglass_export.bundles.inspect import known_roles, role_files
-from quizglass_export.bundling.assemble import entries, files, write_json
-from quizglass_export.bundling.checkpoints import read_json
-from quizglass_export.bundling.directory import check_free, fresh_directory, place
-from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.parity import Check
-from quizglass_export.bundling.report import markdown
-from quizglass_server.bundle import Bundle
-from quizglass_server.manifest import MANIFEST, FileEntry, Manifest
+from quizglass_export.checkpoints.files import read_json
+from quizglass_export.directory import check_free, fresh_directory, place
+from quizglass_export.errors import ExportError
+from quizglass_export.parity import Check
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.bundle.manifest import MANIFEST, FileEntry, Manifest
 
 REPORT = "report.md"
 _FIXED = ("files", "format", "parity", "provenance", "roles")

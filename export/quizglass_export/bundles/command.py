@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from quizglass_export.recipe.plan import Plan
+    from quizglass_export.assembly.plan import Plan
 
 Command = Callable[[argparse.Namespace], int]
 _JSON = "print JSON"
@@ -63,7 +63,7 @@ def _reporting(run: Command) -> Command:
 
     @wraps(run)
     def wrapped(args: argparse.Namespace) -> int:
-        from quizglass_export.bundling.errors import ExportError
+        from quizglass_export.errors import ExportError
         from quizglass_server.errors import BundleError
 
         try:
@@ -79,7 +79,7 @@ def _reporting(run: Command) -> Command:
 def run_inspect(args: argparse.Namespace) -> int:
     """Show what is inside. Returns 0, or 2 when the bundle is damaged."""
     from quizglass_export.bundles.inspect import describe
-    from quizglass_server.bundle import Bundle
+    from quizglass_server.bundle.files import Bundle
 
     found = describe(Bundle.load(args.bundle))
     if args.json:
@@ -137,7 +137,7 @@ def run_verify(args: argparse.Namespace) -> int:
 def run_diff(args: argparse.Namespace) -> int:
     """Show differences. Returns 0 if there is none, 1 if there are, 2 when a bundle is damaged."""
     from quizglass_export.bundles.difference import compare
-    from quizglass_server.bundle import Bundle
+    from quizglass_server.bundle.files import Bundle
 
     found = compare(Bundle.load(args.first), Bundle.load(args.second))
     if args.json:
@@ -161,12 +161,12 @@ def run_diff(args: argparse.Namespace) -> int:
 @_reporting
 def run_add(args: argparse.Namespace) -> int:
     """Add roles. Returns 0, or 2 when an input is wrong or parity does not hold."""
+    from quizglass_export.assembly.carry_out import carry_out
+    from quizglass_export.assembly.plan import make_plan
     from quizglass_export.bundles.change import add_roles, check_addition
-    from quizglass_export.bundling.directory import hidden_beside
-    from quizglass_export.recipe.carry_out import carry_out
-    from quizglass_export.recipe.plan import make_plan
+    from quizglass_export.directory import hidden_beside
     from quizglass_export.recipe.read import read_recipe
-    from quizglass_server.bundle import Bundle
+    from quizglass_server.bundle.files import Bundle
 
     base, plan = Bundle.load(args.bundle), make_plan(read_recipe(args.recipe))
     how = {"replace_roles": args.replace_role, "replace": args.replace}
@@ -181,8 +181,8 @@ def run_add(args: argparse.Namespace) -> int:
 def run_repack(args: argparse.Namespace) -> int:
     """Repack a bundle. Returns 0, or 2 when an input is wrong."""
     from quizglass_export.bundles.change import repack
-    from quizglass_export.bundling.errors import ExportError
-    from quizglass_server.bundle import Bundle
+    from quizglass_export.errors import ExportError
+    from quizglass_server.bundle.files import Bundle
 
     settings = {}
     for text in args.set:
@@ -205,7 +205,7 @@ def _value(key: str, text: str) -> Any:
 
 
 def _made(bundle: Any, args: argparse.Namespace) -> int:
-    from quizglass_export.bundles.next_steps import next_steps
+    from quizglass_export.assembly.next_steps import next_steps
 
     found = {"bundle": str(args.out), "digest": bundle.digest, "roles": list(bundle.roles())}
     if args.json:
@@ -217,12 +217,12 @@ def _made(bundle: Any, args: argparse.Namespace) -> int:
 
 def _plan(args: argparse.Namespace) -> Plan | None:
     if args.recipe:
-        from quizglass_export.recipe.plan import make_plan
+        from quizglass_export.assembly.plan import make_plan
         from quizglass_export.recipe.read import read_recipe
 
         return make_plan(read_recipe(args.recipe))
     if args.checkpoints:
-        from quizglass_export.bundling.build import BuildOptions, plan_starter
+        from quizglass_export.assembly.starter_layout import BuildOptions, plan_starter
 
         return plan_starter(BuildOptions(checkpoints=args.checkpoints, out=args.bundle))
     return None

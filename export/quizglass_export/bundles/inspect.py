@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from quizglass_export.bundles.gguf_header import read_gguf
 from quizglass_export.bundles.onnx_graph import summarise
-from quizglass_export.bundling.checkpoints import read_json
-from quizglass_server import manifest as formats
-from quizglass_server.bundle import Bundle
+from quizglass_export.checkpoints.files import read_json
+from quizglass_export.gguf.header import read_gguf
+from quizglass_server.bundle import manifest as formats
+from quizglass_server.bundle.files import Bundle
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
 from quizglass_server.policies.serving import preferred, survey
 
@@ -119,7 +119,7 @@ def _runs_on(engine: str) -> Iterator[str]:
     elif engine == "llama":
         import llama_cpp.llama_cpp as llama
 
-        from quizglass_server.engines.llama.backends import load_backends
+        from quizglass_server.engines.llama.native.backends import load_backends
 
         load_backends()
         yield from (["gpu"] if llama.llama_supports_gpu_offload() else [])

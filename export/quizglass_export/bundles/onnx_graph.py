@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import Message
 from onnx import TensorProto
 
-from quizglass_export.bundling.errors import ExportError
+from quizglass_export.errors import ExportError
 
 _WIDTH = {
     TensorProto.FLOAT: 4,

@@ -9,14 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from quizglass_export.bundles.gguf_header import read_gguf
+from quizglass_export.assembly.carry_out import Samples
+from quizglass_export.assembly.plan import Plan
 from quizglass_export.bundles.onnx_graph import read_onnx
-from quizglass_export.bundles.starting import check_start
-from quizglass_export.bundling.errors import ExportError
-from quizglass_export.bundling.parity import Check
-from quizglass_export.recipe.carry_out import Samples
-from quizglass_export.recipe.plan import Plan
-from quizglass_server.bundle import Bundle
+from quizglass_export.errors import ExportError
+from quizglass_export.gguf.header import read_gguf
+from quizglass_export.parity import Check
+from quizglass_export.roles.starting import check_start
+from quizglass_server.bundle.files import Bundle
 
 
 def check_models(bundle: Bundle) -> list[str]:

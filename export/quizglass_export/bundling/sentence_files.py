@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from tokenizers import Tokenizer
 
-from quizglass_export.bundling.checkpoints import read_json
-from quizglass_export.bundling.errors import ExportError
+from quizglass_export.checkpoints.files import read_json
+from quizglass_export.errors import ExportError
 
 POOLING = "pooling.json"
 """This project's own form: the fields of `Embedding`, and what only training needs."""

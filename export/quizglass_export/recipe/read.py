@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from quizglass_export.bundling.errors import ExportError
+from quizglass_export.errors import ExportError
 from quizglass_export.recipe.schema import Recipe
 
 _MOST_BYTES = 1 << 20

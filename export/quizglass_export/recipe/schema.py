@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from quizglass_server.manifest import EvidenceLimits, Size, Thresholds
-from quizglass_server.manifest.fields import Count, Part
+from quizglass_server.bundle.manifest import EvidenceLimits, Size, Thresholds
+from quizglass_server.bundle.manifest.fields import Count, Part
 
 FORMAT = 1
 PLAN_LABELS = (("none", " A"), ("image", " B"), ("text", " C"), ("both", " D"))

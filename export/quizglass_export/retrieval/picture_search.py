@@ -1,6 +1,6 @@
 """The server's image search, run on a world that no model has seen: the same views, the same fusion, real questions.
 
-What it measures sets the threshold that goes with the served procedure (`quizglass_server.steps.image_search`).
+What it measures sets the threshold that goes with the served procedure (`quizglass_server.steps.lookup.image_search`).
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from transformers import CLIPVisionModelWithProjection
 
-from quizglass_export.bundling.settings import read_settings
+from quizglass_export.assembly.settings import read_settings
 from quizglass_export.pocketworld.dataset import PICTURE_SIZE, SCENE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
 from quizglass_export.pocketworld.questions import Question, make_questions
@@ -21,12 +21,12 @@ from quizglass_export.pocketworld.world import World, make_world
 from quizglass_export.retrieval.image_encoder import embed_images
 from quizglass_export.retrieval.shapes import IMAGE_SIZE
 from quizglass_export.retrieval.thresholds import Report, keeping_threshold, recalls
-from quizglass_server.domain import RGB, Vector
-from quizglass_server.entries import Entry, EntryHit
-from quizglass_server.manifest import EvidenceLimits, Size
+from quizglass_server.bundle.manifest import EvidenceLimits, Size
+from quizglass_server.domain.entries import Entry, EntryHit
+from quizglass_server.domain.turns import RGB, Vector
 from quizglass_server.models.vision_inputs import fit
-from quizglass_server.steps.crop import place_of, views_of
-from quizglass_server.steps.image_search import embed_views, search_pictures
+from quizglass_server.steps.lookup.crop import place_of, views_of
+from quizglass_server.steps.lookup.image_search import embed_views, search_pictures
 from quizglass_server.steps.tuning import Tuning, Views
 
 EVIDENCE: dict[str, Any] = {"views": {"placed": [0.5, 0.4], "unplaced": [1.0, 0.5]}, "kind_bonus": 0.2}

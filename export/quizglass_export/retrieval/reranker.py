@@ -28,7 +28,7 @@ from quizglass_export.retrieval.rerank_data import (
 from quizglass_export.retrieval.shapes import LORA_RANK, LORA_TARGETS, build_reranker
 from quizglass_export.retrieval.text_encoder import embed_texts, load_text_encoder
 from quizglass_export.retrieval.training import Budget, TimedRun, log, prepare
-from quizglass_export.starter.tokenizer import build_tokenizer
+from quizglass_export.starter.model.tokenizer import build_tokenizer
 
 _BATCH = 64
 _COPY_LENGTH = 48

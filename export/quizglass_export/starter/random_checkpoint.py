@@ -12,10 +12,10 @@ from pathlib import Path
 
 import torch
 
-from quizglass_export.starter.checkpoints import save_base, save_planner
-from quizglass_export.starter.planner import with_adapter
-from quizglass_export.starter.tokenizer import build_tokenizer
-from quizglass_export.starter.vlm import new_model
+from quizglass_export.starter.model.checkpoints import save_base, save_planner
+from quizglass_export.starter.model.tokenizer import build_tokenizer
+from quizglass_export.starter.model.vlm import new_model
+from quizglass_export.starter.stages.planner import with_adapter
 
 
 def write(out: Path, seed: int = 0) -> None:

@@ -20,11 +20,12 @@ import torch
 from torch import nn
 from transformers import PreTrainedTokenizerFast, Qwen2_5_VLForConditionalGeneration
 
-from quizglass_export.starter import annotate, joint, language, pictures, planner, store, vision
-from quizglass_export.starter.checkpoints import load_base, load_tokenizer, save_base, save_planner
-from quizglass_export.starter.examples import Encoder
-from quizglass_export.starter.tokenizer import build_tokenizer
-from quizglass_export.starter.vlm import new_model
+from quizglass_export.starter.data import pictures, store
+from quizglass_export.starter.data.examples import Encoder
+from quizglass_export.starter.model.checkpoints import load_base, load_tokenizer, save_base, save_planner
+from quizglass_export.starter.model.tokenizer import build_tokenizer
+from quizglass_export.starter.model.vlm import new_model
+from quizglass_export.starter.stages import annotate, joint, language, planner, vision
 
 _log = logging.getLogger(__name__)
 STAGES = ("tokenizer", "pictures", "vision", "language", "grounding", "joint", "annotate", "planner")

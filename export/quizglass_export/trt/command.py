@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check or build. Returns 0, 1 where operators do not fit, or 2 when something is wrong."""
-    from quizglass_export.bundling.errors import ExportError
-    from quizglass_server.bundle import Bundle
+    from quizglass_export.errors import ExportError
+    from quizglass_server.bundle.files import Bundle
     from quizglass_server.errors import BundleError
 
     try:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _part(bundle: Any, role: str) -> Any:
-    from quizglass_export.bundling.errors import ExportError
+    from quizglass_export.errors import ExportError
 
     part = getattr(bundle.manifest.roles, role, None)
     if part is None:
@@ -59,8 +59,8 @@ def _part(bundle: Any, role: str) -> Any:
 
 def _graphs(bundle: Any, role: str) -> list[tuple[str, str]]:
     """Name to show and file of every graph of a role: it has several for several picture sizes, or for its texts."""
-    from quizglass_export.bundling.errors import ExportError
-    from quizglass_server.manifest import role_files
+    from quizglass_export.errors import ExportError
+    from quizglass_server.bundle.manifest import role_files
 
     part = _part(bundle, role)
     if part.engine != "onnx":

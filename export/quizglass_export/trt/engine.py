@@ -15,7 +15,7 @@ import onnx
 from onnx import helper
 
 from quizglass_export.bundles.onnx_graph import read_onnx
-from quizglass_export.bundling.errors import ExportError
+from quizglass_export.errors import ExportError
 from quizglass_server.engines.onnx.prepared import (
     CONTEXT,
     ENGINE,
@@ -25,7 +25,7 @@ from quizglass_server.engines.onnx.prepared import (
     tensorrt_version,
 )
 from quizglass_server.engines.onnx.providers import NAMES, InputRange, options
-from quizglass_server.models.detector import MAX_PHRASES
+from quizglass_server.roles.detector import MAX_PHRASES
 
 FLAGS = ("fp16", "bf16", "int8")
 _BATCH_AXES = ("batch", "batch_size", "b")

@@ -24,9 +24,8 @@ from PIL import Image, ImageOps
 from quizglass_export.wordgate.network import note
 from quizglass_export.wordgate.samples import Painter, Sample, Scenes
 from quizglass_export.wordgate.sources import Sources
-from quizglass_server.domain import RGB
+from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.onnx.pool import EnginePool
-from quizglass_server.models.reader import RapidOcrReader
 from quizglass_server.models.wordgate import (
     LARGE_SIDE,
     MODEL,
@@ -36,6 +35,7 @@ from quizglass_server.models.wordgate import (
     is_cheap,
     searched_side,
 )
+from quizglass_server.roles.reader import RapidOcrReader
 
 WORLD_SEED = 707
 """Of a pocketworld that nothing was trained on."""

@@ -21,7 +21,7 @@ from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_export.wordgate.sources import Sources
-from quizglass_server.domain import RGB
+from quizglass_server.domain.turns import RGB
 from quizglass_server.models.wordgate import fitted
 
 SEEN_HEIGHT = 6.0

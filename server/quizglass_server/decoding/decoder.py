@@ -21,10 +21,10 @@ import numpy as np
 
 from quizglass_server.decoding.errors import OutOfMemory, Refused
 from quizglass_server.decoding.header import Header
+from quizglass_server.decoding.pictures import PictureLimits, check_header, decode_picture, is_quick
 from quizglass_server.decoding.process import DecoderProcess, Lost, Pixels
-from quizglass_server.domain import RGB, Picture
+from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded
-from quizglass_server.pictures import PictureLimits, check_header, decode_picture, is_quick
 from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.memory import WorkMemory
 

@@ -14,11 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from quizglass_server import __version__
+from quizglass_server.config.settings import Settings
 from quizglass_server.doctor import engines, machine
 from quizglass_server.doctor.finding import Finding, Status
-from quizglass_server.engines.llama.machine import cpu_features
+from quizglass_server.engines.llama.process.machine import cpu_features
 from quizglass_server.engines.onnx.providers import AUTO
-from quizglass_server.settings import Settings
 
 _COLOURS = {Status.OK: "green", Status.SLOW: "yellow", Status.WRONG: "red", Status.UNKNOWN: "dim"}
 WRONG_STATUS = 1

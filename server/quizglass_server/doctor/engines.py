@@ -73,7 +73,7 @@ def has_gpu() -> bool:
 def looked_at(flags: frozenset[str], setting: str) -> Iterator[Finding]:
     """The engines that are installed."""
     try:
-        from quizglass_server.engines.llama import backends
+        from quizglass_server.engines.llama.native import backends
     except ImportError as error:
         yield _missing("llama.cpp", error, "pip install 'quizglass[cpu]'")
     else:

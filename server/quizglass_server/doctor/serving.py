@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from time import monotonic
 
-from quizglass_server.bundle import Bundle
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.settings import Settings
 from quizglass_server.doctor import machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.errors import BundleError, QuizglassError
-from quizglass_server.models.generator import GeneratorOptions
-from quizglass_server.models.load import EngineOptions, Models, load_models
 from quizglass_server.policies.serving import preferred, survey
-from quizglass_server.settings import Settings
+from quizglass_server.roles.generator import GeneratorOptions
+from quizglass_server.roles.load import EngineOptions, Models, load_models
 
 
 def address(host: str, port: int) -> Finding:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from quizglass_server.config.address import MilvusAddress
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.base import KnowledgeBase
-from quizglass_server.knowledge.face import KnowledgeStore
-from quizglass_server.knowledge.ingest import Decode
-from quizglass_server.knowledge_address import MilvusAddress
-from quizglass_server.models.faces import ImageEncoder, TextEncoder
+from quizglass_server.knowledge.ingest.drafts import Decode
+from quizglass_server.knowledge.interface import KnowledgeStore
+from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,30 +14,30 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self, TypeVar
 
-from quizglass_server.domain import Picture, Vector
-from quizglass_server.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.decoding.pictures import PictureLimits, decode_picture
+from quizglass_server.domain.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.cache import AnswerCache
-from quizglass_server.knowledge.clock import StoreClock
-from quizglass_server.knowledge.derived import Derived
-from quizglass_server.knowledge.embedding import picture_queries, text_query
-from quizglass_server.knowledge.finding import Finder
-from quizglass_server.knowledge.gaps import Gaps
-from quizglass_server.knowledge.hot import HotRows
-from quizglass_server.knowledge.index import IndexOptions
-from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
-from quizglass_server.knowledge.inspection import remembered_time
-from quizglass_server.knowledge.lock import DirectoryLock
-from quizglass_server.knowledge.opening import locked
-from quizglass_server.knowledge.picture_search import PictureSearch
-from quizglass_server.knowledge.reader import Reader
-from quizglass_server.knowledge.records import AddReport, Change, Draft, Kind
-from quizglass_server.knowledge.reembed import reembed
-from quizglass_server.knowledge.schema import FILE, is_writable
-from quizglass_server.knowledge.threads import StoreThreads
+from quizglass_server.knowledge.content.records import AddReport, Change, Draft, Kind
+from quizglass_server.knowledge.index.followers import Derived
+from quizglass_server.knowledge.index.idle_window import Gaps
+from quizglass_server.knowledge.index.index import IndexOptions
+from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
+from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
+from quizglass_server.knowledge.ingest.reembed import reembed
+from quizglass_server.knowledge.repair.inspection import remembered_time
+from quizglass_server.knowledge.repair.opening import locked
+from quizglass_server.knowledge.search.cache import AnswerCache
+from quizglass_server.knowledge.search.finding import Finder
+from quizglass_server.knowledge.search.picture_search import PictureSearch
+from quizglass_server.knowledge.truth.clock import StoreClock
+from quizglass_server.knowledge.truth.lock import DirectoryLock
+from quizglass_server.knowledge.truth.reader import Reader
+from quizglass_server.knowledge.truth.row_cache import HotRows
+from quizglass_server.knowledge.truth.schema import FILE, is_writable
+from quizglass_server.knowledge.truth.threads import StoreThreads
 from quizglass_server.markup.converter import Converter
-from quizglass_server.models.faces import ImageEncoder, TextEncoder
-from quizglass_server.pictures import PictureLimits, decode_picture
+from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
 
 _log = logging.getLogger(__name__)
 

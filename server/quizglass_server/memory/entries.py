@@ -9,15 +9,15 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from quizglass_server.entries import Entry, Filter
-from quizglass_server.knowledge.chunks import chunk_entry
-from quizglass_server.knowledge.looks import look_of
-from quizglass_server.knowledge.records import Draft
-from quizglass_server.knowledge.validation import clean_line, clean_text
+from quizglass_server.decoding.pictures import thumbnail
+from quizglass_server.domain.entries import Entry, Filter
+from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter
+from quizglass_server.knowledge.content.chunks import chunk_entry
+from quizglass_server.knowledge.content.perceptual_hash import look_of
+from quizglass_server.knowledge.content.records import Draft
+from quizglass_server.knowledge.content.validation import clean_line, clean_text
 from quizglass_server.memory.options import MemoryOptions
-from quizglass_server.models.faces import TextEncoder
-from quizglass_server.pictures import thumbnail
-from quizglass_server.sightings import Seen, Sighting, SightingFilter
+from quizglass_server.roles.interfaces import TextEncoder
 
 _BREAK = "\n\n"
 NO_PICTURE = hashlib.sha256(b"").digest()

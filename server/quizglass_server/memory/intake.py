@@ -7,9 +7,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from quizglass_server.domain.sightings import Seen
 from quizglass_server.errors import QuizglassError
 from quizglass_server.scheduling.priority import Priority, at_priority
-from quizglass_server.sightings import Seen
 
 _log = logging.getLogger(__name__)
 

@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from quizglass_server.domain import Vector
-from quizglass_server.entries import EntryHit, Filter, Finding
+from quizglass_server.domain.entries import EntryHit, Filter, Finding
+from quizglass_server.domain.sightings import MemoryStats, Order, Seen, SightingFilter, SightingHit, SightingQuery
+from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotFound, QuizglassError
-from quizglass_server.knowledge.chunks import passage
-from quizglass_server.knowledge.disk import meaning
-from quizglass_server.knowledge.embedding import Embedders, unit_vector
+from quizglass_server.knowledge.content.chunks import passage
+from quizglass_server.knowledge.ingest.embedding import Embedders, unit_vector
+from quizglass_server.knowledge.truth.disk import meaning
 from quizglass_server.memory.entries import drafted, filter_of, sighting_of
 from quizglass_server.memory.intake import Intake
 from quizglass_server.memory.options import MemoryOptions
 from quizglass_server.memory.store import SightingStore
-from quizglass_server.models.faces import ImageEncoder, TextEncoder
-from quizglass_server.sightings import MemoryStats, Order, Seen, SightingFilter, SightingHit, SightingQuery
+from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
 
 _log = logging.getLogger(__name__)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import builtins
 
-from quizglass_server.entries import Entry, Filter
+from quizglass_server.domain.entries import Entry, Filter
 from quizglass_server.knowledge.base import KnowledgeBase
-from quizglass_server.knowledge.reader import Reader
-from quizglass_server.knowledge.records import Change, Draft
+from quizglass_server.knowledge.content.records import Change, Draft
+from quizglass_server.knowledge.truth.reader import Reader
 
 _ALL = Filter()
 

@@ -9,11 +9,11 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.domain import RGB
+from quizglass_server.bundle.manifest import Normalised
+from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
-from quizglass_server.manifest import Normalised
 from quizglass_server.models.batching import MAX_BATCH
 from quizglass_server.models.grids import blank, pixel_range
 from quizglass_server.models.vision_inputs import channels

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.bundle import Bundle
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.bundle.manifest import Scorer
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
-from quizglass_server.manifest import Scorer
 from quizglass_server.models.batching import LIMITS, UNPADDED, prompt_ranges
 from quizglass_server.models.logits import checked
 from quizglass_server.models.prompts import Prompt, SegmentKind

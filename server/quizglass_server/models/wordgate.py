@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.domain import RGB
+from quizglass_server.domain.regions import Region
+from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
-from quizglass_server.regions import Region
 
 MODEL = Path(__file__).with_name("wordgate.onnx")
 SMALL_PICTURE, SMALL_SIDE, LARGE_SIDE = 512, 320, 736

@@ -8,10 +8,10 @@ QA-Dragon's router reads a trace of reasoning; here it reads the draft alone, in
 
 from __future__ import annotations
 
-from quizglass_server.domain import Plan
+from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.planning_agent import follow
 from quizglass_server.steps.generate import Draft
-from quizglass_server.toolbox import Toolbox
+from quizglass_server.turn.toolbox import Toolbox
 
 
 class DraftFirst:

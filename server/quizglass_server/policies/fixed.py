@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quizglass_server.domain import Plan
+from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.planning_agent import follow
 from quizglass_server.steps.generate import Draft
-from quizglass_server.toolbox import Toolbox
+from quizglass_server.turn.toolbox import Toolbox
 
 
 class FixedPlan:

@@ -11,9 +11,9 @@ One decision per question, made by a fine-tuned vision-language model before any
 
 from __future__ import annotations
 
-from quizglass_server.domain import Plan
+from quizglass_server.domain.turns import Plan
 from quizglass_server.steps.generate import Draft
-from quizglass_server.toolbox import Toolbox
+from quizglass_server.turn.toolbox import Toolbox
 
 
 class PlanningAgent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from quizglass_server.steps.generate import Draft
-from quizglass_server.toolbox import Toolbox
+from quizglass_server.turn.toolbox import Toolbox
 
 
 class Policy(Protocol):

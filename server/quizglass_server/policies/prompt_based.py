@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quizglass_server.policies.planning_agent import follow
 from quizglass_server.steps.generate import Draft
-from quizglass_server.toolbox import Toolbox
+from quizglass_server.turn.toolbox import Toolbox
 
 
 class PromptBased:

@@ -11,17 +11,17 @@ from dataclasses import replace
 from typing import Any
 
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
-from quizglass_server.assistant import Assistant
-from quizglass_server.domain import Accepted, Done, Exchange, StageTiming, Turn, TurnEvent
+from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.config.settings import Settings
+from quizglass_server.domain.turns import Accepted, Done, Exchange, StageTiming, Turn, TurnEvent
 from quizglass_server.errors import InvalidInput
-from quizglass_server.outbox import Outbox
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.convert import event_message
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.guard import Context, Guard
+from quizglass_server.rpc.transport.guard import Context, Guard
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
-from quizglass_server.settings import Settings
+from quizglass_server.turn.outbox import Outbox
 
 MAX_EXCHANGE_CHARS = 2000
 MAX_SESSION_CHARS = 64

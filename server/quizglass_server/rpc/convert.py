@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
-from quizglass_server import domain, entries
+from quizglass_server.domain import entries
+from quizglass_server.domain import turns as domain
 from quizglass_server.errors import InvalidInput
 from quizglass_server.rpc import checks
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from quizglass.v1 import types_pb2
 from quizglass_server.decoding.decoder import PictureDecoder, digest
-from quizglass_server.domain import Picture
+from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, NotFound
 from quizglass_server.scheduling.memory import WorkMemory
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from grpc_health.v1 import health, health_pb2
 
-from quizglass_server.knowledge.face import KnowledgeStore
+from quizglass_server.knowledge.interface import KnowledgeStore
 
 
 class Role(Protocol):

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
-from quizglass_server.assistant import Assistant
-from quizglass_server.entries import PicturedEntry
+from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
-from quizglass_server.knowledge.face import KnowledgeStore
+from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.convert import entry_message, entry_value, evidence_message, finding_value
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.guard import Context, Guard, due_with
+from quizglass_server.rpc.transport.guard import Context, Guard, due_with
 
 _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
 _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100

@@ -7,14 +7,14 @@ import time
 from typing import Any
 
 from quizglass.v1 import memory_pb2, memory_pb2_grpc
-from quizglass_server.assistant import Assistant
+from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.domain.sightings import Order, SightingFilter, SightingHit, SightingQuery
 from quizglass_server.errors import InvalidInput, MemoryOff
 from quizglass_server.memory import Memory
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.assistant import MAX_SESSION_CHARS
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.guard import Context, Guard, due_with
-from quizglass_server.sightings import Order, SightingFilter, SightingHit, SightingQuery
+from quizglass_server.rpc.transport.guard import Context, Guard, due_with
 
 _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
 _MAX_ID, _MAX_TEXT = 64, 2000

@@ -18,29 +18,29 @@ from quizglass.v1 import (
     memory_pb2_grpc,
 )
 from quizglass_server import __version__
-from quizglass_server.assistant import Assistant
-from quizglass_server.bundle import Bundle
+from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.descriptors import connections_allowed
 from quizglass_server.errors import SettingsError
-from quizglass_server.knowledge.face import KnowledgeStore
+from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import Memory
 from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CHARS, AssistantServicer
-from quizglass_server.rpc.calls import Bound, Calls
-from quizglass_server.rpc.described import described
 from quizglass_server.rpc.frames import FrameStore
-from quizglass_server.rpc.guard import Guard
 from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
-from quizglass_server.rpc.incoming import Incoming
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.memory import MemoryServicer
-from quizglass_server.rpc.outgoing import Outgoing
-from quizglass_server.rpc.sockets import Sockets
+from quizglass_server.rpc.transport.calls import Bound, Calls
+from quizglass_server.rpc.transport.described import described
+from quizglass_server.rpc.transport.guard import Guard
+from quizglass_server.rpc.transport.incoming import Incoming
+from quizglass_server.rpc.transport.outgoing import Outgoing
+from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.scheduling.memory import WorkMemory
-from quizglass_server.settings import Settings
 
 if TYPE_CHECKING:
-    from quizglass_server.models.load import Models  # would load every engine
+    from quizglass_server.roles.load import Models  # would load every engine
 
 # An entry with its pictures is one message, and so is a search with several.
 _MAX_MESSAGE_BYTES = 32 * 1024 * 1024

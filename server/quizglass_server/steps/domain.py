@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from quizglass_server.domain import Picture
-from quizglass_server.models.faces import DomainRouter
+from quizglass_server.domain.turns import Picture
+from quizglass_server.roles.interfaces import DomainRouter
 
 
 async def domain_of(router: DomainRouter, picture: Picture, question: str) -> str:

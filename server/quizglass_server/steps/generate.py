@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
-from quizglass_server.domain import FinishReason, GenerationEnd, Token, Turn
-from quizglass_server.models.faces import GenerationRequest, Generator
+from quizglass_server.domain.turns import FinishReason, GenerationEnd, Token, Turn
+from quizglass_server.roles.interfaces import GenerationRequest, Generator
 from quizglass_server.steps.prompt_values import history_values
 from quizglass_server.steps.streams import closing, complete
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quizglass_server.models.faces import SUPPORTED, Answered, Verifier
+from quizglass_server.roles.interfaces import SUPPORTED, Answered, Verifier
 
 
 async def is_supported(verifier: Verifier, answered: Answered) -> bool:

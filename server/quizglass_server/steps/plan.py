@@ -5,8 +5,8 @@ Source: "Efficient Multimodal Planning Agent for VQA", its planner and its promp
 
 from __future__ import annotations
 
-from quizglass_server.domain import Plan, PlanDecision, Turn
-from quizglass_server.models.faces import GenerationRequest, Generator, Planner
+from quizglass_server.domain.turns import Plan, PlanDecision, Turn
+from quizglass_server.roles.interfaces import GenerationRequest, Generator, Planner
 from quizglass_server.steps.prompt_values import history_values
 
 LETTERS: tuple[tuple[Plan, str], ...] = (

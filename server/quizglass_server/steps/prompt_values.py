@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quizglass_server.domain import Evidence, Turn
+from quizglass_server.domain.turns import Evidence, Turn
 
 
 def history_values(turn: Turn) -> list[dict[str, str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quizglass_server.domain import Token, Turn
-from quizglass_server.models.faces import GenerationRequest, Generator
+from quizglass_server.domain.turns import Token, Turn
 from quizglass_server.models.prompts import clean
+from quizglass_server.roles.interfaces import GenerationRequest, Generator
 from quizglass_server.steps.prompt_values import history_values
 from quizglass_server.steps.streams import closing, complete
 

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from quizglass_server.domain import GenerationEnd, Token
+from quizglass_server.domain.turns import GenerationEnd, Token
 from quizglass_server.errors import InvalidInput
-from quizglass_server.models.faces import GenerationRequest, Generator
+from quizglass_server.roles.interfaces import GenerationRequest, Generator
 
 _Item = TypeVar("_Item")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from unicodedata import normalize
 
-from quizglass_server.domain import Citation, Evidence, Origin, VerdictOutcome
+from quizglass_server.domain.turns import Citation, Evidence, Origin, VerdictOutcome
 from quizglass_server.steps.wording import Word, stands_in, words
 
 # Capitalised at the start of a sentence and still no name.

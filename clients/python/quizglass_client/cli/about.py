@@ -7,9 +7,9 @@ import argparse
 from rich.table import Table
 from rich.text import Text
 
-from quizglass_client.cli.output import OK, UNAVAILABLE, print_json, say, stdout
-from quizglass_client.cli.show import plain
 from quizglass_client.sync import Client
+from quizglass_client.terminal.output import OK, UNAVAILABLE, print_json, say, stdout
+from quizglass_client.terminal.show import plain
 from quizglass_client.types import Capabilities
 
 

@@ -6,9 +6,9 @@ import argparse
 from contextlib import closing
 from pathlib import Path
 
-from quizglass_client.cli.output import OK, UsageError, print_json, stdout
-from quizglass_client.cli.show import TurnView
 from quizglass_client.sync import Client
+from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
+from quizglass_client.terminal.show import TurnView
 from quizglass_client.types import PictureLike
 
 

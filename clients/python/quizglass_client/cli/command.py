@@ -13,9 +13,9 @@ import shtab
 
 from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.cli import about, ask, exporting, importing, knowledge, memory, store
-from quizglass_client.cli.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
 from quizglass_client.errors import ClientError
 from quizglass_client.sync import Client
+from quizglass_client.terminal.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
 
 SERVER_VARIABLE = "QUIZGLASS_SERVER"
 Command = Callable[[Client, argparse.Namespace], int]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from rich.text import Text
 
-from quizglass_client.cli.entries import FILE_NAME
-from quizglass_client.cli.output import OK, UsageError, print_json, stdout
+from quizglass_client.cli.imports.entries import FILE_NAME
 from quizglass_client.errors import NotFound
 from quizglass_client.sync import Client
+from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
 from quizglass_client.types import Entry
 
 _PICTURES = "pictures"

@@ -8,9 +8,9 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from quizglass_client.cli.output import FAILED, OK, UsageError, print_json, say, stdout
-from quizglass_client.cli.show import evidence_table, plain
 from quizglass_client.sync import Client
+from quizglass_client.terminal.output import FAILED, OK, UsageError, print_json, say, stdout
+from quizglass_client.terminal.show import evidence_table, plain
 from quizglass_client.types import Entry, Filter
 
 

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-from quizglass_client.cli.output import FAILED, UsageError
 from quizglass_client.sync import Client
+from quizglass_client.terminal.output import FAILED, UsageError
 
 _MODULE = "quizglass_server.knowledge"
 _NEEDED = ("numpy", "hnswlib")  # of the server's extras

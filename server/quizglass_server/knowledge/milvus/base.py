@@ -15,22 +15,22 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
 
-from quizglass_server.domain import Vector
-from quizglass_server.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.config.address import MilvusAddress
+from quizglass_server.domain.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.clock import StoreClock
-from quizglass_server.knowledge.embedding import picture_queries, text_query
-from quizglass_server.knowledge.gaps import Gaps
-from quizglass_server.knowledge.ingest import Decode, Ingest, spaces
+from quizglass_server.knowledge.content.records import AddReport, Draft
+from quizglass_server.knowledge.index.idle_window import Gaps
+from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
+from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
 from quizglass_server.knowledge.milvus.collections import Collections
 from quizglass_server.knowledge.milvus.finding import MilvusFinder
 from quizglass_server.knowledge.milvus.link import MilvusLink
 from quizglass_server.knowledge.milvus.store import BACKEND, MilvusStore
-from quizglass_server.knowledge.picture_search import PictureSearch
-from quizglass_server.knowledge.records import AddReport, Draft
-from quizglass_server.knowledge_address import MilvusAddress
+from quizglass_server.knowledge.search.picture_search import PictureSearch
+from quizglass_server.knowledge.truth.clock import StoreClock
 from quizglass_server.markup.converter import Converter
-from quizglass_server.models.faces import ImageEncoder, TextEncoder
+from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
 
 _log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.derived import Space
+from quizglass_server.knowledge.content.records import Kind
+from quizglass_server.knowledge.index.followers import Space
 from quizglass_server.knowledge.milvus.link import MilvusLink
-from quizglass_server.knowledge.records import Kind
 
 _log = logging.getLogger(__name__)
 

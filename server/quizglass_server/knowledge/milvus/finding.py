@@ -6,14 +6,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quizglass_server.domain import Vector
-from quizglass_server.entries import ChunkHit, EntryHit, Finding
-from quizglass_server.knowledge.clock import Clock
+from quizglass_server.domain.entries import ChunkHit, EntryHit, Finding
+from quizglass_server.domain.turns import Vector
+from quizglass_server.knowledge.content.records import Hit, Kind
+from quizglass_server.knowledge.content.spacing import spaced
 from quizglass_server.knowledge.milvus.rows import OUTPUT, alive, every, passing, vector_of
 from quizglass_server.knowledge.milvus.store import MilvusStore
-from quizglass_server.knowledge.ranking import chunk_hits, fused, is_hybrid, pictured, pictures_wanted, texts_wanted
-from quizglass_server.knowledge.records import Hit, Kind
-from quizglass_server.knowledge.spacing import spaced
+from quizglass_server.knowledge.search.ranking import (
+    chunk_hits,
+    fused,
+    is_hybrid,
+    pictured,
+    pictures_wanted,
+    texts_wanted,
+)
+from quizglass_server.knowledge.truth.clock import Clock
 
 _MOST = 16_384  # results of one search of Milvus
 _WIDER = 4

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from quizglass_server.config.address import MilvusAddress
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLost, SettingsError
-from quizglass_server.knowledge_address import MilvusAddress
 from quizglass_server.scheduling.deadline import deadline
 
 _log = logging.getLogger(__name__)

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from quizglass_server.domain import Vector
-from quizglass_server.entries import Entry, Filter
+from quizglass_server.domain.entries import Entry, Filter
+from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.chunks import passage
-from quizglass_server.knowledge.records import Draft, Kind
-from quizglass_server.knowledge.spacing import spaced
+from quizglass_server.knowledge.content.chunks import passage
+from quizglass_server.knowledge.content.records import Draft, Kind
+from quizglass_server.knowledge.content.spacing import spaced
 
 PART_CHARS = 16_000
 """Of an entry's content in a row: at most 64,000 bytes, of the 65,535 that Milvus takes."""

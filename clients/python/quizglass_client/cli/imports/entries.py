@@ -1,0 +1,138 @@
+"""Reads entries.jsonl: one knowledge entry a line, its pictures named by paths relative to the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quizglass_client.cli.imports.folder import Folder, Outside
+from quizglass_client.files import lines
+from quizglass_client.terminal.output import UsageError
+from quizglass_client.types import Entry
+
+FILE_NAME = "entries.jsonl"
+_TEXTS = ("id", "title", "caption", "kind", "text", "source", "language", "text_format")
+_NUMBERS = ("time", "expires_after")
+_LONGEST_LINE = 8 << 20  # bytes; an entry at all its limits has half of that
+_KEYS = frozenset((*_TEXTS, *_NUMBERS, "attributes", "pictures"))
+
+
+class PictureOutside(ValueError):
+    """A picture lies out of the folder; `field` is its place in the entry."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that holds no entry, and why."""
+
+    line: int
+    message: str
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GoodLine:
+    """A line, or the number of a row, page or file, and its entry."""
+
+    line: int
+    entry: Entry
+
+
+def entries_file(path: Path) -> Path:
+    """The file to import, given itself or its folder.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if path.is_file():
+        return path
+    inside = path / FILE_NAME
+    if inside.is_file():
+        return inside
+    missing = f"{path} has no {FILE_NAME}" if path.is_dir() else f"{path} does not exist"
+    raise UsageError(f"{missing}; give a .jsonl file, or a folder with {FILE_NAME} in it")
+
+
+def count_lines(path: Path) -> int:
+    """Number of lines that are not blank."""
+    with path.open("rb") as file:
+        return sum(1 for line in lines(file, _LONGEST_LINE) if line is None or line.strip())
+
+
+def read_entries(path: Path, *, anywhere: bool = False) -> Iterator[GoodLine | BadLine]:
+    """Each line that is not blank, in order; lines are numbered from 1.
+
+    Pictures lie in the folder of the file, or `anywhere`.
+    """
+    folder = Folder(path.parent, anywhere)
+    with path.open("rb") as file:
+        for number, line in enumerate(lines(file, _LONGEST_LINE), 1):
+            if line is None:
+                yield BadLine(number, f"has more than {_LONGEST_LINE} bytes")
+                continue
+            if not line.strip():
+                continue
+            try:
+                yield GoodLine(number, _entry(json.loads(line), folder))
+            except PictureOutside as error:
+                yield BadLine(number, str(error), error.field)
+            except (ValueError, RecursionError) as error:
+                yield BadLine(number, _why(error))
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case json.JSONDecodeError():
+            return f"is not JSON: {error.msg} at character {error.colno}"
+        case UnicodeDecodeError():
+            return "is not UTF-8"
+        case RecursionError():
+            return "is nested too deeply"
+        case _:
+            return str(error)
+
+
+def picture_within(folder: Folder, number: int, name: str) -> Path:
+    """File of a picture that an entry names as one of several. Raises PictureOutside."""
+    try:
+        return folder.file(name)
+    except Outside as error:
+        raise PictureOutside(f"pictures[{number}]", str(error)) from error
+
+
+def _entry(record: object, folder: Folder) -> Entry:
+    if not isinstance(record, dict):
+        raise ValueError("is not a JSON object")  # as all that is wrong with a line
+    unknown = sorted(set(record) - _KEYS)
+    if unknown:
+        raise ValueError(f"has the unknown key {unknown[0]!r}; the keys are {', '.join(sorted(_KEYS))}")
+    attributes, pictures = record.get("attributes", {}), record.get("pictures", [])
+    if not isinstance(attributes, dict) or not all(isinstance(value, str) for value in attributes.values()):
+        raise ValueError("attributes: must be an object of strings")
+    if not isinstance(pictures, list) or not all(isinstance(name, str) for name in pictures):
+        raise ValueError("pictures: must be a list of paths")
+    fields: dict[str, Any] = {key: _string(record, key) for key in _TEXTS}
+    fields |= {key: _number(record, key) for key in _NUMBERS}
+    files = tuple(picture_within(folder, number, name) for number, name in enumerate(pictures))
+    return Entry(**fields, attributes=attributes, pictures=files)
+
+
+def _string(record: dict[str, object], key: str) -> str:
+    value = record.get(key, "")
+    if not isinstance(value, str):
+        raise ValueError(f"{key}: must be a string")
+    return value
+
+
+def _number(record: dict[str, object], key: str) -> int:
+    value = record.get(key, 0)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+        raise ValueError(f"{key}: must be a whole number of seconds, 0 or more")
+    return value

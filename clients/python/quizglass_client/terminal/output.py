@@ -1,0 +1,120 @@
+"""What commands print: JSON lines for programs, tables for people, and errors that say what to do next."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sys
+from collections.abc import Mapping
+from enum import Enum
+
+from rich.console import Console
+from rich.text import Text
+
+from quizglass_client import errors
+from quizglass_client.terminal.show import plain
+from quizglass_client.types import (
+    Accepted,
+    AnswerDelta,
+    Done,
+    Event,
+    EvidenceFound,
+    Payload,
+    PlanMade,
+    QueryRewritten,
+    Verdict,
+)
+
+_UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
+
+OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
+
+EVENT_NAMES: dict[type[Payload], str] = {
+    Accepted: "accepted",
+    PlanMade: "plan",
+    QueryRewritten: "query",
+    EvidenceFound: "evidence",
+    AnswerDelta: "answer_delta",
+    Verdict: "verdict",
+    Done: "done",
+}
+"""Names of events in JSON, as in the contract."""
+
+
+class UsageError(Exception):
+    """The command line asks for something that cannot be done; the message says what can."""
+
+
+def print_json(value: object) -> None:
+    """One JSON value on one line, at once."""
+    print(json_line(value), flush=True)
+
+
+def json_line(value: object) -> str:
+    """A value as JSON that every terminal and file takes."""
+    line = json.dumps(as_json(value), ensure_ascii=False)
+    # JSON leaves DEL, C1 and lone surrogates as they are; terminals obey some of the former, UTF-8 lacks the latter.
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
+
+
+def as_json(value: object) -> object:
+    """SDK values as JSON values: bytes in hexadecimal, plans by name, an event's payload beside its number."""
+    if isinstance(value, Event):
+        about = {"turn_id": value.turn_id, "seq": value.seq, "elapsed": value.elapsed}
+        return about | {"event": EVENT_NAMES[type(value.payload)]} | _fields(value.payload)
+    if dataclasses.is_dataclass(value):
+        return _fields(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return {str(as_json(key)): as_json(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [as_json(item) for item in value]
+    return value
+
+
+def _fields(value: object) -> dict[str, object]:
+    return {
+        field.name: as_json(getattr(value, field.name))
+        for field in dataclasses.fields(value)  # type: ignore[arg-type]  # the caller has checked
+    }
+
+
+def say(message: str) -> None:
+    """A message on standard error."""
+    console = Console(stderr=True, highlight=False)
+    console.print(Text.assemble(("quizglass: ", "bold red"), plain(message)), soft_wrap=True)
+
+
+def report(error: errors.ClientError, server: str) -> int:
+    """Tell of a failed call on standard error, with what to do next; returns the exit status."""
+    lost = isinstance(error, errors.ServerUnavailable) and not error.reason
+    advice = _advice(error)
+    # Of a lost connection gRPC tells more about itself than about what happened.
+    say("; ".join(part for part in (f"no answer from {server}" if lost else error.message, advice) if part))
+    return UNAVAILABLE if isinstance(error, errors.ServerUnavailable) else FAILED
+
+
+def _advice(error: errors.ClientError) -> str:
+    match error:
+        case errors.ServerUnavailable() if error.reason:
+            return "try again in a moment"
+        case errors.ServerUnavailable():
+            return "is quizglass-server running there? Start it, or name another with --server"
+        case errors.Overloaded(retry_after=None):
+            return "try again in a moment"
+        case errors.Overloaded(retry_after=seconds):
+            return f"try again in {seconds:g} s"
+        case errors.DeadlineExceeded():
+            return "the server took too long; give it more time with --budget"
+        case _:
+            # The server's own messages say what to do.
+            return ""
+
+
+def stdout() -> Console:
+    """Console for results. Text that is piped is never cut to a terminal's width."""
+    return Console(file=sys.stdout, highlight=False)

@@ -1,1 +1,0 @@
-"""Graphs of the architectures that bundles are made of, written so that they export with fixed picture sizes."""

@@ -1,0 +1,190 @@
+"""Carrying out a plan: each role a step that is kept when finished, then the bundle, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from quizglass_export.assembly.assemble import write_manifest
+from quizglass_export.assembly.parity_report import failures
+from quizglass_export.assembly.plan import Plan, step_key
+from quizglass_export.assembly.work import Step, Work, open_work
+from quizglass_export.directory import check_free, fresh_directory, hidden_beside, place
+from quizglass_export.errors import ExportError
+from quizglass_export.parity import Check
+from quizglass_export.recipe import schema
+from quizglass_export.roles.job import prompt_name
+from quizglass_export.roles.samples import Sample, draw_samples
+from quizglass_export.roles.starting import check_start
+from quizglass_server.bundle import manifest
+from quizglass_server.bundle.files import Bundle
+
+_PACKAGE = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A finished build: the bundle, and what each role's step took and noted."""
+
+    bundle: Bundle
+    checks: list[Check]
+    notes: dict[str, dict[str, Any]]
+
+
+def step_names(plan: Plan) -> tuple[str, ...]:
+    """What `advance` will be told, in order."""
+    return (*(role.replace("_", " ") for role in plan.sources), "manifest")
+
+
+def carry_out(
+    plan: Plan,
+    out: Path,
+    *,
+    replace: bool = False,
+    work: Path | None = None,
+    advance: Callable[[str], None] = lambda step: None,
+) -> Built:
+    """Build a bundle.
+
+    Args:
+        plan: what to build.
+        out: the bundle's directory; it must not exist unless `replace`.
+        replace: whether what is there may be replaced, once the new bundle is complete.
+        work: directory that keeps finished steps for the next try; None: one that is removed in any case.
+        advance: called with each of `step_names` as it starts.
+
+    Raises:
+        ExportError: an input is wrong, or an exported model differs from its source. Nothing is left at `out`.
+    """
+    check_free(out, replace)
+    torch.set_num_threads(plan.file.recipe.threads)
+    transformers.logging.set_verbosity_error()
+    with _work_directory(work, out) as opened:
+        steps = _run_steps(plan, opened, advance)
+        checks = [Check(**check) for step in steps.values() for check in step.result["checks"]]
+        if not all(check.passed for check in checks):
+            raise ExportError(f"exported models differ from their sources, no bundle written:\n{failures(checks)}")
+        advance("manifest")
+        with fresh_directory(out) as folder:
+            _collect(plan, opened, steps, folder)
+            write_manifest(plan.file, _roles(plan, steps), checks, folder, _sources(plan, opened))
+            check_start(Bundle.load(folder))
+    notes = {role: {**step.result["notes"], "seconds": step.result["seconds"]} for role, step in steps.items()}
+    return Built(Bundle.load(out), checks, notes)
+
+
+@contextmanager
+def _work_directory(work: Path | None, out: Path) -> Iterator[Work]:
+    if work is not None:
+        with open_work(work) as opened:
+            yield opened
+        return
+    with hidden_beside(out) as folder, open_work(folder) as opened:
+        yield opened
+
+
+def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[str, Step]:
+    tokenizers = plan.tokenizers(work)
+    samples = Samples(plan.file.recipe.samples)
+    code = _code_digest()
+    steps: dict[str, Step] = {}
+    for role in plan.sources:
+        advance(role.replace("_", " "))
+        name = tokenizers.get(role, (None, ""))[1]
+        key = step_key(plan, role, work, tokenizers) | {"code": code}
+        exported = work.step(role, key, partial(_export, plan, role, name, samples))
+        demands = {"demands": plan.file.recipe.demands.model_dump()}
+        checked = work.step(f"{role}.check", key | demands, partial(_check, plan, role, name, samples, exported))
+        result = exported.result | {"checks": checked.result["checks"]}
+        steps[role] = Step(exported.folder, result, exported.reused)
+    return steps
+
+
+class Samples:
+    """The samples of a recipe, drawn when first asked for: a build that finds its steps finished needs none."""
+
+    def __init__(self, how: schema.Samples) -> None:
+        self._how = how
+        self._drawn: Sequence[Sample] | None = None
+
+    def drawn(self) -> Sequence[Sample]:
+        """All of them."""
+        if self._drawn is None:
+            self._drawn = draw_samples(self._how.source, self._how.count)
+        return self._drawn
+
+
+def _export(plan: Plan, role: str, tokenizer: str, samples: Samples, folder: Path) -> dict[str, Any]:
+    started = time.monotonic()
+    job = plan.job(role, folder, tokenizer, samples.drawn())
+    exported = plan.exporter(role).export(job, plan.spec(role))
+    part = exported.part.model_dump(mode="json", exclude_none=True)
+    return {"part": part, "notes": exported.notes, "seconds": round(time.monotonic() - started, 3)}
+
+
+def _check(plan: Plan, role: str, tokenizer: str, samples: Samples, exported: Step, _: Path) -> dict[str, Any]:
+    job = plan.job(role, exported.folder, tokenizer, samples.drawn())
+    part = getattr(manifest.Roles.model_validate({role: exported.result["part"]}), role)
+    return {"checks": [asdict(check) for check in plan.exporter(role).check(job, plan.spec(role), part)]}
+
+
+def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> None:
+    """Put models, tokenizers and prompts where the bundle has them."""
+    for step in steps.values():
+        for file in step.files():
+            place(file, folder / file.relative_to(step.folder))
+    for source, name in plan.tokenizers(work).values():
+        _copy(source, folder / name)
+    for name, source in plan.prompts.items():
+        _copy(source, folder / prompt_name(name))
+
+
+def _roles(plan: Plan, steps: dict[str, Step]) -> manifest.Roles:
+    parts = {role: step.result["part"] for role, step in steps.items()}
+    if plan.file.recipe.roles.reader is not None:
+        parts["reader"] = {"engine": plan.file.recipe.roles.reader.engine, "kind": "reader"}
+    return manifest.Roles.model_validate(parts)
+
+
+def _sources(plan: Plan, work: Work) -> dict[str, str]:
+    """Name to SHA-256 of every file that was exported; names are relative to the recipe where they can be."""
+    root = plan.file.root
+    files = {file for source in plan.sources.values() for file in source.files() if file.suffix in _PROVEN}
+    named: dict[str, Path] = {}
+    for file in sorted(files, key=lambda file: (not file.is_relative_to(root), file)):
+        named[_name(file, root, named)] = file
+    return {name: work.digest(file) for name, file in named.items()}
+
+
+_PROVEN = (".json", ".safetensors")
+
+
+def _name(file: Path, root: Path, taken: Mapping[str, Path]) -> str:
+    """Relative to the recipe; elsewhere the file's directory and name, and as many parents as tell it from others."""
+    if file.is_relative_to(root):
+        return file.relative_to(root).as_posix()
+    names = ("/".join(file.parts[-depth:]) for depth in range(2, len(file.parts)))
+    return next((name for name in names if name not in taken), file.as_posix())
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def _code_digest() -> str:
+    """SHA-256 of this package's code: a changed exporter repeats every step."""
+    digest = hashlib.sha256(f"{torch.__version__} {transformers.__version__}".encode())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

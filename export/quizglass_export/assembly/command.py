@@ -1,0 +1,223 @@
+"""The subcommands `build` and `pack-checkpoints` of quizglass-export: flags, progress, a summary."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from quizglass_export.assembly.estimate import Estimate
+    from quizglass_export.assembly.plan import Plan
+
+BUILD_HELP = "merge, export and check checkpoints, and write a bundle if everything agrees with PyTorch"
+PACK_HELP = "convert trained checkpoints to half precision, without training state"
+_COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+_STOPPED = 130
+
+
+def add_build_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of `build`."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--recipe", type=Path, help="recipe file (bundle.toml): which checkpoint fills which role")
+    source.add_argument(
+        "--checkpoints",
+        type=Path,
+        help="directory with base, planner, reranker_base, reranker, image_encoder and text_encoder",
+    )
+    parser.add_argument("--out", type=Path, required=True, help="the bundle's directory")
+    parser.add_argument("--replace", action="store_true", help="replace an existing bundle")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        help="directory that keeps finished steps, so that an interrupted build goes on where it stopped "
+        "(default with --recipe: OUT.work; removed after a success)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="check the inputs and print the estimates only")
+    starter = parser.add_argument_group("with --checkpoints (a recipe has these itself)")
+    starter.add_argument(
+        "--samples",
+        type=int,
+        default=160,
+        help="how many samples the exported models are compared on (default: %(default)s)",
+    )
+    starter.add_argument(
+        "--generated", type=int, default=80, help="how many of them the generator answers (default: %(default)s)"
+    )
+    starter.add_argument(
+        "--sample-source",
+        choices=("pocketworld", "random"),
+        default="pocketworld",
+        help="questions about drawn scenes, or noise for untrained models (default: %(default)s)",
+    )
+    starter.add_argument(
+        "--quantisation",
+        choices=("q8_0", "f16"),
+        default="q8_0",
+        help="of the generator's text model (default: %(default)s)",
+    )
+    starter.add_argument(
+        "--equal-answers",
+        type=float,
+        default=0.97,
+        help="share of the generator's answers that must equal PyTorch's; untrained models need less, since "
+        "nothing sets their best token apart (default: %(default)s)",
+    )
+    starter.add_argument("--threads", type=int, default=1, help="CPU threads for PyTorch (default: %(default)s)")
+
+
+def run_build(args: argparse.Namespace) -> int:
+    """Build a bundle. Returns 0, or 2 when an input is wrong or parity does not hold."""
+    from quizglass_export.errors import ExportError
+    from quizglass_server.errors import BundleError
+    from quizglass_server.models.prompts import PromptError
+
+    _stop_cleanly()
+    try:
+        return _build(args)
+    except (ExportError, BundleError, PromptError, OSError) as error:
+        return _fail("build", error)
+    except KeyboardInterrupt:
+        kept = "finished steps are kept" if _work(args) else "nothing was written"
+        return _fail("build", f"stopped; {kept}", _STOPPED)
+
+
+def _build(args: argparse.Namespace) -> int:
+    from quizglass_export.assembly.carry_out import carry_out, step_names
+    from quizglass_export.assembly.estimate import available_memory, check_room, estimate
+    from quizglass_export.assembly.next_steps import next_steps
+    from quizglass_export.assembly.report import write_report
+    from quizglass_export.directory import check_free
+
+    console = Console()
+    plan, work = _plan(args), _work(args)
+    check_free(args.out, args.replace)
+    estimates = estimate(plan)
+    if args.recipe or args.dry_run:
+        console.print(_estimates_table(estimates))
+    if (peak := max((each.memory for each in estimates), default=0)) > (free := available_memory()):
+        print(f"warning: about {peak / 1e9:.1f} GB of memory are needed, {free / 1e9:.1f} GB are free", file=sys.stderr)
+    check_room(estimates, work or args.out, args.out)
+    if args.dry_run:
+        return 0
+    names = step_names(plan)
+    with Progress(*_COLUMNS, console=Console(stderr=True)) as bars:
+        task = bars.add_task("reading", total=len(names), completed=-1)
+        built = carry_out(
+            plan,
+            args.out,
+            replace=args.replace,
+            work=work,
+            advance=lambda step: bars.update(task, advance=1, description=step),
+        )
+        bars.update(task, completed=len(names), description="done")
+    console.print(Markdown(built.bundle.path("report.md").read_text(encoding="utf-8")))
+    if args.recipe:
+        console.print(f"report: {write_report(built, estimates, args.out)[1]}")
+    if args.recipe and args.work is None and work is not None:
+        shutil.rmtree(work)
+    console.print(f"{args.out}: bundle {built.bundle.manifest.name} {built.bundle.manifest.version}")
+    for line in next_steps(built.bundle, args.out):
+        console.print(line, soft_wrap=True)
+    return 0
+
+
+def _plan(args: argparse.Namespace) -> Plan:
+    from quizglass_export.assembly.plan import make_plan
+    from quizglass_export.assembly.starter_layout import BuildOptions, plan_starter
+    from quizglass_export.errors import ExportError
+    from quizglass_export.recipe.read import read_recipe
+    from quizglass_export.recipe.schema import Demands
+
+    if args.recipe:
+        return make_plan(read_recipe(args.recipe))
+    if not 0 <= args.equal_answers <= 1:
+        raise ExportError(f"--equal-answers {args.equal_answers:g}: must be between 0 and 1")
+    return plan_starter(
+        BuildOptions(
+            checkpoints=args.checkpoints,
+            out=args.out,
+            source=args.sample_source,
+            samples=args.samples,
+            generated=args.generated,
+            file_type=args.quantisation,
+            demands=Demands(answers=args.equal_answers),
+            threads=args.threads,
+        )
+    )
+
+
+def _work(args: argparse.Namespace) -> Path | None:
+    """The work directory; None for one that is removed in any case."""
+    if args.work is not None:
+        return Path(args.work)
+    out = args.out.absolute()
+    return out.with_name(f"{out.name}.work") if args.recipe else None
+
+
+def _estimates_table(estimates: Sequence[Estimate]) -> Table:
+    table = Table(title="Estimates", title_justify="left")
+    table.add_column("role")
+    for name in ("parameters", "checkpoint MB", "bundle MB", "scratch MB", "peak memory MB"):
+        table.add_column(name, justify="right")
+    for each in estimates:
+        sizes = (each.checkpoint, each.result, each.scratch, each.memory)
+        table.add_row(each.role, f"{each.parameters:,}", *(f"{size / 1e6:,.1f}" for size in sizes))
+    return table
+
+
+def add_pack_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of `pack-checkpoints`."""
+    parser.add_argument("--from", dest="source", type=Path, required=True, help="directory of trained checkpoints")
+    parser.add_argument("--out", type=Path, required=True, help="directory to write")
+    parser.add_argument("--replace", action="store_true", help="replace an existing directory")
+
+
+def run_pack(args: argparse.Namespace) -> int:
+    """Pack checkpoints. Returns 0, or 2 when one cannot be packed."""
+    from quizglass_export.assembly.pack import pack
+    from quizglass_export.checkpoints.files import PARTS
+    from quizglass_export.errors import ExportError
+
+    _stop_cleanly()
+    try:
+        with Progress(*_COLUMNS, console=Console(stderr=True)) as bars:
+            task = bars.add_task("reading", total=len(PARTS), completed=-1)
+            size = pack(
+                args.source,
+                args.out,
+                replace=args.replace,
+                advance=lambda part: bars.update(task, advance=1, description=part),
+            )
+            bars.update(task, completed=len(PARTS), description="done")
+    except (ExportError, OSError) as error:
+        return _fail("pack-checkpoints", error)
+    except KeyboardInterrupt:
+        return _fail("pack-checkpoints", "stopped; nothing was written", _STOPPED)
+    print(f"{args.out}: {size:,} bytes")
+    print(f"next: quizglass-export build --checkpoints {args.out} --out BUNDLE")
+    return 0
+
+
+def _fail(command: str, reason: object, status: int = 2) -> int:
+    print(f"quizglass-export {command}: {reason}", file=sys.stderr)
+    return status
+
+
+def _stop_cleanly() -> None:
+    """Let SIGTERM unwind like Ctrl-C, so that unfinished directories are removed."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)

@@ -1,0 +1,76 @@
+"""The report of a build: sizes, parity, agreement, how each role is stored, and how long it took here.
+
+It lies beside the bundle and not in it: it has times, and equal inputs are to give equal bundles.
+"""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import Any
+
+from quizglass_export.assembly.assemble import versions, write_json
+from quizglass_export.assembly.carry_out import Built
+from quizglass_export.assembly.estimate import Estimate
+from quizglass_export.assembly.parity_report import table
+
+
+def write_report(built: Built, estimates: list[Estimate], out: Path) -> tuple[Path, Path]:
+    """Write `OUT.report.json` and `OUT.report.md` beside a bundle; returns both paths."""
+    document = report_document(built, estimates)
+    paths = out.with_name(f"{out.name}.report.json"), out.with_name(f"{out.name}.report.md")
+    write_json(paths[0], document)
+    paths[1].write_text(report_markdown(document), encoding="utf-8")
+    return paths
+
+
+def report_document(built: Built, estimates: list[Estimate]) -> dict[str, Any]:
+    """The report as JSON values."""
+    bundle = built.bundle
+    roles = {}
+    for each in estimates:
+        files = {name: entry.bytes for name, entry in bundle.manifest.files.items() if name.startswith(f"{each.role}/")}
+        roles[each.role] = {
+            "checkpoint_bytes": each.checkpoint,
+            "parameters": each.parameters,
+            "bytes": sum(files.values()),
+            "files": files,
+            **built.notes[each.role],
+        }
+    return {
+        "bundle": {"name": bundle.manifest.name, "version": bundle.manifest.version, "digest": bundle.digest},
+        "machine": {"processor": platform.machine(), "python": platform.python_version(), "packages": versions()},
+        "roles": roles,
+        "checks": [
+            {"role": c.role, "measure": c.measure, "value": c.value, "demand": c.demand, "passed": c.passed}
+            for c in built.checks
+        ],
+    }
+
+
+def report_markdown(document: dict[str, Any]) -> str:
+    """The report for people."""
+    bundle = document["bundle"]
+    lines = [f"# Build of {bundle['name']} {bundle['version']}", "", f"Bundle {bundle['digest']}.", ""]
+    rows = []
+    for role, entry in document["roles"].items():
+        latency = entry.get("latency_ms")
+        rows.append(
+            (
+                role,
+                str(entry["precision"]),
+                f"{entry['parameters']:,}",
+                f"{entry['checkpoint_bytes']:,}",
+                f"{entry['bytes']:,}",
+                "" if latency is None else f"{latency:.2f}",
+                f"{entry['seconds']:.1f}",
+            )
+        )
+    head = ("role", "precision", "parameters", "checkpoint bytes", "bundle bytes", "median ms a sample", "export s")
+    lines += [*table(head, rows), "", "Times are of the machine of the build, one thread.", "", "## Comparisons", ""]
+    checks = [
+        (c["role"], c["measure"], f"{c['value']:.6g}", c["demand"], "yes" if c["passed"] else "**no**")
+        for c in document["checks"]
+    ]
+    lines += table(("role", "measure", "value", "demanded", "holds"), checks)
+    return "\n".join([*lines, ""])

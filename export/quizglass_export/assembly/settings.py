@@ -1,0 +1,51 @@
+"""What a bundle says besides its models: name, thresholds, sizes. Read from `settings.json` beside the checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from quizglass_export.checkpoints.files import read_json
+from quizglass_export.errors import ExportError
+from quizglass_server.bundle.manifest import EvidenceLimits, Size, Thresholds
+from quizglass_server.bundle.manifest.fields import Count, Part
+
+SETTINGS = "settings.json"
+
+
+class Settings(Part):
+    """Everything has a default; unknown keys are refused."""
+
+    name: str = "starter"
+    version: str = "0.1.0"
+    picture: Size = Size(width=112, height=112)
+    """Pictures of planner and generator, in pixels."""
+    thresholds: Thresholds = Thresholds()
+    evidence: EvidenceLimits = EvidenceLimits()
+    abstain: Annotated[str, Field(min_length=1)] = "I don't know"
+    planner_tokens: Count = 512
+    """Longest prompt of the planner, in tokens."""
+    reranker_tokens: Count = 256
+    context: Count = 2048
+    """The generator's context in tokens."""
+    answer_tokens: Count = 48
+    """Longest answer of the generator in tokens."""
+
+
+def read_settings(root: Path) -> Settings:
+    """Settings of a directory of checkpoints; the defaults if it has no `settings.json`.
+
+    Raises:
+        ExportError: a key is unknown or its value out of range.
+    """
+    path = root / SETTINGS
+    if not path.is_file():
+        return Settings()
+    try:
+        return Settings.model_validate(read_json(path))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise ExportError(f"{path}: {key}: {first['msg']}") from None

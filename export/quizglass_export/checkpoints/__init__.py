@@ -1,0 +1,1 @@
+"""Checkpoints and adapters: read whole or tensor by tensor, checked and merged."""

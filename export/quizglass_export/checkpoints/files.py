@@ -1,0 +1,197 @@
+"""The checkpoints of a bundle: where they lie, whether they are whole, and loading them in float32.
+
+A directory of checkpoints holds `base/` (Qwen2.5-VL with `tokenizer.json`), `planner/` (PEFT adapter on it),
+`reranker_base/` (Qwen3) with `reranker/` (adapter), `image_encoder/` (CLIP vision with projection) and
+`text_encoder/` (BERT with `tokenizer.json`), all in the form that transformers and PEFT write.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer
+
+from quizglass_export.errors import ExportError
+
+CONFIG = "config.json"
+TOKENIZER = "tokenizer.json"
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+ADAPTER_CONFIG = "adapter_config.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+TRAINING = "training.json"
+"""What is known of the training, beside the parts; it becomes part of a bundle's provenance."""
+
+_MOST_HEADER = 100 << 20
+MODEL_TYPES = {
+    "base": "qwen2_5_vl",
+    "reranker_base": "qwen3",
+    "image_encoder": "clip_vision_model",
+    "text_encoder": "bert",
+}
+ADAPTERS = {"planner": "base", "reranker": "reranker_base"}
+PARTS = ("base", "planner", "reranker_base", "reranker", "image_encoder", "text_encoder")
+_TOKENIZED = ("base", "text_encoder")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """A directory of checkpoints whose files are all there."""
+
+    root: Path
+
+    @classmethod
+    def find(cls, root: Path) -> Checkpoints:
+        """Check that every part has its files, and each config the expected architecture.
+
+        Raises:
+            ExportError: something is missing or of another architecture.
+        """
+        if not root.is_dir():
+            raise ExportError(f"{root}: not a directory; give the directory with {', '.join(PARTS)}")
+        for part in PARTS:
+            names = [ADAPTER_CONFIG, ADAPTER_WEIGHTS] if part in ADAPTERS else [CONFIG]
+            names += [TOKENIZER] if part in _TOKENIZED else []
+            for name in names:
+                if not (root / part / name).is_file():
+                    raise ExportError(f"{root / part / name}: missing; train or copy the {part} checkpoint")
+            if part in MODEL_TYPES:
+                found = read_json(root / part / CONFIG).get("model_type")
+                if found != MODEL_TYPES[part]:
+                    raise ExportError(
+                        f"{root / part / CONFIG}: model_type is {found!r}, {part} must be {MODEL_TYPES[part]!r}"
+                    )
+        return cls(root)
+
+    def part(self, name: str) -> Path:
+        """Directory of one checkpoint."""
+        return self.root / name
+
+    def weights(self, name: str) -> list[Path]:
+        """Weight files of one part, in order.
+
+        Raises:
+            ExportError: none, or a shard that the index names is missing.
+        """
+        folder = self.part(name)
+        return [folder / ADAPTER_WEIGHTS] if name in ADAPTERS else weight_files(folder)
+
+
+def load_float32(folder: Path, kind: Any, *, ignore: str = "", **options: Any) -> Any:
+    """`from_pretrained` that refuses missing, unexpected and misshapen weights.
+
+    Args:
+        folder: the checkpoint.
+        kind: transformers' model class.
+        ignore: regular expression of keys that the checkpoint may have beyond the class.
+        options: for `from_pretrained`.
+    """
+    try:
+        model, info = kind.from_pretrained(
+            folder,
+            dtype=torch.float32,
+            attn_implementation="eager",
+            local_files_only=True,
+            output_loading_info=True,
+            **options,
+        )
+    except RuntimeError as error:
+        raise ExportError(f"{folder}: weights do not fit {CONFIG}: {error}") from error
+    for problem in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        found = sorted(str(key) for key in info[problem])
+        if ignore and problem == "unexpected_keys":
+            found = [key for key in found if not re.match(ignore, key)]
+        if found:
+            raise ExportError(f"{weight_files(folder)[0]}: {problem.replace('_', ' ')}: {found[0]} ({len(found)})")
+    return model.eval()
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Weight files of a checkpoint, in order.
+
+    Raises:
+        ExportError: none, or a shard that the index names is missing.
+    """
+    if (folder / WEIGHTS).is_file():
+        return [folder / WEIGHTS]
+    if not (folder / INDEX).is_file():
+        raise ExportError(f"{folder / WEIGHTS}: missing; save the checkpoint as safetensors")
+    index = read_json(folder / INDEX).get("weight_map")
+    if not isinstance(index, dict) or not all(isinstance(shard, str) for shard in index.values()):
+        raise ExportError(f"{folder / INDEX}: weight_map must name a shard for each key")
+    shards = sorted(set(index.values()))
+    for shard in shards:
+        if Path(shard).name != shard or not (folder / shard).is_file():
+            raise ExportError(f"{folder / INDEX}: names {shard!r}, which is not in {folder}")
+    return [folder / shard for shard in shards]
+
+
+def check_vocabulary(config_file: Path, tokenizer: Path) -> None:
+    """Raise ExportError where a tokenizer has ids beyond the model's vocabulary, or is none."""
+    size = _vocabulary_size(config_file)
+    try:
+        vocabulary = Tokenizer.from_file(str(tokenizer)).get_vocab(with_added_tokens=True)
+    except Exception as error:
+        raise ExportError(f"{tokenizer}: not a tokenizer: {error}") from error
+    largest = max(vocabulary.values(), default=-1)
+    if largest < 0:
+        raise ExportError(f"{tokenizer}: has no tokens")
+    if largest >= size:
+        raise ExportError(f"{tokenizer}: token id {largest} is beyond vocab_size {size} in {config_file}")
+
+
+def _vocabulary_size(config_file: Path) -> int:
+    """Rows of the text embedding; what a config leaves out is transformers' default."""
+    config = transformers.AutoConfig.from_pretrained(config_file.parent, local_files_only=True)
+    text = getattr(config, "qformer_config", None) or getattr(config, "text_config", None) or config
+    return int(text.vocab_size)
+
+
+def check_finite(path: Path) -> None:
+    """Raise ExportError naming the first tensor of a safetensors file that is not finite."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            for key in file.keys():  # noqa: SIM118 - not a mapping
+                tensor = file.get_tensor(key)
+                if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+                    raise ExportError(f"{path}: {key} holds NaN or infinity; train again or restore the file")
+    except (SafetensorError, OSError) as error:
+        raise ExportError(f"{path}: not a readable safetensors file: {error}") from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; ExportError if it is none."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ExportError(f"{path}: not readable JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ExportError(f"{path}: must hold a JSON object")
+    return value
+
+
+def tensor_sizes(path: Path) -> list[int]:
+    """Number of elements of each tensor of a safetensors file, from its header.
+
+    Raises:
+        ExportError: the header is no header, or claims more bytes than the file has.
+    """
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if not 2 <= length <= min(_MOST_HEADER, path.stat().st_size):
+                raise ExportError(f"{path}: not a readable safetensors file: header of {length:,} bytes")
+            header = json.loads(file.read(length))
+        return [prod(entry["shape"]) for key, entry in header.items() if key != "__metadata__"]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        if isinstance(error, ExportError):
+            raise
+        raise ExportError(f"{path}: not a readable safetensors file: {error}") from error

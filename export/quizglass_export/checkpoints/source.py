@@ -1,0 +1,182 @@
+"""Where a role comes from: a checkpoint with its adapters, or GGUF files that are taken as they are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from quizglass_export.checkpoints.files import (
+    ADAPTER_CONFIG,
+    ADAPTER_WEIGHTS,
+    CONFIG,
+    TOKENIZER,
+    check_finite,
+    check_vocabulary,
+    load_float32,
+    read_json,
+    weight_files,
+)
+from quizglass_export.checkpoints.merge import merge_adapters
+from quizglass_export.checkpoints.peft_models import adapted_model
+from quizglass_export.errors import ExportError
+
+_KEPT = (".json", ".safetensors", ".txt", ".model", ".jinja")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Directories in the form that transformers and PEFT write.
+
+    Attributes:
+        folder: the checkpoint.
+        adapters: (directory, weight) of each adapter.
+        tokenizer: its `tokenizer.json`.
+    """
+
+    folder: Path
+    adapters: tuple[tuple[Path, float], ...] = ()
+    tokenizer: Path | None = None
+
+    @property
+    def model_type(self) -> str:
+        """transformers' name of the architecture."""
+        return str(self.config().get("model_type"))
+
+    def config(self) -> dict[str, Any]:
+        """The checkpoint's `config.json`."""
+        return read_json(self.folder / CONFIG)
+
+    def tokenizer_file(self) -> Path:
+        """The tokenizer, by default the checkpoint's own.
+
+        Raises:
+            ExportError: it is missing, or has ids beyond the model's vocabulary.
+        """
+        path = self.tokenizer or self.folder / TOKENIZER
+        if not path.is_file():
+            raise ExportError(f"{path}: missing; copy the tokenizer there, or name it in the recipe (tokenizer)")
+        check_vocabulary(self.folder / CONFIG, path)
+        return path
+
+    def check(self, role: str, model_types: tuple[str, ...]) -> None:
+        """Raise ExportError where files are missing or of an architecture that the role cannot have."""
+        if not (self.folder / CONFIG).is_file():
+            raise ExportError(f"{self.folder / CONFIG}: missing; roles.{role}.checkpoint must name a checkpoint")
+        if self.model_type not in model_types:
+            known = ", ".join(model_types)
+            raise ExportError(f"{self.folder / CONFIG}: model_type is {self.model_type!r}; {role} can be {known}")
+        weight_files(self.folder)
+        for folder, _ in self.adapters:
+            for name in (ADAPTER_CONFIG, ADAPTER_WEIGHTS):
+                if not (folder / name).is_file():
+                    raise ExportError(f"{folder / name}: missing; roles.{role}.adapters must name PEFT adapters")
+
+    def files(self) -> Iterator[Path]:
+        """Files that the model depends on, in order; those beside them, such as training state, are not read."""
+        for folder in (self.folder, *(folder for folder, _ in self.adapters)):
+            yield from (path for path in sorted(folder.iterdir()) if path.is_file() and path.suffix in _KEPT)
+        if self.tokenizer is not None:
+            yield self.tokenizer
+
+    def weights(self) -> list[Path]:
+        """Weight files of the checkpoint and its adapters."""
+        return [*weight_files(self.folder), *(folder / ADAPTER_WEIGHTS for folder, _ in self.adapters)]
+
+    def load(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
+        """The merged model in float32 with eager attention, in evaluation mode.
+
+        Args:
+            kind: transformers' name of the model class.
+            ignore: regular expression of keys that the checkpoint may have beyond the class.
+            options: for `from_pretrained`.
+
+        Raises:
+            ExportError: unreadable or non-finite weights, or keys that do not fit the architecture.
+        """
+        return merge_adapters(self._base(kind, ignore, options), self.adapters)
+
+    def reference(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
+        """What an export is compared with: the same model with its adapters in PEFT's own layers, not merged.
+
+        A merge that goes wrong would otherwise be compared with itself. Arguments and errors as of `load`.
+        """
+        return adapted_model(self._base(kind, ignore, options), self.adapters)
+
+    def bare(self, kind: str) -> Any:
+        """A model of the checkpoint's shape that has no weights, for looking at its modules."""
+        make = getattr(transformers, kind)
+        config = make.config_class.from_pretrained(self.folder, local_files_only=True)
+        with torch.device("meta"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return make(config)
+
+    def _base(self, kind: str, ignore: str, options: dict[str, Any]) -> Any:
+        for path in weight_files(self.folder):
+            check_finite(path)
+        return load_float32(self.folder, getattr(transformers, kind), ignore=ignore, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class GgufSource:
+    """Ready-made GGUF files and the tokenizer that they are compared with.
+
+    Attributes:
+        model: the language model.
+        projector: its vision part; None for a model of text alone.
+        tokenizer: the model's `tokenizer.json`.
+    """
+
+    model: Path
+    projector: Path | None
+    tokenizer: Path
+    adapters: tuple[tuple[Path, float], ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where the language model lies."""
+        return self.model.parent
+
+    @property
+    def model_type(self) -> str:
+        """Always `gguf`."""
+        return "gguf"
+
+    def config(self) -> dict[str, Any]:
+        """GGUF files have no `config.json`."""
+        raise ExportError(f"{self.model}: has no config.json")
+
+    def tokenizer_file(self) -> Path:
+        """The tokenizer; ExportError if it is missing."""
+        if not self.tokenizer.is_file():
+            raise ExportError(f"{self.tokenizer}: missing; roles.generator.tokenizer must name a tokenizer.json")
+        return self.tokenizer
+
+    def check(self, role: str, model_types: tuple[str, ...]) -> None:
+        """Raise ExportError where a file is missing or a link."""
+        for key, path in zip(("model", "projector"), self.gguf_files(), strict=False):
+            if path.is_symlink() or not path.is_file():
+                raise ExportError(f"{path}: missing or a link; roles.{role}.{key} must name a GGUF file")
+
+    def files(self) -> Iterator[Path]:
+        """All of them."""
+        yield from (*self.gguf_files(), self.tokenizer)
+
+    def gguf_files(self) -> list[Path]:
+        """The model and, if there is one, its projector."""
+        return [self.model] if self.projector is None else [self.model, self.projector]
+
+    def weights(self) -> list[Path]:
+        """No weight files in safetensors' form."""
+        return []
+
+    def load(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
+        """GGUF files are not loaded by PyTorch."""
+        raise ExportError(f"{self.model}: PyTorch cannot load it")
+
+    reference = load

@@ -1,0 +1,164 @@
+"""Running llama.cpp jobs in a child process: quantising, and answers for the parity check."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_export.errors import ExportError
+from quizglass_server.domain.turns import RGB
+from quizglass_server.models.prompts import Prompt
+
+FILE_TYPES = {
+    "f32": 0,
+    "f16": 1,
+    "q4_0": 2,
+    "q8_0": 7,
+    "q4_k_m": 15,
+    "q5_k_m": 17,
+    "q6_k": 18,
+    "bf16": 32,
+}
+"""llama.cpp's numbers (`llama_ftype`) of the quantisations offered."""
+TENSOR_TYPES = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "q4_k": 12, "q5_k": 13, "q6_k": 14, "bf16": 30}
+"""ggml's numbers (`ggml_type`) of the types offered for single tensors."""
+
+_WORKER = "quizglass_export.gguf.worker"
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationJob:
+    """Prompts for a GGUF file and its projector, if it has one; prompts without a picture have None."""
+
+    model: Path
+    projector: Path | None
+    prompts: Sequence[tuple[Prompt, RGB | None]]
+    stop: Sequence[int]
+    image_token: int | None
+    """None where no prompt has a picture."""
+    context: int
+    max_new_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generations:
+    """For each prompt: its token ids, the answer's token ids, and the logits [V] after the prompt."""
+
+    prompts: list[list[int]]
+    answers: list[list[int]]
+    first: list[NDArray[np.float32]]
+
+
+def quantise(
+    source: Path,
+    target: Path,
+    file_type: str,
+    *,
+    token_embedding: str | None = None,
+    output: str | None = None,
+    threads: int = 1,
+) -> None:
+    """Quantise a GGUF.
+
+    Args:
+        source: in float32, float16 or bfloat16.
+        target: file to write.
+        file_type: one of `FILE_TYPES`. K types need rows of a multiple of 256; others get another type.
+        token_embedding: type of the input embedding, one of `TENSOR_TYPES`; None: as the file type has it.
+        output: the same for the output matrix.
+        threads: CPU threads.
+
+    Raises:
+        ExportError: llama.cpp cannot.
+    """
+    _run(
+        {
+            "task": "quantise",
+            "source": str(source),
+            "target": str(target),
+            "file_type": FILE_TYPES[file_type],
+            "token_embedding": None if token_embedding is None else TENSOR_TYPES[token_embedding],
+            "output": None if output is None else TENSOR_TYPES[output],
+            "threads": threads,
+        }
+    )
+
+
+def tokenise(model: Path, texts: Sequence[str], *, special: bool) -> list[list[int]]:
+    """Token ids as llama.cpp sees texts; with `special`, special tokens written in them are parsed."""
+    job = {"task": "tokenise", "model": str(model), "texts": list(texts), "special": special}
+    ids: list[list[int]] = _run(job)["ids"]
+    return ids
+
+
+def logits(model: Path, rows: Sequence[Sequence[int]], *, adapter: Path | None = None) -> list[NDArray[np.float32]]:
+    """Logits [S, V] after every token of each row, optionally under a GGUF LoRA adapter; ExportError if it fails."""
+    with tempfile.TemporaryDirectory(prefix="quizglass-") as folder:
+        file = Path(folder) / "logits.npz"
+        job = {"task": "logits", "model": str(model), "rows": [list(row) for row in rows], "out": str(file)}
+        _run(job | {"adapter": None if adapter is None else str(adapter)})
+        with np.load(file, allow_pickle=False) as found:
+            return [found[f"arr_{index}"] for index in range(len(rows))]
+
+
+def generate(job: GenerationJob, advance: Callable[[], None] = lambda: None) -> Generations:
+    """Answer prompts greedily; `advance` is called after each. ExportError if llama.cpp fails."""
+    pictures: list[RGB] = []
+    prompts = []
+    for prompt, picture in job.prompts:
+        segments = [[segment.kind.value, segment.text] for segment in prompt]
+        prompts.append({"segments": segments, "picture": None if picture is None else len(pictures)})
+        if picture is not None:
+            pictures.append(picture)
+    with tempfile.TemporaryDirectory(prefix="quizglass-") as folder:
+        file = Path(folder) / "pictures.npy"
+        np.save(file, np.stack(pictures) if pictures else np.zeros((0, 1, 1, 3), np.uint8))
+        result = _run(
+            {
+                "task": "answer",
+                "model": str(job.model),
+                "projector": None if job.projector is None else str(job.projector),
+                "pictures": str(file),
+                "prompts": prompts,
+                "stop": list(job.stop),
+                "image_token": job.image_token,
+                "context": job.context,
+                "max_new_tokens": job.max_new_tokens,
+            },
+            advance,
+        )
+    first = [np.asarray(row, dtype=np.float32) for row in result["first"]]
+    return Generations(prompts=result["prompts"], answers=result["answers"], first=first)
+
+
+def _run(job: dict[str, Any], advance: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="quizglass-") as folder:
+        source, target, errors = (Path(folder) / name for name in ("job.json", "result.json", "errors.txt"))
+        source.write_text(json.dumps(job), encoding="utf-8")
+        command = [sys.executable, "-m", _WORKER, str(source), str(target)]
+        # Errors go to a file: nobody reads a second pipe while this side waits on the first.
+        with (
+            errors.open("wb") as stderr,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process,  # noqa: S603
+        ):
+            try:
+                for _ in process.stdout or ():
+                    advance()
+            except BaseException:  # a stopped build leaves no process that computes on
+                process.kill()
+                process.wait()
+                raise
+        if process.returncode:
+            reason = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["no reason given"]
+            raise ExportError(f"llama.cpp, {job['task']} (exit {process.returncode}): {reason[-1]}")
+        result: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
+        return result

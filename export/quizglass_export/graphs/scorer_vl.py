@@ -1,0 +1,141 @@
+"""Qwen2.5-VL as a scorer: one prefill pass over a picture and a prompt that returns the label rows of its head.
+
+The picture's grid is fixed when the scorer is built, so that window order, rotary angles and masks are constants;
+batch and sequence stay dynamic. The picture's patches keep a batch dimension: transformers' own vision tower chains
+all pictures in one sequence and splits it by lengths, which no exporter can leave dynamic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from quizglass_export.graphs.decoder import PrefillDecoder, rotate
+
+
+class VisionTower(nn.Module):
+    """Qwen2.5-VL's vision tower for pictures of one size."""
+
+    cos: Tensor
+    sin: Tensor
+    order: Tensor
+    inverse: Tensor
+    window_mask: Tensor
+    kernel: Tensor
+
+    def __init__(self, visual: Any, grid: tuple[int, int]) -> None:
+        """Args:
+        visual: transformers' Qwen2.5-VL vision model.
+        grid: patches down and across.
+        """
+        super().__init__()
+        self.visual = visual
+        self.full_blocks = frozenset(visual.fullatt_block_indexes)
+        self.heads = int(visual.blocks[0].attn.num_heads)
+        self.width = int(visual.config.hidden_size)
+        self.unit = int(visual.spatial_merge_unit)
+        self.out = int(visual.config.out_hidden_size)
+        self.patches = patches = grid[0] * grid[1]
+        shape = torch.tensor([[1, *grid]])
+        windows, bounds = visual.get_window_index(shape)
+        order = (windows[:, None] * self.unit + torch.arange(self.unit)).reshape(-1)
+        self.in_order = bool((order == torch.arange(patches)).all())
+        angles = visual.rot_pos_emb(shape)[order]
+        members = torch.bucketize(torch.arange(patches), torch.tensor(sorted(set(bounds))), right=True)
+        same_window = members[:, None] == members[None, :]
+        cos, sin = angles.cos(), angles.sin()
+        # The kernel's stride is its size, so the 3-D convolution is a product with the flattened kernel; the frames
+        # of a still picture are equal, so the first is multiplied with the sum of their kernels.
+        kernel = visual.patch_embed.proj.weight.detach()
+        self.frames = int(kernel.shape[2])
+        kernel = kernel.sum(2).flatten(1)
+        self.register_buffer("kernel", kernel, persistent=False)
+        self.register_buffer("cos", torch.cat((cos, cos), -1)[:, None], persistent=False)
+        self.register_buffer("sin", torch.cat((-sin, sin), -1)[:, None], persistent=False)
+        self.register_buffer("order", order, persistent=False)
+        self.register_buffer("inverse", torch.argsort(windows), persistent=False)
+        self.register_buffer("window_mask", torch.where(same_window, 0.0, -1e9), persistent=False)
+
+    def forward(self, pixel_values: Tensor) -> Tensor:
+        """Features of pictures.
+
+        Args:
+            pixel_values: float32 [B, P, F] patches in processor order, every frame the same.
+
+        Returns:
+            float32 [B, P / merge², D] in that order.
+        """
+        visual = self.visual
+        values = int(self.kernel.shape[1])
+        first = pixel_values.reshape(-1, 3, self.frames, values // 3)[:, :, 0]
+        states = functional.linear(first.reshape(-1, values), self.kernel)
+        if not self.in_order:
+            states = states.reshape(-1, self.patches, self.width)[:, self.order].reshape(-1, self.width)
+        for index, block in enumerate(visual.blocks):
+            mask = None if index in self.full_blocks else self.window_mask
+            states = states + self._attend(block.attn, block.norm1(states), mask)
+            states = states + block.mlp(block.norm2(states))
+        merged = visual.merger.ln_q(states).reshape(-1, self.width * self.unit)
+        features: Tensor = visual.merger.mlp(merged)
+        features = features.reshape(-1, self.patches // self.unit, self.out)
+        return features if self.in_order else features[:, self.inverse]
+
+    def _attend(self, attention: Any, states: Tensor, mask: Tensor | None) -> Tensor:
+        """float32 [B * P, D] to the same."""
+        size = self.width // self.heads
+        mixed = attention.qkv(states).reshape(-1, self.patches, 3, self.heads, size)
+        turned = rotate(mixed[:, :, :2], self.cos[:, None], self.sin[:, None], size)
+        query, key = turned.permute(2, 0, 3, 1, 4).unbind(0)
+        value = mixed[:, :, 2]
+        scores = query @ key.transpose(-1, -2) * attention.scaling
+        if mask is not None:
+            scores = scores + mask
+        out = (scores.softmax(dim=-1) @ value.transpose(1, 2)).transpose(1, 2)
+        projected: Tensor = attention.proj(out.reshape(-1, self.width))
+        return projected
+
+
+class VisionScorer(nn.Module):
+    """Label logits after a prompt with at most one picture."""
+
+    def __init__(self, model: Any, labels: Sequence[int], grid: tuple[int, int]) -> None:
+        """Args:
+        model: a merged Qwen2_5_VLForConditionalGeneration.
+        labels: token ids in the order of the logits.
+        grid: patches down and across of every picture.
+        """
+        super().__init__()
+        self.tower = VisionTower(model.model.visual, grid)
+        self.embed = model.model.language_model.embed_tokens
+        self.decoder = PrefillDecoder(model.model.language_model)
+        self.image_token = int(model.config.image_token_id)
+        self.head = nn.Parameter(model.lm_head.weight[list(labels)].detach().clone(), requires_grad=False)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor, pixel_values: Tensor) -> Tensor:
+        """Score a batch.
+
+        Args:
+            input_ids: int64 [B, S]; a row holds one picture's run of image tokens, or none.
+            attention_mask: int64 [B, S], 1 for a token; padding on either side.
+            position_ids: int64 [3, B, S], M-RoPE.
+            pixel_values: float32 [B, P, F]; unread for rows without image tokens.
+
+        Returns:
+            float32 [B, labels].
+        """
+        embedded = self._place(self.embed(input_ids), self.tower(pixel_values), input_ids)
+        return functional.linear(self.decoder(embedded, attention_mask, position_ids), self.head)
+
+    def _place(self, embedded: Tensor, features: Tensor, input_ids: Tensor) -> Tensor:
+        """Put each row's n-th feature where its n-th image token is.
+
+        A gather and a select: a masked scatter would couple the rows of a batch and needs data-dependent shapes.
+        """
+        is_image = input_ids == self.image_token
+        turn = (is_image.to(torch.int64).cumsum(1) - 1).clamp(0, features.shape[1] - 1)
+        chosen = features.gather(1, turn[:, :, None].expand(-1, -1, features.shape[-1]))
+        return torch.where(is_image[:, :, None], chosen, embedded)

@@ -1,0 +1,1 @@
+"""ONNX files: written, stored in less than float32, and accepted by what they answer."""

@@ -1,0 +1,194 @@
+"""From a float32 ONNX model to one of another precision.
+
+None of them lets a row's scores depend on what else is in its batch: INT8 is static, with ranges found on calibration
+inputs (a dynamic range for a whole tensor would be the batch's), and weight-only kernels quantise each row by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+from quizglass_export.errors import ExportError
+from quizglass_export.onnx.products import Weights, replace_products, split_gemms
+
+Inputs = Mapping[str, NDArray[np.generic]]
+_BLOCK = 32
+_ONE_FILE = 1 << 30
+"""Most bytes of weights inside a model file; protobuf allows 2 GiB."""
+_MICROSOFT = "com.microsoft"
+_INT8_ROWS = 4
+"""`accuracy_level` of MatMulNBits: activations in INT8, each row and block with a scale of its own."""
+
+
+def to_float16(source: Path, target: Path) -> int:
+    """Compute and store in float16; inputs and outputs stay float32. Returns the number of weights changed.
+
+    Raises:
+        ExportError: a weight is beyond float16's range.
+    """
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    model = onnx.load(str(source))
+    limit = float(np.finfo(np.float16).max)
+    count = 0
+    for tensor in model.graph.initializer:
+        if tensor.data_type != TensorProto.FLOAT:
+            continue
+        count += 1
+        if tensor.dims and float(np.abs(numpy_helper.to_array(tensor)).max(initial=0)) > limit:
+            raise ExportError(f"{source}: {tensor.name} has values beyond float16's range; choose another precision")
+    with contextlib.redirect_stdout(io.StringIO()):
+        halved = convert_float_to_float16(model, keep_io_types=True, max_finite_val=1e4, disable_shape_infer=True)
+    _save(halved, target)
+    return count
+
+
+def to_weight_only(source: Path, target: Path, bits: int) -> int:
+    """Store the weights of products in blocks of 4 or 8 bits (ONNX Runtime's MatMulNBits). Returns how many.
+
+    Each block of 32 weights of a column has one float32 scale; values are symmetric around the middle.
+    """
+    model = onnx.load(str(source))
+
+    def replaced(node: NodeProto, weights: Weights) -> list[NodeProto]:
+        packed, scales = pack_blocks(weights, bits)
+        names = [f"{node.name or node.output[0]}.{part}" for part in ("blocks", "scales")]
+        for name, value in zip(names, (packed, scales.reshape(-1)), strict=True):
+            model.graph.initializer.append(numpy_helper.from_array(value, name))
+        return [
+            helper.make_node(
+                "MatMulNBits",
+                [node.input[0], *names],
+                list(node.output),
+                name=node.name,
+                domain=_MICROSOFT,
+                K=weights.shape[0],
+                N=weights.shape[1],
+                bits=bits,
+                block_size=_BLOCK,
+                accuracy_level=_INT8_ROWS,
+            )
+        ]
+
+    count = replace_products(model, replaced)
+    _import_microsoft(model)
+    _save(model, target)
+    return count
+
+
+def pack_blocks(weights: Weights, bits: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Blocks as MatMulNBits reads them.
+
+    Args:
+        weights: float32 [in, out].
+        bits: 4 or 8.
+
+    Returns:
+        uint8 [out, blocks, bytes of a block] (4 bits: the lower half first) and float32 scales [out, blocks].
+    """
+    rows, columns = weights.shape
+    blocks = -(-rows // _BLOCK)
+    padded = np.zeros((columns, blocks * _BLOCK), np.float32)
+    padded[:, :rows] = weights.T
+    grouped = padded.reshape(columns, blocks, _BLOCK)
+    middle = 1 << (bits - 1)
+    # The value furthest from zero lands on the end of the scale that has one step more.
+    furthest = np.take_along_axis(grouped, np.abs(grouped).argmax(-1)[..., None], -1)[..., 0]
+    scales = (furthest / -middle).astype(np.float32)
+    steps = grouped / np.where(scales == 0, 1, scales)[..., None]
+    values = np.clip(np.rint(steps) + middle, 0, 2 * middle - 1).astype(np.uint8)
+    if bits == 4:
+        values = values[..., 0::2] | (values[..., 1::2] << 4)
+    return values, scales
+
+
+def to_int8(source: Path, target: Path, calibration: Iterable[Inputs]) -> int:
+    """Static INT8 products (QDQ form) with ranges from calibration inputs. Returns how many.
+
+    Weights have a scale for each column and seven bits, since products of eight-bit weights overflow on processors
+    without VNNI.
+    """
+    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+
+    model = onnx.load(str(source))
+    if _size(model) > _ONE_FILE:
+        raise ExportError(f"{source}: too large for static INT8; choose int8-rows or int8-weights")
+    split_gemms(model)
+    own = {tensor.name for tensor in model.graph.initializer}
+    names = []
+    for index, node in enumerate(model.graph.node):
+        node.name = node.name or f"node.{index}"
+        if node.op_type == "MatMul" and node.input[1] in own:
+            names.append(node.name)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder, _quiet():
+        plain = Path(folder) / "plain.onnx"
+        onnx.save(model, str(plain))
+        quantize_static(
+            str(plain),
+            str(Path(folder) / "int8.onnx"),
+            _Reader(calibration),
+            quant_format=QuantFormat.QDQ,
+            per_channel=True,
+            reduce_range=True,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+            nodes_to_quantize=names,
+            op_types_to_quantize=["MatMul"],
+            calibrate_method=CalibrationMethod.MinMax,
+        )
+        (Path(folder) / "int8.onnx").replace(target)
+    return len(names)
+
+
+class _Reader:
+    """Calibration inputs one by one, as ONNX Runtime asks for them."""
+
+    def __init__(self, inputs: Iterable[Inputs]) -> None:
+        self._inputs: Iterator[Inputs] = iter(inputs)
+
+    def get_next(self) -> dict[str, Any] | None:
+        """The next inputs, or None."""
+        found = next(self._inputs, None)
+        return None if found is None else dict(found)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (dict(each) for each in self._inputs)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without ONNX Runtime's advice to preprocess, which is for graphs with shapes that these do not have."""
+    level = logging.getLogger().level
+    logging.getLogger().setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.getLogger().setLevel(level)
+
+
+def _save(model: onnx.ModelProto, target: Path) -> None:
+    """Write a model; with its weights beside it where protobuf could not hold them."""
+    beside = target.with_name(f"{target.name}.data")
+    beside.unlink(missing_ok=True)
+    large = _size(model) > _ONE_FILE
+    onnx.save(model, str(target), save_as_external_data=large, location=beside.name if large else None)
+
+
+def _size(model: onnx.ModelProto) -> int:
+    return sum(len(tensor.raw_data) for tensor in model.graph.initializer)
+
+
+def _import_microsoft(model: onnx.ModelProto) -> None:
+    if all(each.domain != _MICROSOFT for each in model.opset_import):
+        model.opset_import.append(helper.make_opsetid(_MICROSOFT, 1))

@@ -1,0 +1,267 @@
+"""The generator of a bundle: written as GGUF, quantised, and compared with PyTorch by its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+
+from quizglass_export.errors import ExportError
+from quizglass_export.gguf.drift import drift
+from quizglass_export.gguf.header import read_gguf
+from quizglass_export.gguf.hostile_texts import HOSTILE_TEXTS
+from quizglass_export.gguf.jobs import GenerationJob, Generations, generate, logits, quantise, tokenise
+from quizglass_export.gguf.text import check_text, write_text_gguf
+from quizglass_export.gguf.vision import write_vision_gguf
+from quizglass_export.graphs.qwen_vl import VISION_CLASSES
+from quizglass_export.parity import Check, at_least, at_most, share
+from quizglass_export.recipe import schema
+from quizglass_export.roles.job import Exported, RoleJob, prompt_name
+from quizglass_export.roles.scorers import processed
+from quizglass_server.bundle import manifest
+from quizglass_server.domain.turns import RGB
+from quizglass_server.errors import BundleError
+from quizglass_server.models import vision_inputs
+from quizglass_server.models.prompts import Prompt, PromptError, PromptTokenizer, Segment, SegmentKind
+from quizglass_server.roles.role_checks import generator_prompts as generator_prompts_of
+
+GENERATOR_CLASSES = {kind: VISION_CLASSES[kind] for kind in ("qwen2_vl", "qwen2_5_vl")} | {"qwen3": "Qwen3ForCausalLM"}
+"""transformers' model type to its class; Qwen3 reads text alone."""
+_DRIFT_TEXTS, _DRIFT_TOKENS = 16, 64
+_FLOAT16 = 10
+"""llama.cpp multiplies in float16: so many times as much as `demands.logits` may its logits differ."""
+BOUNDED = ("f32", "f16")
+"""Types whose logits are bounded; of the others the drift is reported."""
+
+
+def prepare_generator(job: RoleJob, spec: schema.Generator) -> None:
+    """Check what is known without weights: prompts, stop texts, tokenizer, picture size."""
+    sees = job.source.model_type in VISION_CLASSES
+    if not sees and "picture" in spec.model_fields_set:
+        raise ExportError(f"roles.{job.role}.picture: {job.source.model_type} reads text alone; leave it out")
+    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    check_text(config, job.source.tokenizer_file())
+    _picture(job, spec)
+    check_prompts(job, spec, sees=sees)
+    stop_tokens(job, spec.stop)
+    if sees:
+        job.prompt_tokenizer().token_id(spec.image_token)
+
+
+def check_prompts(job: RoleJob, spec: schema.Generator, *, sees: bool) -> None:
+    """Raise ExportError where the server would refuse the generator's prompts."""
+    named = {task: job.prompts[name] for task, name in spec.prompts if name}
+    try:
+        generator_prompts_of(named, sees=sees)
+    except BundleError as error:
+        raise ExportError(str(error)) from error
+
+
+def stop_tokens(job: RoleJob, stop: Sequence[str]) -> list[int]:
+    """Token ids of the texts that end an answer; ExportError where one is not one token."""
+    tokenizer = job.prompt_tokenizer()
+    try:
+        return [tokenizer.label(text, "stop text") for text in stop]
+    except PromptError as error:
+        raise ExportError(f"roles.{job.role}.stop: {error}") from error
+
+
+def export_generator(job: RoleJob, spec: schema.Generator) -> Exported:
+    """Write the generator's text model and, if it sees pictures, its projector."""
+    tokenizer = job.source.tokenizer_file()
+    model = job.source.load(GENERATOR_CLASSES[job.source.model_type])
+    picture = _picture(job, spec)
+    model_file = f"{job.role}/model-{spec.quantisation}.gguf"
+    projector = f"{job.role}/mmproj-f16.gguf" if picture else None
+    full = job.path(f"{job.role}/full.gguf")
+    write_text_gguf(model, tokenizer, full, job.title)
+    quantise(
+        full,
+        job.path(model_file),
+        spec.quantisation,
+        token_embedding=spec.token_embedding,
+        output=spec.output,
+        threads=job.threads,
+    )
+    full.unlink()
+    if picture and projector:
+        write_vision_gguf(model, picture, job.path(projector))
+    return Exported(generator_part(spec, model_file, projector), _stored(job.path(model_file), spec))
+
+
+def _picture(job: RoleJob, spec: schema.Generator) -> manifest.Patched | None:
+    """How its pictures are; None for a model of text alone."""
+    return job.picture(spec.picture) if job.source.model_type in VISION_CLASSES else None
+
+
+def generator_part(spec: schema.Generator, model: str, projector: str | None) -> manifest.Generator:
+    """The manifest's entry of a generator with these files."""
+    names = spec.prompts
+    return manifest.Generator(
+        engine="llama",
+        kind="generator",
+        model=model,
+        projector=projector,
+        prompts=manifest.GeneratorPrompts(
+            answer=prompt_name(names.answer),
+            rewrite=prompt_name(names.rewrite),
+            plan=prompt_name(names.plan) if names.plan else None,
+        ),
+        picture=spec.picture if projector else None,
+        stop=spec.stop,
+        context=spec.context,
+        max_new_tokens=spec.max_new_tokens,
+    )
+
+
+def _stored(model: Path, spec: schema.Generator) -> dict[str, Any]:
+    """How the text model's tensors were quantised: llama.cpp chooses by tensor."""
+    types: dict[str, int] = {}
+    for tensor in read_gguf(model).tensors.values():
+        types[tensor.type] = types.get(tensor.type, 0) + tensor.bytes
+    return {"precision": spec.quantisation, "bytes_by_type": types}
+
+
+def check_generator(job: RoleJob, spec: schema.Generator, part: manifest.Generator) -> list[Check]:
+    """Compare the generator's tokens, logits and answers with transformers'."""
+    model = job.source.reference(GENERATOR_CLASSES[job.source.model_type])
+    picture = _picture(job, spec)
+    tokenizer = job.prompt_tokenizer()
+    prompts, rows = generator_prompts(job, spec, picture)
+    stop = stop_tokens(job, part.stop)
+    served = generate(
+        GenerationJob(
+            model=job.path(part.model),
+            projector=None if part.projector is None else job.path(part.projector),
+            prompts=prompts,
+            stop=stop,
+            image_token=tokenizer.token_id(spec.image_token) if picture else None,
+            context=part.context,
+            max_new_tokens=part.max_new_tokens,
+        )
+    )
+    expected = [
+        _answer(model, row, pixels, picture, stop, part.max_new_tokens)
+        for row, (_, pixels) in zip(rows, prompts, strict=True)
+    ]
+    checks = _compare(job, tokenizer, served, rows, expected)
+    return [*checks, check_tokens(job.role, job.path(part.model), tokenizer), *_check_drift(job, spec, part, model)]
+
+
+def check_tokens(role: str, model: Path, tokenizer: PromptTokenizer) -> Check:
+    """Whether llama.cpp splits hostile texts as the tokenizer does, as data and as templates."""
+    wrong = []
+    for special, kind in ((False, SegmentKind.DATA), (True, SegmentKind.TEXT)):
+        expected = [tokenizer.encode((Segment(kind, text),), []) for text in HOSTILE_TEXTS]
+        found = tokenise(model, HOSTILE_TEXTS, special=special)
+        wrong += [text for text, a, b in zip(HOSTILE_TEXTS, expected, found, strict=True) if a != b]
+    count = 2 * len(HOSTILE_TEXTS)
+    detail = f"differs: {', '.join(repr(text[:30]) for text in wrong[:3])}" if wrong else ""
+    equal = 1 - len(wrong) / count
+    return Check(role, "equal tokens of hostile texts", equal, ">= 1", count, not wrong, detail)
+
+
+def _check_drift(job: RoleJob, spec: schema.Generator, part: manifest.Generator, model: Any) -> list[Check]:
+    """Logits at every position of passages: reported, and bounded where nothing was quantised."""
+    tokenizer = job.prompt_tokenizer()
+    texts = [passage for sample in job.samples[:_DRIFT_TEXTS] for passage in sample.passages[:1]]
+    rows = [tokenizer.encode((Segment(SegmentKind.DATA, text),), [])[:_DRIFT_TOKENS] for text in texts]
+    rows = [row for row in rows if row]
+    with torch.no_grad():
+        sources = [model(input_ids=torch.tensor([row])).logits[0].float().numpy() for row in rows]
+    found = drift(sources, logits(job.path(part.model), rows))
+    detail = (
+        f"mean {found.mean:.3g}, standard deviation of the logits {found.spread:.3g}, equal best tokens "
+        f"{found.agreement:.2%}, divergence {found.divergence:.3g} nats, {found.positions} positions"
+    )
+    count, largest = len(rows), "largest difference of logits of texts"
+    checks = [Check(job.role, largest, found.largest, "reported", count, passed=True, detail=detail)]
+    if spec.quantisation not in BOUNDED:
+        return checks
+    bound, best = _FLOAT16 * job.demands.logits, job.demands.answers
+    return [
+        *checks,
+        at_most(job.role, f"{largest}, in standard deviations of them", [found.relative], bound),
+        at_least(job.role, "equal best tokens of texts", [found.agreement], best),
+    ]
+
+
+def _compare(
+    job: RoleJob,
+    tokenizer: PromptTokenizer,
+    served: Generations,
+    rows: Sequence[list[int]],
+    expected: Sequence[tuple[list[int], torch.Tensor]],
+) -> list[Check]:
+    answers = [tokenizer.decode(ids) for ids, _ in expected]
+    found = [tokenizer.decode(ids) for ids in served.answers]
+    equal = [first == second for first, second in zip(answers, found, strict=True)]
+    differing = [f"{a[:60]!r} became {b[:60]!r}" for a, b in zip(answers, found, strict=True) if a != b]
+    drift = [
+        float(np.abs(first - other.numpy()).mean()) for first, (_, other) in zip(served.first, expected, strict=True)
+    ]
+    tokens = [first == second for first, second in zip(served.prompts, rows, strict=True)]
+    broken = [str(index) for index, same in enumerate(tokens) if not same]
+    detail = f"mean drift of the first logits {np.mean(drift):.4f}"
+    return [
+        share("generator", "equal greedy answers", equal, job.demands.answers, "; ".join([detail, *differing[:3]])),
+        share("generator", "equal tokens of prompts", tokens, 1.0, f"prompts {', '.join(broken)}" if broken else ""),
+    ]
+
+
+Pictured = tuple[Prompt, RGB | None]
+"""A prompt and its picture."""
+
+
+def generator_prompts(
+    job: RoleJob, generator: schema.Generator, spec: manifest.Patched | None
+) -> tuple[list[Pictured], list[list[int]]]:
+    """An answer prompt for every sample and a rewrite prompt for every fourth, and the token ids of each.
+
+    With pictures of the size `spec`; None: without.
+    """
+    tokenizer = job.prompt_tokenizer()
+    span = vision_inputs.image_span(tokenizer, generator.image_token, spec) if spec else []
+    answer, rewrite = job.prompt(generator.prompts.answer), job.prompt(generator.prompts.rewrite)
+    prompts: list[Pictured] = []
+    for index, sample in enumerate(job.samples[: job.generated]):
+        picture = vision_inputs.fit(sample.picture, spec) if spec else None
+        common: dict[str, Any] = {
+            "picture": spec is not None,
+            "question": sample.question,
+            "history": sample.turns(),
+            "words": sample.words or None,
+            "seen": list(sample.seen),
+            "domain": "",
+        }
+        prompts.append((answer.render(**common, found=list(sample.found), query=sample.query), picture))
+        if index % 4 == 0:
+            prompts.append((rewrite.render(**common), picture))
+    return prompts, [tokenizer.encode(prompt, span) for prompt, _ in prompts]
+
+
+def _answer(
+    model: Any, row: list[int], picture: RGB | None, spec: manifest.Patched | None, stop: list[int], limit: int
+) -> tuple[list[int], torch.Tensor]:
+    """PyTorch's greedy answer without the stop token, and the logits [V] it began from."""
+    ids = torch.tensor([row])
+    with torch.no_grad():
+        output = model.generate(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            **processed(picture, spec),
+            do_sample=False,
+            max_new_tokens=limit,
+            eos_token_id=stop,
+            pad_token_id=stop[0],
+            return_dict_in_generate=True,
+            output_logits=True,
+        )
+    answer = output.sequences[0, len(row) :].tolist()
+    if answer and answer[-1] in stop:
+        answer.pop()
+    return answer, output.logits[0][0].float()

@@ -1,0 +1,203 @@
+"""What the export of one role works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from quizglass_export.checkpoints.files import read_json
+from quizglass_export.checkpoints.source import GgufSource, Source
+from quizglass_export.errors import ExportError, reason
+from quizglass_export.parity import Check
+from quizglass_export.recipe.schema import Demands, Scorer
+from quizglass_export.roles.samples import Sample
+from quizglass_server.bundle import manifest
+from quizglass_server.bundle.manifest import Channels, Grid, Normalised, Patched, Size, graphs
+from quizglass_server.errors import BundleError
+from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer
+from quizglass_server.models.text_rows import TextTokenizer
+from quizglass_server.roles.role_checks import scorer_prompt
+
+CLIP_MEAN: Channels = (0.48145466, 0.4578275, 0.40821073)
+CLIP_STD: Channels = (0.26862954, 0.26130258, 0.27577711)
+_HALF: Channels = (0.5, 0.5, 0.5)
+RolePart = (
+    manifest.VisionScorer
+    | manifest.TextScorer
+    | manifest.CrossEncoder
+    | manifest.QFormer
+    | manifest.QFormerClassifier
+    | manifest.Detector
+    | manifest.ImageEncoder
+    | manifest.TextEncoder
+    | manifest.Generator
+)
+PREPROCESSOR = "preprocessor_config.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleJob:
+    """One role of a build: where it reads, where it writes, and what its model is compared on.
+
+    Attributes:
+        role: its name in the manifest.
+        title: the bundle's name.
+        source: the checkpoint.
+        folder: where its files go, by their names in the bundle.
+        tokenizer: the tokenizer's file name in the bundle.
+        prompts: template name to source file.
+        samples: what the model is compared and calibrated on.
+        batches: sizes of the padded batches in which it is compared, besides one at a time.
+        generated: how many samples a generator answers.
+        demands: bounds of the comparison with PyTorch.
+        threads: CPU threads for PyTorch and quantising.
+    """
+
+    role: str
+    title: str
+    source: Source | GgufSource
+    folder: Path
+    tokenizer: str
+    prompts: Mapping[str, Path]
+    samples: Sequence[Sample]
+    batches: Sequence[int]
+    generated: int
+    demands: Demands
+    threads: int
+
+    def path(self, name: str) -> Path:
+        """A file to write; its directory is made."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def picture(self, size: Size | None) -> Patched:
+        """Size, normalisation and patches of a Qwen2-VL style model's pictures.
+
+        Raises:
+            ExportError: no size, or one that is no multiple of a merged patch.
+        """
+        if size is None:
+            raise ExportError(f"roles.{self.role}.picture: missing; give the width and height of its pictures")
+        config = self.source.config()
+        vision = config["vision_config"]
+        mean, std = (_HALF, _HALF) if config["model_type"] == "qwen3_vl" else (CLIP_MEAN, CLIP_STD)
+        if (self.source.folder / PREPROCESSOR).is_file():
+            mean, std = normalisation(self.source.folder / PREPROCESSOR)
+        try:
+            return Patched(
+                width=size.width,
+                height=size.height,
+                mean=mean,
+                std=std,
+                patch=vision.get("patch_size", 14),
+                merge=vision.get("spatial_merge_size", 2),
+                temporal=vision.get("temporal_patch_size", 2),
+            )
+        except ValueError as error:
+            raise ExportError(f"roles.{self.role}.picture: {reason(error)}") from None
+
+    def grids(self, picture: Normalised, sizes: Sequence[Size]) -> tuple[Grid, ...] | None:
+        """Further picture sizes of the role's model, each with the file of its graph; None for none.
+
+        Raises:
+            ExportError: the model cannot take a size, or has it already; names the key.
+        """
+        found: dict[tuple[int, int], str] = {(picture.width, picture.height): ""}
+        for index, size in enumerate(sizes):
+            key, name = f"roles.{self.role}.grids.{index}", f"{size.width}x{size.height}"
+            if (size.width, size.height) in found:
+                raise ExportError(f"{key}: {name} is there already; leave it out")
+            try:
+                type(picture).model_validate(picture.model_dump() | size.model_dump())
+            except ValueError as error:
+                raise ExportError(f"{key}: {reason(error)}") from None
+            found[size.width, size.height] = f"{self.role}/model-{name}.onnx"
+        further = [Grid(width=size[0], height=size[1], model=name) for size, name in found.items() if name]
+        return tuple(further) or None
+
+    def prompt(self, name: str) -> PromptTemplate:
+        """A prompt template by name."""
+        return PromptTemplate.load(self.prompts[name])
+
+    def prompt_tokenizer(self) -> PromptTokenizer:
+        """The tokenizer as the server uses it."""
+        return PromptTokenizer(self.source.tokenizer_file())
+
+    def labels(self, labels: Sequence[tuple[str, str]]) -> list[int]:
+        """Token ids of labels; ExportError where a label is not one token."""
+        parsed = self.prompt_tokenizer()
+        try:
+            return [parsed.label(text) for _, text in labels]
+        except PromptError as error:
+            raise ExportError(f"roles.{self.role}.labels: {error}") from error
+
+    def check_scorer(self, spec: Scorer, *, sees: bool) -> None:
+        """Check labels, prompt and tokenizer of a scorer as the server does when it loads one.
+
+        Raises:
+            ExportError: what the server would refuse.
+        """
+        prompt, image = self.prompts[spec.prompt], spec.image_token if sees else None
+        try:
+            scorer_prompt(self.role, spec.labels, self.source.tokenizer_file(), prompt, image)
+        except BundleError as error:
+            raise ExportError(str(error)) from error
+
+    def check_texts(self, limit: int) -> None:
+        """Raise ExportError where the server would refuse the tokenizer of a role that reads plain texts."""
+        try:
+            TextTokenizer(self.source.tokenizer_file(), limit)
+        except BundleError as error:
+            raise ExportError(f"roles.{self.role}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A role whose files are written.
+
+    Attributes:
+        part: its entry in the manifest.
+        notes: how it is stored and what it runs at, for the report.
+    """
+
+    part: RolePart
+    notes: dict[str, Any]
+
+
+Sized = TypeVar("Sized", manifest.VisionScorer, manifest.Detector)
+
+
+def by_size(part: Sized) -> list[Sized]:
+    """A model of several picture sizes as models of one each."""
+    return [
+        part.model_copy(update={"picture": picture, "model": model, "grids": None}) for picture, model in graphs(part)
+    ]
+
+
+def in_each_size(part: Sized, check: Callable[[Sized], list[Check]]) -> list[Check]:
+    """The comparisons of every picture size; those of further sizes say which."""
+    checks: list[Check] = []
+    for index, each in enumerate(by_size(part)):
+        size = f", {each.picture.width} x {each.picture.height}" if index else ""
+        checks += [replace(one, measure=one.measure + size) for one in check(each)]
+    return checks
+
+
+def prompt_name(name: str) -> str:
+    """A template's file name in the bundle."""
+    return f"prompts/{name}.jinja"
+
+
+def normalisation(path: Path) -> tuple[Channels, Channels]:
+    """Mean and standard deviation of a `preprocessor_config.json`."""
+    content = read_json(path)
+    try:
+        mean, std = (tuple(float(x) for x in content[key]) for key in ("image_mean", "image_std"))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ExportError(f"{path}: image_mean and image_std must be three numbers each") from error
+    if len(mean) != 3 or len(std) != 3:
+        raise ExportError(f"{path}: image_mean and image_std must be three numbers each")
+    return mean, std

@@ -1,0 +1,244 @@
+"""The scorers of a bundle: each is exported, described for the manifest, and compared with PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import numpy as np
+import torch
+import transformers
+
+from quizglass_export.checkpoints.files import CONFIG, tensor_sizes
+from quizglass_export.checkpoints.merged import MergedWeights
+from quizglass_export.checkpoints.source import GgufSource, Source
+from quizglass_export.checkpoints.streamed_graph import write_streamed
+from quizglass_export.errors import ExportError
+from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer
+from quizglass_export.graphs.scorer_text import SharingTextScorer
+from quizglass_export.onnx import scorer_file
+from quizglass_export.onnx.accept import Feed, apply_precision, check_lossy_scorer
+from quizglass_export.onnx.file import write_onnx
+from quizglass_export.onnx.scorer_file import without_past
+from quizglass_export.parity import (
+    Check,
+    Floats,
+    Inputs,
+    as_array,
+    check_scorer,
+)
+from quizglass_export.recipe import schema
+from quizglass_export.roles.job import Exported, RoleJob, by_size, in_each_size, prompt_name
+from quizglass_server.bundle import manifest
+from quizglass_server.domain.turns import RGB
+from quizglass_server.models import vision_inputs
+
+LARGE = 2 << 30
+"""Bytes of a checkpoint in float32 from which it is read tensor by tensor."""
+ROWS = {0: "batch", 1: "sequence"}
+TEXT_AXES = {"input_ids": ROWS, "attention_mask": ROWS, "logits": {0: "batch"}}
+VISION_AXES = TEXT_AXES | {"position_ids": {1: "batch", 2: "sequence"}, "pixel_values": {0: "batch"}}
+
+
+def prepare_vision_scorer(job: RoleJob, spec: schema.Scorer) -> None:
+    """Check what is known without weights: prompt, labels, tokenizer, picture sizes."""
+    job.check_scorer(spec, sees=True)
+    job.grids(job.picture(spec.picture), spec.grids)
+    image_id = job.prompt_tokenizer().token_id(spec.image_token)
+    known = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True).image_token_id
+    if image_id != known:
+        raise ExportError(f"{job.source.folder / CONFIG}: image_token_id is {known}, the tokenizer has {image_id}")
+
+
+def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
+    """Merge and export a vision-language scorer, a graph for each picture size."""
+    labels = job.labels(spec.labels)
+    picture = job.picture(spec.picture)
+    part = manifest.VisionScorer(
+        engine="onnx",
+        kind="vl-scorer",
+        model=f"{job.role}/model.onnx",
+        tokenizer=job.tokenizer,
+        prompt=prompt_name(spec.prompt),
+        labels=spec.labels,
+        picture=picture,
+        grids=job.grids(picture, spec.grids),
+        image_token=spec.image_token,
+        max_tokens=spec.max_tokens,
+    )
+    first, *others = [_write_vision_scorer(job, spec, each, labels) for each in by_size(part)]
+    return Exported(part, first | {"grids": others} if others else first)
+
+
+def _write_vision_scorer(
+    job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer, labels: list[int]
+) -> dict[str, Any]:
+    """The graph of one picture size; returns notes for the report."""
+    prompts = VisionPrompts(job, part)
+    grid = vision_inputs.patch_grid(part.picture)
+    given = prompts.inputs([0, len(prompts.rows) - 1])
+    example = {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in given.items()}
+    kind = VISION_CLASSES[job.source.model_type]
+    if is_large(job.source):
+        weights = MergedWeights(job.source, kind)
+        build = partial(vision_scorer, labels=labels, grid=grid)
+        write_streamed(weights, build, labels, lambda _: example, VISION_AXES, ["logits"], job.path(part.model))
+    else:
+        scorer = vision_scorer(job.source.load(kind), labels, grid)
+        write_onnx(scorer, example, VISION_AXES, "logits", job.path(part.model))
+    return apply_precision(job.path(part.model), spec.precision, prompts.inputs, len(prompts.rows))
+
+
+def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer) -> list[Check]:
+    """Compare a vision-language scorer with transformers, each picture size by itself."""
+    return in_each_size(part, partial(_check_vision_scorer, job, spec))
+
+
+def _check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer) -> list[Check]:
+    labels = job.labels(part.labels)
+    model = job.source.reference(VISION_CLASSES[job.source.model_type])
+    prompts = VisionPrompts(job, part)
+    references = [
+        vision_logits(model, row, picture, part.picture)[labels]
+        for row, picture in zip(prompts.rows, prompts.pictures, strict=True)
+    ]
+    del model  # before ONNX Runtime loads as much again
+    return _compare(job, spec, part, references, prompts.inputs)
+
+
+class VisionPrompts:
+    """The samples as a vision-language scorer reads them."""
+
+    def __init__(self, job: RoleJob, part: manifest.VisionScorer) -> None:
+        tokenizer, template = job.prompt_tokenizer(), job.prompt(Path(part.prompt).stem)
+        self.spec = part.picture
+        self.image_id = tokenizer.token_id(part.image_token)
+        self.rows: list[list[int]] = []
+        self.pictures: list[RGB] = []
+        span = vision_inputs.image_span(tokenizer, part.image_token, part.picture)
+        for sample in job.samples:
+            prompt = template.render(
+                picture=True, question=sample.question, history=sample.turns(), words=sample.words or None
+            )
+            self.rows.append(tokenizer.encode(prompt, span))
+            self.pictures.append(vision_inputs.fit(sample.picture, part.picture))
+
+    def inputs(self, indices: Sequence[int]) -> Inputs:
+        """The server's own tensors for some of the samples."""
+        rows, pictures = [self.rows[i] for i in indices], [self.pictures[i] for i in indices]
+        return vision_inputs.scorer_batch(rows, self.image_id, self.spec, pictures)
+
+
+def prepare_text_scorer(job: RoleJob, spec: schema.Scorer) -> None:
+    """Check what is known without weights: prompt, labels, tokenizer."""
+    if spec.picture is not None or spec.grids:
+        raise ExportError(f"roles.{job.role}.picture: {job.source.model_type} reads text alone; leave it out")
+    job.check_scorer(spec, sees=False)
+
+
+def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
+    """Merge and export a scorer of texts."""
+    labels = job.labels(spec.labels)
+    longest = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True).max_position_embeddings
+    part = manifest.TextScorer(
+        engine="onnx",
+        kind="text-scorer",
+        model=f"{job.role}/model.onnx",
+        tokenizer=job.tokenizer,
+        prompt=prompt_name(spec.prompt),
+        labels=spec.labels,
+        max_tokens=min(spec.max_tokens, longest),
+    )
+    rows = _text_rows(job, part)
+    if is_large(job.source):
+        weights = MergedWeights(job.source, "Qwen3ForCausalLM")
+        write_streamed(
+            weights,
+            partial(_sharing, labels=labels),
+            labels,
+            scorer_file.example,
+            scorer_file.AXES,
+            scorer_file.OUTPUTS,
+            job.path(part.model),
+        )
+    else:
+        scorer_file.write_text_scorer(job.source.load("Qwen3ForCausalLM"), labels, job.path(part.model))
+    feed = _feed(rows, job.path(part.model))
+    return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(rows)))
+
+
+def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.TextScorer) -> list[Check]:
+    """Compare a scorer of texts with transformers."""
+    labels = job.labels(part.labels)
+    model = job.source.reference("Qwen3ForCausalLM")
+    rows = _text_rows(job, part)
+
+    with torch.no_grad():
+        references = [as_array(model(input_ids=torch.tensor([row])).logits[0, -1, labels]) for row in rows]
+    del model
+    return _compare(job, spec, part, references, _feed(rows, job.path(part.model)))
+
+
+def _sharing(model: Any, labels: Sequence[int]) -> SharingTextScorer:
+    return SharingTextScorer(model, labels).eval()
+
+
+def is_large(source: Source | GgufSource) -> TypeGuard[Source]:
+    """Whether a checkpoint in float32 is too much to have in memory for its export alone."""
+    return isinstance(source, Source) and sum(sum(tensor_sizes(path)) for path in source.weights()) * 4 > LARGE
+
+
+def _compare(
+    job: RoleJob,
+    spec: schema.Scorer,
+    part: manifest.VisionScorer | manifest.TextScorer,
+    references: list[Floats],
+    feed: Feed,
+) -> list[Check]:
+    if spec.precision == "fp32":
+        return check_scorer(job.role, job.path(part.model), references, feed, job.demands.logits, job.batches)
+    return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept, job.batches)
+
+
+def _feed(rows: Sequence[Sequence[int]], path: Path) -> Feed:
+    """The server's own tensors for some of the prompts, each of them whole."""
+    completed = without_past(path)
+
+    def inputs(indices: Sequence[int]) -> Inputs:
+        return completed(vision_inputs.scorer_batch([rows[i] for i in indices]))
+
+    return inputs
+
+
+def _text_rows(job: RoleJob, part: manifest.TextScorer) -> list[list[int]]:
+    tokenizer, template = job.prompt_tokenizer(), job.prompt(Path(part.prompt).stem)
+    return [
+        tokenizer.encode(template.render(query=sample.query, passage=passage))
+        for sample in job.samples
+        for passage in sample.passages
+    ][: len(job.samples)]
+
+
+def vision_logits(model: Any, row: list[int], picture: RGB, spec: manifest.Patched) -> Floats:
+    """Logits [V] after a prompt, by transformers alone: its image processor and its own positions."""
+    ids = torch.tensor([row])
+    with torch.no_grad():
+        output = model(input_ids=ids, attention_mask=torch.ones_like(ids), **processed(picture, spec))
+    return as_array(output.logits[0, -1])
+
+
+def processed(picture: RGB | None, spec: manifest.Patched | None) -> dict[str, Any]:
+    """A picture in its final size as transformers' own processor gives it to a model; nothing for none."""
+    if picture is None or spec is None:
+        return {}
+    processor = transformers.Qwen2VLImageProcessor(
+        do_resize=False,
+        image_mean=list(spec.mean),
+        image_std=list(spec.std),
+        patch_size=spec.patch,
+        merge_size=spec.merge,
+        temporal_patch_size=spec.temporal,
+    )
+    return dict(processor(images=[picture], return_tensors="pt"))

@@ -1,0 +1,1 @@
+"""What the stages learn from: questions, pictures, prompts and answers of pocketworld."""

@@ -1,0 +1,128 @@
+"""The loop that the language and joint stages share: batches in, a better model out, a line of log now and then."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from quizglass_export.starter.data.batches import Batch
+from quizglass_export.starter.data.pictures import Album
+from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress
+from quizglass_export.starter.model.vlm import Model, hidden_states, logits, picture_features
+
+_log = logging.getLogger(__name__)
+_SAVE_EVERY = 120.0
+"""Seconds."""
+Pictures = NDArray[np.uint8] | Album
+
+
+def embed(model: Model, batch: Batch, pad: int, store: Pictures | None) -> Tensor:
+    """Token embeddings with the picture features in their slots: [B, S, 192]."""
+    embeddings: Tensor = model.model.language_model.embed_tokens(batch.ids)
+    if store is None or batch.pictures.numel() == 0:
+        return embeddings
+    features = picture_features(model, torch.from_numpy(store[batch.pictures.numpy()]))
+    slots = (batch.ids == pad).nonzero(as_tuple=True)
+    return embeddings.index_put(slots, features.reshape(-1, features.shape[-1]).to(embeddings.dtype))
+
+
+def predict(model: Model, batch: Batch, pad: int, store: Pictures | None) -> Tensor:
+    """Scores [T, vocabulary] for every target of a batch."""
+    hidden = hidden_states(model, embed(model, batch, pad, store), batch.positions, batch.mask)
+    return logits(model, hidden[batch.rows, batch.columns])
+
+
+def exact(scores: Tensor, batch: Batch) -> Tensor:
+    """bool [examples]: greedy decoding would give exactly the answer, since every token of it scores highest."""
+    wrong = (scores.argmax(-1) != batch.targets).to(torch.float32)
+    return torch.zeros(len(batch.tasks)).index_add_(0, batch.owners, wrong) == 0
+
+
+@dataclass
+class Meter:
+    """Running share of exact answers by task."""
+
+    momentum: float = 0.98
+    shares: dict[str, float] = field(default_factory=dict)
+
+    def add(self, batch: Batch, right: Tensor) -> None:
+        """Count a batch's examples."""
+        for task in set(batch.tasks):
+            hits = [float(right[index]) for index, name in enumerate(batch.tasks) if name == task]
+            for hit in hits[:8]:
+                old = self.shares.get(task, hit)
+                self.shares[task] = self.momentum * old + (1 - self.momentum) * hit
+
+    def line(self) -> str:
+        """For log lines, sorted by task."""
+        return " ".join(f"{task}:{share:.2f}" for task, share in sorted(self.shares.items()))
+
+
+def fit(
+    model: Model,
+    source: Callable[[float, Meter], Iterator[Batch]],
+    folder: Path,
+    minutes: float,
+    *,
+    pad: int,
+    rate: float,
+    store: Pictures | None = None,
+    scales: dict[str, float] | None = None,
+    log_every: int = 100,
+    warm_up: float = 0.03,
+) -> Meter:
+    """Train for a wall-clock budget; resumable from `folder`.
+
+    Args:
+        source: from the share of the budget spent, and the accuracies so far, to an iterator of batches; asked
+            again when it ends.
+        store: pictures by row, uint8 [N, 112, 112, 3].
+        scales: factors on the rate by parameter name prefix.
+
+    Returns:
+        The running accuracies.
+    """
+    optimizer = optimiser(model, rate, scales=scales)
+    schedule = Schedule(minutes, rate, warm_up=warm_up)
+    if resume(folder, model, optimizer, schedule):
+        _log.info("%s resumed at %s", folder.name, schedule.progress())
+    meter, average, saved = Meter(), 0.0, schedule.spent
+    batches: Iterator[Batch] = iter(())
+    while schedule.step(optimizer, f"loss {average:.3f}"):
+        batch = next(batches, None)
+        if batch is None:
+            batches = source(schedule.part(), meter)
+            batch = next(batches)
+        loss, right = _learn(model, optimizer, batch, pad, store)
+        average = 0.98 * (average or loss) + 0.02 * loss
+        meter.add(batch, right)
+        if schedule.steps % log_every == 0:
+            done = schedule.progress()
+            _log.info("%s step %d %s loss %.3f %s", folder.name, schedule.steps, done, average, meter.line())
+        if schedule.spent - saved > _SAVE_EVERY:
+            saved = schedule.spent
+            save_progress(folder, model, optimizer, schedule)
+    save_progress(folder, model, optimizer, schedule)
+    return meter
+
+
+def _learn(
+    model: nn.Module, optimizer: torch.optim.Optimizer, batch: Batch, pad: int, store: Pictures | None
+) -> tuple[float, Tensor]:
+    """One step; its loss, and which examples were answered exactly."""
+    with torch.autocast("cpu", torch.bfloat16):
+        scores = predict(model, batch, pad, store)
+    loss = F.cross_entropy(scores.float(), batch.targets)
+    loss.backward()  # type: ignore[no-untyped-call]
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return float(loss), exact(scores.detach(), batch)

@@ -1,0 +1,1 @@
+"""The starter's model and tokenizer: shapes, greedy decoding, checkpoints."""

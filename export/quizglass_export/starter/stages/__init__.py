@@ -1,0 +1,1 @@
+"""The five stages of the starter's training, in the order of `train`."""

@@ -1,0 +1,128 @@
+"""Stage 4: where each question has to be looked up, found out by asking the base model itself.
+
+"Visual query decomposition" of the planning-agent paper: the model answers the question q, the image query q_i
+("what is this called?") and the gold query q_g (text alone, the name filled in), each without evidence. A judge
+compares with the gold answers. Right on q: nothing to look up. Else right on q_i: it lacks the fact, text. Else right
+on q_g: it lacks the name, image. Else both. Right on q_i and on q_g yet wrong on q is illogical and dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from quizglass_export.metrics import exact_match
+from quizglass_export.pocketworld.questions import Question
+from quizglass_export.starter.data.examples import Encoder, Request
+from quizglass_export.starter.data.store import Asked
+from quizglass_export.starter.loop.decoding import generate
+from quizglass_export.starter.model.vlm import Model
+
+_log = logging.getLogger(__name__)
+LABELS = {"none": " A", "image": " B", "text": " C", "both": " D"}
+"""Plan groups and the letters that stand for them, in the order of the paper's options."""
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """One question's label and what it was made from; `row` is the question's place in its `Asked`."""
+
+    row: int
+    plan: str
+    family: str
+    group: str | None
+    seen_in_training: bool
+    answers: tuple[str, str, str]
+
+
+def plan_request(question: Question, picture: int) -> Request:
+    """What the planner is asked."""
+    return Request("plan", question.text, question.history, question.words, picture=picture)
+
+
+def _asks_picture(question: Question) -> bool:
+    """Whether anything in the picture has to be told: not when the question names all it is about."""
+    return question.target is not None and question.family != "comparison"
+
+
+def decide(own: bool, image: bool, gold: bool) -> str | None:
+    """The label from the judge's three verdicts; None for the illogical."""
+    if own:
+        return "none"
+    if image and gold:
+        return None
+    return "text" if image else "image" if gold else "both"
+
+
+def annotate(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]) -> list[Annotation]:
+    """Labels of the answerable questions among `rows`."""
+    chosen = [row for row in rows if asked.questions[row].group is not None]
+    questions = [asked.questions[row] for row in chosen]
+    own = [
+        Request("answer", question.text, question.history, question.words, picture=row)
+        for row, question in zip(chosen, questions, strict=True)
+    ]
+    image = [
+        Request("answer", question.image_query, question.history, question.words, picture=row)
+        for row, question in zip(chosen, questions, strict=True)
+    ]
+    gold = [Request("answer", question.gold_query) for question in questions]
+    answers = generate(model, encoder, [*own, *image, *gold], asked.pictures)
+    count = len(chosen)
+    made: list[Annotation] = []
+    dropped = 0
+    for index, (row, question) in enumerate(zip(chosen, questions, strict=True)):
+        given = (answers[index], answers[count + index], answers[2 * count + index])
+        plan = label_of(question, given)
+        if plan is None:
+            dropped += 1
+            continue
+        core = (question.target or "").startswith("w1-")
+        made.append(Annotation(row, plan, question.family, question.group, core, given))
+    _log.info("annotated %d, dropped %d as illogical, %s", len(made), dropped, dict(Counter(a.plan for a in made)))
+    return made
+
+
+MOST = {"training": 60000, "held-out": 1400}
+"""Questions annotated for training the planner and for measuring it."""
+
+
+def balanced_rows(asked: Asked, count: int, rng: random.Random) -> list[int]:
+    """At most `count` answerable questions, the groups they were made for in equal parts where there are enough."""
+    groups: dict[str | None, list[int]] = {}
+    for row, question in enumerate(asked.questions):
+        if question.group is not None:
+            groups.setdefault(question.group, []).append(row)
+    share = count // max(1, len(groups))
+    return sorted(row for rows in groups.values() for row in rng.sample(rows, min(share, len(rows))))
+
+
+def shares(made: Sequence[Annotation]) -> dict[str, int]:
+    """How often each label was given."""
+    counts = Counter(annotation.plan for annotation in made)
+    return {plan: counts[plan] for plan in LABELS}
+
+
+def label_of(question: Question, given: tuple[str, str, str]) -> str | None:
+    """The label of a question from the model's answers to q, q_i and q_g; None for the illogical."""
+    own = exact_match(given[0], question.answer, question.aliases)
+    image = not _asks_picture(question) or exact_match(given[1], question.image_answer)
+    gold = exact_match(given[2], question.answer, question.aliases)
+    return decide(own, image, gold)
+
+
+def save(annotations: Sequence[Annotation], path: Path) -> None:
+    """One JSON object a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(asdict(a)) + "\n" for a in annotations), encoding="utf-8")
+
+
+def load(path: Path) -> list[Annotation]:
+    """What `save` wrote."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [Annotation(**{**row, "answers": tuple(row["answers"])}) for row in rows]

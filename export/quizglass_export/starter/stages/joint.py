@@ -1,0 +1,144 @@
+"""Stage 3: pictures and language together, in the mixture of prompts that a server makes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from quizglass_export.pocketworld.scenes import Scene
+from quizglass_export.starter.data.batches import Batch, bucketed
+from quizglass_export.starter.data.examples import Encoded, Encoder, Example
+from quizglass_export.starter.data.quiz import Quiz
+from quizglass_export.starter.data.reading import TextSource, printed, repeating
+from quizglass_export.starter.data.situations import Situations
+from quizglass_export.starter.data.store import Asked
+from quizglass_export.starter.loop.training import Meter, Pictures, exact, fit, predict
+from quizglass_export.starter.model.vlm import Model, picture_features
+
+BATCH_TOKENS = 4096
+_POOL = 360
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What a pool is made of: quizzes first, in a share that goes from `quizzes[0]` to `quizzes[1]` over the stage.
+
+    Of the quizzes' pictures, `known` show at least one recognised thing; `questions` are asked about each. Of what is
+    not a quiz, `situations` are questions in serving situations, the rest is text alone.
+    """
+
+    quizzes: tuple[float, float]
+    known: float
+    questions: int
+    situations: float
+    tokens: int
+    """Padded tokens of a batch."""
+
+
+GROUNDING = Mixture((0.9, 0.8), 0.85, 8, 0.3, 1700)
+"""Small, frequent steps until words follow from what the picture shows; the long prompts come after."""
+SERVING = Mixture((0.35, 0.2), 0.6, 6, 0.6, 3000)
+"""The server's mixture."""
+
+
+class JointBatches:
+    """Pools of batches: quizzes about pretraining scenes, questions in serving situations, and text alone."""
+
+    def __init__(
+        self, encoder: Encoder, scenes: Sequence[Scene], asked: Asked, seed: int, mixture: Mixture = SERVING
+    ) -> None:
+        """`scenes` are the first rows of the picture store, the pictures of `asked` follow."""
+        self.encoder = encoder
+        self.scenes = scenes
+        self.asked = asked
+        self.mixture = mixture
+        self.rng = random.Random(seed)
+        self.quiz = Quiz(self.rng)
+        self.text = TextSource(seed)
+        self._known = [row for row, scene in enumerate(scenes) if any(p.thing.recognised for p in scene.things)]
+        self._situations = {
+            id(library): Situations(library, self.rng, picture_stage=True) for library in asked.libraries
+        }
+
+    def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
+        """The next pool, for the share of the budget already spent."""
+        first, last = self.mixture.quizzes
+        quizzes = first + (last - first) * part
+        groups = [self._encoded(self._group(quizzes)) for _ in range(_POOL)]
+        groups += [repeating(self.encoder, self.text.passage()) for _ in range(_POOL // 7)]
+        groups += [self._encoded(printed(self.rng)) for _ in range(_POOL // 9)]
+        batches = bucketed([group for group in groups if group], self.encoder, self.mixture.tokens)
+        return iter(self.rng.sample(batches, len(batches)))
+
+    def _group(self, quizzes: float) -> Sequence[Example]:
+        draw = self.rng.random()
+        if draw < quizzes:
+            known = self.rng.random() < self.mixture.known
+            row = self.rng.choice(self._known) if known else self.rng.randrange(len(self.scenes))
+            return self.quiz.group(self.scenes[row], row, self.mixture.questions)
+        if draw < quizzes + (1 - quizzes) * self.mixture.situations:
+            return self.situation()
+        return self.text.group()
+
+    def situation(self) -> Sequence[Example]:
+        """Situations of one stored question."""
+        row = self.rng.randrange(len(self.asked.questions))
+        situations = self._situations[id(self.asked.libraries[row])]
+        return situations.examples(self.asked.questions[row], len(self.scenes) + row)
+
+    def _encoded(self, group: Sequence[Example]) -> list[Encoded]:
+        return [self.encoder.encode(example) for example in group]
+
+
+def train_joint(
+    model: Model,
+    batches: JointBatches,
+    store: Pictures,
+    folder: Path,
+    minutes: float,
+    *,
+    rate: float = 8e-4,
+    vision_scale: float = 0.5,
+) -> Meter:
+    """Train everything in place, the vision part more slowly. Resumable from `folder`."""
+    scales = {"model.visual": vision_scale}
+    return fit(model, batches, folder, minutes, pad=batches.encoder.pad, rate=rate, store=store, scales=scales)
+
+
+@torch.no_grad()
+def match_scale(model: Model, images: Pictures) -> None:
+    """Bring picture features to the scale of word embeddings, where the language part can work on them."""
+    features = picture_features(model, torch.from_numpy(images[np.arange(200)]))
+    words = model.model.language_model.embed_tokens.weight
+    factor = 1.5 * words.square().mean().sqrt() / features.square().mean().sqrt()
+    last = model.model.visual.merger.mlp[2]
+    last.weight.mul_(factor)
+    last.bias.mul_(factor)
+
+
+@torch.no_grad()
+def evaluate(model: Model, groups: Sequence[Sequence[Encoded]], encoder: Encoder, store: Pictures) -> dict[str, float]:
+    """Share of exact greedy answers by task, over encoded groups."""
+    hits: dict[str, list[float]] = {}
+    for batch in bucketed(groups, encoder, 2 * BATCH_TOKENS):
+        with torch.autocast("cpu", torch.bfloat16):
+            right = exact(predict(model, batch, encoder.pad, store), batch)
+        for task, hit in zip(batch.tasks, right.tolist(), strict=True):
+            hits.setdefault(task, []).append(float(hit))
+    return {task: round(float(np.mean(values)), 4) for task, values in sorted(hits.items())}
+
+
+def held_out_groups(asked: Asked, encoder: Encoder, seed: int) -> list[list[Encoded]]:
+    """Every situation of every stored question, on the pictures of `asked` alone."""
+    rng = random.Random(seed)
+    situations = {id(library): Situations(library, rng, picture_stage=True) for library in asked.libraries}
+    groups: list[list[Encoded]] = []
+    for row, (question, library) in enumerate(zip(asked.questions, asked.libraries, strict=True)):
+        made = situations[id(library)].examples(question, row)
+        groups.append([encoder.encode(example) for example in made])
+    return [group for group in groups if group]

@@ -1,0 +1,56 @@
+"""Stage 2: the language model learns to copy, then to read, rewrite and remember, without pictures."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from quizglass_export.starter.data.batches import Batch, bucketed
+from quizglass_export.starter.data.examples import Encoder
+from quizglass_export.starter.data.reading import TextSource, copying, repeating
+from quizglass_export.starter.loop.training import Meter, fit
+from quizglass_export.starter.model.vlm import Model
+
+BATCH_TOKENS = 4096
+_POOL = 600
+_COPIED = 0.5
+"""Copying alone until half of the rows are copied without any mistake: reading a name hardly emerges otherwise."""
+_COPYING_PART = 0.4
+"""At most this share of the budget for it."""
+_COPYING_TOKENS = 1600
+
+
+class TextBatches:
+    """Pools of batches: copying first, then text; each pool of text is used twice, since it is costly to make."""
+
+    def __init__(self, encoder: Encoder, vocabulary: int, seed: int) -> None:
+        self.encoder = encoder
+        self.vocabulary = vocabulary
+        self.rng = random.Random(seed)
+        self.text = TextSource(seed)
+
+    def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
+        """The next pool, for the share of the budget already spent."""
+        if part < _COPYING_PART and meter.shares.get("copying", 0.0) < _COPIED:
+            groups = [copying(self.encoder, self.vocabulary, self.rng) for _ in range(320)]
+            return iter(bucketed(groups, self.encoder, _COPYING_TOKENS))
+        groups = [[self.encoder.encode(example) for example in self.text.group()] for _ in range(_POOL)]
+        groups += [repeating(self.encoder, self.text.passage()) for _ in range(_POOL // 10)]
+        groups += [copying(self.encoder, self.vocabulary, self.rng) for _ in range(_POOL // 40)]
+        batches = bucketed(groups, self.encoder, BATCH_TOKENS)
+        return iter([*self._shuffled(batches), *self._shuffled(batches)])
+
+    def _shuffled(self, batches: list[Batch]) -> list[Batch]:
+        return self.rng.sample(batches, len(batches))
+
+
+def train_language(model: Model, encoder: Encoder, folder: Path, minutes: float, *, rate: float = 1.2e-3) -> Meter:
+    """Train the language part in place; the vision part gets no gradient. Resumable from `folder`."""
+    for parameter in model.model.visual.parameters():
+        parameter.requires_grad_(False)
+    vocabulary = model.model.language_model.embed_tokens.num_embeddings
+    meter = fit(model, TextBatches(encoder, vocabulary, 77), folder, minutes, pad=encoder.pad, rate=rate)
+    for parameter in model.model.visual.parameters():
+        parameter.requires_grad_(True)
+    return meter

@@ -1,1 +1,0 @@
-"""Large checkpoints, tensor by tensor: read from shards, merged with adapters, written beside a graph."""

@@ -1,0 +1,212 @@
+"""The transport-neutral core: runs turns by policies and yields their events. Knows no gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from difflib import get_close_matches
+from time import monotonic
+
+from quizglass_server.assistant.recollection import note_unremembered, recall, remember, search_memory
+from quizglass_server.assistant.search import search
+from quizglass_server.domain.entries import Finding
+from quizglass_server.domain.sightings import SightingHit, SightingQuery
+from quizglass_server.domain.turns import (
+    AbstainReason,
+    AnswerDelta,
+    Done,
+    Evidence,
+    FinishReason,
+    Origin,
+    Picture,
+    Plan,
+    Turn,
+    TurnEvent,
+    Verdict,
+    VerdictOutcome,
+)
+from quizglass_server.errors import InvalidInput, QuizglassError, RoleMissing
+from quizglass_server.policies import POLICIES, Policy
+from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
+from quizglass_server.scheduling.admission import Admission
+from quizglass_server.scheduling.budget import Budget
+from quizglass_server.steps.generate import Draft
+from quizglass_server.steps.verify import Support, judged, verify
+from quizglass_server.steps.wording import same_wording
+from quizglass_server.turn.journal import Journal
+from quizglass_server.turn.outbox import Outbox
+from quizglass_server.turn.resources import Resources
+from quizglass_server.turn.toolbox import Toolbox
+
+log = logging.getLogger(__name__)
+_ANY = Finding()
+
+
+class Assistant:
+    """Answers questions about pictures.
+
+    Args:
+        resources: models, knowledge and what turns share.
+        default_policy: name of the policy used when a request names none; None: the best that can be served.
+        admission: how many turns run and wait; whoever calls `answer` takes a permit first.
+        has: what there is for policies; None: whether a role has a model.
+
+    Raises:
+        InvalidInput: there is no policy of that name.
+    """
+
+    def __init__(
+        self,
+        resources: Resources,
+        default_policy: str | None = None,
+        admission: Admission | None = None,
+        has: Has | None = None,
+    ) -> None:
+        self._resources = resources
+        self._has = has or self._has_model
+        self.admission = admission or Admission(limit=8, queue=16)
+        default = _policy(default_policy or preferred(survey(self._has)) or next(iter(POLICIES))).name
+        self.policies: tuple[str, ...] = (default, *(name for name in POLICIES if name != default))
+
+    @property
+    def policy_statuses(self) -> tuple[PolicyStatus, ...]:
+        """Every policy, the default first, and what it lacks."""
+        return tuple(status_of(POLICIES[name], self._has) for name in self.policies)
+
+    async def answer(self, turn: Turn, policy: str, budget: Budget) -> AsyncGenerator[TurnEvent, None]:
+        """Run a turn; the last event is Done. Closing the generator cancels the step that is running.
+
+        Args:
+            turn: the question, its picture decoded.
+            policy: one of `policies`; empty for the default.
+            budget: time the turn may take, already running.
+
+        Raises:
+            InvalidInput: no such policy.
+            RoleMissing: the bundle has no model for a role that the policy cannot do without.
+            EngineLost: an engine died under the turn.
+        """
+        runs = _policy(policy or self.policies[0])
+        self._check_needs(runs)
+        outbox = Outbox()
+        task = asyncio.create_task(self._run(turn, runs, budget, Journal(outbox.put)))
+        task.add_done_callback(lambda _: outbox.close())
+        try:
+            async for event in outbox:
+                yield event
+            await task
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+            if not task.cancelled():
+                task.exception()  # seen, also when nobody waits for the turn any more
+
+    async def search(
+        self,
+        text: str,
+        picture: Picture | None,
+        limit: int,
+        finding: Finding = _ANY,
+        more: Sequence[Picture] = (),
+    ) -> list[Evidence]:
+        """Search the knowledge store outside of any turn; see `search.search`."""
+        return await search(self._resources, text, picture, limit, finding, more)
+
+    async def search_memory(self, text: str, picture: Picture | None, query: SightingQuery) -> list[SightingHit]:
+        """Search the visual memory outside of any turn; see `remembering.search_memory`."""
+        return await search_memory(self._resources, text, picture, query)
+
+    def _check_needs(self, policy: Policy) -> None:
+        for missing in status_of(policy, self._has).missing:
+            raise RoleMissing(missing, f"policy {policy.name!r}")
+
+    def _has_model(self, part: str) -> bool:
+        return getattr(self._resources.models, part.partition(".")[0]) is not None
+
+    async def _run(self, turn: Turn, policy: Policy, budget: Budget, journal: Journal) -> None:
+        started = monotonic()
+        about = {"turn": turn.id, "policy": policy.name}
+        try:
+            recalled = await recall(turn, budget, self._resources, journal)
+            draft, plan = recalled or await self._answered(turn, policy, budget, journal)
+        except asyncio.CancelledError:
+            log.info("turn cancelled", extra=about)
+            raise
+        except QuizglassError as error:
+            log.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
+            remember(turn, None, self._resources, journal)
+            raise
+        note_unremembered(turn, self._resources, journal)
+        done = self._finish(draft, plan, journal)
+        told = {
+            "plan": plan.value if plan else None,
+            "finish": done.finish_reason.value,
+            "abstained": done.abstain_reason.value if done.abstain_reason else None,
+            "skipped": [f"{skipped.step}:{skipped.reason}" for skipped in done.skipped],
+            "ms": round((monotonic() - started) * 1e3, 1),
+        }
+        try:
+            await asyncio.sleep(0)  # the last events leave before the log is written
+        finally:
+            log.info("turn finished", extra={**about, **told})
+            if recalled is None:
+                remember(turn, done, self._resources, journal)
+
+    async def _answered(
+        self, turn: Turn, policy: Policy, budget: Budget, journal: Journal
+    ) -> tuple[Draft, Plan | None]:
+        """What the policy answers, and by what plan."""
+        tools = Toolbox(turn, budget, self._resources, journal, policy.name)
+        async with tools:
+            draft = await policy.answer(tools)
+            await tools.judge(draft)
+            return draft, tools.plan
+
+    def _finish(self, draft: Draft, plan: Plan | None, journal: Journal) -> Done:
+        """Check the answer and tell of the verdict and the end."""
+        abstain = self._resources.tuning.abstain
+        answer = draft.text.strip()
+        reason: AbstainReason | None = None
+        if not answer or same_wording(answer, abstain):
+            reason = _abstain_reason(draft, plan, journal)
+            if not answer:
+                journal.emit(AnswerDelta(abstain))
+            answer, support = abstain, Support(VerdictOutcome.ABSTAINED)
+        else:
+            with journal.stage("verify"):
+                support = judged(verify(answer, journal.evidence), draft.supported)
+        likely = draft.probabilities
+        journal.emit(Verdict(support.outcome, min(likely, default=0.0), sum(likely) / len(likely) if likely else 0.0))
+        done = Done(
+            answer=answer,
+            finish_reason=draft.finish,
+            citations=support.citations,
+            abstain_reason=reason,
+            skipped=tuple(journal.skipped),
+            timings=tuple(journal.timings),
+            prompt_tokens=draft.prompt_tokens,
+            answer_tokens=draft.answer_tokens,
+            history_left_out=draft.history_left_out,
+        )
+        journal.emit(done)
+        return done
+
+
+def _abstain_reason(draft: Draft, plan: Plan | None, journal: Journal) -> AbstainReason:
+    """Why nothing is known; what was read in the picture is no search result."""
+    if draft.finish is FinishReason.BUDGET and not draft.text.strip():
+        return AbstainReason.BUDGET
+    shown = any(item.used and item.origin is not Origin.READ_TEXT for item in journal.evidence)
+    if plan not in (None, Plan.NONE) and not shown:
+        return AbstainReason.NO_EVIDENCE
+    return AbstainReason.MODEL
+
+
+def _policy(name: str) -> Policy:
+    if (policy := POLICIES.get(name)) is not None:
+        return policy
+    near = get_close_matches(name, POLICIES, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise InvalidInput("policy", f"there is no policy {name!r}; {hint}choose one of {', '.join(POLICIES)}")

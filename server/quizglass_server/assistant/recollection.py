@@ -1,0 +1,135 @@
+"""What turns have to do with the visual memory: what they leave in it, and when they are answered from it.
+
+Nothing here runs for a turn that did not ask for it, or on a server without a memory, but for a word in `done.skipped`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from quizglass_server.domain.sightings import Seen, Sighting, SightingHit, SightingQuery
+from quizglass_server.domain.turns import (
+    AnswerDelta,
+    Done,
+    FinishReason,
+    Picture,
+    Plan,
+    PlanDecision,
+    PlanMade,
+    Turn,
+    Vector,
+)
+from quizglass_server.errors import InvalidInput, MemoryOff, RoleMissing
+from quizglass_server.scheduling.budget import Budget
+from quizglass_server.steps.generate import Draft
+from quizglass_server.steps.lookup.crop import WHOLE, View, views_of
+from quizglass_server.steps.lookup.image_search import embed_views
+from quizglass_server.steps.lookup.recall import (
+    asks_for_sighting,
+    last_seen,
+    last_seen_by_name,
+    recognised,
+    told_sighting,
+)
+from quizglass_server.turn.journal import Journal
+from quizglass_server.turn.resources import Resources, VisualMemory
+from quizglass_server.turn.step_runner import StepRunner
+
+
+async def recall(turn: Turn, budget: Budget, resources: Resources, journal: Journal) -> tuple[Draft, Plan] | None:
+    """The answer from the visual memory to a question for an earlier sighting, and what it was looked for by.
+
+    Returns:
+        None when the question is one for the policy: the turn did not opt in, asks for something else, or the memory
+        is off, failed, or too slow for the budget.
+    """
+    memory = resources.memory
+    if not turn.recall or not asks_for_sighting(turn.question):
+        return None
+    if memory is None:
+        journal.skip("recall", "MEMORY_OFF")
+        return None
+    if turn.picture is not None and resources.models.image_encoder is None:
+        return None
+    plan = Plan.TEXT if turn.picture is None else Plan.IMAGE
+
+    async def search() -> list[SightingHit]:
+        hit = await _last_seen(memory, turn, resources)
+        return [] if hit is None else [hit]
+
+    found = await StepRunner(budget, resources.costs, journal).run("recall", search, optional=True)
+    if found is None:
+        return None
+    journal.emit(PlanMade(PlanDecision(plan, "memory")))
+    draft, now = Draft(finish=FinishReason.COMPLETE), datetime.now()
+    for evidence in journal.found([told_sighting(hit, now) for hit in found]):
+        draft.text = evidence.text
+        journal.emit(AnswerDelta(evidence.text))
+    return draft, plan
+
+
+def remember(turn: Turn, done: Done | None, resources: Resources, journal: Journal) -> None:
+    """Hand a turn that is over, and asked for it, to the memory. `done` is None when it failed."""
+    picture, memory = turn.picture, resources.memory
+    if not turn.remember or memory is None or picture is None:
+        return
+    answer = done.answer if done is not None and done.abstain_reason is None else ""
+    sighting = Sighting(
+        turn.id, int(time.time()), picture.sha256, turn.session, turn.question, answer, recognised(journal.evidence)
+    )
+    views = tuple(dict.fromkeys((WHOLE, *views_of("", resources.tuning.views))))  # any may be looked for one day
+    memory.remember(Seen(sighting, picture, lambda: _vectors(resources, picture, views)))
+
+
+def note_unremembered(turn: Turn, resources: Resources, journal: Journal) -> None:
+    """Say in a turn's end why it will not be remembered, though it asked for it."""
+    if turn.remember and resources.memory is None:
+        journal.skip("remember", "MEMORY_OFF")
+    elif turn.remember and turn.picture is None:
+        journal.skip("remember", "NO_PICTURE")
+
+
+async def search_memory(
+    resources: Resources, text: str, picture: Picture | None, query: SightingQuery
+) -> list[SightingHit]:
+    """Sightings that look like a picture, fit a text, or (with neither) the latest.
+
+    Raises:
+        InvalidInput: both text and picture are given.
+        MemoryOff: the server has no memory.
+        RoleMissing: the bundle lacks the encoder.
+    """
+    memory, models = resources.memory, resources.models
+    if memory is None:
+        raise MemoryOff
+    if text and picture is not None:
+        raise InvalidInput("text", "give a text or a picture, not both")
+    if picture is not None:
+        if query.least_score is None:
+            query = replace(query, least_score=resources.tuning.image_accept)
+        return await memory.by_picture(await _vectors(resources, picture, [WHOLE]), query)
+    if not text:
+        return await memory.latest(query)
+    if models.text_encoder is None:
+        raise RoleMissing("text_encoder", "searching the memory by text")
+    (vector,) = await models.text_encoder.embed_queries([text])
+    return await memory.by_text(vector, text, query)
+
+
+async def _last_seen(memory: VisualMemory, turn: Turn, resources: Resources) -> SightingHit | None:
+    picture, encoder = turn.picture, resources.models.text_encoder
+    if picture is not None:
+        look = partial(_vectors, resources, picture)
+        return await last_seen(memory, look, turn.question, resources.tuning)
+    return None if encoder is None else await last_seen_by_name(memory, encoder, turn.question)
+
+
+async def _vectors(resources: Resources, picture: Picture, views: Sequence[View]) -> list[Vector]:
+    encoder = resources.models.image_encoder
+    if encoder is None:
+        raise RoleMissing("image_encoder", "the visual memory")
+    return await resources.vectors(picture, views, lambda missing: embed_views(encoder, picture.pixels, missing))

@@ -1,0 +1,212 @@
+"""A bundle on disk: what it holds, and the proof that it is intact.
+
+A bundle is a directory with everything that a server loads: models, tokenizers, prompts, and
+`manifest.json`, which names the SHA-256 and size of every file. Files are checked before any engine parses
+them, because model formats are input too. This module knows nothing of engines: it hands out verified paths
+and settings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from quizglass_server.bundle.manifest import (
+    MANIFEST,
+    CrossEncoder,
+    Generator,
+    ImageEncoder,
+    Manifest,
+    Reader,
+    Roles,
+    TextEncoder,
+    TextScorer,
+    VisionScorer,
+)
+from quizglass_server.errors import BundleError
+
+__all__ = ["Bundle", "BundleError", "file_digest"]
+
+_MAX_MANIFEST_BYTES = 4 << 20
+_READ_BYTES = 1 << 20
+_Role = TypeVar("_Role")
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A verified bundle.
+
+    Attributes:
+        root: the directory, absolute.
+        manifest: the parsed `manifest.json`.
+        digest: SHA-256 (hex) of `manifest.json`; it names every file's hash, so it identifies the whole
+            bundle.
+    """
+
+    root: Path
+    manifest: Manifest
+    digest: str
+
+    @classmethod
+    def load(cls, root: Path, *, hashes: bool = True) -> Bundle:
+        """Read and verify a bundle.
+
+        Args:
+            root: the bundle's directory.
+            hashes: whether to compare every file's SHA-256; sizes, links and strays are always checked.
+
+        Raises:
+            BundleError: anything is missing, extra, linked, changed, or not as the format says.
+        """
+        root = root.absolute()
+        if not root.is_dir():
+            raise BundleError(f"bundle {root}: not a directory; give the directory that holds {MANIFEST}")
+        content = _read_manifest(root)
+        bundle = cls(root=root, manifest=_parse(content), digest=hashlib.sha256(content).hexdigest())
+        bundle._check_references()
+        try:
+            bundle._check_files(hashes)
+        except OSError as error:
+            raise BundleError(f"{error.filename}: cannot be read: {error.strerror}") from error
+        return bundle
+
+    def path(self, name: str) -> Path:
+        """Absolute path of a file that the manifest lists.
+
+        Raises:
+            BundleError: the manifest does not list it.
+        """
+        if name not in self.manifest.files:
+            raise BundleError(f"{MANIFEST}: files has no entry {name!r}")
+        return self.root.joinpath(*PurePosixPath(name).parts)
+
+    @property
+    def planner(self) -> VisionScorer:
+        """The planner's settings; BundleError if the bundle has none."""
+        return _present(self.manifest.roles.planner, "planner")
+
+    @property
+    def reranker(self) -> TextScorer:
+        """The reranker's settings; BundleError if the bundle has none, or one of another kind."""
+        part = self.manifest.roles.reranker
+        if isinstance(part, CrossEncoder):
+            raise BundleError(f"{MANIFEST}: roles.reranker.kind is {part.kind!r}, not 'text-scorer'")
+        return _present(part, "reranker")
+
+    @property
+    def image_encoder(self) -> ImageEncoder:
+        """The image encoder's settings; BundleError if the bundle has none."""
+        return _present(self.manifest.roles.image_encoder, "image_encoder")
+
+    @property
+    def text_encoder(self) -> TextEncoder:
+        """The text encoder's settings; BundleError if the bundle has none."""
+        return _present(self.manifest.roles.text_encoder, "text_encoder")
+
+    @property
+    def generator(self) -> Generator:
+        """The generator's settings; BundleError if the bundle has none."""
+        return _present(self.manifest.roles.generator, "generator")
+
+    @property
+    def reader(self) -> Reader:
+        """The reader of printed words; BundleError if the bundle has none."""
+        return _present(self.manifest.roles.reader, "reader")
+
+    def has(self, part: str) -> bool:
+        """Whether the bundle fills a role, such as `planner`, and of it a part such as `generator.prompts.plan`."""
+        found: object = self.manifest.roles
+        for name in part.split("."):
+            found = getattr(found, name, None)
+        return found is not None
+
+    def roles(self) -> tuple[str, ...]:
+        """Names of the roles that the bundle fills, in the format's order."""
+        return tuple(name for name in Roles.model_fields if self.has(name))
+
+    def _check_references(self) -> None:
+        for key, name in self.manifest.references():
+            if name not in self.manifest.files:
+                raise BundleError(f"{MANIFEST}: {key} names {name!r}, which files does not list")
+
+    def _check_files(self, hashes: bool) -> None:
+        listed = self.manifest.files
+        for name in _walk(self.root):
+            if name != MANIFEST and name not in listed:
+                raise BundleError(f"{name}: not in {MANIFEST}; remove it, a bundle holds listed files only")
+        for name, expected in listed.items():
+            path = self.path(name)
+            try:
+                size = path.stat(follow_symlinks=False).st_size
+            except FileNotFoundError:
+                raise BundleError(f"{name}: listed in {MANIFEST} but missing; copy it again") from None
+            if size != expected.bytes:
+                raise BundleError(f"{name}: {size} bytes, {MANIFEST} says {expected.bytes}; copy it again")
+            if hashes and file_digest(path) != expected.sha256:
+                raise BundleError(f"{name}: SHA-256 differs from {MANIFEST}; it was changed or damaged")
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content, in hex."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_READ_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _read_manifest(root: Path) -> bytes:
+    path = root / MANIFEST
+    try:
+        status = path.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        raise BundleError(f"bundle {root}: {MANIFEST} is missing; this is not a bundle") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise BundleError(f"{MANIFEST}: not a plain file")
+    if status.st_size > _MAX_MANIFEST_BYTES:
+        raise BundleError(f"{MANIFEST}: {status.st_size} bytes, at most {_MAX_MANIFEST_BYTES} are read")
+    return path.read_bytes()
+
+
+def _parse(content: bytes) -> Manifest:
+    try:
+        document = json.loads(content)
+        json.dumps(document, ensure_ascii=False).encode()  # escapes can spell half a character, which is no text
+        return Manifest.model_validate(document)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False)[0]
+            key = ".".join(str(part) for part in first["loc"]) or "top level"
+            raise BundleError(f"{MANIFEST}: {key}: {first['msg']}") from None
+        raise BundleError(f"{MANIFEST}: not valid JSON: {error}") from None
+
+
+def _walk(root: Path) -> Iterator[str]:
+    """Every file's name relative to the bundle, with forward slashes; refuses links and special files."""
+    pending = [root]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in sorted(entries, key=lambda item: item.name):
+                name = Path(entry.path).relative_to(root).as_posix()
+                if entry.is_symlink():
+                    raise BundleError(f"{name}: a link; a bundle holds plain files only")
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(Path(entry.path))
+                elif entry.is_file(follow_symlinks=False):
+                    yield name
+                else:
+                    raise BundleError(f"{name}: not a plain file")
+
+
+def _present(role: _Role | None, name: str) -> _Role:
+    if role is None:
+        raise BundleError(f"{MANIFEST}: roles.{name} is missing; build a bundle that has this role")
+    return role

@@ -1,0 +1,162 @@
+"""The generator process: `python -m quizglass_server.engines.llama.child.main --link NUMBER --model FILE ...`.
+
+Started by `process`, never by hand. Protocol with the parent: calls over the connection that it inherits as descriptor
+`--link`; one line of JSON on standard output, with `description` and `executor` once it has proved itself and serves,
+with `failed` and why the model cannot be loaded, or with `nonsense` and what it computed wrong; the log as JSON lines
+on standard error; and it lives only as long as its standard input is open, which ends with the parent however the
+parent ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ctypes
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from threading import Thread
+from typing import TextIO
+
+from quizglass_server.engines.llama.child.service import GeneratorService
+from quizglass_server.engines.llama.child.worker import EngineWorker
+from quizglass_server.engines.llama.engine.engine import Engine
+from quizglass_server.engines.llama.link.log_lines import JsonLines
+from quizglass_server.engines.llama.native.errors import LoadFailed
+from quizglass_server.engines.llama.native.logs import LlamaLog
+from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.native.proof import Nonsense, prove, prove_model
+
+LOAD_FAILED_STATUS = 3
+_PR_SET_PDEATHSIG = 1
+"""Of Linux's prctl(2)."""
+logger = logging.getLogger(__name__)
+
+
+def main() -> None:
+    """Load, serve, and end with the parent."""
+    arguments = _arguments()
+    report = _private_output()
+    _log_json(arguments.log_level)
+    # The parent decides when this process ends; a Ctrl-C or a stop of the whole group must let it drain first.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    _die_with(arguments.parent)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(arguments, report))
+    except LoadFailed as error:
+        _tell(report, {"failed": str(error)})
+        os._exit(LOAD_FAILED_STATUS)
+    except Nonsense as error:
+        _tell(report, {"nonsense": str(error)})
+        os._exit(LOAD_FAILED_STATUS)
+
+
+async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
+    worker = EngineWorker()
+    options = LoadOptions(**{each.name: getattr(arguments, each.name) for each in fields(LoadOptions)})
+    description = executor = ""
+
+    def load() -> Engine:
+        nonlocal description, executor
+        log = LlamaLog()
+        start_backend(log)
+        prove(log, options)
+        model = NativeModel(options, log)
+        prove_model(model)
+        description, executor = model.description, model.executor
+        engine = Engine(model, arguments.stop)
+        engine.warm_up()
+        return engine
+
+    await worker.load(load)
+    if arguments.restore is not None:
+        logger.info("%d kept prefixes are restored", await worker.restore(arguments.restore))
+    if arguments.keep:
+        worker.get_ready_to_save()
+    service = GeneratorService(worker, description, options.context, options.threads)
+    link = socket.socket(fileno=arguments.link)
+    await asyncio.get_running_loop().create_unix_connection(service.connection, sock=link)
+    _tell(report, {"description": description, "executor": executor})
+    await asyncio.Event().wait()
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's, where it is installed; None stands for asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--link", type=int, required=True, help="descriptor of the connection to serve")
+    parser.add_argument("--parent", type=int, default=0, help="process to die with, even when stopped; 0: none")
+    parser.add_argument("--model", type=Path, required=True, help="text model, GGUF")
+    parser.add_argument("--projector", type=Path, help="vision projector, GGUF; without it the model reads no pictures")
+    parser.add_argument("--width", type=int, default=0, help="of pictures, pixels")
+    parser.add_argument("--height", type=int, default=0, help="of pictures, pixels")
+    parser.add_argument("--context", type=int, required=True, help="tokens of a prompt with its answer")
+    parser.add_argument("--sequences", type=int, default=4, help="prompts kept for reuse")
+    parser.add_argument("--threads", type=int, default=1, help="engine threads")
+    parser.add_argument("--vision-threads", type=int, default=1, help="threads of the picture encoder")
+    parser.add_argument("--batch", type=int, default=8, help="most answers written together")
+    parser.add_argument("--cells", type=int, default=0, help="of the KV cache; 0: as the engine chooses")
+    parser.add_argument("--queue", type=int, default=64, help="most requests that wait")
+    parser.add_argument(
+        "--no-extra-buffers", dest="extra_buffers", action="store_false", help="weights as they are in the file"
+    )
+    parser.add_argument("--restore", type=Path, help="directory of kept prefixes")
+    parser.add_argument("--keep", action="store_true", help="kept prefixes will be saved")
+    parser.add_argument("--stop", action="append", default=[], help="text that ends an answer; repeatable")
+    parser.add_argument("--log-level", type=int, default=logging.INFO, help="Python's number of a log level")
+    return parser.parse_args()
+
+
+def _private_output() -> TextIO:
+    """Standard output for the report alone: whatever C code prints goes to standard error instead."""
+    report = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return report
+
+
+def _tell(report: TextIO, message: dict[str, str]) -> None:
+    report.write(json.dumps(message) + "\n")
+    report.flush()
+
+
+def _log_json(level: int) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=level, handlers=[handler])
+
+
+def _end_with_parent() -> None:
+    """Wait for standard input to close, then leave without running destructors of a busy engine."""
+    while os.read(0, 4096):
+        pass
+    os._exit(0)
+
+
+def _die_with(parent: int) -> None:
+    """Be killed by the system when the parent ends: a process that is stopped does not see its input close."""
+    if not parent or sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(0)  # it ended before that
+
+
+if __name__ == "__main__":
+    main()

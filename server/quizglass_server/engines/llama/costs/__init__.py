@@ -1,0 +1,1 @@
+"""What steps cost on this model and machine: measured at the start, kept up to date while requests are served."""

@@ -1,0 +1,175 @@
+"""Constrained output: among labels, by a grammar (GBNF), or by a JSON schema.
+
+A constraint follows one answer. The likeliest token that it allows is picked; probabilities stay those of the model.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+from unicodedata import normalize
+
+import llama_cpp.llama_cpp as llama
+import numpy as np
+from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+from quizglass_server.engines.llama.engine.sampling import Row
+from quizglass_server.engines.llama.link.prompt import Constraint, RequestRefused
+from quizglass_server.engines.llama.native.model import NativeModel
+
+MAX_LABELS = 64
+_MAX_GRAMMAR_BYTES = 32 << 10
+_MAX_NESTING = 64
+"""Of brackets: llama.cpp's parser recurses, and a stack that overflows ends the process."""
+_CANDIDATES = 64
+"""Likeliest tokens that are tried before all of them are."""
+
+_TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
+
+
+class Follower(Protocol):
+    """Follows an answer token by token."""
+
+    def pick(self, row: Row) -> int | None:
+        """The likeliest token allowed next; None when the answer is complete, or nothing is allowed."""
+        ...
+
+    def accept(self, token: int) -> None:
+        """The answer goes on with a token that was picked."""
+        ...
+
+
+def follower(model: NativeModel, constraint: Constraint) -> Follower:
+    """What follows an answer under a constraint; may be called in any thread.
+
+    Raises:
+        RequestRefused: it cannot be understood; the message says where.
+    """
+    if constraint.kind == "labels":
+        values = (constraint.value,) if isinstance(constraint.value, str) else constraint.value
+        return LabelFollower(label_tokens(model, values))
+    if not isinstance(constraint.value, str):
+        raise RequestRefused(f"constraint {constraint.kind} takes one text, not {len(constraint.value)}")
+    text = normalize("NFC", constraint.value)
+    if len(text) > _MAX_GRAMMAR_BYTES:
+        raise RequestRefused(f"constraint {constraint.kind} of {len(text)} characters; {_MAX_GRAMMAR_BYTES} at most")
+    if _nesting(text) > _MAX_NESTING:
+        raise RequestRefused(f"constraint {constraint.kind} nests brackets deeper than {_MAX_NESTING}")
+    if constraint.kind == "json_schema":
+        text = _schema_grammar(text)
+    return GrammarFollower(model, text)
+
+
+def label_tokens(model: NativeModel, labels: Sequence[str]) -> list[list[int]]:
+    """Token ids of each label.
+
+    Raises:
+        RequestRefused: there are none or too many, or one is empty or there twice.
+    """
+    if not 0 < len(labels) <= MAX_LABELS:
+        raise RequestRefused(f"{len(labels)} labels; 1 to {MAX_LABELS} can be chosen from")
+    ids = [model.tokenise(label, special=False) for label in labels]
+    for index, (label, tokens) in enumerate(zip(labels, ids, strict=True)):
+        if not tokens:
+            raise RequestRefused(f"labels[{index}] is empty")
+        if tokens in ids[:index]:
+            raise RequestRefused(f"labels[{index}]: {label!r} is there twice")
+    return ids
+
+
+class LabelFollower:
+    """Allows the labels and nothing else; where one is the beginning of another, the model may end with either."""
+
+    def __init__(self, labels: Iterable[Sequence[int]]) -> None:
+        self._left = [tuple(label) for label in labels]
+
+    def pick(self, row: Row) -> int | None:
+        """The likeliest token that goes on with a label."""
+        allowed = sorted({label[0] for label in self._left if label})
+        if not allowed:
+            return None
+        token = max(allowed, key=lambda each: float(row.logits[each]))
+        if () in self._left and row.best not in allowed:
+            return None
+        return token
+
+    def accept(self, token: int) -> None:
+        """Drop the labels that do not go on with a token."""
+        self._left = [label[1:] for label in self._left if label and label[0] == token]
+
+
+class GrammarFollower:
+    """llama.cpp's own grammar sampler."""
+
+    def __init__(self, model: NativeModel, grammar: str) -> None:
+        """Compile a grammar whose first rule is `root`.
+
+        Raises:
+            RequestRefused: it is not GBNF; the message gives llama.cpp's reason.
+        """
+        handle = None
+        if "\0" not in grammar:
+            handle = llama.llama_sampler_init_grammar(model.vocab, grammar.encode(), b"root")
+        if not handle:
+            raise RequestRefused(f"constraint grammar cannot be used: {model.last_error()}")
+        self._handle = handle
+        self._ends = model.ends
+        weakref.finalize(self, llama.llama_sampler_free, handle)
+
+    def pick(self, row: Row) -> int | None:
+        """The likeliest token that the grammar allows; few are tried first, since trying all of them is slow."""
+        if self._allowed(np.array([row.best], np.int32), row):
+            return row.best
+        count = len(row.logits)
+        if count > _CANDIDATES:
+            likeliest = np.argpartition(row.logits, count - _CANDIDATES)[-_CANDIDATES:]
+            if found := self._best_of(likeliest.astype(np.int32), row):
+                return found[0]
+        found = self._best_of(np.arange(count, dtype=np.int32), row)
+        return found[0] if found else None
+
+    def accept(self, token: int) -> None:
+        """Move on in the grammar."""
+        if not self._ends(token):
+            llama.llama_sampler_accept(self._handle, token)
+
+    def _best_of(self, tokens: np.ndarray[tuple[int], np.dtype[np.int32]], row: Row) -> list[int]:
+        allowed = self._allowed(tokens, row)
+        return [max(allowed, key=lambda token: float(row.logits[token]))] if allowed else []
+
+    def _allowed(self, tokens: np.ndarray[tuple[int], np.dtype[np.int32]], row: Row) -> list[int]:
+        data = np.zeros(len(tokens), _TOKEN_DATA)
+        data["id"] = tokens
+        # Any finite logit: what the grammar forbids becomes minus infinity.
+        candidates = llama.llama_token_data_array(
+            data=data.ctypes.data_as(llama.llama_token_data_p), size=len(data), selected=-1, sorted=False
+        )
+        llama.llama_sampler_apply(self._handle, ctypes.byref(candidates))
+        return [int(token) for token in data["id"][np.isfinite(data["logit"])]]
+
+
+def _schema_grammar(text: str) -> str:
+    try:
+        if not isinstance(schema := json.loads(text), dict):
+            raise RequestRefused("constraint json_schema is not a JSON object")
+        # Accents may also be written as JSON's escapes.
+        return str(json_schema_to_gbnf(normalize("NFC", json.dumps(schema, ensure_ascii=False))))
+    except json.JSONDecodeError as error:
+        raise RequestRefused(f"constraint json_schema is not JSON: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IndexError, AssertionError) as error:
+        # The converter raises whatever its walk over the schema stumbles over.
+        raise RequestRefused(f"constraint json_schema cannot be used: {type(error).__name__}: {error}") from None
+
+
+def _nesting(text: str) -> int:
+    depth = deepest = 0
+    for character in text:
+        if character in "([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in ")]}":
+            depth -= 1
+    return deepest

@@ -1,0 +1,300 @@
+"""Continuous batching over one model: requests join and leave between decode steps.
+
+One thread calls `step` again and again and makes every call of llama.cpp but for the encoding of pictures. What other
+threads may call says so. Knows nothing of gRPC, the event loop or processes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from itertools import count
+from math import inf, isfinite
+from time import perf_counter_ns
+
+from quizglass_server.engines.llama.costs.calibration import measure
+from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.costs.gauge import Gauge
+from quizglass_server.engines.llama.engine.admission import Intake
+from quizglass_server.engines.llama.engine.encoder import Embedding, Encoding, PictureEncoder
+from quizglass_server.engines.llama.engine.goals import Choice, WarmUp
+from quizglass_server.engines.llama.engine.liveness import Inbox, Pulse
+from quizglass_server.engines.llama.engine.load import Load
+from quizglass_server.engines.llama.engine.recovery import Recovery
+from quizglass_server.engines.llama.engine.report import vitals
+from quizglass_server.engines.llama.engine.requests import LastGiven, Request
+from quizglass_server.engines.llama.engine.runner import Runner
+from quizglass_server.engines.llama.engine.sampling import Row
+from quizglass_server.engines.llama.engine.scheduler import Plan, Scheduler
+from quizglass_server.engines.llama.link.prompt import Overloaded, TooLate, Vitals
+from quizglass_server.engines.llama.native.errors import DecodeFailed, LoadFailed
+from quizglass_server.engines.llama.native.model import DECODED, NativeModel
+from quizglass_server.engines.llama.prefixes.cache import Prefixes
+
+LONG_STEP_US = 10_000
+"""A step that takes longer holds back nothing that earlier ones have given, and is stopped for a cancellation."""
+logger = logging.getLogger(__name__)
+
+
+class Engine:
+    """Serves requests made by `intake`."""
+
+    def __init__(self, model: NativeModel, stop: Sequence[str], costs: Costs | None = None) -> None:
+        """Make an engine.
+
+        Args:
+            model: what to run.
+            stop: texts that end an answer, each one token of the model.
+            costs: of steps, which are kept to; measured, and kept up to date, when not given.
+
+        Raises:
+            LoadFailed: a stop text is not one token, or the model cannot decode.
+        """
+        options = model.options
+        self.intake = Intake(model, stop)
+        model.clear()
+        gauge = Gauge(measure(model, options.batch)) if costs is None else Gauge(costs, fixed=True)
+        self.reused_tokens = self.prefilled_tokens = 0
+        self.flush: Callable[[bool], None] = lambda _: None
+        """Told after each step that results have been put; True when the next ones may take a while."""
+        self.model = model
+        self.prefixes = Prefixes(model, model.sequences, options.sequences, options.cache_cells)
+        self._pulse = Pulse(model)
+        self.encoder = PictureEncoder(self._encode, lambda done: self.call(lambda: self._encoded(done)))
+        self.scheduler = Scheduler(self.prefixes, gauge, options.batch, model.rows, self._ready)
+        self.load = Load(self.scheduler, self.prefixes, self.encoder, options.queue)
+        self._runner = Runner(model, self.prefixes, self._pulse.decode)
+        self._recovery = Recovery(model, self.prefixes, self.scheduler, self._pulse, self._fail)
+        self._inbox = Inbox()
+        self._arrivals = count()
+        self._reading: Sequence[Request] = ()
+        self._starved = True
+
+    @property
+    def decode_steps(self) -> int:
+        """Calls of llama.cpp's decode."""
+        return self._pulse.steps
+
+    @property
+    def encoded_pictures(self) -> int:
+        """Pictures that went through the vision tower."""
+        return self.encoder.encoded
+
+    @property
+    def threads(self) -> int:
+        """How many compute the next step."""
+        return self._pulse.threads.count
+
+    @property
+    def pending(self) -> int:
+        """Requests that have not ended; for any thread."""
+        return self.load.pending
+
+    def submit(self, request: Request) -> None:
+        """Enqueue a request; for any thread.
+
+        Raises:
+            Overloaded: too many wait, or its deadline cannot be met because of them; nothing is done for it.
+            TooLate: its deadline cannot be met in any case.
+        """
+        deadline = request.terms.deadline
+        request.order = (request.terms.priority, inf if deadline is None else deadline, next(self._arrivals))
+        self.load.admit(request)
+        self._inbox.put(lambda: self.scheduler.add(request))
+
+    def cancel(self, request: Request) -> None:
+        """Nobody waits for a request any more; for any thread. At most the step that is running is spent on it."""
+        if request.ended:
+            return
+        request.cancelled = True
+        if tuple(self._reading) == (request,):
+            self.model.abort()
+        self._inbox.put()
+
+    def call(self, action: Callable[[], None]) -> None:
+        """Have the engine's thread do something between two steps; for any thread."""
+        self._inbox.put(action)
+
+    def vitals(self) -> Vitals:
+        """How the engine is; for any thread."""
+        return vitals(self, self._pulse)
+
+    def warm_up(self) -> None:
+        """Run every kind of work once, so that the first request does not pay for paging weights in.
+
+        Raises:
+            LoadFailed: the model does not work.
+        """
+        given = LastGiven()
+        self.submit(self.intake.generation(self.intake.example(), 2, sink=given))
+        while self.pending:
+            self.step()
+        if isinstance(given.item, BaseException):
+            raise LoadFailed(f"{self.model.options.model.name}: the model does not work: {given.item}")
+        self.prefixes.forget_kept()
+
+    def close(self) -> None:
+        """Encode no more pictures; the engine must not be used afterwards."""
+        self.encoder.close()
+
+    def step(self, *, wait: bool = True) -> None:
+        """Take in what has arrived, run one step, and hand over what it gives.
+
+        With `wait`, and nothing to compute, it sleeps until something arrives or a deadline passes.
+
+        Raises:
+            EngineBroken: llama.cpp is in an unknown state.
+        """
+        if wait and self._starved:
+            self._pulse.sleep(self._inbox, self.load.next_deadline())
+        self._inbox.empty()
+        self._sweep(self._pulse.beat())
+        plan = self.scheduler.plan()
+        for request in plan.complete:
+            self._finish(request, "stop")
+        self._starved = plan.empty and not plan.complete
+        if not plan.empty:
+            started = perf_counter_ns()
+            participants = plan.participants
+            for request in participants:
+                request.takes_part(started)
+            self._run(plan)
+            for request in participants:
+                request.takes_part(None)
+        self.flush(self._starved)
+
+    def _run(self, plan: Plan) -> None:
+        cost = 0.0
+        if plan.pieces or plan.picture:
+            cost = self.scheduler.costs.piece_cost(plan.tokens)
+            if cost > LONG_STEP_US:
+                self.flush(True)
+        if plan.streams or plan.pieces:
+            self._reading = plan.reading if plan.pieces and cost > LONG_STEP_US else ()
+            started = perf_counter_ns()
+            code, given = self._runner.tokens(plan)
+            if code == DECODED:
+                self._note(plan, cost, (perf_counter_ns() - started) / 1000)
+                self._take(given)
+            else:
+                self._recovery.failed(code, plan.streams + [each for each, _ in plan.pieces])
+        if plan.picture and not plan.picture[0].ended and plan.picture[0].held:
+            self._reading = plan.reading if cost > LONG_STEP_US else ()
+            self._run_picture(*plan.picture)
+        self._reading = ()
+
+    def _note(self, plan: Plan, expected_us: float, spent_us: float) -> None:
+        """A step has taken so long."""
+        gauge, ledger = self.scheduler.gauge, self.prefixes.ledger
+        if plan.pieces:
+            self.prefilled_tokens += plan.tokens
+            self.load.note_step(expected_us, spent_us)
+            gauge.piece(plan.tokens, spent_us)
+        else:
+            size = len(plan.streams) + plan.padding
+            self.load.note_step(gauge.costs.step_us[size - 1], spent_us)
+            gauge.step(size, ledger.size - ledger.free, spent_us, plan.padding)
+
+    def _run_picture(self, request: Request, size: int) -> None:
+        before = request.todo_cells
+        started = perf_counter_ns()
+        if (code := self._runner.picture(request, size)) == DECODED:
+            rows = before - request.todo_cells
+            self.prefilled_tokens += rows
+            self.scheduler.gauge.piece(rows, (perf_counter_ns() - started) / 1000)
+            self._end_of_warm_up(request)
+        else:
+            self._recovery.failed(code, [request])
+
+    def _take(self, given: list[tuple[Request, list[Row]]]) -> None:
+        """Hand rows of logits to the requests that wanted them."""
+        if not isfinite(sum(row.total for _, rows in given for row in rows)):
+            self._recovery.poisoned([r for r, rows in given if not all(isfinite(row.total) for row in rows)])
+            return
+        forking: list[tuple[Request, Choice]] = []
+        suspects = self.scheduler.suspects
+        for request, rows in given:
+            if not rows:
+                self._end_of_warm_up(request)
+                continue
+            if suspects and request in suspects:
+                self.scheduler.suspects.remove(request)
+            reason = request.goal.take(request, rows)
+            if reason is None:
+                self.scheduler.sort_in(request)
+            elif isinstance(request.goal, Choice):
+                forking.append((request, request.goal))
+            else:
+                self._finish(request, reason)
+        # Not before every row has been read: forks overwrite the logits.
+        for request, goal in forking:
+            self._fork(request, goal)
+
+    def _fork(self, request: Request, goal: Choice) -> None:
+        try:
+            self._runner.forks(request, goal)
+        except DecodeFailed as error:
+            self._fail(request, error)
+        else:
+            self._finish(request, "stop")
+
+    def _end_of_warm_up(self, request: Request) -> None:
+        if request.todo == 0 and request.goal.wanted_from(request) is None:
+            self._finish(request, "stop")
+
+    def _sweep(self, now: float) -> None:
+        """End what was cancelled or is late."""
+        for request in self.scheduler.requests:
+            deadline = request.terms.deadline
+            if request.cancelled:
+                self._finish(request, "cancelled")
+            elif deadline is not None and deadline <= now:
+                self._finish(request, "deadline")
+
+    def _finish(self, request: Request, reason: str) -> None:
+        self._leave(request)
+        if request.held is not None:
+            # Half a picture, or what an unfinished step left, goes.
+            self.prefixes.roll_back(request.held)
+            self.prefixes.keep(request.held, unasked=reason != "stop" and isinstance(request.goal, WarmUp))
+            request.held = None
+        self.reused_tokens += request.reused_tokens
+        self.load.note(request, reason)
+        result = request.goal.result(reason, request.usage())
+        if result is None and reason == "deadline":
+            # A request that was not begun had no turn because of the others, if there are any.
+            late, crowded = "the deadline has passed", not request.begun and bool(self.load.waited_for())
+            result = Overloaded(late, self.load.retry_after()) if crowded else TooLate(late)
+        if result is not None:
+            request.sink.put(result, urgent=True)
+
+    def _fail(self, request: Request, error: Exception) -> None:
+        self._leave(request)
+        if request.held is not None:
+            self.prefixes.drop(request.held)
+            request.held = None
+        request.sink.put(error, urgent=True)
+
+    def _leave(self, request: Request) -> None:
+        self.encoder.leave(request)
+        self.scheduler.remove(request)
+        request.ended = True
+        self.load.leave(request)
+
+    def _ready(self, request: Request) -> bool:
+        """Whether what is left of a request needs no picture that is not encoded yet; asks for it otherwise."""
+        if request.picture is None or request.embedding is not None:
+            return True
+        done = request.done if request.held else self.prefixes.known(request.atoms, request.shareable)
+        if all(index < done for index in request.atoms.at):
+            return True
+        return self.encoder.provide(request)
+
+    def _encode(self, rgb: bytes) -> Embedding:
+        """Pictures come too seldom to tell by them how many threads have cores; steps tell."""
+        return self.model.encode(rgb, single=self._pulse.threads.only_one)
+
+    def _encoded(self, encoding: Encoding) -> None:
+        for request in self.encoder.receive(encoding):
+            if encoding.error is not None:
+                self._fail(request, DecodeFailed(str(encoding.error)))

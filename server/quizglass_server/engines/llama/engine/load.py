@@ -1,0 +1,116 @@
+"""How much work waits, and what is refused because of it.
+
+Estimates come from measured costs, from what each request still has to read, and from how long answers usually are.
+They are taken while the engine's thread works on: a number that is a step old does no harm.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from quizglass_server.engines.llama.engine.encoder import PictureEncoder
+from quizglass_server.engines.llama.engine.goals import Generation
+from quizglass_server.engines.llama.engine.requests import Request
+from quizglass_server.engines.llama.engine.scheduler import Scheduler
+from quizglass_server.engines.llama.link.prompt import Overloaded, TooLate
+from quizglass_server.engines.llama.prefixes.cache import Prefixes
+
+_MIN_RETRY_S = 0.05
+_RECENT = 0.2
+"""Weight of the last answer, or step, in what is usual."""
+
+
+class Load:
+    """Admits requests and counts them."""
+
+    def __init__(self, scheduler: Scheduler, prefixes: Prefixes, encoder: PictureEncoder, queue: int) -> None:
+        """Start with no requests; `queue` is how many may wait."""
+        # A dictionary, since one operation on it is safe between threads.
+        self._requests: dict[Request, None] = {}
+        self._scheduler = scheduler
+        self._prefixes = prefixes
+        self._encoder = encoder
+        self._queue = queue
+        self._usual = 0.0
+        self._drift = 1.0
+
+    @property
+    def pending(self) -> int:
+        """Requests that have not ended."""
+        return len(self._requests)
+
+    def admit(self, request: Request) -> None:
+        """Count a request in.
+
+        Raises:
+            Overloaded: the queue is full, or the deadline passes before it can be complete because of others.
+            TooLate: the deadline passes before it could be complete if it were alone.
+        """
+        waiting = sum(each.held is None for each in tuple(self._requests))
+        if waiting >= self._queue:
+            raise Overloaded(f"{self._queue} requests wait already", self.retry_after())
+        if request.terms.deadline is not None:
+            left = request.terms.deadline - monotonic()
+            alone, needed = self._needed_s(request)
+            if alone > left:
+                raise TooLate(f"the answer would take {alone:.2f} s and {max(left, 0):.2f} s are left")
+            if needed > left:
+                raise Overloaded(
+                    f"the answer would take {needed:.2f} s behind others and {left:.2f} s are left",
+                    max(needed - left, _MIN_RETRY_S),
+                )
+        self._requests[request] = None
+
+    def waited_for(self) -> list[Request]:
+        """Requests that somebody still waits for; the others leave with the next step, and hold up nobody."""
+        now = monotonic()
+        return [
+            each
+            for each in tuple(self._requests)
+            if not each.cancelled and (each.terms.deadline is None or each.terms.deadline > now)
+        ]
+
+    def leave(self, request: Request) -> None:
+        """A request has ended."""
+        del self._requests[request]
+
+    def retry_after(self) -> float:
+        """Seconds until half of what waits will be done."""
+        return max(_MIN_RETRY_S, self._work_us(tuple(self._requests)) / 2e6)
+
+    def next_deadline(self) -> float | None:
+        """The first time at which a request is late, of `time.monotonic()`."""
+        deadlines = [each.terms.deadline for each in tuple(self._requests) if each.terms.deadline is not None]
+        return min(deadlines, default=None)
+
+    def note(self, request: Request, reason: str) -> None:
+        """A request has ended; answers that were not cut off tell how long they usually are."""
+        if isinstance(request.goal, Generation) and reason in ("stop", "length"):
+            self._usual += _RECENT * (request.generated_tokens - self._usual)
+
+    def note_step(self, expected_us: float, spent_us: float) -> None:
+        """A step has taken so long: prompts are longer than those measured, and the machine may do other things."""
+        self._drift += _RECENT * (max(1.0, spent_us / expected_us) - self._drift)
+
+    def _needed_s(self, request: Request) -> tuple[float, float]:
+        """Until a new request's answer is complete, alone and behind those that are there."""
+        costs = self._scheduler.costs
+        known = self._prefixes.known(request.atoms, request.length)
+        own = request.atoms.cells(request.length) - request.atoms.cells(known)
+        prompt = costs.prompt(own)
+        if request.picture is not None and any(index >= known for index in request.atoms.at):
+            prompt += 0 if self._encoder.has(request.picture.sha256) else self._encoder.encode_us
+        ahead = [each for each in self.waited_for() if each.order < request.order]
+        together = sum(each.writing for each in ahead) + 1
+        tokens = request.goal.expected_tokens(self._usual)
+        reading = [each for each in ahead if not each.writing]
+        behind = (prompt + tokens * costs.step(together)) * self._drift + self._work_us(reading)
+        return (prompt + tokens * costs.step(1)) * self._drift / 1e6, behind / 1e6
+
+    def _work_us(self, requests: list[Request] | tuple[Request, ...]) -> float:
+        """Until all of these would be complete."""
+        costs = self._scheduler.costs
+        tokens = sum(each.goal.expected_tokens(self._usual) for each in requests)
+        together = min(len(costs.step_us), max(1, len(requests)))
+        prompts = sum(costs.prompt(max(0, each.todo_cells)) for each in requests if not each.writing)
+        return self._drift * (prompts + tokens * costs.step(together) / together)

@@ -1,0 +1,164 @@
+"""One request of the engine: what it wants in memory, how far that is, and who waits for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_server.engines.llama.engine.sampling import Row
+from quizglass_server.engines.llama.link.prompt import PicturePart, Terms, Usage
+from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, Atoms
+from quizglass_server.engines.llama.prefixes.sequences import Held
+
+
+class Sink(Protocol):
+    """Where results go; called by the engine thread."""
+
+    def put(self, item: object, *, urgent: bool) -> None:
+        """Hand over a piece, a result or an exception; an urgent one must not wait for others."""
+        ...
+
+
+class LastGiven(Sink):
+    """A sink for requests that are made for their effect alone."""
+
+    def __init__(self) -> None:
+        self.item: object = None
+
+    def put(self, item: object, *, urgent: bool) -> None:
+        """Keep the last thing that was given."""
+        self.item = item
+
+
+class Goal(Protocol):
+    """What a request is for."""
+
+    spare: int
+    """Cells that it needs besides those of its atoms."""
+
+    def wanted_from(self, request: Request) -> int | None:
+        """Index of the first atom after which logits are wanted; None for none at all."""
+        ...
+
+    def take(self, request: Request, rows: list[Row]) -> str | None:
+        """Receive rows of logits in order; why the request has ended, None when it goes on."""
+        ...
+
+    def result(self, reason: str, usage: Usage) -> object | None:
+        """What the caller gets at the end; None when a request cut short for this reason has no result."""
+        ...
+
+    def expected_tokens(self, usual: float) -> float:
+        """Decode steps that it will take besides its prompt, where answers are usually `usual` tokens."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class Request:
+    """A prompt on its way through the engine."""
+
+    atoms: Atoms
+    """The prompt, with room for what the goal appends."""
+    length: int
+    """Atoms known so far: the prompt's, then those of the answer."""
+    goal: Goal
+    terms: Terms
+    sink: Sink
+    picture: PicturePart | None = None
+    order: tuple[float, ...] = ()
+    """Sorts requests: priority, deadline, arrival."""
+    held: Held | None = None
+    """Its sequence, once it has one."""
+    picture_rows: int = 0
+    """Rows in memory of the picture that is next."""
+    embedding: NDArray[np.float32] | None = None
+    parked: bool = False
+    """Waits for its picture to be encoded."""
+    cancelled: bool = False
+    """Set by any thread; looked at between steps."""
+    ended: bool = False
+    prompt_tokens: int = 0
+    reused_tokens: int = 0
+    generated_tokens: int = 0
+    encoded_picture: bool = False
+    last: int = 0
+    """Token that the answer ends with so far."""
+    begun: bool = False
+    """Work on it has begun."""
+    parked_at: int = 0
+    """When it began to wait for its picture, of `perf_counter_ns`."""
+    _engine_ns: int = field(default=0, repr=False)
+    _since: int = field(default=0, repr=False)
+
+    @property
+    def done(self) -> int:
+        """Atoms in memory."""
+        return self.held.length if self.held else 0
+
+    @property
+    def todo(self) -> int:
+        """Atoms not in memory yet: more than one while the prompt is read, one for each step of the answer."""
+        return self.length - self.done
+
+    @property
+    def reserve(self) -> int:
+        """Cells that it may need in all."""
+        return self.atoms.cells(len(self.atoms.ids)) + self.goal.spare
+
+    @property
+    def shareable(self) -> int:
+        """Atoms that may be taken over from elsewhere: all but those whose logits are needed."""
+        wanted = self.goal.wanted_from(self)
+        return self.length if wanted is None else wanted
+
+    @property
+    def writing(self) -> bool:
+        """Whether it is past its prompt: one token a step."""
+        return self.held is not None and self.generated_tokens > 0 and self.todo == 1
+
+    @property
+    def at_picture(self) -> bool:
+        """Whether the next atom is a picture."""
+        return self.todo > 0 and int(self.atoms.ids[self.done]) == PICTURE
+
+    @property
+    def todo_cells(self) -> int:
+        """Cells of what is not in memory yet."""
+        return self.atoms.cells(self.length) - self.atoms.cells(self.done) - self.picture_rows
+
+    def next_tokens(self, most: int) -> int:
+        """How many token atoms come next, up to a picture, `most` at most."""
+        start, end = self.done, min(self.length, self.done + most)
+        return min([end, *(index for index in self.atoms.at if index >= start)]) - start
+
+    def append(self, token: int) -> None:
+        """The answer goes on with a token."""
+        self.atoms.ids[self.length] = self.last = token
+        self.length += 1
+
+    def begin(self, reused: int) -> None:
+        """Work on it begins; `reused` atoms need none."""
+        if not self.begun:
+            self.begun = True
+            self.reused_tokens = self.atoms.cells(reused)
+
+    def takes_part(self, now: int | None) -> None:
+        """The engine works for it from `now` on, of `perf_counter_ns`; None: no longer."""
+        if self._since:
+            self._engine_ns += perf_counter_ns() - self._since
+        self._since = now or 0
+
+    def unpark(self, began: int, ended: int) -> None:
+        """Its picture was encoded between these times of `perf_counter_ns`; what it waited of that is work for it."""
+        self.parked = False
+        self._engine_ns += max(0, ended - max(began, self.parked_at))
+
+    def usage(self) -> Usage:
+        """What it has cost."""
+        self.takes_part(None)
+        spent = self._engine_ns // 1000
+        return Usage(self.prompt_tokens, self.reused_tokens, self.generated_tokens, spent, self.encoded_picture)

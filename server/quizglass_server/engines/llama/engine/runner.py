@@ -1,0 +1,156 @@
+"""Runs a planned step on the model, and leaves its memory as it was when the step fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+
+from quizglass_server.engines.llama.engine.goals import Choice
+from quizglass_server.engines.llama.engine.requests import Request
+from quizglass_server.engines.llama.engine.sampling import Row, Sampler
+from quizglass_server.engines.llama.engine.scheduler import Plan
+from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
+from quizglass_server.engines.llama.native.errors import DecodeFailed
+from quizglass_server.engines.llama.native.model import ABORTED, DECODED, FORKS, N_BATCH, NativeModel
+from quizglass_server.engines.llama.prefixes.cache import Prefixes
+from quizglass_server.engines.llama.prefixes.sequences import Held
+
+Decode = Callable[[TokenBatch | EmbeddingBatch], int]
+
+
+class Runner:
+    """Fills batches and reads what comes of them."""
+
+    def __init__(self, model: NativeModel, prefixes: Prefixes, decode: Decode) -> None:
+        """Make a runner; `decode` is the model's, watched."""
+        self._model = model
+        self._prefixes = prefixes
+        self._decode = decode
+        self._tokens = TokenBatch(N_BATCH)
+        self._sampler = Sampler(model.vocabulary)
+
+    def tokens(self, plan: Plan) -> tuple[int, list[tuple[Request, list[Row]]]]:
+        """One token for each stream and the pieces of prompts: llama.cpp's code, and the rows that each request wanted.
+
+        With another code than `DECODED` nothing has changed.
+        """
+        tokens = self._tokens
+        tokens.clear()
+        streams = self._add_streams(plan.streams)
+        wanted = [self._add(request, count) for request, count in plan.pieces]
+        if plan.padding:
+            self._pad(plan.padding)
+        code = self._decode(tokens)
+        for sequence in range(plan.padding):
+            self._model.forget(self._model.sequences + sequence)
+        if code != DECODED:
+            # Also what was computed for the neighbours may be in memory, without logits: it is computed again.
+            self._roll_back([*plan.streams, *(request for request, _ in plan.pieces)])
+            return code, []
+        rows = self._sampler.rows(self._model.logits(tokens.outputs)) if tokens.outputs else []
+        given: list[tuple[Request, list[Row]]] = []
+        for held, request, row in zip(streams, plan.streams, rows, strict=False):
+            held.length += 1
+            given.append((request, [row]))
+        start = len(streams)
+        for (request, count), outputs in zip(plan.pieces, wanted, strict=True):
+            if request.held is not None:
+                request.held.length += count
+            given.append((request, rows[start : start + outputs]))
+            start += outputs
+        return code, given
+
+    def picture(self, request: Request, count: int) -> int:
+        """Read the next `count` rows of a picture; all of them where they see each other in both directions."""
+        held, embedding, projector = request.held, request.embedding, self._model.projector
+        if held is None or embedding is None or projector is None:
+            raise DecodeFailed("a picture was to be read before it was encoded")
+        start = request.picture_rows
+        end = len(embedding) if projector.whole else min(len(embedding), start + count)
+        positions = projector.positions(held.position)[:, start:end]
+        code = self._decode(EmbeddingBatch(embedding[start:end], positions, held.sequence))
+        if code != DECODED:
+            # A picture is one position in time: cut there, its earlier rows go as well.
+            self._roll_back([request])
+            return code
+        request.picture_rows = end
+        if end == len(embedding):
+            held.length += 1
+            request.picture_rows = 0
+        return code
+
+    def forks(self, request: Request, goal: Choice) -> None:
+        """Read the rest of every label that is longer than one token, behind the prompt they share.
+
+        Raises:
+            DecodeFailed: llama.cpp failed; nothing has changed.
+        """
+        waiting = [index for index, label in enumerate(goal.labels) if len(label) > 1]
+        while waiting:
+            group: list[int] = []
+            size = 0
+            while waiting and len(group) < FORKS:
+                size += len(goal.labels[waiting[0]]) - 1
+                if group and size > self._model.rows:
+                    break
+                group.append(waiting.pop(0))
+            self._fork(request, goal, group)
+
+    def _fork(self, request: Request, goal: Choice, group: list[int]) -> None:
+        if request.held is None:
+            raise DecodeFailed("labels were to be read before their prompt")
+        position = request.held.position
+        self._tokens.clear()
+        for fork, index in enumerate(group, self._model.sequences):
+            self._model.share(request.held.sequence, fork, position)
+            self._tokens.add(goal.labels[index][:-1], position, fork, 0)
+        code = self._decode(self._tokens)
+        while code == ABORTED and not request.cancelled:
+            # Meant for a step before this one.
+            for fork in range(len(group)):
+                self._model.forget(self._model.sequences + fork, position)
+            code = self._decode(self._tokens)
+        rows = iter(self._sampler.rows(self._model.logits(self._tokens.outputs)) if code == DECODED else [])
+        for fork in range(len(group)):
+            self._model.forget(self._model.sequences + fork)
+        if code != DECODED:
+            raise DecodeFailed(f"llama_decode returned {code}: {self._model.last_error()}")
+        for index in group:
+            goal.scores[index] += sum(next(rows).log_probability(token) for token in goal.labels[index][1:])
+            if not isfinite(goal.scores[index]):
+                raise DecodeFailed(f"logits of labels[{index}] are not numbers; the model's file may be damaged")
+
+    def _add_streams(self, streams: list[Request]) -> list[Held]:
+        """Append the next token of each answer."""
+        holds = [request.held for request in streams if request.held is not None]
+        if len(holds) < len(streams):
+            raise DecodeFailed("a request without a sequence was to be run")
+        if holds:
+            self._tokens.add_each(
+                [request.last for request in streams],
+                [held.position for held in holds],
+                [held.sequence for held in holds],
+            )
+        return holds
+
+    def _add(self, request: Request, count: int) -> int:
+        """Append the next tokens of a request; how many rows it will get."""
+        if request.held is None:
+            raise DecodeFailed("a request without a sequence was to be run")
+        start = request.done
+        wanted = request.goal.wanted_from(request)
+        begin = None if wanted is None or wanted >= start + count else max(wanted - start, 0)
+        self._tokens.add(request.atoms.ids[start : start + count], request.held.position, request.held.sequence, begin)
+        return 0 if begin is None else count - begin
+
+    def _pad(self, rows: int) -> None:
+        """Fill up with copies of a token that is there anyway: an odd one might not even give numbers."""
+        token = self._tokens.first
+        for sequence in range(rows):
+            self._tokens.add([token], 0, self._model.sequences + sequence)
+
+    def _roll_back(self, requests: list[Request]) -> None:
+        for request in requests:
+            if request.held is not None:
+                self._prefixes.roll_back(request.held)
+                request.picture_rows = 0

@@ -1,0 +1,272 @@
+"""Which requests take part in the next step.
+
+Prompts are read first come, first served (by priority, then deadline, then arrival), one after the other in pieces: so
+the first answers begin early instead of all late. Reading goes before writing, but no answer waits for it longer than
+`READING_US`. Answers are written together, as many at once as gives the most tokens a second on this machine (`costs`).
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from quizglass_server.engines.llama.costs.costs import BACKGROUND_ALONE_US, BACKGROUND_US, READING_US, Costs
+from quizglass_server.engines.llama.costs.gauge import Gauge
+from quizglass_server.engines.llama.engine.requests import Request
+from quizglass_server.engines.llama.prefixes.cache import Prefixes
+
+BACKGROUND = 2
+"""Priority from which on a request must hardly be felt by the answers that are being written."""
+WORTH_WAITING = 16
+"""Cells of a shared beginning for which a request lets another one go first."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """One step."""
+
+    streams: list[Request] = field(default_factory=list)
+    """Answers that get their next token."""
+    padding: int = 0
+    """Rows that only make the batch a faster size."""
+    pieces: list[tuple[Request, int]] = field(default_factory=list)
+    """Prompts that are read on, and by how many tokens."""
+    picture: tuple[Request, int] | None = None
+    """A picture that is read on, and by how many rows; goes by itself, since llama.cpp mixes it with no tokens."""
+    followers: list[Request] = field(default_factory=list)
+    """Whose beginning is read on by another request that has the same."""
+    complete: list[Request] = field(default_factory=list)
+    """Prompts that turned out to be in memory as a whole, and of which nothing else is wanted."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to compute."""
+        return not (self.streams or self.pieces or self.picture)
+
+    @property
+    def participants(self) -> list[Request]:
+        """Requests that the step is run for."""
+        return [*self.streams, *self.reading, *self.followers]
+
+    @property
+    def reading(self) -> list[Request]:
+        """Requests whose prompt is read on."""
+        if not self.pieces and self.picture is None:
+            return []
+        return [request for request, _ in (*self.pieces, *([self.picture] if self.picture else []))]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts, or rows of a picture, that are read."""
+        return self.picture[1] if self.picture else sum(size for _, size in self.pieces)
+
+
+class Scheduler:
+    """Every request of the engine, in order."""
+
+    def __init__(
+        self, prefixes: Prefixes, gauge: Gauge, batch: int, rows: int, ready: Callable[[Request], bool]
+    ) -> None:
+        """Make a scheduler.
+
+        Args:
+            prefixes: gives sequences and cells.
+            gauge: of the costs of steps.
+            batch: most requests under way at once.
+            rows: most rows of logits of a step.
+            ready: whether a request's picture is encoded, if it needs it; asks for it otherwise.
+        """
+        self.gauge = gauge
+        self.queue: list[Request] = []
+        """Prompts being read or not begun."""
+        self.streams: list[Request] = []
+        """Answers being written."""
+        self.suspects: list[Request] = []
+        """After a failure: to run alone, one by one, until it is known whose fault it was."""
+        self._prefixes = prefixes
+        self._batch = batch
+        self._rows = rows
+        self._ready = ready
+        self._read_us = 0.0
+        """Cost of what has been read since the answers got their last token."""
+
+    @property
+    def costs(self) -> Costs:
+        """Of steps, as they are known now."""
+        return self.gauge.costs
+
+    @property
+    def requests(self) -> list[Request]:
+        """All of them."""
+        return self.streams + self.queue
+
+    def add(self, request: Request) -> None:
+        """Enqueue a request."""
+        insort(self.queue, request, key=_order)
+
+    def remove(self, request: Request) -> None:
+        """A request has ended."""
+        for requests in (self.queue, self.streams, self.suspects):
+            if request in requests:
+                requests.remove(request)
+
+    def sort_in(self, request: Request) -> None:
+        """A request may have gone from reading to writing."""
+        if request in self.queue and request.writing:
+            self.queue.remove(request)
+            insort(self.streams, request, key=_order)
+
+    def start_over(self, suspects: Iterable[Request]) -> None:
+        """Nothing is in memory any more: every request reads its prompt, and what it has written, again."""
+        for request in self.requests:
+            request.held = None
+            request.picture_rows = 0
+        self.queue = sorted(self.requests, key=_order)
+        self.streams = []
+        self.suspects = list(suspects)
+
+    def plan(self) -> Plan:
+        """The next step; binds requests to sequences as their turn comes."""
+        plan = Plan()
+        if self.suspects or not self.streams:
+            self._read_us = 0.0
+        for suspect in self.suspects:
+            if suspect.writing:
+                plan.streams = [suspect]
+            else:
+                self._read([suspect], plan)
+            if not plan.empty or plan.complete:
+                return plan
+        if self.queue:
+            self._read(self.queue, plan)
+        if size := plan.tokens:
+            self._read_us += self.costs.piece_cost(size)
+        else:
+            self._read_us = 0.0
+            count, plan.padding = self.gauge.batch(len(self.streams))
+            plan.streams = self.streams[:count]
+        return plan
+
+    def _read(self, queue: list[Request], plan: Plan) -> None:
+        """Fill a step with pieces of prompts, first come, first served."""
+        room = self._room(queue)
+        rows = self._rows - self._batch
+        blocked = False
+        for request in tuple(queue):
+            if room <= 0:
+                return
+            leader = request if request.parked else self._leader(request)
+            if leader.parked or leader in plan.reading or leader in plan.complete:
+                if leader is not request and leader in plan.reading:
+                    plan.followers.append(request)
+                continue
+            if (blocked and leader.held is None) or not self._ready(leader):
+                continue
+            if not self._bound(leader, plan.reading):
+                # Nobody overtakes it, but who holds cells already must go on, to give them back.
+                blocked = True
+                continue
+            if not self._ready(leader):  # what was parked could not be put back
+                continue
+            if leader.todo == 0:
+                plan.complete.append(leader)
+            elif leader.at_picture:
+                if plan.pieces:
+                    return
+                plan.picture = (leader, room)
+            elif count := self._count(leader, room, rows):
+                plan.pieces.append((leader, count))
+                room -= count
+                if count == leader.todo:
+                    # Its first token waits for the whole step: others are read in it only where few tokens cost as
+                    # much as more.
+                    room = min(room, self.costs.enough - plan.tokens)
+                rows -= _wanted(leader, count)
+            if leader is not request and leader in plan.reading:
+                plan.followers.append(request)
+            if plan.picture:
+                return
+
+    def _room(self, queue: list[Request]) -> int:
+        """Tokens of prompts in the next step."""
+        first = next((request for request in queue if not request.parked), None)
+        background = first is not None and first.terms.priority >= BACKGROUND
+        if not self.streams:
+            # A turn may come at any time, and should not wait for what nobody has asked for yet.
+            return self.costs.within(BACKGROUND_ALONE_US) if background else self.costs.alone
+        # By turns, not in one batch: attention works on many rows at a time, and a row of an answer among them makes it
+        # look at all that the answer has in memory for each of them.
+        limit = BACKGROUND_US if background else READING_US
+        return self.costs.fitting(limit - self._read_us) if self._read_us else self.costs.within(limit)
+
+    def _count(self, request: Request, room: int, rows: int) -> int:
+        """How many tokens of a prompt are read next, within the room and the rows of logits left."""
+        count = request.next_tokens(room)
+        excess = _wanted(request, count) - max(rows, 1)
+        return count - max(excess, 0)
+
+    def _leader(self, request: Request) -> Request:
+        """Who is to read next on behalf of a request: another one that is ahead of it in what both begin with."""
+        known = request.done
+        for other in self.queue:
+            if other is request or other.held is None:
+                continue
+            common = other.atoms.common(other.length, request.atoms, request.length)
+            if common <= other.done:
+                continue
+            if request.held is None:
+                known = self._prefixes.known(request.atoms, request.length)
+            gain = request.atoms.cells(common) - request.atoms.cells(max(known, other.done))
+            ahead = (other.done, other.picture_rows), (known, request.picture_rows)
+            if gain >= WORTH_WAITING and (
+                ahead[0] > ahead[1] or (ahead[0] == ahead[1] and other.order < request.order)
+            ):
+                return other
+        return request
+
+    def _bound(self, request: Request, taking_part: list[Request]) -> bool:
+        """Whether a request has a sequence, with all that is known of its beginning; gives it one if possible."""
+        if request.held is not None:
+            source, common = self._prefixes.longest(request.atoms, request.shareable)
+            if source is not None and common > request.done:
+                self._prefixes.adopt(request.held, source, common)
+                request.picture_rows = 0
+            return True
+        while True:
+            under_way = [each for each in self.requests if each.held is not None]
+            if len(under_way) < self._batch:
+                request.held = self._prefixes.bind(request.atoms, request.shareable, request.reserve)
+            if request.held is not None:
+                request.begin(request.held.length)
+                return True
+            if not self._preempt([each for each in under_way if each not in taking_part], request):
+                return False
+
+    def _preempt(self, under_way: list[Request], request: Request) -> bool:
+        """Take the sequence of the least urgent background request, if there is one; what it has read is kept."""
+        idle = [
+            each
+            for each in under_way
+            if each.held and each.terms.priority >= BACKGROUND and each.terms.priority > request.terms.priority
+            if each.goal.wanted_from(each) is None
+        ]
+        if not idle:
+            return False
+        last = max(idle, key=_order)
+        if last.held is not None:
+            self._prefixes.roll_back(last.held)
+            self._prefixes.keep(last.held)
+        last.held = None
+        last.picture_rows = 0
+        return True
+
+
+def _order(request: Request) -> tuple[float, ...]:
+    return request.order
+
+
+def _wanted(request: Request, count: int) -> int:
+    """Rows of logits that reading `count` more atoms gives."""
+    wanted = request.goal.wanted_from(request)
+    return 0 if wanted is None else max(0, request.done + count - max(wanted, request.done))

@@ -1,0 +1,70 @@
+"""Lets a picture's pixels cross the socket once: later prompts name it by its hash.
+
+The server remembers which pictures a process was given (`Sent`), the process keeps their pixels for a while
+(`PixelStore`). Neither has to be right about the other: a process that no longer holds a picture says so and is given
+it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.engines.llama.link.prompt import Part, PicturePart
+
+KEPT_BYTES = 32 << 20
+SENT_PICTURES = 4096
+
+
+class PictureUnknown(Exception):
+    """A prompt names a picture whose pixels this process does not hold."""
+
+
+class Sent:
+    """Hashes of the pictures that a process was given."""
+
+    def __init__(self) -> None:
+        self._hashes = BoundedCache[bytes, bool](SENT_PICTURES)
+
+    def holds(self, sha256: bytes) -> bool:
+        """Whether the process was given this picture."""
+        return self._hashes.get(sha256) is not None
+
+    def add(self, prompt: Iterable[Part]) -> None:
+        """The process has taken this prompt with its pixels."""
+        for part in prompt:
+            if isinstance(part, PicturePart):
+                self._hashes.put(part.sha256, True)
+
+    def clear(self) -> None:
+        """Forget everything, so that all pixels are sent again."""
+        self._hashes = BoundedCache[bytes, bool](SENT_PICTURES)
+
+
+class PixelStore:
+    """Pixels by their hash; least recently used ones go first.
+
+    Args:
+        limit: most bytes kept.
+    """
+
+    def __init__(self, limit: int = KEPT_BYTES) -> None:
+        self._pixels = BoundedCache[bytes, bytes](limit, len)
+
+    def complete(self, prompt: Iterable[Part]) -> list[Part]:
+        """The prompt with its pixels.
+
+        Raises:
+            PictureUnknown: a picture came without its pixels and is not held.
+        """
+        return [self._whole(part) if isinstance(part, PicturePart) else part for part in prompt]
+
+    def _whole(self, part: PicturePart) -> PicturePart:
+        if part.rgb:
+            self._pixels.put(part.sha256, part.rgb)
+            return part
+        rgb = self._pixels.get(part.sha256)
+        if rgb is None:
+            raise PictureUnknown(f"picture {part.sha256.hex()[:12]} is not held; send it with its pixels")
+        return replace(part, rgb=rgb)

@@ -1,0 +1,137 @@
+"""Prompts as atoms: token ids, and pictures by their content hash, never by their placeholder tokens.
+
+The placeholders of every picture are the same: told apart by them, one user's picture would answer another's question.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_server.engines.llama.link.prompt import Part, PicturePart, RequestRefused, TextPart
+from quizglass_server.engines.llama.native.vision import PictureSlot
+
+PICTURE = -1
+"""Stands in `Atoms.ids` where a picture is."""
+
+
+class Tokeniser(Protocol):
+    """What of a model turns text into atoms; safe to use from any thread."""
+
+    @property
+    def slot(self) -> PictureSlot:
+        """How a picture sits in a prompt."""
+        ...
+
+    @property
+    def picture_size(self) -> tuple[int, int] | None:
+        """Width and height of pictures, pixels; None where there can be none."""
+        ...
+
+    def tokenise(self, text: str, *, special: bool) -> list[int]:
+        """Token ids; special tokens are parsed only where `special` says so."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Atoms:
+    """A run of atoms, with room for an answer behind it; who holds it knows how many are in use."""
+
+    ids: NDArray[np.int32]
+    """Token ids, `PICTURE` for a picture."""
+    at: tuple[int, ...]
+    """Where the pictures are in `ids`, ascending."""
+    pictures: tuple[bytes, ...]
+    """Their content hashes."""
+    slot: PictureSlot
+
+    def cells(self, count: int) -> int:
+        """Cache cells of the first `count` atoms."""
+        return count + self._before(count) * (self.slot.tokens - 1)
+
+    def position(self, count: int) -> int:
+        """Position (M-RoPE) after the first `count` atoms."""
+        return count + self._before(count) * (self.slot.positions - 1)
+
+    def head(self, count: int) -> Atoms:
+        """A copy of the first `count` atoms without the room behind them."""
+        pictures = self._before(count)
+        return Atoms(self.ids[:count].copy(), self.at[:pictures], self.pictures[:pictures], self.slot)
+
+    def common(self, count: int, other: Atoms, other_count: int) -> int:
+        """Length of the beginning that the first `count` atoms share with the first `other_count` of another run."""
+        length = min(count, other_count)
+        if not length:
+            return 0
+        differs = self.ids[:length] != other.ids[:length]
+        first = int(differs.argmax())
+        if differs[first]:
+            length = first
+        for index, mine, theirs in zip(self.at, self.pictures, other.pictures, strict=False):
+            if index >= length:
+                break
+            if mine != theirs:
+                return index
+        return length
+
+    def _before(self, count: int) -> int:
+        """Pictures among the first `count` atoms."""
+        return bisect_left(self.at, count) if self.at else 0
+
+
+def to_atoms(
+    tokeniser: Tokeniser, prompt: Sequence[Part], *, open_end: bool = False
+) -> tuple[Atoms, PicturePart | None]:
+    """A prompt's atoms, and its picture.
+
+    Args:
+        tokeniser: of the model.
+        prompt: parts in order.
+        open_end: the prompt may end with a picture, since nothing is asked of it yet.
+
+    Raises:
+        RequestRefused: the prompt is empty, has more than one picture, one of another size or one that the model cannot
+            read, or ends with a picture.
+    """
+    ids: list[int] = []
+    at: list[int] = []
+    pictures: list[PicturePart] = []
+    slot = tokeniser.slot
+    for part in prompt:
+        if isinstance(part, TextPart):
+            ids.extend(tokeniser.tokenise(part.text, special=part.trusted))
+            continue
+        _check(part, tokeniser.picture_size)
+        ids.extend(slot.before)
+        at.append(len(ids))
+        ids.append(PICTURE)
+        ids.extend(slot.after)
+        pictures.append(part)
+    if len(pictures) > 1:
+        raise RequestRefused("more than one picture in a prompt; this engine takes one")
+    if not ids or (ids[-1] == PICTURE and not open_end):
+        raise RequestRefused("the prompt is empty or ends with a picture; it must end with text")
+    atoms = Atoms(np.array(ids, np.int32), tuple(at), tuple(part.sha256 for part in pictures), slot)
+    return atoms, pictures[0] if pictures else None
+
+
+def with_room(atoms: Atoms, room: int) -> Atoms:
+    """The same run with room for `room` more atoms."""
+    ids = np.zeros(len(atoms.ids) + room, np.int32)
+    ids[: len(atoms.ids)] = atoms.ids
+    return Atoms(ids, atoms.at, atoms.pictures, atoms.slot)
+
+
+def _check(part: PicturePart, size: tuple[int, int] | None) -> None:
+    if size is None:
+        raise RequestRefused("there is a picture in the prompt, and this model reads text alone; leave it out")
+    width, height = size
+    if (part.width, part.height) != size:
+        raise RequestRefused(f"picture of {part.width} x {part.height}; this model takes {width} x {height}")
+    if len(part.rgb) != width * height * 3:
+        raise RequestRefused(f"picture of {len(part.rgb)} bytes, not width x height x 3")

@@ -1,0 +1,1 @@
+"""The server's side of the generator process: started, supervised, called, and started again."""

@@ -1,0 +1,280 @@
+"""Keeps a generator process serving: notices its death or hang at once, and starts the next one.
+
+A request that finds no process waits a moment for the next one; a request that was running when the process died is
+told so immediately; while the breaker is open, requests are refused at once. Knows nothing of prompts or turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from math import ceil
+from pathlib import Path
+from time import monotonic
+
+from quizglass_server.engines.llama.link.prompt import Constraint, Finished, Part, Piece, Scored, Terms, Usage
+from quizglass_server.engines.llama.process.breaker import Breaker, BreakerState
+from quizglass_server.engines.llama.process.client import TURN, GeneratorClient, ProcessInfo
+from quizglass_server.engines.llama.process.heartbeat import hang
+from quizglass_server.engines.llama.process.launcher import Launcher, Life, ProcessOptions
+from quizglass_server.engines.llama.process.state import StateDirectory
+from quizglass_server.errors import EngineFailed, EngineLost, QuizglassError
+
+_LEAST_RETRY_S = 0.5
+"""Nobody is told to come back sooner: a process takes that long to start."""
+logger = logging.getLogger(__name__)
+
+
+class GeneratorProcess:
+    """A generator process that is replaced whenever it dies or hangs."""
+
+    def __init__(self, options: ProcessOptions, state: StateDirectory | None = None) -> None:
+        """Make it; `start` starts it.
+
+        Args:
+            options: what to load and how patient to be.
+            state: where kept prefixes outlive an orderly end; None: nowhere.
+        """
+        options = replace(options, keep=state is not None)
+        self._options = options
+        self._state = state
+        self._launcher = Launcher(options)
+        self._breaker = Breaker(options.breaker)
+        self._life: Life | None = None
+        self._changed = asyncio.Event()
+        self._supervision: asyncio.Task[None] | None = None
+        self._executor = "cpu"
+        self._start_s = _LEAST_RETRY_S
+        self._probing_since = 0.0
+        self.on_change: Callable[[], None] = lambda: None
+        """Called whenever `ready` may have changed."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether a process is serving right now."""
+        return self._life is not None
+
+    @property
+    def breaker(self) -> BreakerState:
+        """Whether deaths are few enough to go on."""
+        return self._breaker.state
+
+    @property
+    def description(self) -> str:
+        """What the model calls itself; empty while no process is serving."""
+        return self._life.description if self._life else ""
+
+    @property
+    def executor(self) -> str:
+        """What the model runs on: cpu or gpu."""
+        return self._executor
+
+    @property
+    def notice(self) -> str:
+        """Why it is slower than it could be, and what to do; empty when it is not."""
+        return self._launcher.notice
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that is serving."""
+        return self._life.process.pid if self._life else None
+
+    async def start(self) -> None:
+        """Start the process and wait until it serves.
+
+        Raises:
+            BundleError: a model file cannot be loaded.
+            EngineFailed: the process died or did not answer while loading.
+        """
+        try:
+            life = await self._first()
+        except OSError as error:
+            self._launcher.close()
+            raise EngineFailed(f"the generator process cannot be started: {error.strerror}") from error
+        except BaseException:
+            self._launcher.close()
+            raise
+        self._serve(life)
+        self._supervision = asyncio.create_task(self._supervise(life), name="generator supervision")
+
+    async def generate(
+        self, prompt: Sequence[Part], max_tokens: int, terms: Terms = TURN, constraint: Constraint | None = None
+    ) -> AsyncGenerator[Piece | Finished, None]:
+        """As `GeneratorClient.generate`, on whichever process is serving."""
+        client = await self._client(terms)
+        async with aclosing(client.generate(prompt, max_tokens, terms, constraint)) as stream:
+            async for item in stream:
+                yield item
+
+    async def choose(
+        self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = TURN
+    ) -> tuple[list[float], Usage]:
+        """As `GeneratorClient.choose`, on whichever process is serving."""
+        return await (await self._client(terms)).choose(prompt, labels, terms)
+
+    async def score(self, prompt: Sequence[Part], answer: str, terms: Terms = TURN) -> Scored:
+        """As `GeneratorClient.score`, on whichever process is serving."""
+        return await (await self._client(terms)).score(prompt, answer, terms)
+
+    async def prefill(self, prompt: Sequence[Part], terms: Terms) -> Usage:
+        """As `GeneratorClient.prefill`, on whichever process is serving."""
+        return await (await self._client(terms)).prefill(prompt, terms)
+
+    async def info(self) -> ProcessInfo:
+        """As `GeneratorClient.info`, of whichever process is serving."""
+        return await (await self._client(TURN)).info()
+
+    async def close(self) -> None:
+        """End supervision and process. What still runs on it gets EngineLost."""
+        if self._supervision is not None:
+            self._supervision.cancel()
+            await asyncio.wait({self._supervision})
+        if self._life is not None:
+            life, self._life = self._life, None
+            self._announce()
+            await self._save(life.client)
+            await life.end(self._options.close_wait_s)
+        self._launcher.close()
+
+    async def _client(self, terms: Terms) -> GeneratorClient:
+        """The connection to the process that serves, after waiting for it within the terms."""
+        wait_s = self._options.restart_wait_s
+        if terms.deadline is not None:
+            wait_s = min(wait_s, terms.deadline - monotonic())
+        try:
+            async with asyncio.timeout(wait_s):
+                while self._life is None:
+                    if self._supervision is None or self._supervision.done():
+                        raise EngineLost("the generator process is not running")
+                    if self._breaker.state is not BreakerState.CLOSED:
+                        raise self._refusal()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise EngineLost("the generator process is being restarted; ask again in a moment") from None
+        return self._life.client
+
+    def _refusal(self) -> EngineLost:
+        """For a request that comes while nothing is tried, or while a probe is being started."""
+        if self._breaker.state is BreakerState.HALF_OPEN:
+            left = max(self._start_s - (monotonic() - self._probing_since), self._breaker.retry_after_s)
+            what = "is being tried again; ask again"
+        else:
+            left, what = self._breaker.retry_after_s, "is paused; next attempt"
+        left = max(left, _LEAST_RETRY_S)
+        return EngineLost(
+            f"the generator process died {self._breaker.recent_deaths} times in short order and {what} in "
+            f"{ceil(left)} s, see the server's log for the reason",
+            retry_after_s=left,
+        )
+
+    async def _first(self) -> Life:
+        """The first process, with the state of the last run where it can be restored."""
+        saved = None if self._state is None else await asyncio.to_thread(self._state.take)
+        if self._state is None or saved is None:
+            return await self._launch()
+        try:
+            return await self._launch(saved)
+        except EngineFailed as error:
+            logger.warning("the generator's saved state is left out: %s", error.message)
+            return await self._launch()
+        finally:
+            await asyncio.to_thread(self._state.taken)
+
+    async def _launch(self, restore: Path | None = None) -> Life:
+        def give_up() -> None:
+            """No request may use this process any more; one that lives but cannot be reached is ended."""
+            if life is not None:
+                life.kill()
+                self._retire(life)
+
+        life: Life | None = None
+        began = self._probing_since = monotonic()
+        life = await self._launcher.launch(give_up, restore)
+        self._start_s = monotonic() - began
+        self._executor = life.executor
+        return life
+
+    async def _supervise(self, life: Life) -> None:
+        """Serve one life after the other, for ever."""
+        while True:
+            await self._outlive(life)
+            life = await self._next(self._breaker.died())
+            self._serve(life)
+
+    async def _next(self, wait_s: float) -> Life:
+        """The next process that starts; the first attempt is made in `wait_s` seconds."""
+        while True:
+            if self._breaker.state is BreakerState.OPEN:
+                logger.error(
+                    "the generator process died %d times within %.0f s; requests are refused, next attempt in %.0f s",
+                    self._breaker.recent_deaths,
+                    self._options.breaker.window_s,
+                    wait_s,
+                )
+            self._announce()
+            await asyncio.sleep(wait_s)
+            self._breaker.probe()
+            try:
+                return await self._launch()
+            except OSError as error:
+                wait_s = self._breaker.not_started()
+                logger.error("the generator process cannot be started: %s; next attempt in %.1f s", error, wait_s)
+            except Exception as error:  # whatever it is, the next attempt may work, and without one none ever does
+                known = isinstance(error, QuizglassError)
+                logger.error("the generator process cannot be restarted: %s", error, exc_info=None if known else error)
+                wait_s = self._breaker.died()
+
+    async def _outlive(self, life: Life) -> None:
+        """Watch a process until it has ended, killing it when it hangs."""
+        watching = asyncio.create_task(self._watch(life), name="generator heartbeat")
+        ended = asyncio.ensure_future(life.process.wait())
+        try:
+            if not (await asyncio.wait({ended}, timeout=self._options.breaker.steady_s))[0]:
+                self._breaker.steady()
+                await asyncio.wait({ended})
+        finally:
+            watching.cancel()
+            ended.cancel()
+        life.client.lose()
+        self._retire(life)
+        logger.error("the generator process died (%s); restarting it", life.how())
+        await life.bury()
+        self._launcher.died(life.process.returncode)
+
+    async def _watch(self, life: Life) -> None:
+        # A broken stream means that the process is gone or closed, which is noticed elsewhere.
+        with suppress(QuizglassError, StopAsyncIteration):
+            async with aclosing(life.client.watch(self._options.heartbeat.interval_s)) as heartbeats:
+                life.fate = f"hang: {await hang(heartbeats, self._options.heartbeat)}"
+            life.client.lose()
+
+    async def _save(self, client: GeneratorClient) -> None:
+        """Keep the prefixes for the next run; a server that stops says what went wrong and stops."""
+        if self._state is None:
+            return
+        try:
+            directory = await asyncio.to_thread(self._state.begin)
+            async with asyncio.timeout(self._options.save_wait_s):
+                count = await client.save(directory)
+            await asyncio.to_thread(self._state.commit)
+            logger.info("the generator's %d kept prefixes are saved", count)
+        except (QuizglassError, OSError, TimeoutError) as error:
+            logger.warning("the generator's state is not saved: %s", error or "it took too long")
+
+    def _serve(self, life: Life) -> None:
+        self._life = life
+        self._announce()
+
+    def _retire(self, life: Life) -> None:
+        if self._life is life:
+            self._life = None
+            self._announce()
+
+    def _announce(self) -> None:
+        """Wake whoever waits for a change."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+        self.on_change()

@@ -1,0 +1,1 @@
+"""What entries consist of: checked, as plain text, in chunks, with a fingerprint of each picture."""

@@ -1,0 +1,158 @@
+"""Articles cut into searchable spans, by paragraph and by length in the text encoder's own tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from quizglass_server.domain.entries import Entry
+from quizglass_server.markup.blocks import Block, blocks
+
+CHUNKING = "chunks-1"
+"""Version of the rules below; part of the space of chunk vectors, so that chunks of other rules are cut anew."""
+
+MAX_TOKENS = 120
+"""Longest chunk. With a title of ordinary length it fits the 256 tokens that sentence encoders are trained on."""
+_OVERLAP_TOKENS = 30  # a sentence up to this long is repeated at the start of the next chunk, to carry its subject
+_HEADINGS_TOKENS = 30  # headings of more than this are too long to be repeated with every chunk
+_HEADING_TOKENS = 12  # a paragraph shorter than this joins the one that follows
+_CHARACTERS_A_TOKEN = 8  # WordPiece counts a word of any length above 100 characters as one token: bound it ourselves
+_MOST_PLACES = 100  # where a value may stand in a text, of which it is looked whether it stands there as a word
+_SHORTEST_TELLING_VALUE = 3  # "7" found somewhere in a text does not tell that the text states the attribute
+_LONGEST_HEADINGS = _HEADINGS_TOKENS * _CHARACTERS_A_TOKEN
+
+_PARAGRAPH = re.compile(r"\n[ \t]*\n")
+_SENTENCE_END = re.compile(
+    r"(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)\]]))\s+(?=[\"'“‘(\[]?[^\W_a-z])"  # a stop, a space, then no small letter
+    r"|(?<=[。！？])"
+)
+
+CountTokens = Callable[[str], int]
+
+
+def chunk_entry(entry: Entry, count_tokens: CountTokens, content: Sequence[Block] | None = None) -> list[str]:
+    """Chunks of an entry, without its title: of the text, then of whatever the text does not say.
+
+    That is the caption, and each attribute as "The <key> of <title> is <value>.", a chunk each. `content` is what the
+    text consists of, where somebody has looked already.
+    """
+    if content is None:
+        content = blocks(entry.text, entry.text_format)
+    chunks = [chunk for block in content for chunk in _chunk_block(block, count_tokens)]
+    said = "\n".join(block.text for block in content).casefold()
+    if entry.caption and not _says(said, entry.caption):
+        chunks.append(entry.caption)
+    for key, value in entry.attributes.items():
+        if value and not _says(said, value):
+            chunks.extend(_split_long(fact(key, entry.title, value), count_tokens))
+    return chunks
+
+
+def fact(key: str, title: str, value: str) -> str:
+    """An attribute as a sentence, of which searches know that a chunk and an answer are the same."""
+    return f"The {key.replace('_', ' ')} of {title} is {value}."
+
+
+def _chunk_block(block: Block, count_tokens: CountTokens) -> Iterator[str]:
+    """Chunks of a block, each under the headings above it as far as these leave most of the room to the text."""
+    above = ": ".join(block.headings)
+    if len(above) > _LONGEST_HEADINGS or _length(above, count_tokens) > _HEADINGS_TOKENS:
+        above = block.headings[-1]
+    if not above or len(above) > _LONGEST_HEADINGS or _length(above, count_tokens) > _HEADINGS_TOKENS:
+        yield from chunk_text(block.text, count_tokens)
+        return
+    room = MAX_TOKENS - _length(above, count_tokens)
+    for chunk in chunk_text(block.text, count_tokens, room):
+        yield f"{above}: {chunk}"
+
+
+def passage(title: str, chunk: str) -> str:
+    """A chunk as encoders and rerankers see it."""
+    return f"{title}: {chunk}"
+
+
+def chunk_text(text: str, count_tokens: CountTokens, room: int = MAX_TOKENS) -> Iterator[str]:
+    """Paragraphs of at most `room` tokens; longer ones by sentences, with a short one repeated as overlap."""
+    heading = ""
+    for block in _PARAGRAPH.split(text):
+        paragraph = " ".join([heading, *block.split()]).strip()
+        heading = ""
+        if not paragraph:
+            continue
+        if _length(paragraph, count_tokens) < _HEADING_TOKENS:
+            heading = paragraph
+        else:
+            yield from _split_long(paragraph, count_tokens, room)
+    if heading:
+        yield heading
+
+
+def _says(text: str, words: str) -> bool:
+    """Whether a text, casefolded, has these words as words of its own; the first places alone are looked at."""
+    if len(words) < _SHORTEST_TELLING_VALUE:
+        return False
+    words, at = words.casefold(), -1
+    for _ in range(_MOST_PLACES):
+        at = text.find(words, at + 1)
+        if at < 0:
+            return False
+        if not (_in_word(text[at - 1 : at]) or _in_word(text[at + len(words) : at + len(words) + 1])):
+            return True
+    return False
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _length(text: str, count_tokens: CountTokens) -> int:
+    return max(count_tokens(text), -(-len(text) // _CHARACTERS_A_TOKEN))
+
+
+def _split_long(paragraph: str, count_tokens: CountTokens, room: int = MAX_TOKENS) -> Iterator[str]:
+    if _length(paragraph, count_tokens) <= room:
+        yield paragraph
+        return
+    chunk: list[tuple[str, int]] = []
+    for sentence in _sentences(paragraph, count_tokens, room):
+        if chunk and _total(chunk) + sentence[1] > room:
+            yield _joined(chunk)
+            last = chunk[-1]
+            carried = len(chunk) > 1 and last[1] <= _OVERLAP_TOKENS and last[1] + sentence[1] <= room
+            chunk = [last] if carried else []
+        chunk.append(sentence)
+    yield _joined(chunk)
+
+
+def _total(pieces: list[tuple[str, int]]) -> int:
+    return sum(length for _, length in pieces)
+
+
+def _joined(pieces: list[tuple[str, int]]) -> str:
+    return " ".join(text for text, _ in pieces)
+
+
+def _sentences(paragraph: str, count_tokens: CountTokens, room: int) -> Iterator[tuple[str, int]]:
+    """Sentences with their lengths; one that is too long comes in pieces that are not."""
+    for sentence in _SENTENCE_END.split(paragraph):
+        if not sentence:
+            continue
+        length = _length(sentence, count_tokens)
+        if length <= room:
+            yield sentence, length
+        else:
+            yield from _halves(sentence, count_tokens, room)
+
+
+def _halves(text: str, count_tokens: CountTokens, room: int) -> Iterator[tuple[str, int]]:
+    """Halve at the space nearest the middle, or in the middle of a run without spaces, until every piece fits."""
+    length = _length(text, count_tokens)
+    if length <= room or len(text) < 2:
+        yield text, length
+        return
+    middle = len(text) // 2
+    spaces = [at for at in (text.rfind(" ", 0, middle), text.find(" ", middle)) if 0 < at < len(text) - 1]
+    cut = min(spaces, key=lambda at: abs(at - middle), default=middle)
+    for half in (text[:cut].strip(), text[cut:].strip()):
+        if half:
+            yield from _halves(half, count_tokens, room)

@@ -1,0 +1,127 @@
+"""What passes between the truth, the indexes and the import."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_server.domain.entries import Entry, Refusal
+from quizglass_server.domain.turns import Vector
+
+Labels = NDArray[np.int64]
+Matrix = NDArray[np.float32]
+"""Vectors, one a row."""
+
+
+class Kind(Enum):
+    """What a vector stands for; the name of its table and of its index."""
+
+    PICTURES = "pictures"
+    CHUNKS = "chunks"
+
+
+@dataclass(slots=True)
+class Draft:
+    """An entry on its way into the truth. The vector lists grow while embeddings come in."""
+
+    entry: Entry
+    chunks: Sequence[str] = ()
+    pictures: Sequence[bytes] = ()
+    """Encoded; their SHA-256 are `entry.picture_sha256`."""
+    chunk_vectors: list[Vector] = field(default_factory=list)
+    picture_vectors: list[Vector] = field(default_factory=list)
+    looks: list[int] = field(default_factory=list)
+    """What near-duplicates share, one a picture (`looks.py`)."""
+
+
+@dataclass(slots=True)
+class Additions:
+    """New vectors of one kind."""
+
+    labels: list[int] = field(default_factory=list)
+    entries: list[int] = field(default_factory=list)
+    """Number of the entry each belongs to."""
+    vectors: list[Vector] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Filed:
+    """An entry as it was written."""
+
+    number: int
+    entry: Entry
+    expires: int
+    """Seconds since 1970, 0: never."""
+
+
+@dataclass(slots=True)
+class Change:
+    """What a commit did, for the indexes to follow."""
+
+    added: dict[Kind, Additions] = field(default_factory=lambda: {kind: Additions() for kind in Kind})
+    removed: dict[Kind, list[int]] = field(default_factory=lambda: {kind: [] for kind in Kind})
+    filed: list[Filed] = field(default_factory=list)
+    passages: list[tuple[int, str]] = field(default_factory=list)
+    """Labels of new chunks and what encoders see of them, by ascending label."""
+    rows: dict[Kind, dict[int, Hit]] = field(default_factory=lambda: {kind: {} for kind in Kind})
+    """What new labels stand for, of entries that were added."""
+    gone: list[int] = field(default_factory=list)
+    """Numbers of the entries that were removed or replaced."""
+    entries: int = 0
+    """Entries after the commit minus entries before."""
+    sequence: int = 0
+    """Of the commit, where somebody asked."""
+
+    def note(self, kind: Kind, label: int, entry: int, vector: Vector) -> None:
+        """A vector was added."""
+        added = self.added[kind]
+        added.labels.append(label)
+        added.entries.append(entry)
+        added.vectors.append(vector)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRecord:
+    """An index snapshot that belongs to the truth."""
+
+    file: str
+    sha256: str
+    space: str
+    sequence: int
+
+
+@dataclass(slots=True)
+class AddReport:
+    """What became of a stream of entries. What was added is on disk."""
+
+    added: int = 0
+    refused: list[Refusal] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a label stands for."""
+
+    number: int
+    entry: Entry
+    text: str
+    """The chunk; empty for pictures."""
+    look: int
+    vector: Vector | None = None
+    """Where the backend has no other way to a cosine."""
+
+
+def entry_of(row: tuple[Any, ...], now: float) -> Entry:
+    """The entry of a row of `ENTRY_COLUMNS`."""
+    _, entry_id, title, caption, kind, text, attributes, source, language, text_format, told, expires, shown = row[:13]
+    facts = json.loads(attributes) if attributes != "{}" else {}
+    pictures = tuple(shown[start : start + 32] for start in range(0, len(shown), 32)) if shown else ()
+    left = max(1, int(expires - now)) if expires else 0
+    # By position, in the order of the fields: a search makes tens of these.
+    return Entry(entry_id, title, caption, kind, text, facts, source, pictures, language, text_format, told, left)

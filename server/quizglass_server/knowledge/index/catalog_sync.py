@@ -1,0 +1,104 @@
+"""Keeps the catalog in step with the truth: loaded from its snapshot, brought up to date, rebuilt, saved."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from quizglass_server.knowledge.content.chunks import passage
+from quizglass_server.knowledge.content.records import Change, GraphRecord, Kind
+from quizglass_server.knowledge.index.catalog import LIBRARY, Catalog
+from quizglass_server.knowledge.index.snapshots import Snapshots
+from quizglass_server.knowledge.truth.reader import Reader
+
+_log = logging.getLogger(__name__)
+NAME = "catalog"
+_DEAD_SHARE = 0.25  # of the words' chunks that are gone, from which the catalog is built anew
+_SAVE_GROWTH = 1.25
+_SMALL = 1_000  # chunks up to which neither matters
+
+Record = Callable[[str, GraphRecord], None]
+InOrder = Callable[[Callable[[], None]], None]
+"""Runs something on the thread that writes, between two commits, and waits for it."""
+
+
+class CatalogKeeper:
+    """Owns the catalog that searches use."""
+
+    def __init__(self, path: Path, snapshots: Snapshots, record: Record, in_order: InOrder) -> None:
+        """The truth is the SQLite file at `path`."""
+        self._path = path
+        self._snapshots = snapshots
+        self._record = record
+        self._in_order = in_order
+        self._saved_size = 0
+        self.catalog = Catalog()
+
+    def load(self) -> None:
+        """From the snapshot if it is sound, else from the truth alone."""
+        with closing(Reader(self._path)) as reader:
+            record = reader.graph(NAME)
+            loaded = self._snapshots.load(NAME, record, LIBRARY, lambda path: Catalog(path.read_bytes()))
+            self._snapshots.clear_except(NAME, record if loaded else None)
+            if loaded is not None:
+                self.catalog, self._saved_size = loaded, loaded.size
+            catch_up(self.catalog, reader)
+
+    def apply(self, change: Change) -> None:
+        """Follow a commit."""
+        self.catalog.add_entries(change.filed)
+        self.catalog.remove_entries(change.gone)
+        self.catalog.add_passages(change.passages)
+
+    def due(self, living: int) -> bool:
+        """Whether the catalog should be built anew, given how many chunks there are."""
+        return self.catalog.size > _SMALL and self.catalog.size - living > _DEAD_SHARE * self.catalog.size
+
+    def rebuild(self) -> None:
+        """Build it anew, without what is gone, while searches use the one before."""
+        fresh = Catalog()
+        with closing(Reader(self._path)) as reader:
+            catch_up(fresh, reader)
+
+        def swap() -> None:
+            with closing(Reader(self._path)) as reader:
+                catch_up(fresh, reader)
+            self.catalog = fresh  # the one before goes with its last search
+
+        self._in_order(swap)
+
+    def save_if_grown(self) -> None:
+        """Save when much has been added or taken away since the snapshot."""
+        size, saved = self.catalog.size, self._saved_size
+        if size > _SMALL and (size > _SAVE_GROWTH * saved or size < saved):
+            self.save()
+
+    def save(self, *, always: bool = False) -> None:
+        """Write the snapshot if anything was added. Failing costs a rebuild at the next start, so it is only logged."""
+        catalog = self.catalog
+        if catalog.size == self._saved_size and not always:
+            return
+        try:
+            with closing(Reader(self._path)) as reader:
+                sequence = reader.state().sequence
+            record = self._snapshots.save(NAME, catalog.save, LIBRARY, sequence)
+            self._record(NAME, record)
+            self._snapshots.clear_except(NAME, record)
+            self._saved_size = catalog.size
+        except Exception:
+            _log.exception("the snapshot of the catalog could not be written")
+
+
+def catch_up(catalog: Catalog, reader: Reader) -> None:
+    """Bring a catalog up to the reader's commit: numbers and labels tell what it lacks."""
+    there, known = set(reader.numbers()), catalog.entries()
+    catalog.remove_entries(known - there)
+    lacking = there - known
+    if lacking:
+        for batch in reader.filed(after=min(lacking) - 1):
+            catalog.add_entries(filed for filed in batch if filed.number in lacking)
+    for rows in reader.rows(Kind.CHUNKS, after=catalog.last):
+        titles = reader.titles({row[1] for row in rows})
+        catalog.add_passages((row[0], passage(titles[row[1]], row[3])) for row in rows if row[1] in titles)

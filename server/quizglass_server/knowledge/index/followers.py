@@ -1,0 +1,121 @@
+"""Everything that follows the truth: the two vector indexes and the catalog, brought up to date after each commit."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from quizglass_server.knowledge.content.records import Change, GraphRecord, Kind
+from quizglass_server.knowledge.index.catalog import Catalog
+from quizglass_server.knowledge.index.catalog_sync import CatalogKeeper
+from quizglass_server.knowledge.index.index import IndexOptions, VectorIndex
+from quizglass_server.knowledge.index.indexer import Upkeep
+from quizglass_server.knowledge.index.snapshots import Snapshots
+from quizglass_server.knowledge.truth.schema import FILE
+from quizglass_server.knowledge.truth.threads import StoreThreads
+from quizglass_server.scheduling.cores import give_way
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What makes the vectors of one kind: vectors of different spaces do not compare."""
+
+    name: str
+    dimension: int
+
+
+class Derived:
+    """The indexes of one knowledge directory and the thread that looks after them."""
+
+    def __init__(
+        self, directory: Path, store: StoreThreads, spaces: Mapping[Kind, Space], options: IndexOptions
+    ) -> None:
+        """Load what is sound of the snapshots and the rest from the truth. Blocks. Raises KnowledgeFailed."""
+        self._store = store
+        self._thread = ThreadPoolExecutor(1, "knowledge-build", initializer=give_way)
+        self._job: Future[None] | None = None
+        self._stopped = False
+        snapshots, path = Snapshots(directory), directory / FILE
+        self._keeper = CatalogKeeper(path, snapshots, self._record, self._in_order)
+        self._upkeep = {
+            kind: Upkeep(kind, space.name, VectorIndex(space.dimension, options), path, snapshots, self._record)
+            for kind, space in spaces.items()
+        }
+        self._keeper.load()
+        for upkeep in self._upkeep.values():
+            upkeep.load()
+
+    @property
+    def indexes(self) -> dict[Kind, VectorIndex]:
+        """The vector indexes of the kinds that have an encoder."""
+        return {kind: upkeep.index for kind, upkeep in self._upkeep.items()}
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog in use now."""
+        return self._keeper.catalog
+
+    @property
+    def job(self) -> Future[None] | None:
+        """The upkeep that is running, or was last."""
+        return self._job
+
+    def follow(self, change: Change) -> None:
+        """Follow a commit, in the order of commits."""
+        for kind, upkeep in self._upkeep.items():
+            upkeep.index.apply(change.added[kind], change.removed[kind])
+        self._keeper.apply(change)
+
+    def look_after(self, *, idle: bool = False) -> None:
+        """Start upkeep on its thread if any is due and none is running. `idle`: nobody is writing."""
+        free = self._job is None or self._job.done()
+        if free and not self._stopped and self._due(idle):
+            self._job = self._thread.submit(self._run, idle)
+
+    def rebuild(self) -> Future[None]:
+        """Build everything anew, so that nothing of what was deleted stays in it."""
+        return self._thread.submit(self._rebuild)
+
+    def close(self) -> None:
+        """Stop upkeep and save. Blocks."""
+        self._stopped = True
+        for upkeep in self._upkeep.values():
+            upkeep.stop()
+        self._thread.shutdown()
+        for upkeep in self._upkeep.values():
+            upkeep.save()
+        self._keeper.save()
+
+    def _due(self, idle: bool) -> bool:
+        return any(upkeep.index.due(idle=idle) for upkeep in self._upkeep.values()) or self._catalog_due()
+
+    def _catalog_due(self) -> bool:
+        chunks = self._upkeep.get(Kind.CHUNKS)
+        return chunks is not None and self._keeper.due(len(chunks.index))
+
+    def _run(self, idle: bool) -> None:
+        for upkeep in self._upkeep.values():
+            upkeep.run(idle=idle)
+        try:
+            if self._catalog_due():
+                self._keeper.rebuild()
+            self._keeper.save_if_grown()
+        except Exception:
+            _log.exception("the catalog could not be built anew; the one before goes on")
+
+    def _rebuild(self) -> None:
+        for upkeep in self._upkeep.values():
+            upkeep.rebuild()
+        self._keeper.rebuild()
+        self._keeper.save(always=True)
+
+    def _record(self, name: str, record: GraphRecord) -> None:
+        self._store.write_and_wait(lambda writer: writer.record_graph(name, record))
+
+    def _in_order(self, action: Callable[[], None]) -> None:
+        self._store.write_and_wait(lambda _: action())

@@ -1,0 +1,225 @@
+"""The searchable index of one kind of vector: a graph for the many, an exact scan for the few and the new.
+
+Derived from the truth and brought up to date after each commit. Searches never wait: they work on the state published
+last, and a vector whose label is no longer known is passed over. One thread at a time applies changes; another one may
+be building the next graph meanwhile (`upkeep.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_server.domain.turns import Vector
+from quizglass_server.knowledge.content.records import Additions, Labels, Matrix
+from quizglass_server.knowledge.index.graph import Graph, best, cosines, unit
+
+# A filter that so few entries pass is answered by scanning their vectors: a graph would have to be searched far.
+_FEW = 1_000
+_FEW_SHARE = 0.05
+_IDLE_TAIL = 64
+_MERGED_AS_IT_IS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """When an index builds graphs."""
+
+    graph_from: int = 5_000
+    """Vectors from which there is a graph. Below, scanning them all is exact and takes well under a millisecond."""
+    tail: int = 2_048
+    """Vectors outside a graph that are merged into it. More: fewer merges, slower searches between them."""
+    dead_share: float = 0.25
+    """Share of deleted vectors from which the graph is built anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a search works on; replaced as a whole."""
+
+    graph: Graph | None
+    labels: Labels
+    """Of the vectors outside the graph, ascending."""
+    vectors: Matrix
+    size: int = field(init=False)
+    """Vectors, deleted ones included."""
+
+    def __post_init__(self) -> None:
+        """Count them once: every search wants to know."""
+        object.__setattr__(self, "size", len(self.labels) + (len(self.graph.labels) if self.graph else 0))
+
+    def hits(self, query: Vector, count: int) -> list[tuple[int, float]]:
+        """As `nearest`, as the results of a search."""
+        if self.graph is not None and not len(self.labels):
+            return self.graph.hits(query, count)
+        labels, scores = self.nearest(query, count)
+        return list(zip(labels.tolist(), scores.tolist(), strict=True))[:count]
+
+    def nearest(self, query: Vector, count: int) -> tuple[Labels, Vector]:
+        """Labels and cosines of the `count` nearest, best first, deleted ones included."""
+        if self.graph is not None and not len(self.labels):
+            return self.graph.nearest(query, count)
+        near = self.labels, cosines(self.vectors, unit(query))
+        if self.graph is None or len(self.labels) > _MERGED_AS_IT_IS:
+            near = best(*near, count)
+        if self.graph is None:
+            return near
+        far = self.graph.nearest(query, count)
+        return best(np.concatenate([near[0], far[0]]), np.concatenate([near[1], far[1]]), count)
+
+    def among(self, query: Vector, labels: Labels) -> tuple[Labels, Vector]:
+        """Those labels (ascending) that are here, with their cosines, best first: exact."""
+        query = unit(query)
+        rows, known = places(self.labels, labels)
+        found, scores = [labels[known]], [cosines(self.vectors[rows], query)]
+        if self.graph is not None:
+            found.append(labels[places(self.graph.labels, labels)[1]])
+            scores.append(cosines(self.graph.vectors(found[-1]), query))
+        every = np.concatenate(found)
+        return best(every, np.concatenate(scores), len(every))
+
+
+class VectorIndex:
+    """Nearest vectors by cosine, never one of a deleted entry."""
+
+    def __init__(self, dimension: int, options: IndexOptions) -> None:
+        """An empty index of vectors of this length."""
+        self.dimension = dimension
+        self.options = options
+        self._lock = threading.Lock()  # held to publish, not to search
+        self._entry_of: dict[int, int] = {}
+        self._buffer = np.empty((0, dimension), np.float32)
+        self._state = State(None, np.empty(0, np.int64), self._buffer)
+
+    @property
+    def state(self) -> State:
+        """What searches work on now."""
+        return self._state
+
+    def __len__(self) -> int:
+        return len(self._entry_of)
+
+    def fill(self, graph: Graph | None, labels: Labels, entries: Labels, tail: tuple[Labels, Matrix]) -> None:
+        """Start from a graph, all living labels with their entries, and the vectors that the graph lacks."""
+        with self._lock:
+            self._entry_of = dict(zip(labels.tolist(), entries.tolist(), strict=True))
+            self._buffer = tail[1]
+            self._state = State(graph, *tail)
+
+    def apply(self, added: Additions, removed: Sequence[int]) -> None:
+        """Follow a commit. Labels ascend from one commit to the next."""
+        with self._lock:
+            for label in removed:
+                self._entry_of.pop(label, None)
+            if added.labels:
+                self._append(np.array(added.labels, np.int64), np.stack(added.vectors))
+                self._entry_of.update(zip(added.labels, added.entries, strict=True))
+
+    def search(
+        self, query: Vector, limit: int, *, per_entry: bool, allowed: set[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """Labels and cosines, best first; with `per_entry` only the best of each entry, and only of those allowed."""
+        state = self._state
+        if allowed is None and not per_entry and state.size == len(self._entry_of):  # nothing to pass over
+            return state.hits(query, limit)
+        if allowed is not None and len(allowed) <= max(_FEW, len(self._entry_of) * _FEW_SHARE):
+            wanted = np.array([at for at, entry in list(self._entry_of.items()) if entry in allowed], dtype=np.int64)
+            labels, scores = state.among(query, np.sort(wanted))
+            return self._living(labels, scores, limit, per_entry, allowed)
+        fetch = 2 * limit + 8
+        while state.size:
+            labels, scores = state.nearest(query, fetch)
+            hits = self._living(labels, scores, limit, per_entry, allowed)
+            if len(hits) == limit or fetch >= state.size:
+                return hits
+            fetch *= 4  # deleted vectors and further pictures of the same entries took the places
+        return []
+
+    def due(self, *, idle: bool = False) -> str:
+        """What has become of the graph: "" (fine), "grow" (merge the new vectors) or "build" (make it anew).
+
+        When nobody is writing (`idle`), a few new vectors are reason enough: each makes every search slower.
+        """
+        state = self._state
+        inside = len(state.graph.labels) if state.graph else 0
+        dead = state.size - len(self._entry_of)
+        if state.size >= self.options.graph_from and dead > self.options.dead_share * state.size:
+            return "build"
+        if state.graph is None:
+            return "build" if len(state.labels) >= self.options.graph_from else ""
+        most = _IDLE_TAIL if idle else max(self.options.tail, inside // 50)
+        return "grow" if len(state.labels) >= most else ""
+
+    def publish(self, graph: Graph | None) -> None:
+        """Search this graph from now on; vectors that it does not hold stay in the scan."""
+        with self._lock:
+            labels, vectors = self._state.labels, self._state.vectors
+            outside = np.array([label in self._entry_of for label in labels.tolist()], dtype=bool)
+            if graph is not None:
+                outside &= ~np.isin(labels, graph.labels, assume_unique=True)
+            self._buffer = vectors[outside]
+            self._state = State(graph, labels[outside], self._buffer)
+
+    def labels(self) -> Labels:
+        """All labels that are not deleted, ascending."""
+        with self._lock:
+            return np.sort(np.fromiter(self._entry_of, np.int64, len(self._entry_of)))
+
+    def living(self, labels: Labels) -> Labels:
+        """Those labels that are not deleted."""
+        return np.array([label for label in labels.tolist() if label in self._entry_of], dtype=np.int64)
+
+    def _append(self, labels: Labels, vectors: Matrix) -> None:
+        """Append to the scan. Searches may be reading the rows before; the ones after are not theirs yet."""
+        state = self._state
+        used, needed = len(state.labels), len(state.labels) + len(labels)
+        if needed > len(self._buffer):
+            grown = np.empty((max(needed, 2 * used, 64), self.dimension), np.float32)
+            grown[:used] = state.vectors
+            self._buffer = grown
+        self._buffer[used:needed] = vectors
+        self._state = State(state.graph, np.concatenate([state.labels, labels]), self._buffer[:needed])
+
+    def those_living(self, labels: Sequence[int], allowed: set[int] | None) -> list[int]:
+        """Those labels, in their order, that are not deleted and whose entry is allowed."""
+        entries = self._entry_of
+        return [label for label in labels if label in entries and (allowed is None or entries.get(label) in allowed)]
+
+    def cosines(self, query: Vector, labels: Sequence[int]) -> dict[int, float]:
+        """Cosines of those labels that are here."""
+        found, scores = self._state.among(query, np.array(sorted(labels), np.int64))
+        return dict(zip(found.tolist(), scores.tolist(), strict=True))
+
+    def first_of_each(self, hits: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+        """Of labels in order of rank, the first of each entry."""
+        first: dict[int | None, tuple[int, float]] = {}
+        for label, score in hits:
+            first.setdefault(self._entry_of.get(label), (label, score))
+        return list(first.values())
+
+    def _living(
+        self, labels: Labels, scores: Vector, limit: int, per_entry: bool, allowed: set[int] | None
+    ) -> list[tuple[int, float]]:
+        hits: list[tuple[int, float]] = []
+        seen: set[int] = set()
+        for label, score in zip(labels.tolist(), scores.tolist(), strict=True):
+            entry = self._entry_of.get(label)
+            if entry is None or (per_entry and entry in seen) or (allowed is not None and entry not in allowed):
+                continue
+            seen.add(entry)
+            hits.append((label, score))
+            if len(hits) == limit:
+                break
+        return hits
+
+
+def places(ascending: Labels, wanted: Labels) -> tuple[Labels, NDArray[np.bool_]]:
+    """Where those of the wanted labels stand that are among the ascending ones, and which of the wanted they are."""
+    at = np.searchsorted(ascending, wanted)
+    known = at < len(ascending)
+    known[known] = ascending[at[known]] == wanted[known]
+    return at[known], known

@@ -1,0 +1,163 @@
+"""Keeps an index's graph current, on a thread of its own, while searches go on; and its snapshot on disk."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from quizglass_server.knowledge.content.records import GraphRecord, Kind, Labels, Matrix
+from quizglass_server.knowledge.index.graph import Graph, Stopped
+from quizglass_server.knowledge.index.index import VectorIndex
+from quizglass_server.knowledge.index.snapshots import Snapshots, graph_space
+from quizglass_server.knowledge.truth.reader import Reader
+
+_log = logging.getLogger(__name__)
+_SAVE_GROWTH = 1.25  # a growing graph is saved when it is this much larger than its snapshot, and at close
+
+Record = Callable[[str, GraphRecord], None]
+"""Writes a record to the truth, durably."""
+
+
+class Upkeep:
+    """Builds, grows and saves the graph of one kind of vector. One thread at a time."""
+
+    def __init__(
+        self, kind: Kind, space: str, index: VectorIndex, path: Path, snapshots: Snapshots, record: Record
+    ) -> None:
+        """Look after `index`, whose truth is the SQLite file at `path`."""
+        self.kind = kind
+        self.index = index
+        self._space = space
+        self._path = path
+        self._snapshots = snapshots
+        self._record = record
+        self._saved: Graph | None = None
+        self._stop = threading.Event()
+
+    def load(self) -> None:
+        """Fill the index from the snapshot and the truth. Without a snapshot everything is scanned until `run`."""
+        reader = Reader(self._path)
+        try:
+            record = reader.graph(self.kind.value)
+            graph = self._snapshots.load(
+                self.kind.value, record, graph_space(self._space), lambda path: Graph.load(path, self.index.dimension)
+            )
+            self._snapshots.clear_except(self.kind.value, record if graph else None)
+            labels, _ = reader.labels(self.kind, self._space)
+            every = reader.labels(self.kind, None)  # those of another space are found by their words
+            self.index.fill(graph, *every, self._outside(reader, graph, labels))
+            self._saved = graph
+        finally:
+            reader.close()
+
+    def run(self, *, idle: bool = False) -> None:
+        """Do what is due, until nothing is or `stop` was called. Nothing that goes wrong here stops searches."""
+        try:
+            while (task := self.index.due(idle=idle)) and not self._stop.is_set():
+                self._build() if task == "build" else self._grow()
+                idle = False
+            self._save_if_grown()
+        except Stopped:
+            _log.info("building the %s index was interrupted; it goes on at the next start", self.kind.value)
+        except Exception:
+            _log.exception("the %s index could not be brought up to date; searches scan instead", self.kind.value)
+
+    def rebuild(self) -> None:
+        """Build anew whatever is due, and save: nothing of deleted vectors stays on the disk."""
+        self._build()
+        if self.index.state.graph is None:
+            self._snapshots.clear_except(self.kind.value, None)
+        self.save()
+
+    def stop(self) -> None:
+        """Ask `run` to return soon."""
+        self._stop.set()
+
+    def save(self) -> None:
+        """Write the snapshot if the graph is not the saved one. Failing costs a rebuild, so it is only logged."""
+        graph = self.index.state.graph
+        if graph is None or graph is self._saved:
+            return
+        try:
+            reader = Reader(self._path)
+            try:
+                sequence = reader.state().sequence
+            finally:
+                reader.close()
+            record = self._snapshots.save(self.kind.value, graph.save, graph_space(self._space), sequence)
+            self._record(self.kind.value, record)
+            self._snapshots.clear_except(self.kind.value, record)
+            self._saved = graph
+        except Exception:
+            _log.exception("the snapshot of the %s index could not be written", self.kind.value)
+
+    def _save_if_grown(self) -> None:
+        graph, saved = self.index.state.graph, self._saved
+        if graph and (saved is None or len(graph.labels) >= _SAVE_GROWTH * len(saved.labels) or self._rebuilt(graph)):
+            self.save()
+
+    def _rebuilt(self, graph: Graph) -> bool:
+        """Whether the graph has fewer vectors than its snapshot: deleted ones are gone."""
+        return self._saved is not None and len(graph.labels) < len(self._saved.labels)
+
+    def _build(self) -> None:
+        index = self.index
+        known = index.labels()
+        total = len(known)
+        if not total or (index.state.graph is None and total < index.options.graph_from):
+            index.publish(None)
+            return
+        _log.info("building the %s index of %d vectors", self.kind.value, total)
+        reader = Reader(self._path)
+        try:
+            graph = Graph.build(index.dimension, total, self._living(reader, known), self._progress(total))
+        finally:
+            reader.close()
+        index.publish(graph)
+        _log.info("the %s index is built", self.kind.value)
+
+    def _grow(self) -> None:
+        state = self.index.state
+        assert state.graph is not None
+        labels = self.index.living(state.labels)
+        vectors = state.vectors[np.isin(state.labels, labels, assume_unique=True)]
+        total = len(state.graph.labels) + len(labels)
+        self.index.publish(state.graph.grown(labels, vectors, self._progress(total)))
+
+    def _living(self, reader: Reader, known: Labels) -> Iterator[tuple[Labels, Matrix]]:
+        """Vectors that the index knew when the building began; later ones are in its scan."""
+        for labels, vectors in reader.vectors(self.kind, self._space, self.index.dimension):
+            wanted = np.isin(labels, known, assume_unique=True)
+            yield labels[wanted], vectors[wanted]
+            if labels[-1] >= known[-1]:
+                return
+
+    def _progress(self, total: int) -> Callable[[int], None]:
+        tenth = max(total // 10, 10_000)
+        reported = 0
+
+        def step(done: int) -> None:
+            nonlocal reported
+            if self._stop.is_set():
+                raise Stopped
+            if done // tenth > reported:
+                reported = done // tenth
+                _log.info("%s index: %d of %d vectors", self.kind.value, done, total)
+
+        return step
+
+    def _outside(self, reader: Reader, graph: Graph | None, labels: Labels) -> tuple[Labels, Matrix]:
+        """Vectors that the graph does not hold. Labels ascend, so they are at the end."""
+        missing = np.setdiff1d(labels, graph.labels, assume_unique=True) if graph else labels
+        if not len(missing):
+            return missing, np.empty((0, self.index.dimension), np.float32)
+        kept: list[tuple[Labels, Matrix]] = []
+        after = int(missing[0]) - 1
+        for batch, matrix in reader.vectors(self.kind, self._space, self.index.dimension, after=after):
+            new = np.isin(batch, missing, assume_unique=True)
+            kept.append((batch[new], matrix[new]))
+        return np.concatenate([batch for batch, _ in kept]), np.concatenate([matrix for _, matrix in kept])

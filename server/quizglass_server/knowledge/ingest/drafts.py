@@ -1,0 +1,137 @@
+"""From an entry as given to a draft ready to be written: checked, cut into chunks, decoded, embedded."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from quizglass_server.domain.entries import PicturedEntry, Refusal
+from quizglass_server.domain.turns import Picture
+from quizglass_server.errors import InvalidInput, RoleMissing
+from quizglass_server.knowledge.content.chunks import CHUNKING, chunk_entry, passage
+from quizglass_server.knowledge.content.perceptual_hash import look_of
+from quizglass_server.knowledge.content.records import AddReport, Draft, Kind
+from quizglass_server.knowledge.content.validation import checked_entry, shown_id
+from quizglass_server.knowledge.index.followers import Space
+from quizglass_server.knowledge.index.idle_window import Gaps
+from quizglass_server.knowledge.ingest.embedding import Embedders
+from quizglass_server.markup.blocks import Block
+from quizglass_server.markup.converter import Converter, is_long_markup
+from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
+
+_COMMIT_ENTRIES = 128  # entries a commit: the wait for the disk is shared
+_COMMIT_WHILE_BUSY = 32
+_COMMIT_BYTES = 32 << 20  # encoded pictures a commit, which wait in memory
+_REST_S = 0.002
+
+Decode = Callable[[bytes, str], Awaitable[Picture]]
+"""Decodes a picture; the second argument is the field that a refusal names. Raises InvalidPicture, Overloaded."""
+
+
+class Ingest:
+    """One import."""
+
+    def __init__(
+        self,
+        text_encoder: TextEncoder | None,
+        image_encoder: ImageEncoder | None,
+        decode: Decode,
+        converter: Converter,
+    ) -> None:
+        """Embed with these encoders; a role that is missing fails the first entry that needs it."""
+        self._text_encoder = text_encoder
+        self._converter = converter
+        self._embedders = Embedders(text_encoder, image_encoder)
+        self._decode = decode
+
+    async def all_of(
+        self,
+        entries: AsyncIterable[PicturedEntry],
+        commit: Callable[[list[Draft]], Awaitable[None]],
+        gaps: Gaps,
+    ) -> AddReport:
+        """Prepare entries and commit them, some at a time; those that are not as documented are in the report.
+
+        While others search, it rests after each entry and commits fewer at a time: nobody should notice an import.
+
+        Raises:
+            RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
+        """
+        report, drafts, number = AddReport(), list[Draft](), 0
+        async for given in entries:
+            try:
+                drafts.append(await self.prepare(given))
+            except InvalidInput as refusal:
+                report.refused.append(Refusal(number, shown_id(given.entry.id), refusal.field, refusal.description))
+            number += 1
+            if gaps.busy:
+                await asyncio.sleep(_REST_S)
+            most = _COMMIT_WHILE_BUSY if gaps.busy else _COMMIT_ENTRIES
+            if len(drafts) >= most or sum(map(_picture_bytes, drafts)) >= _COMMIT_BYTES:
+                report.added += await self._committed(drafts, commit)
+                drafts = []
+        report.added += await self._committed(drafts, commit)
+        return report
+
+    async def _committed(self, drafts: list[Draft], commit: Callable[[list[Draft]], Awaitable[None]]) -> int:
+        if drafts:
+            await self.finish()
+            await commit(drafts)
+        return len(drafts)
+
+    async def prepare(self, given: PicturedEntry) -> Draft:
+        """Check an entry and begin to embed it; its vectors are all there after `finish`.
+
+        Raises:
+            InvalidInput: the entry is not as documented, or a picture cannot be used.
+            RoleMissing: the bundle has no encoder for what the entry holds.
+        """
+        content = None
+        if is_long_markup(given.entry):
+            given = await asyncio.to_thread(checked_entry, given)
+            content = await self._converter.blocks(given.entry.text, given.entry.text_format)
+        draft, positions = await asyncio.to_thread(self._draft, given, content)
+        for position, encoded in zip(positions, draft.pictures, strict=True):
+            embedder = self._embedders.pictures
+            picture = await self._decode(encoded, f"pictures[{position}]")
+            draft.looks.append(await asyncio.to_thread(look_of, picture.pixels))
+            await embedder.put(picture.pixels, draft.picture_vectors.append)
+        for chunk in draft.chunks:
+            await self._embedders.passages.put(passage(draft.entry.title, chunk), draft.chunk_vectors.append)
+        return draft
+
+    async def finish(self) -> None:
+        """Embed what waits."""
+        await self._embedders.flush()
+
+    def _draft(self, given: PicturedEntry, content: Sequence[Block] | None) -> tuple[Draft, list[int]]:
+        """A draft without vectors, and where each of its pictures first stood among those given."""
+        checked = checked_entry(given)
+        pictures: dict[bytes, bytes] = {}
+        positions: list[int] = []
+        for position, encoded in enumerate(checked.pictures):
+            digest = hashlib.sha256(encoded).digest()
+            if digest not in pictures:
+                pictures[digest] = encoded
+                positions.append(position)
+        entry = replace(checked.entry, picture_sha256=tuple(pictures))
+        chunks = chunk_entry(entry, self._text_encoder.count_tokens if self._text_encoder else len, content)
+        if chunks and self._text_encoder is None:
+            raise RoleMissing("text_encoder", "adding entries with text")
+        return Draft(entry, chunks, tuple(pictures.values())), positions
+
+
+def spaces(text_encoder: TextEncoder | None, image_encoder: ImageEncoder | None) -> dict[Kind, Space]:
+    """What makes the vectors of each kind. Missing roles have none."""
+    made: dict[Kind, Space] = {}
+    if text_encoder is not None:
+        made[Kind.CHUNKS] = Space(f"{text_encoder.fingerprint} {CHUNKING}", text_encoder.dimension)
+    if image_encoder is not None:
+        made[Kind.PICTURES] = Space(image_encoder.fingerprint, image_encoder.dimension)
+    return made
+
+
+def _picture_bytes(draft: Draft) -> int:
+    return sum(map(len, draft.pictures))

@@ -1,0 +1,122 @@
+"""Makes the vectors anew that another encoder made: of chunks from their entries, of pictures from their bytes.
+
+Runs in the background after a store was opened. Every batch is a commit of its own, so an interruption loses no more
+than one; until its turn comes, a chunk is found by its words alone and a picture not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from quizglass_server.domain.entries import Entry
+from quizglass_server.domain.turns import Picture, Vector
+from quizglass_server.errors import InvalidInput, Overloaded
+from quizglass_server.knowledge.content.chunks import chunk_entry, passage
+from quizglass_server.knowledge.content.records import Change, Kind
+from quizglass_server.knowledge.ingest.drafts import Decode, spaces
+from quizglass_server.knowledge.ingest.embedding import Embedders
+from quizglass_server.knowledge.truth.threads import StoreThreads
+from quizglass_server.knowledge.truth.writer import Rechunked
+from quizglass_server.markup.converter import Converter, is_long_markup
+from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
+
+_log = logging.getLogger(__name__)
+_BATCH = 64
+
+
+Follow = Callable[[Change], None]
+"""Brings the indexes up to a commit."""
+
+
+async def reembed(
+    store: StoreThreads,
+    follow: Follow,
+    text_encoder: TextEncoder | None,
+    image_encoder: ImageEncoder | None,
+    decode: Decode,
+    converter: Converter,
+) -> None:
+    """Make all vectors of other encoders anew. What goes wrong is logged: the rest is tried at the next start."""
+    space = spaces(text_encoder, image_encoder)
+    try:
+        if text_encoder is not None:
+            await reembed_texts(store, follow, text_encoder, space[Kind.CHUNKS].name, converter)
+        if image_encoder is not None:
+            await reembed_pictures(store, follow, image_encoder, space[Kind.PICTURES].name, decode)
+    except Exception:
+        _log.exception("vectors of another encoder could not be made anew; it is tried again at the next start")
+
+
+async def reembed_texts(
+    store: StoreThreads, follow: Follow, encoder: TextEncoder, space: str, converter: Converter
+) -> None:
+    """Cut and embed the entries whose chunks are of another space."""
+    done = 0
+    while outside := await store.read(lambda reader: reader.entries_outside(space, _BATCH)):
+        await _replace_texts(store, follow, encoder, space, outside, converter)
+        done += len(outside)
+        _log.info("the text encoder changed: the texts of %d entries are embedded anew", done)
+
+
+async def reembed_pictures(
+    store: StoreThreads, follow: Follow, encoder: ImageEncoder, space: str, decode: Decode
+) -> None:
+    """Decode and embed the pictures whose vectors are of another space. One that no longer decodes is not found."""
+    done = 0
+    while outside := await store.read(lambda reader: reader.pictures_outside(space, _BATCH)):
+        vectors = await _embedded(outside, encoder, decode)
+        await _replace_pictures(store, follow, space, vectors)
+        done += len(outside)
+        _log.info("the image encoder changed: %d pictures are embedded anew", done)
+
+
+async def _replace_texts(
+    store: StoreThreads,
+    follow: Follow,
+    encoder: TextEncoder,
+    space: str,
+    entries: list[tuple[int, Entry]],
+    converter: Converter,
+) -> None:
+    embedders = Embedders(encoder, None)
+    made: list[Rechunked] = []
+    for number, entry in entries:
+        content = await converter.blocks(entry.text, entry.text_format) if is_long_markup(entry) else None
+        chunks = await asyncio.to_thread(chunk_entry, entry, encoder.count_tokens, content)
+        made.append(Rechunked(number, entry.title, chunks))
+        for chunk in chunks:
+            await embedders.passages.put(passage(entry.title, chunk), made[-1].vectors.append)
+    await embedders.flush()
+    await store.write(lambda writer: writer.replace_chunks(made, space), follow)
+
+
+async def _replace_pictures(store: StoreThreads, follow: Follow, space: str, vectors: dict[int, Vector | None]) -> None:
+    await store.write(lambda writer: writer.replace_picture_vectors(vectors, space), follow)
+
+
+async def _embedded(
+    pictures: list[tuple[int, bytes]], encoder: ImageEncoder, decode: Decode
+) -> dict[int, Vector | None]:
+    """A vector for each label; None where the picture cannot be decoded."""
+    embedders = Embedders(None, encoder)
+    made: dict[int, list[Vector]] = {label: [] for label, _ in pictures}
+    for label, encoded in pictures:
+        try:
+            picture = await _decoded(encoded, decode)
+        except InvalidInput as refusal:
+            _log.warning("a stored picture cannot be embedded anew: %s", refusal.message)
+            continue
+        await embedders.pictures.put(picture.pixels, made[label].append)
+    await embedders.flush()
+    return {label: vectors[0] if vectors else None for label, vectors in made.items()}
+
+
+async def _decoded(encoded: bytes, decode: Decode) -> Picture:
+    """The picture, as soon as there is room to decode it: nobody waits for this work. Raises InvalidPicture."""
+    while True:
+        try:
+            return await decode(encoded, "picture")
+        except Overloaded as busy:
+            await asyncio.sleep(busy.retry_after_s)

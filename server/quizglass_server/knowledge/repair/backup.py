@@ -1,0 +1,124 @@
+"""Snapshots of a whole knowledge directory, taken while its server writes on, and putting one back."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.index.snapshots import FOLDER, sync
+from quizglass_server.knowledge.repair.inspection import Inspector, inspect
+from quizglass_server.knowledge.truth.checksums import State
+from quizglass_server.knowledge.truth.clean_shutdown import FILE as MARKER
+from quizglass_server.knowledge.truth.clean_shutdown import Mark, Marker
+from quizglass_server.knowledge.truth.lock import DirectoryLock
+from quizglass_server.knowledge.truth.schema import FILE, connect, explained
+
+_ENTRIES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER, FOLDER)
+
+
+def snapshot(directory: Path, target: Path) -> State:
+    """Copy the truth as of one commit into a new directory, with the index snapshots that belong to it.
+
+    Returns:
+        What the copy says about itself: its sequence number and count.
+
+    Raises:
+        KnowledgeFailed: the store cannot be read or is damaged, or the target exists or cannot be written.
+    """
+    if not (directory / FILE).exists():
+        raise KnowledgeFailed(f"{directory} has no {FILE}; give the directory of a knowledge store")
+    if target.exists() and any(target.iterdir()):
+        raise KnowledgeFailed(f"{target} is not empty; give a directory that does not exist yet")
+    fresh = target.with_name(f"{target.name}.partial")
+    with explained(target):
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(mode=0o700, parents=True)
+        state = _copy_truth(directory / FILE, fresh / FILE)
+        _copy_derived(directory, fresh)
+        _mark(fresh, state)
+        _raise_if_damaged(fresh)
+        for path in [*fresh.rglob("*"), fresh]:
+            sync(path)
+        if target.exists():
+            target.rmdir()
+        fresh.replace(target)
+        sync(target.parent)
+    return state
+
+
+def restore(source: Path, directory: Path) -> Path | None:
+    """Put a snapshot in the place of a store, which is kept in a folder `before-restore-1` within.
+
+    Returns:
+        Where the store before went; None if there was none.
+
+    Raises:
+        KnowledgeLocked: a server runs on the directory.
+        KnowledgeFailed: the snapshot is damaged; nothing was changed. Or the files cannot be written.
+    """
+    _raise_if_damaged(source)
+    with explained(directory):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = DirectoryLock(directory)
+        try:
+            incoming = directory / "incoming"
+            shutil.rmtree(incoming, ignore_errors=True)
+            shutil.copytree(source, incoming, ignore=shutil.ignore_patterns("lock", "before-*", "*-shm"))
+            for path in [*incoming.rglob("*"), incoming]:
+                sync(path)
+            kept = _set_aside(directory)
+            # The truth comes last: until then the directory holds no store, rather than a mixture of two.
+            for name in reversed(_ENTRIES):
+                if (incoming / name).exists():
+                    (incoming / name).replace(directory / name)
+            shutil.rmtree(incoming)
+            sync(directory)
+        finally:
+            lock.release()
+    return kept
+
+
+def _copy_truth(source: Path, target: Path) -> State:
+    """One step of SQLite's backup: it reads from a single commit, however long it takes."""
+    with closing(connect(source, write=False)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)
+        new.execute("PRAGMA journal_mode = WAL").fetchall()
+        return State.load(new, FILE)
+
+
+def _copy_derived(directory: Path, fresh: Path) -> None:
+    """Those index snapshots that belong to the copy; what is missing is built again."""
+    (fresh / FOLDER).mkdir()
+    with closing(Inspector(fresh / FILE)) as reader:
+        for record in reader.graphs():
+            try:
+                shutil.copyfile(directory / FOLDER / record.file, fresh / FOLDER / record.file)
+            except OSError:
+                continue
+
+
+def _mark(fresh: Path, state: State) -> None:
+    marker = Marker(fresh)
+    marker.write(Mark(state.store, state.sequence, closed=True))
+    marker.close()
+
+
+def _raise_if_damaged(directory: Path) -> None:
+    for finding in inspect(directory):
+        if finding.truth:
+            raise KnowledgeFailed(f"{directory} is not whole, nothing was changed: {finding.message}")
+
+
+def _set_aside(directory: Path) -> Path | None:
+    present = [name for name in _ENTRIES if (directory / name).exists()]
+    if not present:
+        return None
+    numbers = (number for number in range(1, 10_000) if not (directory / f"before-restore-{number}").exists())
+    kept = directory / f"before-restore-{next(numbers)}"
+    kept.mkdir()
+    for name in present:
+        (directory / name).replace(kept / name)
+    return kept

@@ -1,0 +1,216 @@
+"""Looks whether a knowledge directory is as it was written: briefly at every start, wholly on request.
+
+Reads only, through a connection that cannot change the file: what is damaged stays as it is for `repair.py`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from quizglass_server.domain.entries import Entry
+from quizglass_server.errors import KnowledgeFailed, NotFound
+from quizglass_server.knowledge.content.records import GraphRecord, Kind
+from quizglass_server.knowledge.index.snapshots import FOLDER, file_sha256
+from quizglass_server.knowledge.truth.checksums import State, damaged, file_digest, row_digest, signed
+from quizglass_server.knowledge.truth.clean_shutdown import Mark, read_marker
+from quizglass_server.knowledge.truth.reader import ROWS, Reader
+from quizglass_server.knowledge.truth.schema import (
+    FILE,
+    SCHEMA_VERSION,
+    connect,
+    explained,
+    has_our_tables,
+    is_new,
+    schema_version,
+    transaction,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it was written."""
+
+    file: str
+    message: str
+    truth: bool = True
+    """Whether it is in the truth; what is derived is rebuilt by itself."""
+
+
+class Inspector(Reader):
+    """A reader that also sees what is not sound."""
+
+    def graphs(self) -> list[GraphRecord]:
+        """All index snapshots that belong to this truth."""
+        with explained(self._file):
+            names = [name for (name,) in self._db.execute("SELECT kind FROM graphs").fetchall()]
+        return [record for record in (self.graph(name) for name in names) if record is not None]
+
+    @contextmanager
+    def one_commit(self) -> Iterator[sqlite3.Connection]:
+        """The connection inside one read transaction, for inspection."""
+        with explained(self._file), transaction(self._db, write=False):
+            yield self._db
+
+    def ids(self) -> Iterator[tuple[str, int]]:
+        """Ids of all entries with the digests of their rows; inside `one_commit`."""
+        yield from self._db.execute("SELECT id, digest FROM entries ORDER BY number")
+
+    def raw(self, kind: Kind) -> Iterator[tuple[Any, ...]]:
+        """All rows of vectors, unchecked; inside `one_commit`."""
+        yield from self._db.execute(f"{ROWS[kind]} ORDER BY label")
+
+    def picture_files(self) -> Iterator[tuple[bytes, bytes]]:
+        """Hashes and bytes of all pictures, unchecked; inside `one_commit`."""
+        yield from self._db.execute("SELECT sha256, encoded FROM picture_files")
+
+    def named(self, entry_id: str) -> Entry:
+        """One entry; inside `one_commit`. Raises NotFound, KnowledgeFailed."""
+        return self._named(entry_id)
+
+
+def check_before_opening(directory: Path) -> None:
+    """What every start looks at: the tables, the ids, the labels, and that no acknowledged commit is missing.
+
+    Rows are checked when they are read. An older version of the tables is left to the migration.
+
+    Raises:
+        KnowledgeFailed: the truth is damaged or not a knowledge store; nothing was changed.
+    """
+    mark = read_marker(directory)
+    path = directory / FILE
+    if is_new(path):
+        _check_absence(mark)
+        return
+    with closing(connect(path, write=False)) as connection, explained(path):
+        version = schema_version(connection, FILE)
+        if version == 0:
+            _check_absence(mark)
+        if version != SCHEMA_VERSION:  # a new file, or one that the migration has yet to read
+            return
+        if not has_our_tables(connection):
+            raise damaged(FILE, "what it says about its tables")
+    with closing(Reader(path)) as reader:
+        state = reader.check_ids()
+        for kind in Kind:
+            reader.labels(kind, "")
+    _compare(state, mark)
+
+
+def remembered_time(directory: Path) -> float:
+    """The store's own time as of its last commit. Raises KnowledgeFailed."""
+    if is_new(directory / FILE):
+        return 0.0
+    with closing(Reader(directory / FILE)) as reader:
+        return float(reader.state().clock)
+
+
+def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _rows: None) -> list[Finding]:
+    """Everything that is not as it was written, in the truth and in what is derived from it; may take minutes.
+
+    May run beside a server: it sees one commit. `step` hears of the table and how many of its rows are done.
+    """
+    try:
+        check_before_opening(directory)
+        if not (directory / FILE).exists():
+            return [Finding(FILE, "does not exist; nothing was stored here")]
+        with closing(Inspector(directory / FILE)) as reader:
+            found = [Finding(FILE, message) for message in _inside(reader, step)]
+            found += _snapshots(directory, reader)
+    except KnowledgeFailed as error:
+        return [Finding(FILE, error.message)]
+    if read_marker(directory) is None:
+        found.append(Finding("marker", "is missing or damaged; it is written again at the next start", truth=False))
+    return found
+
+
+def _check_absence(mark: Mark | None) -> None:
+    if mark is not None and mark.sequence:
+        raise KnowledgeFailed(
+            f"{FILE} is missing or empty, but held {mark.sequence} commits; restore a snapshot, or delete the file "
+            "marker beside it to begin anew",
+            file=FILE,
+        )
+
+
+def _compare(state: State, mark: Mark | None) -> None:
+    if mark is None:
+        return
+    if mark.store != state.store:
+        raise KnowledgeFailed(
+            f"{FILE} or its write-ahead log belongs to another store; put the right files back, or run "
+            "`quizglass knowledge repair` on the directory to accept what is there",
+            file=FILE,
+        )
+    missing = mark.sequence - state.sequence
+    if missing > 0:
+        cause = (
+            "an older file was put in its place"
+            if mark.closed
+            else "its write-ahead log was damaged, removed or replaced"
+        )
+        raise KnowledgeFailed(
+            f"{FILE}: the last {missing} acknowledged commits are missing, {cause}; restore a snapshot, or run "
+            "`quizglass knowledge repair` on the directory to accept the loss",
+            file=FILE,
+        )
+
+
+def _inside(reader: Inspector, step: Callable[[str, int], None]) -> Iterator[str]:
+    """Damage inside the file, from one read transaction."""
+    with reader.one_commit() as connection:
+        state = State.load(connection, FILE)
+        for (line,) in connection.execute("PRAGMA integrity_check(20)").fetchall():
+            if line != "ok":
+                yield f"SQLite finds: {line}"
+        for table, rows in _TABLES.items():
+            total = 0
+            for count, (digest, message) in enumerate(rows(reader, table), 1):
+                total = signed(total + digest)
+                step(table, count)
+                if message:
+                    yield message
+            if total != state.sums.get(table, 0):
+                yield f"rows of table {table} are missing, doubled or altered"
+
+
+def _entry_sum(reader: Inspector, _table: str) -> Iterator[tuple[int, str]]:
+    for entry_id, digest in reader.ids():
+        try:
+            reader.named(entry_id)
+            yield digest, ""
+        except (KnowledgeFailed, NotFound) as error:
+            yield digest, error.message
+
+
+def _row_sum(reader: Inspector, table: str) -> Iterator[tuple[int, str]]:
+    for row in reader.raw(Kind(table)):
+        fine = row_digest(row[:-1], reader.key) == row[-1]
+        yield row[-1], "" if fine else f"row {row[0]} of table {table} is damaged"
+
+
+def _file_sum(reader: Inspector, _table: str) -> Iterator[tuple[int, str]]:
+    for key, encoded in reader.picture_files():
+        fine = sha256(encoded).digest() == key
+        yield file_digest(key), "" if fine else f"picture {key.hex()[:16]} is damaged"
+
+
+_TABLES = {"entries": _entry_sum, "chunks": _row_sum, "pictures": _row_sum, "picture_files": _file_sum}
+
+
+def _snapshots(directory: Path, reader: Inspector) -> list[Finding]:
+    found = []
+    for record in reader.graphs():
+        path = directory / FOLDER / record.file
+        try:
+            fine = file_sha256(path) == record.sha256
+        except OSError:
+            fine = False
+        if not fine:
+            found.append(Finding(f"{FOLDER}/{record.file}", "is missing or damaged; it is built again", truth=False))
+    return found

@@ -1,0 +1,286 @@
+"""Moves what is sound of a truth into a new file: after damage, and from the tables of the version before.
+
+Rows are fetched one by one by their numbers, so that a page that cannot be read costs only what it held. Of an entry
+that is sound, chunks and vectors that are lost are left for the encoders to make again at the next start; an entry or
+a picture that is not sound itself is reported. The file before is kept.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.content.records import Draft, Kind, entry_of
+from quizglass_server.knowledge.repair.swapping import clear, swap, whole_length
+from quizglass_server.knowledge.truth.checksums import State, row_digest
+from quizglass_server.knowledge.truth.clean_shutdown import Mark, read_marker
+from quizglass_server.knowledge.truth.clock import StoreClock
+from quizglass_server.knowledge.truth.schema import (
+    CHUNK_COLUMNS,
+    ENTRY_COLUMNS,
+    FILE,
+    PICTURE_COLUMNS,
+    connect,
+    explained,
+    is_new,
+    schema_version,
+)
+from quizglass_server.knowledge.truth.writer import Writer
+
+LOST = "lost"
+"""Space of rows whose vector has to be made again."""
+
+_V1 = {
+    "entries": "number, id, title, caption, kind, text, attributes, source, '', '', 0, 0,"
+    " (SELECT group_concat(hex(sha256), '') FROM (SELECT sha256 FROM pictures WHERE entry = number ORDER BY position))",
+    "chunks": "label, entry, position, text, space, vector,"
+    " (SELECT count(*) FROM chunks AS all_of WHERE all_of.entry = chunks.entry)",
+    "pictures": "label, entry, position, sha256, space, vector, 0",
+}
+_NOW = {
+    "entries": f"{ENTRY_COLUMNS}, digest",
+    "chunks": f"{CHUNK_COLUMNS}, digest",
+    "pictures": f"{PICTURE_COLUMNS}, digest",
+}
+_KEY = {"entries": "number", "chunks": "label", "pictures": "label"}
+_BEYOND = 4096  # numbers tried beyond the highest one that can be read
+_IF_UNKNOWN = 1 << 20
+_TOGETHER = 64  # entries a commit
+_EMPTY = np.empty(0, np.float32)
+
+Spaces = dict[Kind, str]
+
+
+@dataclass(slots=True)
+class Salvaged:
+    """What came of it."""
+
+    entries: int = 0
+    """Entries kept."""
+    lost: list[str] = field(default_factory=list)
+    """Entries that could not be kept, and pictures that are missing from those that could, in words."""
+    nameless: int = 0
+    """Entries that could not be kept and of which nothing is known."""
+    doubts: list[str] = field(default_factory=list)
+    """What else may be missing, in words."""
+    remade: int = 0
+    """Entries some of whose vectors the next start makes again."""
+    kept_as: Path | None = None
+    """The file before."""
+
+
+def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None) -> Salvaged:
+    """Put a file with everything sound of the truth in its place. No server may run: hold the directory's lock.
+
+    Raises:
+        KnowledgeFailed: it is not a knowledge store, or the new file cannot be written. The old one is untouched.
+    """
+    path, fresh = directory / FILE, directory / "salvage"
+    if is_new(path):
+        raise KnowledgeFailed(f"{FILE} is missing or empty: nothing can be repaired; restore a snapshot", file=FILE)
+    with explained(path):
+        clear(fresh)
+    try:
+        return _salvaged(directory, fresh, step)
+    except BaseException:
+        with suppress(OSError):  # it would take the room that is wanted
+            clear(fresh)
+        raise
+
+
+def _salvaged(directory: Path, fresh: Path, step: Callable[[int], None]) -> Salvaged:
+    path = directory / FILE
+    with explained(path):
+        fresh.mkdir(mode=0o700)
+        source = whole_length(path, fresh)
+    with closing(connect(source, write=False)) as connection, explained(path):
+        mark = read_marker(directory)
+        version = schema_version(connection, FILE)
+        for table in _KEY if version else ["state"]:  # without tables there is nothing to look for
+            connection.execute(f"SELECT count(*) FROM {table} WHERE 0").fetchall()  # noqa: S608  # our own names
+        old = _Old(connection, version, mark)
+        report = _fill(old, fresh / FILE, step)
+        _account(report, old.state, mark, old.guessed)
+    with explained(path):
+        shutil.copymode(path, fresh / FILE)
+        report.kept_as = swap(directory, fresh)
+    return report
+
+
+def migrate(directory: Path) -> None:
+    """Bring the tables of version 1 up to date; a newer store is left alone. Raises KnowledgeFailed."""
+    path = directory / FILE
+    if is_new(path):
+        return
+    with closing(connect(path, write=False)) as connection, explained(path):
+        outdated = schema_version(connection, FILE) == 1
+    if outdated:
+        salvage(directory)
+
+
+def _fill(old: _Old, path: Path, step: Callable[[int], None]) -> Salvaged:
+    report = Salvaged()
+    writer = Writer(path, StoreClock(old.state.clock))
+    try:
+        writer.continue_store(old.state)
+        waiting: list[tuple[Draft, Spaces]] = []
+        for draft in old.drafts(report):
+            waiting.append(draft)
+            if len(waiting) == _TOGETHER:
+                _write(writer, waiting)
+                waiting = []
+                step(report.entries)
+        _write(writer, waiting)
+        writer.shrink()
+    finally:
+        writer.close()
+    return report
+
+
+def _account(report: Salvaged, state: State, mark: Mark | None, guessed: bool) -> None:
+    """Say what is missing without a trace among the rows."""
+    if guessed:
+        report.doubts.append("how many entries there were is not known")
+    else:
+        named = sum(line.startswith("entry ") for line in report.lost)
+        report.nameless = max(0, state.count - report.entries - named)
+    if mark is not None and mark.store != state.store:
+        report.doubts.append("the file is another store's, or does not know which store's it is")
+    elif mark is not None and mark.sequence > state.sequence:
+        report.doubts.append(f"the last {mark.sequence - state.sequence} acknowledged commits are missing")
+
+
+def _write(writer: Writer, drafts: list[tuple[Draft, Spaces]]) -> None:
+    def put_all(writer: Writer) -> None:
+        for draft, spaces in drafts:
+            writer.put([draft], spaces)
+
+    for outcome in writer.run([put_all]):
+        if isinstance(outcome, Exception):
+            raise outcome
+
+
+class _Old:
+    """The truth that is salvaged. What it cannot read, it takes for missing."""
+
+    def __init__(self, connection: sqlite3.Connection, version: int, mark: Mark | None) -> None:
+        self._db = connection
+        self._mark = mark
+        self._trusted = version == 1  # its tables had no digests
+        self._columns = _V1 if self._trusted else _NOW
+        self.guessed = False
+        self.state = self._state()
+        self._now = StoreClock(self.state.clock)()
+
+    def drafts(self, report: Salvaged) -> Iterator[tuple[Draft, Spaces]]:
+        """Every sound entry with what is sound of its chunks and pictures."""
+        chunks, pictures = self._by_entry("chunks"), self._by_entry("pictures")
+        numbers = self._numbers("entries")
+        for number in numbers:
+            row = self._row("entries", number)
+            if row is not None:
+                yield self._draft(row, chunks.get(number, []), pictures.get(number, []), report)
+            elif number in chunks or number in pictures:
+                report.lost.append(f"entry number {number}")
+
+    def _draft(
+        self, row: tuple[Any, ...], chunks: list[tuple[Any, ...]], pictures: list[tuple[Any, ...]], report: Salvaged
+    ) -> tuple[Draft, Spaces]:
+        entry = entry_of(row, self._now)
+        files = {digest: self._file(digest) for digest in entry.picture_sha256}
+        for digest in (digest for digest, encoded in files.items() if encoded is None):
+            report.lost.append(f"a picture of entry {entry.id} ({digest.hex()[:16]})")
+        kept = tuple((digest, encoded) for digest, encoded in files.items() if encoded is not None)
+        draft = Draft(replace(entry, picture_sha256=tuple(digest for digest, _ in kept)))
+        draft.pictures = [encoded for _, encoded in kept]
+        spaces = {Kind.CHUNKS: self._take_chunks(draft, chunks), Kind.PICTURES: self._take_pictures(draft, pictures)}
+        report.entries += 1
+        report.remade += LOST in spaces.values()
+        return draft, spaces
+
+    def _take_chunks(self, draft: Draft, rows: list[tuple[Any, ...]]) -> str:
+        """The chunks, if all are sound and of one space; else one that stands for those to be made."""
+        rows.sort(key=lambda row: int(row[2]))
+        whole = rows and [row[2] for row in rows] == list(range(rows[0][6])) and len({row[4] for row in rows}) == 1
+        if whole:
+            draft.chunks = [row[3] for row in rows]
+            draft.chunk_vectors = [np.frombuffer(row[5], "<f4") for row in rows]
+            return str(rows[0][4])
+        entry = draft.entry
+        if rows or (not self._trusted and (entry.text or entry.caption or entry.attributes)):
+            draft.chunks, draft.chunk_vectors = ["(lost)"], [_EMPTY]
+        return LOST
+
+    def _take_pictures(self, draft: Draft, rows: list[tuple[Any, ...]]) -> str:
+        sound = {row[3]: row for row in rows}
+        spaces = {row[4] for row in rows}
+        whole = set(draft.entry.picture_sha256) <= set(sound) and len(spaces) == 1
+        for digest in draft.entry.picture_sha256:
+            row = sound.get(digest)
+            draft.picture_vectors.append(np.frombuffer(row[5], "<f4") if whole and row is not None else _EMPTY)
+            draft.looks.append(row[6] if row is not None else 0)
+        if not draft.entry.picture_sha256:
+            return ""
+        return str(spaces.pop()) if whole else LOST
+
+    def _by_entry(self, table: str) -> dict[int, list[tuple[Any, ...]]]:
+        found: dict[int, list[tuple[Any, ...]]] = {}
+        for label in self._numbers(table):
+            row = self._row(table, label)
+            if row is not None:
+                found.setdefault(row[1], []).append(row)
+        return found
+
+    def _row(self, table: str, number: int) -> tuple[Any, ...] | None:
+        """A sound row, or None."""
+        selected = f"SELECT {self._columns[table]} FROM {table} WHERE {_KEY[table]} = ?"  # noqa: S608  # our own names
+        row = self._one(selected, number)
+        if row is None or self._trusted:
+            return row if table != "entries" or row is None else (*row[:12], bytes.fromhex(row[12] or ""))
+        return row[:-1] if row_digest(row[:-1], self.state.key) == row[-1] else None
+
+    def _file(self, digest: bytes) -> bytes | None:
+        row = self._one("SELECT encoded FROM picture_files WHERE sha256 = ?", digest)
+        if row is None or not isinstance(row[0], bytes) or sha256(row[0]).digest() != digest:
+            row = self._one("SELECT encoded FROM picture_files NOT INDEXED WHERE sha256 = ?", digest)
+        if row is None or not isinstance(row[0], bytes) or sha256(row[0]).digest() != digest:
+            return None
+        return row[0]
+
+    def _numbers(self, table: str) -> range:
+        return range(1, self.state.last.get(table, 0) + 1)
+
+    def _state(self) -> State:
+        """What the truth says about itself; guessed from its rows where that cannot be read."""
+        if not self._trusted:
+            try:
+                return State.load(self._db, FILE)
+            except (sqlite3.Error, KnowledgeFailed):
+                pass
+        self.guessed = not self._trusted
+        state = State(self._mark.store if self._mark is not None else secrets.token_hex(16))
+        if self._trusted:
+            row = self._one("SELECT value FROM meta WHERE key = ?", "sequence")
+            state.sequence = row[0] if row is not None else 0
+        for table, key in _KEY.items():
+            row = self._one(f"SELECT max({key}) FROM {table} WHERE {key} > ?", 0)  # noqa: S608  # our own names
+            highest = row[0] if row is not None else _IF_UNKNOWN
+            state.last[table] = highest + _BEYOND if isinstance(highest, int) and highest < _IF_UNKNOWN else _IF_UNKNOWN
+        return state
+
+    def _one(self, statement: str, value: object) -> tuple[Any, ...] | None:
+        try:
+            row: tuple[Any, ...] | None = self._db.execute(statement, (value,)).fetchone()
+        except sqlite3.Error:
+            return None
+        return row

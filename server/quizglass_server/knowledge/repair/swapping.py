@@ -1,0 +1,70 @@
+"""Files around a repair: a damaged truth as SQLite can read it, and the new one in its place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from quizglass_server.knowledge.index.snapshots import sync
+from quizglass_server.knowledge.truth.clean_shutdown import FILE as MARKER
+from quizglass_server.knowledge.truth.schema import FILE
+
+_LARGEST = 1 << 40  # bytes; a header that says more is damaged itself
+
+
+def whole_length(path: Path, folder: Path) -> Path:
+    """The file, or if its end is missing a copy with zeros there: SQLite reads nothing of a file that is too short."""
+    with path.open("rb") as file:
+        header = file.read(32)
+    if len(header) < 32:
+        return path
+    page = int.from_bytes(header[16:18], "big")
+    size = (65_536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+    if path.stat().st_size >= size or size > _LARGEST:
+        return path
+    copy = folder / f"cut-{FILE}"
+    shutil.copyfile(path, copy)
+    os.truncate(copy, size)
+    log = path.with_name(f"{FILE}-wal")
+    if log.exists():
+        shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))
+    return copy
+
+
+def swap(directory: Path, fresh: Path) -> Path:
+    """Put the new file in the place of the old one, which is kept in a folder of its own."""
+    numbers = (number for number in range(1, 10_000) if not (directory / f"before-repair-{number}").exists())
+    kept = directory / f"before-repair-{next(numbers)}"
+    kept.mkdir(mode=0o700)
+    beside = [f"{FILE}{suffix}" for suffix in ("-wal", "-shm") if (directory / f"{FILE}{suffix}").exists()]
+    try:
+        os.link(directory / FILE, kept / FILE)
+        for name in beside:  # the log must be gone before another file stands beside it
+            (directory / name).replace(kept / name)
+        (fresh / FILE).replace(directory / FILE)
+    except BaseException:
+        _put_back(directory, kept, beside)
+        raise
+    if (fresh / MARKER).exists():
+        (fresh / MARKER).replace(directory / MARKER)
+    clear(fresh)
+    sync(directory)
+    return kept
+
+
+def _put_back(directory: Path, kept: Path, beside: list[str]) -> None:
+    """Undo what was done before the new file took its place."""
+    for name in beside:
+        if (kept / name).exists():
+            (kept / name).replace(directory / name)
+    (kept / FILE).unlink(missing_ok=True)
+    kept.rmdir()
+
+
+def clear(folder: Path) -> None:
+    """Remove what an interrupted run has left."""
+    if folder.exists():
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()

@@ -1,0 +1,1 @@
+"""How a search is answered from indexes and truth, and how its results are ranked."""

@@ -1,0 +1,140 @@
+"""How what searches found becomes results: lists fused, near-duplicates folded, facts put first; for every backend.
+
+Lists are fused by reciprocal rank (Cormack, Clarke and Buettcher, SIGIR 2009), since cosines and BM25 do not compare.
+The score of a chunk stays its cosine, whichever search found it. A label is whatever a backend calls a row by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from quizglass_server.domain.entries import ChunkHit, EntryHit, Finding, SearchMode
+from quizglass_server.domain.turns import Vector
+from quizglass_server.knowledge.content.chunks import fact
+from quizglass_server.knowledge.content.perceptual_hash import alike
+from quizglass_server.knowledge.content.records import Hit
+from quizglass_server.knowledge.content.spacing import spaced
+
+RANK_OFFSET = 60
+"""Of reciprocal ranks, as in the paper: how little the first places differ."""
+WORDS_WEIGHT = 1.0
+"""Of the keyword search against the vector search."""
+
+_FURTHER = 24  # results that each search gives beyond the limit when they are fused or taken one an entry
+_WIDER = 4  # how much further a search looks when near-duplicates are folded
+_FACTS_OF = 5  # entries of the first results whose attributes are held against the question
+_WORD = re.compile(r"\w+")
+
+Label = TypeVar("Label", bound=Hashable)
+
+
+def is_hybrid(words: str, finding: Finding) -> bool:
+    """Whether texts are searched by words, alone or beside vectors."""
+    return bool(words) and finding.mode is not SearchMode.VECTORS
+
+
+def texts_wanted(limit: int, words: str, finding: Finding) -> int:
+    """How many chunks each search should give, so that `limit` are left at the end."""
+    return limit + _FURTHER if is_hybrid(words, finding) or finding.per_entry else limit
+
+
+def pictures_wanted(limit: int, finding: Finding) -> int:
+    """How many entries a search by picture should give, so that `limit` are left at the end."""
+    return _WIDER * limit if finding.fold_alike else limit
+
+
+def fused(near: Sequence[tuple[Label, float]], fitting: Sequence[Label]) -> list[tuple[Label, float]]:
+    """Labels of two lists by the sum of their reciprocal ranks, with the cosines that are known (else not a number)."""
+    scores: dict[Label, float] = {}
+    for rank, (label, _) in enumerate(near, 1):
+        scores[label] = 1 / (RANK_OFFSET + rank)
+    for rank, label in enumerate(fitting, 1):
+        scores[label] = scores.get(label, 0.0) + WORDS_WEIGHT / (RANK_OFFSET + rank)
+    cosines = dict(near)
+    order = sorted(scores, key=scores.__getitem__, reverse=True)  # of equal ones, the first stays first
+    return [(label, cosines.get(label, float("nan"))) for label in order]
+
+
+def best_of_views(views: Iterable[Sequence[EntryHit]], limit: int, finding: Finding) -> list[EntryHit]:
+    """Entries by the best of several views of one thing, best first; near-duplicates folded across the views too."""
+    best: dict[str, EntryHit] = {}
+    for hits in views:
+        for hit in hits:
+            if hit.entry.id not in best or hit.score > best[hit.entry.id].score:
+                best[hit.entry.id] = hit
+    return _folded(sorted(best.values(), key=lambda hit: -hit.score), finding)[:limit]
+
+
+def pictured(
+    hits: Sequence[tuple[Label, float]], rows: Mapping[Label, Hit], limit: int, finding: Finding
+) -> list[EntryHit]:
+    """Pictures in their order as results, near-duplicates of better ones left out when they are folded."""
+    found = [EntryHit(rows[label].entry, score, rows[label].look) for label, score in hits]
+    return _folded(found, finding)[:limit]
+
+
+def _folded(hits: list[EntryHit], finding: Finding) -> list[EntryHit]:
+    if not finding.fold_alike:
+        return hits
+    kept: list[EntryHit] = []
+    for hit in hits:
+        if not any(alike(hit.look, other.look) for other in kept):
+            kept.append(hit)
+    return kept
+
+
+def chunk_hits(
+    order: Sequence[tuple[Label, float]],
+    rows: Mapping[Label, Hit],
+    query: Vector | None,
+    words: str,
+    limit: int,
+    finding: Finding,
+) -> list[ChunkHit]:
+    """Chunks in their order as results, after the facts that the words of a question name."""
+    hits = [_chunk(rows[label], query, score) for label, score in order]
+    if is_hybrid(words, finding):
+        hits = _facts(words, hits) + hits
+    return _first_of_each(hits) if finding.per_entry else _distinct(hits)[:limit]
+
+
+def _chunk(hit: Hit, query: Vector | None, score: float) -> ChunkHit:
+    vector = hit.vector
+    if score != score and query is not None and vector is not None and len(vector) == len(query):  # found by words
+        score = float(vector @ query)
+    return ChunkHit(hit.entry, hit.text, 0.0 if score != score else score)
+
+
+def _facts(words: str, hits: Sequence[ChunkHit]) -> list[ChunkHit]:
+    """Attributes that a question names together with their entry, as sentences."""
+    asked = set(_WORD.findall(spaced(words).lower()))
+    facts: list[ChunkHit] = []
+    for hit in _first_of_each(hits)[:_FACTS_OF]:
+        if not _named(hit.entry.title, asked):
+            continue
+        for key, value in hit.entry.attributes.items():
+            if value and _named(key.replace("_", " "), asked):
+                facts.append(ChunkHit(hit.entry, fact(key, hit.entry.title, value), hit.score))
+    return facts
+
+
+def _named(name: str, asked: set[str]) -> bool:
+    words = _WORD.findall(spaced(name).lower())
+    return bool(words) and asked.issuperset(words)
+
+
+def _first_of_each(hits: Sequence[ChunkHit]) -> list[ChunkHit]:
+    first: dict[str, ChunkHit] = {}
+    for hit in hits:
+        first.setdefault(hit.entry.id, hit)
+    return list(first.values())
+
+
+def _distinct(hits: Sequence[ChunkHit]) -> list[ChunkHit]:
+    """Without a second chunk of the same words: a fact may be a chunk as well."""
+    seen: dict[tuple[str, str], ChunkHit] = {}
+    for hit in hits:
+        seen.setdefault((hit.entry.id, hit.text), hit)
+    return list(seen.values())

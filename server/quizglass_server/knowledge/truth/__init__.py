@@ -1,0 +1,1 @@
+"""The SQLite tables that everything else follows: written, read, locked and checked."""

@@ -1,0 +1,316 @@
+"""Writing the truth. When `run` returns, its jobs' changes are on disk; when it raises, nothing of them happened."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from quizglass_server.domain.turns import Vector
+from quizglass_server.errors import KnowledgeFailed, NotFound
+from quizglass_server.knowledge.content.chunks import passage
+from quizglass_server.knowledge.content.records import Change, Draft, Filed, GraphRecord, Hit, Kind
+from quizglass_server.knowledge.truth import checksums as checks
+from quizglass_server.knowledge.truth.checksums import State, label_digest, labels_of, row_digest
+from quizglass_server.knowledge.truth.clean_shutdown import Mark, Marker
+from quizglass_server.knowledge.truth.clock import Clock
+from quizglass_server.knowledge.truth.reader import UNUSABLE
+from quizglass_server.knowledge.truth.schema import CHUNK_COLUMNS, ENTRY_COLUMNS, PICTURE_COLUMNS, connect, explained
+
+_log = logging.getLogger(__name__)
+
+_VECTOR_ROWS = {
+    Kind.PICTURES: "SELECT label, space, digest FROM pictures WHERE entry = ?",
+    Kind.CHUNKS: "SELECT label, space, digest FROM chunks WHERE entry = ?",
+}
+_ADD_ENTRY = f"INSERT INTO entries ({ENTRY_COLUMNS}, digest) VALUES ({', '.join('?' * 14)})"  # noqa: S608  # our own names
+_ADD_CHUNK = f"INSERT INTO chunks ({CHUNK_COLUMNS}, digest) VALUES ({', '.join('?' * 8)})"  # noqa: S608
+_ADD_PICTURE = f"INSERT INTO pictures ({PICTURE_COLUMNS}, digest) VALUES ({', '.join('?' * 8)})"  # noqa: S608
+
+Job = Callable[["Writer"], Any]
+
+
+@dataclass(slots=True)
+class Rechunked:
+    """An entry, by number, with its new chunks and their vectors."""
+
+    number: int
+    title: str
+    chunks: Sequence[str]
+    vectors: list[Vector] = field(default_factory=list)
+
+
+class Writer:
+    """The one connection that writes; for one thread at a time. Changes are made by jobs that `run` is given."""
+
+    def __init__(self, path: Path, clock: Clock = time.time) -> None:
+        """Open, creating the tables in a new file. Raises KnowledgeFailed."""
+        self._file = path
+        self._clock = clock
+        self._db = connect(path, write=True)
+        try:
+            with explained(self._file):
+                self._state = State.load(self._db, self._file.name)
+                self._written = self._last_written()
+            self._marker: Marker | None = _marker(path.parent)
+            self._mark(closed=False)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def close(self) -> None:
+        """Move the write-ahead log into the file and close."""
+        self._db.close()
+        self._mark(closed=True)
+        if self._marker is not None:
+            self._marker.close()
+
+    def run(self, jobs: Sequence[Job]) -> list[Any]:
+        """Run jobs in one commit; what each returned, or the exception that undid that one alone.
+
+        Raises:
+            KnowledgeFailed: the commit failed, and with it every job.
+        """
+        before, written = self._state.copy(), self._written
+        try:
+            with explained(self._file):
+                self._db.execute("BEGIN IMMEDIATE")
+                self._check_alone()
+                outcomes = [self._attempt(job) for job in jobs]
+                if self._state != before:
+                    self._state.clock = max(before.clock, int(self._clock()))
+                    written = self._state.save(self._db)
+                self._db.execute("COMMIT")
+        except BaseException:
+            self._state = before
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        self._written = written
+        if self._state != before:
+            self._mark(closed=False)
+        return outcomes
+
+    def put(self, drafts: Iterable[Draft], spaces: Mapping[Kind, str]) -> Change:
+        """Add or replace entries, each as it comes. Of two of the same id the later stays."""
+        change = Change()
+        for draft in drafts:
+            self._remove(draft.entry.id, change)
+            self._insert(draft, spaces, change)
+        self._state.sequence += 1
+        return settled(change)
+
+    def delete(self, entry_ids: Sequence[str], *, strict: bool = True) -> Change:
+        """Delete entries with their chunks, and their pictures unless others show them. Raises NotFound if `strict`."""
+        change = Change()
+        for entry_id in entry_ids:
+            if not self._remove(entry_id, change) and strict:
+                raise NotFound(f"no entry {entry_id!r} in the knowledge store", entry=entry_id)
+        self._state.sequence += 1
+        change.sequence = self._state.sequence
+        return change
+
+    def expire(self, now: float) -> Change:
+        """Delete the entries whose time has come."""
+        rows = self._db.execute("SELECT id FROM entries WHERE expires > 0 AND expires <= ?", (int(now),)).fetchall()
+        return self.delete([entry_id for (entry_id,) in rows]) if rows else Change()
+
+    def replace_chunks(self, rechunked: Sequence[Rechunked], space: str) -> Change:
+        """Give entries other chunks, with vectors of another space. Entries that are gone are passed over."""
+        change = Change()
+        for made in rechunked:
+            if self._db.execute("SELECT 1 FROM entries WHERE number = ?", (made.number,)).fetchone() is None:
+                continue
+            change.removed[Kind.CHUNKS] += self._remove_vectors(Kind.CHUNKS, made.number)
+            for position, (text, vector) in enumerate(zip(made.chunks, made.vectors, strict=True)):
+                label = self._add_chunk(made.number, position, text, space, vector, len(made.chunks))
+                change.note(Kind.CHUNKS, label, made.number, vector)
+                change.passages.append((label, passage(made.title, text)))
+        return change
+
+    def replace_picture_vectors(self, vectors: dict[int, Vector | None], space: str) -> Change:
+        """Give pictures, by label, vectors of another space under new labels; None: it could not be made."""
+        change = Change()
+        for label, vector in vectors.items():
+            selected = "DELETE FROM pictures WHERE label = ? RETURNING entry, position, sha256, look, space, digest"
+            for entry, position, sha256, look, old, digest in self._db.execute(selected, (label,)).fetchall():
+                self._state.remove("pictures", digest)
+                self._state.remove(labels_of(Kind.PICTURES, old), label_digest(label, entry))
+                change.removed[Kind.PICTURES].append(label)
+                made = (space, _blob(vector)) if vector is not None else (UNUSABLE + space, b"")
+                fresh = self._add_picture(entry, position, sha256, *made, look)
+                if vector is not None:
+                    change.note(Kind.PICTURES, fresh, entry, vector)
+        return change
+
+    def record_graph(self, name: str, graph: GraphRecord) -> None:
+        """Say which index snapshot belongs to this truth."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO graphs (kind, file, sha256, space, sequence) VALUES (?, ?, ?, ?, ?)",
+            (name, graph.file, graph.sha256, graph.space, graph.sequence),
+        )
+
+    def continue_store(self, state: State) -> None:
+        """Go on as another file did: under its name, sequence and time. For a file that takes the other's place."""
+        self._state.store, self._state.sequence, self._state.clock = state.store, state.sequence, state.clock
+
+    def shrink(self) -> None:
+        """Give the pages of what was deleted back to the disk, and empty the write-ahead log. Outside of `run`."""
+        with explained(self._file):
+            self._db.execute("PRAGMA incremental_vacuum").fetchall()
+            busy, _, _ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise KnowledgeFailed(f"{self._file.name}: its log is being read, perhaps by a snapshot; try again later")
+
+    def _last_written(self) -> int:
+        """Digest of the state that was committed last."""
+        row = self._db.execute("SELECT digest FROM state WHERE one = 1").fetchone()
+        return int(row[0])
+
+    def _check_alone(self) -> None:
+        """Refuse to go on from a state that is not the file's: the checksums of the other's rows would be lost."""
+        if self._last_written() != self._written:
+            raise KnowledgeFailed(
+                f"{self._file.name}: another process has written it since; nothing more is written. Stop both servers, "
+                "run `quizglass knowledge verify` on the directory, and start one of them",
+                file=self._file.name,
+            )
+
+    def _attempt(self, job: Job) -> Any:
+        """Run one job of several, so that its failure undoes it alone."""
+        before = self._state.copy()
+        self._db.execute("SAVEPOINT job")
+        try:
+            with explained(self._file):
+                outcome = job(self)
+        except Exception as error:
+            if not self._db.in_transaction:  # the disk is full, say: SQLite has undone everything
+                raise
+            self._db.execute("ROLLBACK TO job")
+            self._state = before
+            outcome = error
+        self._db.execute("RELEASE job")
+        return outcome
+
+    def _remove(self, entry_id: str, change: Change) -> bool:
+        """Remove an entry if it exists, noting what goes; whether it existed."""
+        row = self._db.execute("SELECT number, digest FROM entries WHERE id = ?", (entry_id,)).fetchone()
+        if row is None:
+            return False
+        number, digest = row
+        for kind in Kind:
+            change.removed[kind].extend(self._remove_vectors(kind, number, keep=True))
+        hashes = self._db.execute("SELECT sha256 FROM pictures WHERE entry = ?", (number,)).fetchall()
+        self._db.execute("DELETE FROM entries WHERE number = ?", (number,))
+        for (sha256,) in {*hashes}:
+            shown = self._db.execute("SELECT 1 FROM pictures WHERE sha256 = ? LIMIT 1", (sha256,)).fetchone()
+            if shown is None and self._db.execute("DELETE FROM picture_files WHERE sha256 = ?", (sha256,)).rowcount:
+                self._state.remove("picture_files", checks.file_digest(sha256))
+        self._state.remove("entries", digest)
+        self._state.remove("ids", checks.id_digest(number, entry_id))
+        self._state.count -= 1
+        change.entries -= 1
+        change.gone.append(number)
+        return True
+
+    def _remove_vectors(self, kind: Kind, number: int, *, keep: bool = False) -> list[int]:
+        """Labels of an entry's vectors; their rows go now, or (`keep`) with the entry's own row."""
+        rows = self._db.execute(_VECTOR_ROWS[kind], (number,)).fetchall()
+        for label, space, digest in rows:
+            self._state.remove(kind.value, digest)
+            self._state.remove(labels_of(kind, space), label_digest(label, number))
+        if not keep:
+            self._db.execute(f"DELETE FROM {kind.value} WHERE entry = ?", (number,))  # noqa: S608  # our own name
+        return [label for label, _, _ in rows]
+
+    def _insert(self, draft: Draft, spaces: Mapping[Kind, str], change: Change) -> None:
+        number, expires = self._add_entry(draft)
+        filed = Filed(number, draft.entry, expires)
+        chunks = zip(draft.chunks, draft.chunk_vectors, strict=True)
+        for position, (text, vector) in enumerate(chunks):
+            label = self._add_chunk(number, position, text, spaces[Kind.CHUNKS], vector, len(draft.chunks))
+            change.note(Kind.CHUNKS, label, number, vector)
+            change.passages.append((label, passage(draft.entry.title, text)))
+            change.rows[Kind.CHUNKS][label] = Hit(number, draft.entry, text, 0)
+        for sha256, encoded in zip(draft.entry.picture_sha256, draft.pictures, strict=True):
+            adding = "INSERT OR IGNORE INTO picture_files (sha256, encoded) VALUES (?, ?)"
+            if self._db.execute(adding, (sha256, encoded)).rowcount:
+                self._state.add("picture_files", checks.file_digest(sha256))
+        pictures = zip(draft.entry.picture_sha256, draft.picture_vectors, draft.looks, strict=True)
+        for position, (sha256, vector, look) in enumerate(pictures):
+            label = self._add_picture(number, position, sha256, spaces[Kind.PICTURES], _blob(vector), look)
+            change.note(Kind.PICTURES, label, number, vector)
+            change.rows[Kind.PICTURES][label] = Hit(number, draft.entry, "", look)
+        self._state.count += 1
+        change.entries += 1
+        change.filed.append(filed)
+
+    def _add_entry(self, draft: Draft) -> tuple[int, int]:
+        entry = draft.entry
+        number = self._state.next("entries")
+        expires = int(self._clock()) + entry.expires_after_s if entry.expires_after_s else 0
+        attributes = json.dumps(entry.attributes, ensure_ascii=False)
+        texts = (entry.id, entry.title, entry.caption, entry.kind, entry.text, attributes, entry.source)
+        row = (number, *texts, entry.language, entry.text_format, entry.time, expires, b"".join(entry.picture_sha256))
+        digest = row_digest(row, self._state.key)
+        self._db.execute(_ADD_ENTRY, (*row, digest))
+        self._state.add("entries", digest)
+        self._state.add("ids", checks.id_digest(number, entry.id))
+        return number, expires
+
+    def _add_chunk(self, number: int, position: int, text: str, space: str, vector: Vector, total: int) -> int:
+        label = self._state.next("chunks")
+        self._add_row(Kind.CHUNKS, _ADD_CHUNK, (label, number, position, text, space, _blob(vector), total))
+        return label
+
+    def _add_picture(self, number: int, position: int, sha256: bytes, space: str, blob: bytes, look: int) -> int:
+        label = self._state.next("pictures")
+        self._add_row(Kind.PICTURES, _ADD_PICTURE, (label, number, position, sha256, space, blob, look))
+        return label
+
+    def _add_row(self, kind: Kind, statement: str, row: tuple[Any, ...]) -> None:
+        digest = row_digest(row, self._state.key)
+        self._db.execute(statement, (*row, digest))
+        self._state.add(kind.value, digest)
+        self._state.add(labels_of(kind, row[4]), label_digest(row[0], row[1]))
+
+    def _mark(self, *, closed: bool) -> None:
+        if self._marker is None:
+            return
+        try:
+            self._marker.write(Mark(self._state.store, self._state.sequence, closed))
+        except OSError as error:
+            _log.warning("the marker beside the knowledge store could not be written: %s", error.strerror)
+
+
+def settled(change: Change) -> Change:
+    """The change without what was added and removed again by the same commit."""
+    for kind, added in change.added.items():
+        gone = set(change.removed[kind]).intersection(added.labels)
+        if not gone:
+            continue
+        kept = [index for index, label in enumerate(added.labels) if label not in gone]
+        added.labels = [added.labels[index] for index in kept]
+        added.entries = [added.entries[index] for index in kept]
+        added.vectors = [added.vectors[index] for index in kept]
+        change.rows[kind] = {label: row for label, row in change.rows[kind].items() if label not in gone}
+    replaced = set(change.removed[Kind.CHUNKS])
+    change.passages = [(label, words) for label, words in change.passages if label not in replaced]
+    change.filed = [filed for filed in change.filed if filed.number not in set(change.gone)]
+    return change
+
+
+def _marker(directory: Path) -> Marker | None:
+    try:
+        return Marker(directory)
+    except OSError as error:
+        _log.warning("the marker beside the knowledge store cannot be opened: %s", error.strerror)
+        return None
+
+
+def _blob(vector: Vector) -> bytes:
+    return vector.astype("<f4").tobytes()

@@ -1,0 +1,193 @@
+"""Open-vocabulary detectors: Grounding DINO (Liu et al. 2023) and OWLv2 (Minderer et al. 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.bundle.manifest import Detector, Normalised, graphs
+from quizglass_server.domain.regions import Detection, Region
+from quizglass_server.domain.turns import RGB, Picture
+from quizglass_server.engines.onnx.pool import EnginePool
+from quizglass_server.engines.onnx.providers import InputRange
+from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
+from quizglass_server.errors import BundleError
+from quizglass_server.models.fitting import PictureFitter
+from quizglass_server.models.grids import Grids, blank, pixel_range
+from quizglass_server.models.logits import checked, sigmoid
+from quizglass_server.models.prompts import clean
+from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded
+from quizglass_server.models.vision_inputs import channels
+
+MAX_PHRASES = 8
+SAME = 0.5
+"""Boxes of one phrase that overlap by more are one thing; the likelier one stays."""
+_GREY = 128
+_OWL = "owlv2"
+
+Scores = NDArray[np.float64]
+"""[boxes, phrases], 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrases:
+    """Phrases as the model takes them, and which columns of its logits belong to which of them."""
+
+    inputs: dict[str, NDArray[np.int64]]
+    columns: list[slice]
+
+
+class OnnxDetector:
+    """Where a picture shows what phrases say."""
+
+    def __init__(
+        self, bundle: Bundle, spec: Detector, pool: EnginePool, fitter: PictureFitter, how: OnnxOptions
+    ) -> None:
+        """Load.
+
+        Raises:
+            BundleError: a file of the role is damaged, or gives other boxes than the manifest says.
+        """
+        self._spec = spec
+        self._pool = pool
+        self._fitter = fitter
+        self._tokenizer = TextTokenizer(bundle.path(spec.tokenizer), spec.max_tokens)
+        self._frame, self._stop = self._marks(spec)
+        made = [(size, _DetectorGraph(bundle, spec, size, name, how)) for size, name in graphs(spec)]
+        self._graphs = Grids(made)
+        self.executor = self._graphs.first.executor
+        """What runs it: tensorrt, cuda or cpu."""
+        for size, graph in made:
+            graph.run(blank(size), self._phrases(["a"]))
+
+    async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float = 0.0) -> list[Detection]:
+        """What was found, likeliest first; boxes of one phrase that nearly coincide are told once.
+
+        Args:
+            picture: where to look.
+            phrases: a few words each; of more than eight the first count.
+            least_score: boxes of a smaller probability are left out.
+        """
+        wanted = [text for phrase in phrases if (text := " ".join(clean(phrase).replace(".", " ").split()))]
+        wanted = wanted[:MAX_PHRASES]
+        return await self._pool.run(lambda: self._detect(picture, wanted, least_score)) if wanted else []
+
+    def _detect(self, picture: Picture, wanted: Sequence[str], least_score: float) -> list[Detection]:
+        phrases = self._phrases(wanted)
+        if self._spec.kind == _OWL:
+            # It was trained on pictures padded to a square at the right and the bottom.
+            square = _squared(picture.pixels)
+            graph = self._graphs.fitting(square.shape[1], square.shape[0])
+            scores, boxes = graph.run(square, phrases)
+            side = max(picture.width, picture.height)
+            boxes = boxes * np.array([side / picture.width, side / picture.height] * 2)
+        else:
+            graph = self._graphs.fitting(picture.width, picture.height)
+            scores, boxes = graph.run(self._fitter.fit(picture, graph.size), phrases)
+        return distinct(scores, boxes, wanted, least_score)
+
+    def _phrases(self, phrases: Sequence[str]) -> _Phrases:
+        """OWLv2 takes a row for each phrase, Grounding DINO one row with a full stop after each."""
+        if self._spec.kind == _OWL:
+            given = padded(self._tokenizer.rows(phrases), self._spec.max_tokens)
+            columns = [slice(place, place + 1) for place in range(len(phrases))]
+        else:
+            row, columns = self._sentence(phrases)
+            given = padded([row])
+        return _Phrases({name: given[name] for name in ("input_ids", "attention_mask")}, columns)
+
+    def _sentence(self, phrases: Sequence[str]) -> tuple[TextRow, list[slice]]:
+        before, after = self._frame
+        ids, columns = list(before), list[slice]()
+        for row in self._tokenizer.rows(phrases):
+            words = row.ids[len(before) : len(row) - len(after)]
+            room = self._spec.max_tokens - len(ids) - len(self._stop) - len(after)
+            words = words[: max(room, 0)]
+            columns.append(slice(len(ids), len(ids) + len(words)))
+            ids += [*words, *self._stop] if words else []
+        ids += after
+        return TextRow(ids, [0] * len(ids)), columns
+
+    def _marks(self, spec: Detector) -> tuple[tuple[list[int], list[int]], list[int]]:
+        """Special tokens before and after a text, and the full stop's."""
+        empty, stop = (self._tokenizer.rows([text])[0].ids for text in ("", "."))
+        before = next((place for place, (one, other) in enumerate(zip(empty, stop, strict=False)) if one != other), 0)
+        after = len(empty) - before
+        marks = stop[before : len(stop) - after]
+        if spec.kind != _OWL and not marks:
+            raise BundleError(f"{spec.tokenizer}: has no token for a full stop, which ends the detector's phrases")
+        return (empty[:before], empty[before:]), marks
+
+
+class _DetectorGraph:
+    """The detector's graph for one picture size."""
+
+    def __init__(self, bundle: Bundle, spec: Detector, size: Normalised, model: str, how: OnnxOptions) -> None:
+        self.size = size
+        self._boxes = spec.boxes
+        longest = spec.max_tokens
+        text = InputRange((1, 1), (1, min(16, longest)), (1, longest))
+        if spec.kind == _OWL:
+            text = InputRange((1, longest), (1, longest), (MAX_PHRASES, longest))
+        shapes = {"pixel_values": pixel_range(size, 1), "input_ids": text, "attention_mask": text}
+        self._session = OnnxSession(bundle.path(model), shapes, "pred_boxes", how)
+        self.executor = self._session.executor
+
+    def run(self, pixels: RGB, phrases: _Phrases) -> tuple[Scores, NDArray[np.float64]]:
+        """A score for each box and phrase, and the boxes [boxes, 4]: centre x, centre y, width, height, 0 to 1."""
+        given: dict[str, NDArray[np.generic]] = dict(phrases.inputs)
+        given["pixel_values"] = channels(pixels, self.size)[None]
+        logits, boxes = self._session.run_for(["logits", "pred_boxes"], given)
+        name, width = self._session.name, logits.shape[-1]
+        checked(boxes, (1, self._boxes, 4), name)
+        likely = sigmoid(checked(logits, (1, self._boxes, width), name)[0])
+        scores = [likely[:, columns].max(axis=1, initial=0.0) for columns in phrases.columns]
+        return np.stack(scores, axis=1), boxes[0].astype(np.float64)
+
+
+def _squared(pixels: RGB) -> RGB:
+    height, width = pixels.shape[:2]
+    side = max(height, width)
+    if height == width:
+        return pixels
+    square = np.full((side, side, 3), _GREY, np.uint8)
+    square[:height, :width] = pixels
+    return square
+
+
+def distinct(
+    scores: Scores, boxes: NDArray[np.float64], phrases: Sequence[str], least_score: float = 0.0
+) -> list[Detection]:
+    """Each box for its likeliest phrase, likeliest first, without those that a likelier one of the phrase covers.
+
+    Args:
+        scores: of each box and phrase.
+        boxes: [boxes, 4]: centre x, centre y, width, height, 0 to 1; what lies outside of the picture is cut off.
+        phrases: in the order of the scores.
+        least_score: boxes of a smaller one are left out.
+    """
+    best, phrase = scores.max(axis=1), scores.argmax(axis=1)
+    centres, halves = boxes[:, :2], boxes[:, 2:] / 2
+    sides = np.concatenate([centres - halves, centres + halves], axis=1).clip(0.0, 1.0)
+    left = (best >= least_score) & (_areas(sides) > 0)
+    found: list[Detection] = []
+    for place in np.argsort(-best, kind="stable"):
+        if left[place]:
+            left &= (phrase != phrase[place]) | (_overlaps(sides, sides[place]) <= SAME)
+            found.append(Detection(Region(*map(float, sides[place])), float(best[place]), phrases[phrase[place]]))
+    return found
+
+
+def _areas(sides: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of rectangles [N, 4]: left, top, right, bottom."""
+    return np.asarray((sides[:, 2:] - sides[:, :2]).clip(0.0).prod(axis=1))
+
+
+def _overlaps(sides: NDArray[np.float64], one: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Area that each shares with `one` over the area that either covers; `one` is not empty."""
+    shared = _areas(np.concatenate([np.maximum(sides[:, :2], one[:2]), np.minimum(sides[:, 2:], one[2:])], axis=1))
+    return np.asarray(shared / (_areas(sides) + _areas(one[None]) - shared))

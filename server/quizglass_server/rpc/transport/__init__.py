@@ -1,0 +1,1 @@
+"""What gRPC leaves to its users: sizes and times of messages, connections, responses that nobody reads."""

@@ -1,0 +1,225 @@
+"""Stands between gRPC and every handler: receives requests, parses them, and sends what the handler says.
+
+Each request has a size by its method, a time, and no fields that nobody knows; each response has a time to be read.
+Every method is registered with gRPC as a stream of bytes in both directions, which on the wire is what it was before:
+so what comes in can be looked at before it is a message, and what goes out can be timed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from quizglass_server.config.logs import Sparing
+from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError
+from quizglass_server.rpc.transport.guard import Context
+from quizglass_server.rpc.transport.incoming import Incoming
+from quizglass_server.rpc.transport.outgoing import Outgoing, Unread
+from quizglass_server.rpc.transport.sockets import Sockets
+from quizglass_server.rpc.transport.status import to_status
+
+log = Sparing(logging.getLogger(__name__))
+
+MAX_CALLS = 2048
+"""Under way at once, over all connections."""
+_RETRY_S = 1.0
+_COLLECTED_BYTES = 64 * 1024 * 1024
+
+Handler = Any
+"""A grpc.RpcMethodHandler; what is known of its types is of gRPC's other interface, without asyncio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What requests of a method may be at most."""
+
+    most_bytes: int
+    check_room: Callable[[], None] | None = None
+    """Raises Overloaded when a call would be refused anyway: then its request need not be received."""
+
+
+class Calls(grpc.aio.ServerInterceptor):
+    """All calls of a server.
+
+    Args:
+        bounds: of methods by their name, such as "Ask".
+        others: of every other method.
+        incoming: bounds what is not received yet.
+        outgoing: bounds what is not read yet.
+        sockets: closes connections of clients that do not read.
+    """
+
+    def __init__(
+        self, bounds: Mapping[str, Bound], others: Bound, incoming: Incoming, outgoing: Outgoing, sockets: Sockets
+    ) -> None:
+        self._bounds = bounds
+        self._others = others
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._sockets = sockets
+        self._handlers: dict[str, Handler] = {}
+        self._running = 0
+        self._received = 0
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler | None]],
+        details: grpc.HandlerCallDetails,
+    ) -> Handler | None:
+        """What gRPC is to call in place of a handler; None where there is no such method."""
+        known = self._handlers.get(details.method)
+        if known is None:
+            handler = await continuation(details)
+            if handler is None:
+                return None
+            known = self._handlers[details.method] = self._timed(details.method.rpartition("/")[2], handler)
+        return known
+
+    def _timed(self, method: str, handler: Handler) -> Handler:
+        bound = self._bounds.get(method, self._others)
+
+        async def serve(_: object, context: Context) -> None:
+            self._running += 1
+            call = _Call(method, handler, context, bound, self._incoming, self._outgoing)
+            try:
+                await self._serve(call)
+            except Unread:
+                log.warning("a client does not read; its connection is closed", rpc=method, peer=context.peer())
+                self._sockets.close(context.peer())
+            finally:
+                self._running -= 1
+                self._collect(call.received)
+
+        return grpc.stream_stream_rpc_method_handler(serve)
+
+    async def _serve(self, call: _Call) -> None:
+        try:
+            self._check_room(call.bound)
+            await call.finish(call.begin(call if call.handler.request_streaming else await call.only()))
+        except QuizglassError as error:
+            await call.refuse(error)
+
+    def _collect(self, received: int) -> None:
+        """Have Python look for garbage by bytes too: a refusal and the frames that it passed, with the message in them,
+        hold each other, and Python counts them as few objects however large they are.
+        """
+        self._received += received
+        if self._received >= _COLLECTED_BYTES:
+            self._received = 0
+            gc.collect()
+
+    def _check_room(self, bound: Bound) -> None:
+        if self._running > MAX_CALLS:
+            raise Overloaded(f"{MAX_CALLS} calls are under way; try again later", _RETRY_S)
+        if bound.check_room is not None:
+            bound.check_room()
+
+
+class _Call:
+    """One call. As an iterator it is the messages of its client."""
+
+    def __init__(
+        self, method: str, handler: Handler, context: Context, bound: Bound, incoming: Incoming, outgoing: Outgoing
+    ) -> None:
+        self.method = method
+        self.handler = handler
+        self.context = context
+        self.bound = bound
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self.received = 0
+        """Bytes of its messages."""
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        """The next message. Another one may follow one that could not be parsed.
+
+        Raises:
+            InvalidInput: it is too large or no message of its kind.
+            Unfinished, Overloaded: it did not come whole in time, or too much comes in.
+        """
+        received: Any = await self._incoming.message(self.context.peer(), self.context.read())
+        if received is grpc.aio.EOF:
+            raise StopAsyncIteration
+        return self._parsed(received)
+
+    async def only(self) -> Any:
+        """The one message of a call that has one.
+
+        Raises:
+            InvalidInput: there is none, it is too large, or no message of its kind.
+            Unfinished, Overloaded: it did not come whole in time, or too much comes in.
+        """
+        try:
+            return await anext(self)
+        except StopAsyncIteration:
+            raise InvalidInput("request", f"{self.method} takes one message, and none came") from None
+
+    def begin(self, requests: Any) -> Any:
+        """Start the handler, which from now on is the only one to hold the request: it may be large."""
+        handler = self.handler
+        if handler.response_streaming:
+            run = handler.stream_stream if handler.request_streaming else handler.unary_stream
+        else:
+            run = handler.stream_unary if handler.request_streaming else handler.unary_unary
+        writes = handler.response_streaming and inspect.iscoroutinefunction(run)
+        return run(requests, _Writer(self.context, self._send) if writes else self.context)
+
+    async def finish(self, begun: Any) -> None:
+        """Send what a handler says that was started by `begin`."""
+        if inspect.isasyncgen(begun):
+            async with aclosing(begun) as responses:
+                async for response in responses:
+                    await self._send(response)
+            return
+        response = await begun
+        if not self.handler.response_streaming:
+            await self._send(response)
+
+    async def refuse(self, error: QuizglassError) -> None:
+        """End the call with an error, unless its client has."""
+        with suppress(grpc.aio.InternalError):
+            await self.context.abort_with_status(to_status(error))
+
+    async def _send(self, response: Any) -> None:
+        raw = self.handler.response_serializer(response)
+        try:
+            await self._outgoing.message(len(raw), self.context.write(raw))
+        except grpc.aio.InternalError:  # the connection is gone, which gRPC is about to say
+            raise asyncio.CancelledError from None
+
+    def _parsed(self, raw: bytes) -> Any:
+        self.received += len(raw)
+        if len(raw) > self.bound.most_bytes:
+            most = self.bound.most_bytes
+            raise InvalidInput("request", f"{len(raw)} bytes is more than the {most} that {self.method} takes")
+        try:
+            message = self.handler.request_deserializer(raw)
+        except DecodeError:
+            log.warning("a request is no message", rpc=self.method, peer=self.context.peer(), bytes=len(raw))
+            told = "these bytes are no message of its kind, or hold a text that is not UTF-8"
+            raise InvalidInput("request", told) from None
+        message.DiscardUnknownFields()
+        return message
+
+
+class _Writer:
+    """The context of a handler that writes its responses itself."""
+
+    def __init__(self, context: Context, write: Callable[[Any], Awaitable[None]]) -> None:
+        self._context = context
+        self.write = write
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)

@@ -1,0 +1,87 @@
+"""Stands before every handler: turns what it raises into a status, once, and lets it finish before the server stops."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from typing import Any
+
+import grpc
+
+from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError
+from quizglass_server.rpc.transport.status import stopping, to_status, unexpected
+from quizglass_server.scheduling.deadline import due_within
+
+log = logging.getLogger(__name__)
+
+_RETRY_S = 1.0
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+@contextmanager
+def due_with(context: Context) -> Iterator[None]:
+    """Work in the block is due when the caller's deadline passes, if it has one."""
+    left: float | None = context.time_remaining()  # its stub says that there is always one
+    with nullcontext() if left is None else due_within(left):
+        yield
+
+
+class Guard:
+    """Counts the handlers that run; shared by the services of one server.
+
+    Args:
+        most: how many may run at once, of the methods that hold much for as long as their client likes.
+    """
+
+    def __init__(self, most: Mapping[str, int] | None = None) -> None:
+        self._most = most or {}
+        self._running: Counter[str] = Counter()
+        self._draining = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @asynccontextmanager
+    async def __call__(self, context: Context, method: str) -> AsyncIterator[None]:
+        """Run a handler's body; domain errors become their status, anything else INTERNAL without its text.
+
+        CancelledError passes through untouched: a handler that swallows it leaks native memory (grpc#43360).
+        """
+        if self._draining:
+            await context.abort_with_status(stopping())
+        self._running[method] += 1
+        self._idle.clear()
+        try:
+            self._check_room(method)
+            yield
+        except QuizglassError as error:
+            if error.__cause__ is not None and not isinstance(error, InvalidInput):
+                # Its message sends the operator to the log.
+                log.error("request failed", extra={"rpc": method, "code": error.code}, exc_info=error)
+            await context.abort_with_status(to_status(error))
+        except (grpc.aio.AbortError, grpc.aio.BaseError):
+            raise
+        except Exception as error:
+            await context.abort_with_status(unexpected(error, method))
+        finally:
+            self._running[method] -= 1
+            if not self._running.total():
+                self._idle.set()
+
+    def _check_room(self, method: str) -> None:
+        running, most = self._running[method], self._most.get(method)
+        if most is not None and running > most:
+            raise Overloaded(f"{most} calls of {method} are under way; try again later", retry_after_s=_RETRY_S)
+
+    async def drain(self, grace_s: float) -> bool:
+        """Refuse new requests, and wait until none runs; whether that came true within `grace_s` seconds."""
+        self._draining = True
+        try:
+            async with asyncio.timeout(grace_s):
+                await self._idle.wait()
+        except TimeoutError:
+            return False
+        return True

@@ -1,0 +1,1 @@
+"""Steps that look something up, choose where to look, or order what was found."""

@@ -1,0 +1,83 @@
+"""Picks the parts of a picture that a question may be about, by its position words.
+
+How wide they are belongs to the bundle (`tuning.Views`), because an image encoder is at home with the widths it has
+seen. A thing that fills a view matches best, and how many things a picture shows is not known: so a place is cut in
+several widths, and a question that names none is looked up by the whole picture and by its parts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import ceil
+
+from quizglass_server.domain.regions import Region
+from quizglass_server.domain.turns import RGB
+from quizglass_server.steps.tuning import Views
+
+LEFT, MIDDLE, RIGHT = "left", "middle", "right"
+
+_NAMES = {LEFT: "left", RIGHT: "right", MIDDLE: "middle|cent(?:re|er)"}
+# "left" and "right" have other meanings ("who left it", "is it right that"), so only phrases of place count.
+_PHRASES = (
+    r"\b(?:on|at|to|in|from) (?:the |my |your )?(?:far |very |upper |lower )?(?:{name})\b",
+    r"\b(?:{name})(?:most|[- ]hand)\b",
+    r"\bthe (?:{name}) (?:one|side|half|part|edge|end|third)\b",
+    r"\b(?:{name}) (?:side|half|part|edge|third) of\b",
+)
+_PATTERNS = {
+    place: re.compile("|".join(phrase.format(name=name) for phrase in _PHRASES), re.IGNORECASE)
+    for place, name in _NAMES.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A part of a picture, full height."""
+
+    place: str
+    """left, middle or right."""
+    width: float = 1.0
+    """Share of the picture's; 1 is the whole picture, wherever it is."""
+
+
+WHOLE = View(MIDDLE)
+Part = View | Region
+"""What a picture is looked up by."""
+
+
+def place_of(question: str) -> str | None:
+    """The place a question names; None when it names none or several."""
+    named = [place for place, pattern in _PATTERNS.items() if pattern.search(question)]
+    return named[0] if len(named) == 1 else None
+
+
+def views_of(question: str, views: Views) -> tuple[View, ...]:
+    """The views a question is looked up by, each once."""
+    place = place_of(question)
+    wanted = [
+        View(at, width) if width < 1 else WHOLE
+        for width in (views.unplaced if place is None else views.placed)
+        for at in ((LEFT, MIDDLE, RIGHT) if place is None else (place,))
+    ]
+    return tuple(dict.fromkeys(wanted))
+
+
+def crop(pixels: RGB, view: Part) -> RGB:
+    """A part of a picture. Shares memory with `pixels`; is `pixels` when it is the whole picture."""
+    if isinstance(view, Region):
+        return _cut(pixels, view)
+    width = pixels.shape[1]
+    size = int(width * view.width)
+    if view.width >= 1 or size == 0:
+        return pixels
+    start = {LEFT: 0, MIDDLE: (width - size) // 2, RIGHT: width - size}[view.place]
+    return pixels[:, start : start + size]
+
+
+def _cut(pixels: RGB, region: Region) -> RGB:
+    """At least one pixel, whole ones."""
+    height, width = pixels.shape[:2]
+    top, left = min(int(region.top * height), height - 1), min(int(region.left * width), width - 1)
+    bottom, right = max(ceil(region.bottom * height), top + 1), max(ceil(region.right * width), left + 1)
+    return pixels[top:bottom, left:right]

@@ -1,0 +1,55 @@
+"""Finds where a picture shows what a question asks about, to look those parts up: QA-Dragon's image agent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+
+from quizglass_server.domain.regions import Detection, Region
+from quizglass_server.domain.turns import Picture
+from quizglass_server.roles.interfaces import Detector
+from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, place_of
+from quizglass_server.steps.tuning import Tuning
+
+ANYTHING = "object"
+"""What is looked for when a question names no thing."""
+_MOST_WORDS = 3
+_SMALLEST = 0.01
+"""Boxes under this share of the picture show nothing that could be recognised."""
+_WORD = re.compile(r"[\w'-]+")
+_POINTERS = frozenset(("this", "that", "these", "those", "the", "my", "your"))
+# What cannot be part of a thing's name ends it.
+_ENDS = frozenset(
+    """a about am an and are as at be been before by can come comes cost costs could did do does for from had has
+    have here how i if in is it its left made me middle my of on one or right say says should side than that the there
+    these they this those to was we were what when where which who whose why will with would you your""".split()  # noqa: SIM905
+)
+
+
+def phrases_of(question: str) -> list[str]:
+    """What a question names with "this", "the" and the like, a few words each; "object" when it names nothing."""
+    words, found = _WORD.findall(question.lower()), []
+    for place, word in enumerate(words):
+        if word in _POINTERS:
+            named = list(takewhile(lambda each: each not in _ENDS, words[place + 1 : place + 1 + _MOST_WORDS]))
+            found += [" ".join(named)] if named else []
+    return list(dict.fromkeys(found)) or [ANYTHING]
+
+
+async def find_regions(detector: Detector, picture: Picture, question: str, tuning: Tuning) -> list[Region]:
+    """The likeliest `boxes` parts of the picture that show what is asked about, above the threshold; may be none."""
+    found = await detector.detect(picture, phrases_of(question), tuning.detect_accept)
+    return chosen(found, place_of(question), tuning)
+
+
+def chosen(found: Sequence[Detection], place: str | None, tuning: Tuning) -> list[Region]:
+    """The first of the boxes; if the question names a place, of those there, unless there is none."""
+    large = [each.region for each in found if each.region.area >= _SMALLEST]
+    there = [region for region in large if place is not None and _place(region) == place]
+    return (there or large)[: tuning.boxes]
+
+
+def _place(region: Region) -> str:
+    middle = (region.left + region.right) / 2
+    return LEFT if middle < 1 / 3 else MIDDLE if middle <= 2 / 3 else "right"

@@ -1,0 +1,74 @@
+"""Looks the picture up among the pictures of the knowledge store: the paper's k_i.
+
+A picture may show several things, and a question is about one of them. So it is looked up by several views
+(`crop.views_of`), and an entry counts by its best one. The question helps to choose: entries of the kind that it names
+("the boat") go before equally similar ones of other kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from quizglass_server.domain.entries import EntryHit
+from quizglass_server.domain.turns import RGB, Evidence, Origin, Vector
+from quizglass_server.roles.interfaces import ImageEncoder
+from quizglass_server.steps.lookup.crop import Part, crop
+from quizglass_server.steps.tuning import Tuning
+from quizglass_server.steps.wording import stands_in, words
+
+
+class PictureIndex(Protocol):
+    """What can be searched by picture."""
+
+    async def search_views(self, vectors: Sequence[Vector], limit: int) -> list[list[EntryHit]]:
+        """For each vector, the entries with the nearest pictures, best first."""
+        ...
+
+
+async def embed_views(encoder: ImageEncoder, pixels: RGB, views: Sequence[Part]) -> list[Vector]:
+    """One vector a view, all made in one batch."""
+    return await encoder.embed([crop(pixels, view) for view in views])
+
+
+async def search_pictures(
+    index: PictureIndex, vectors: Sequence[Vector], question: str, tuning: Tuning
+) -> list[EntryHit]:
+    """The entries nearest to any of the views, best first, without those under the threshold."""
+    return fused(await index.search_views(vectors, tuning.image_candidates), question, tuning)
+
+
+def fused(found: Sequence[Sequence[EntryHit]], question: str, tuning: Tuning) -> list[EntryHit]:
+    """What the views found, each entry once with its best cosine, without those under the threshold.
+
+    Returns:
+        At most `image_candidates`, by cosine and `kind_bonus`; `score` stays the cosine.
+    """
+    best: dict[str, EntryHit] = {}
+    for hit in (hit for hits in found for hit in hits if hit.score >= tuning.image_accept):
+        known = best.get(hit.entry.id)
+        if known is None or hit.score > known.score:
+            best[hit.entry.id] = hit
+    asked = words(question)
+
+    def rank(hit: EntryHit) -> float:
+        return hit.score + (tuning.kind_bonus if stands_in(words(hit.entry.kind), asked) else 0.0)
+
+    return sorted(best.values(), key=rank, reverse=True)[: tuning.image_candidates]
+
+
+def picture_evidence(hits: Sequence[EntryHit], shown: int) -> list[Evidence]:
+    """Hits as evidence, not numbered yet; the first `shown` are for the generator."""
+    return [
+        Evidence(
+            id="",
+            origin=Origin.IMAGE_SEARCH,
+            entry_id=hit.entry.id,
+            title=hit.entry.title,
+            text=hit.entry.caption,
+            search_score=hit.score,
+            source=hit.entry.source,
+            used=position < shown,
+        )
+        for position, hit in enumerate(hits)
+    ]

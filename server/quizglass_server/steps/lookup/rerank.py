@@ -1,0 +1,35 @@
+"""Orders passages by how well they answer the query, and picks those the generator is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from quizglass_server.domain.turns import Evidence
+from quizglass_server.roles.interfaces import Reranker
+from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.tuning import Tuning
+
+REJECTED = 0.02
+"""Among passages less probable than this the reranker has no favourite: they keep the search's order."""
+
+
+async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -> list[Evidence]:
+    """The passages with the reranker's scores, best first by fine x coarse (QA-Dragon's coarse-to-fine reranker).
+
+    Fine is the reranker's probability; coarse is the coarse reranker's cosine, without one the search's, not below 0.
+    Equal products keep the order.
+    """
+    scores = await reranker.score(query, [line(passage) for passage in passages])
+    scored = [replace(passage, rerank_score=score) for passage, score in zip(passages, scores, strict=True)]
+    return sorted(scored, key=lambda passage: -max(passage.rerank_score, REJECTED) * max(passage.coarse, 0.0))
+
+
+def choose(passages: Sequence[Evidence], tuning: Tuning, *, reranked: bool) -> list[Evidence]:
+    """Mark what the generator is shown: the first `tuning.found`, if reranked only those above the threshold."""
+    return [
+        replace(
+            passage, used=position < tuning.found and (not reranked or passage.rerank_score >= tuning.rerank_accept)
+        )
+        for position, passage in enumerate(passages)
+    ]

@@ -1,0 +1,51 @@
+"""Looks the gold query up among the chunks of the knowledge store: the paper's k_t before reranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from quizglass_server.domain.entries import ChunkHit, Finding, SearchMode
+from quizglass_server.domain.turns import Evidence, Origin, Vector
+from quizglass_server.errors import RoleMissing
+from quizglass_server.roles.interfaces import TextEncoder
+
+_ANY = Finding()
+
+
+class TextIndex(Protocol):
+    """What can be searched by text."""
+
+    async def search_texts(
+        self, vector: Vector | None, limit: int, words: str = "", finding: Finding = _ANY
+    ) -> list[ChunkHit]:
+        """The chunks nearest to a vector and those that fit the words best, best first."""
+        ...
+
+
+async def search_texts(
+    encoder: TextEncoder | None, index: TextIndex, query: str, limit: int, finding: Finding = _ANY
+) -> list[ChunkHit]:
+    """The `limit` best chunks, best first. Raises RoleMissing without an encoder, unless keywords alone are asked."""
+    if finding.mode is SearchMode.KEYWORDS:
+        return await index.search_texts(None, limit, query, finding)
+    if encoder is None:
+        raise RoleMissing("text_encoder", "searching by text")
+    vectors = await encoder.embed_queries([query])
+    return await index.search_texts(vectors[0], limit, query, finding)
+
+
+def text_evidence(hits: Sequence[ChunkHit]) -> list[Evidence]:
+    """Hits as evidence, not numbered and not chosen yet."""
+    return [
+        Evidence(
+            id="",
+            origin=Origin.TEXT_SEARCH,
+            entry_id=hit.entry.id,
+            title=hit.entry.title,
+            text=hit.text,
+            search_score=hit.score,
+            source=hit.entry.source,
+        )
+        for hit in hits
+    ]

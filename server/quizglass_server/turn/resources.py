@@ -1,0 +1,156 @@
+"""What every turn shares: models, knowledge, tuning, usual costs and caches by content hash."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from quizglass_server.domain.entries import EntryHit, Finding
+from quizglass_server.domain.sightings import Seen, SightingHit, SightingQuery
+from quizglass_server.domain.turns import Picture, Vector
+from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.roles.interfaces import (
+    CoarseReranker,
+    Detector,
+    DomainRouter,
+    Generator,
+    ImageEncoder,
+    Planner,
+    Reader,
+    Reranker,
+    TextEncoder,
+    ToolRouter,
+    Verifier,
+)
+from quizglass_server.scheduling.costs import StepCosts
+from quizglass_server.steps.lookup.crop import Part
+from quizglass_server.steps.lookup.image_search import PictureIndex
+from quizglass_server.steps.lookup.recall import SightingIndex
+from quizglass_server.steps.lookup.text_search import TextIndex
+from quizglass_server.steps.tuning import Tuning
+
+_ANY = Finding()
+_CACHED_VECTORS, _CACHED_WORDS = 4096, 1024  # a vector is 128 to 1,024 floats
+
+Embed = Callable[[Sequence[Part]], Awaitable[Sequence[Vector] | None]]
+
+
+class ModelSet(Protocol):
+    """The models of a bundle; None for a role it does not fill."""
+
+    @property
+    def planner(self) -> Planner | None:
+        """Decides plans."""
+        ...
+
+    @property
+    def tool_router(self) -> ToolRouter | None:
+        """Decides what a draft answer needs."""
+        ...
+
+    @property
+    def domain_router(self) -> DomainRouter | None:
+        """Names the domain of a question."""
+        ...
+
+    @property
+    def coarse_reranker(self) -> CoarseReranker | None:
+        """Compares passages with the picture."""
+        ...
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """Orders passages."""
+        ...
+
+    @property
+    def verifier(self) -> Verifier | None:
+        """Judges answers."""
+        ...
+
+    @property
+    def detector(self) -> Detector | None:
+        """Finds things in pictures."""
+        ...
+
+    @property
+    def image_encoder(self) -> ImageEncoder | None:
+        """Embeds pictures."""
+        ...
+
+    @property
+    def text_encoder(self) -> TextEncoder | None:
+        """Embeds texts."""
+        ...
+
+    @property
+    def generator(self) -> Generator | None:
+        """Writes answers."""
+        ...
+
+    @property
+    def reader(self) -> Reader | None:
+        """Reads printed words."""
+        ...
+
+
+class Knowledge(PictureIndex, TextIndex, Protocol):
+    """A store that can be searched."""
+
+    async def search_crops(self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY) -> list[EntryHit]:
+        """Entries by their best picture for any of several views of one thing, best first."""
+        ...
+
+    def count(self) -> int:
+        """Number of entries."""
+        ...
+
+
+class VisualMemory(SightingIndex, Protocol):
+    """What takes sightings in and finds them."""
+
+    def remember(self, seen: Seen) -> None:
+        """Take a sighting in, at once and without failing."""
+        ...
+
+    async def latest(self, query: SightingQuery) -> list[SightingHit]:
+        """The latest sightings, latest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What every turn shares."""
+
+    models: ModelSet
+    knowledge: Knowledge
+    tuning: Tuning = field(default_factory=Tuning)
+    memory: VisualMemory | None = None
+    """None: the server remembers nothing."""
+    costs: StepCosts = field(default_factory=StepCosts)
+    words: BoundedCache[bytes, str] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
+    """Printed words, by picture's SHA-256."""
+    _vectors: BoundedCache[tuple[bytes, Part], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
+
+    async def vectors(self, picture: Picture, views: Sequence[Part], embed: Embed) -> list[Vector]:
+        """One vector a view, each made once for the same picture.
+
+        Args:
+            picture: what the views are of.
+            views: which parts, each once.
+            embed: makes the vectors of those views that are not kept from before, in one batch; None: it did not.
+
+        Returns:
+            The vectors in the order of the views; none when `embed` made none.
+        """
+        kept = {view: self._vectors.get((picture.sha256, view)) for view in views}
+        missing = [view for view, vector in kept.items() if vector is None]
+        if missing:
+            made = await embed(missing)
+            if made is None:
+                return []
+            for view, vector in zip(missing, made, strict=True):
+                kept[view] = vector
+                self._vectors.put((picture.sha256, view), vector)
+        return [vector for vector in kept.values() if vector is not None]

@@ -1,0 +1,132 @@
+"""The asyncio client against a real socket."""
+
+import asyncio
+import inspect
+from contextlib import aclosing
+
+import pytest
+
+from quizglass_client import AsyncClient, Client, Entry, InvalidRequest, NotFound, ServerError, ServerUnavailable
+from quizglass_server.domain import entries as stored
+from tests.support.rpc_fakes import EVENTS, Gate, png, serving
+
+
+@pytest.fixture
+async def stage(tmp_path):
+    async with serving(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def client(stage):
+    async with AsyncClient(stage.target) as made:
+        yield made
+
+
+async def test_a_question_streams_its_events(stage, client):
+    events = [event async for event in client.ask("How much?", png(), policy="both", budget=5)]
+    assert [event.seq for event in events] == list(range(1, 8))
+    assert (await client.answer("How much?")).text == "45 crowns"
+    assert stage.assistant.turns[0].picture.width == 64
+
+
+class Waiting:
+    """A turn that waits after its first event, and says when it was closed."""
+
+    def __init__(self):
+        self.gate, self.closed = Gate(), asyncio.Event()
+
+    async def __call__(self, turn, policy, budget):
+        try:
+            yield EVENTS[0]
+            await self.gate()
+        finally:
+            self.closed.set()
+
+
+async def test_closing_the_generator_closes_the_turn_in_the_server(stage, client):
+    stage.assistant.script = waiting = Waiting()
+    async with aclosing(client.ask("How much?")) as events:
+        assert (await anext(events)).seq == 1
+    async with asyncio.timeout(60):
+        await waiting.closed.wait()
+
+
+async def test_cancelling_the_task_closes_the_turn_in_the_server(stage, client):
+    stage.assistant.script = waiting = Waiting()
+    task = asyncio.create_task(client.answer("How much?"))
+    await waiting.gate.reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(60):
+        await waiting.closed.wait()
+    stage.assistant.script = stage.assistant.usual
+    assert (await client.answer("And now?")).text == "45 crowns"
+
+
+async def test_errors_are_of_the_same_tree(stage, client):
+    with pytest.raises(InvalidRequest) as caught:
+        await client.answer("What is this?", b"no picture")
+    assert caught.value.field == "frames[0].encoded"
+    with pytest.raises(NotFound):
+        await client.get_entry("none")
+
+    async def silent(turn, policy, budget):
+        return
+        yield
+
+    stage.assistant.script = silent
+    with pytest.raises(ServerError, match="done"):
+        await client.answer("How much?")
+
+
+async def test_nobody_there():
+    async with AsyncClient("127.0.0.1:1") as client:
+        assert not await client.healthy()
+        with pytest.raises(ServerUnavailable):
+            await client.answer("How much?")
+
+
+def test_it_is_made_inside_a_running_loop():
+    with pytest.raises(RuntimeError, match="loop"):
+        AsyncClient("127.0.0.1:1")
+
+
+async def test_entries_are_added_listed_and_deleted(stage, client, tmp_path):
+    entries = [Entry("a", "t"), Entry("b", ""), Entry("c", "t", pictures=(tmp_path / "none.png",)), Entry("d", "t")]
+    seen = []
+    report = await client.add_entries(entries, on_progress=seen.append, batch=2)
+    assert report.added == 2
+    assert [(r.index, r.field) for r in report.refused] == [(1, "title"), (2, "pictures[0]")]
+    assert [progress.added for progress in seen] == [1, 2]
+    assert [entry.id async for entry in client.list_entries()] == ["a", "d"]
+    await client.delete_entry("a")
+    assert (await client.get_entry("d")).title == "t"
+
+
+async def test_pages_follow_each_other(stage, client):
+    stage.knowledge.entries = {f"e{i:03}": stored.Entry(f"e{i:03}", "t") for i in range(150)}
+    assert len([entry async for entry in client.list_entries()]) == 150
+
+
+async def test_search_health_and_capabilities(client):
+    assert (await client.search(picture=png()))[0].entry_id == "velmora"
+    assert await client.healthy()
+    assert (await client.capabilities()).bundle == "starter 0.1.0"
+
+
+async def test_many_turns_share_a_connection(client):
+    answers = await asyncio.gather(*(client.answer(f"How much is {i}?") for i in range(4)))
+    assert [answer.text for answer in answers] == ["45 crowns"] * 4
+
+
+def test_both_clients_have_the_same_calls():
+    def calls(cls):
+        return {
+            name: list(inspect.signature(member).parameters.values())
+            for name, member in inspect.getmembers(cls, inspect.isfunction)
+            if not name.startswith("_")
+        }
+
+    assert calls(AsyncClient) == calls(Client)

@@ -1,0 +1,278 @@
+"""The `quizglass` command against a real socket: output, errors and exit statuses."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from quizglass_client.cli import main
+from quizglass_server.domain import turns as domain
+from quizglass_server.domain.entries import Entry
+from tests.support.rpc_fakes import EVENTS, png, serving_on_a_thread
+
+
+@pytest.fixture
+def stage(tmp_path):
+    with serving_on_a_thread(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def quizglass(stage, capsys):
+    """Runs the command; gives its exit status, output and errors."""
+
+    def run(*words):
+        status = main(["--server", stage.target, *map(str, words)])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+@pytest.fixture
+def photo(tmp_path):
+    path = tmp_path / "photo.png"
+    path.write_bytes(png())
+    return path
+
+
+def objects(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_ask_shows_a_turn(stage, quizglass, photo):
+    status, out, err = quizglass(
+        "ask", photo, "How much?", "--policy", "both", "--budget", 5, "--history", "What?=A car."
+    )
+    assert (status, err) == (0, "")
+    for part in ("both 0.75", "How much does the Velmora cost?", "45 crowns [1]", "Velmora", "generate 2"):
+        assert part in out
+    policy, budget = stage.assistant.asked[0]
+    assert (policy, budget.total_s) == ("both", 5.0)
+    assert stage.assistant.turns[0].history == (domain.Exchange("What?", "A car."),)
+    assert stage.assistant.turns[0].picture.width == 64
+
+
+def test_ask_without_a_picture_as_json_lines(stage, quizglass):
+    status, out, _ = quizglass("ask", "-", "How much?", "--json")
+    events = objects(out)
+    assert status == 0
+    assert [event["event"] for event in events][:3] == ["accepted", "plan", "query"]
+    assert [event["seq"] for event in events] == list(range(1, 8))
+    assert events[1]["plan"] == "both"
+    assert events[1]["probabilities"]["text"] == 0.1875
+    assert events[-1]["answer"] == "45 crowns"
+    assert events[-1]["citations"][0]["evidence_id"] == "1"
+    assert stage.assistant.turns[0].picture is None
+
+
+def test_a_refused_question_fails_and_says_why(quizglass):
+    status, out, err = quizglass("ask", "-", " ")
+    assert (status, out) == (1, "")
+    assert "question: must not be empty" in err
+
+
+def test_a_turn_that_breaks_in_mid_answer_fails_on_a_line_of_its_own(stage, quizglass):
+    async def breaks(turn, policy, budget):
+        yield EVENTS[3]
+        raise ValueError("secret")
+
+    stage.assistant.script = breaks
+    status, out, err = quizglass("ask", "-", "How much?")
+    assert status == 1
+    assert out.endswith("45\n")
+    assert "incident" in err
+    assert "secret" not in err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["ask", "none.png", "What?"], "none.png is no file"),
+        (["ask", "-", "What?", "--history", "no answer"], "question=answer"),
+        (["knowledge", "search"], "--text"),
+        (["knowledge", "import", "nowhere"], "nowhere does not exist"),
+        (["knowledge", "add", "--id", "a", "--title", "A", "--attribute", "year"], "key=value"),
+    ],
+)
+def test_wrong_usage_is_status_2_and_says_what_is_right(quizglass, words, says):
+    status, _, err = quizglass(*words)
+    assert status == 2
+    assert says in err
+
+
+@pytest.mark.parametrize("words", [[], ["ask"], ["knowledge"], ["ask", "-", "q", "--budget", "soon"], ["fly"]])
+def test_wrong_words_are_status_2(words, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert "usage: quizglass" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["health"], ["capabilities"], ["ask", "-", "q"], ["knowledge", "list"]])
+def test_no_server_is_status_3(words, capsys):
+    assert main([*words, "--server", "127.0.0.1:1"]) == 3
+    assert "quizglass-server" in capsys.readouterr().err
+
+
+def test_the_server_can_be_named_by_the_environment(stage, capsys, monkeypatch):
+    monkeypatch.setenv("QUIZGLASS_SERVER", stage.target)
+    assert main(["health"]) == 0
+    assert f"{stage.target} is serving" in capsys.readouterr().out
+
+
+def write_lines(path, *records):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(record if isinstance(record, str) else json.dumps(record) + "\n" for record in records))
+
+
+def test_import_a_folder(stage, quizglass, tmp_path):
+    world = tmp_path / "world"
+    attributes = {"year": "1974"}
+    write_lines(
+        world / "entries.jsonl",
+        {
+            "id": "a",
+            "title": "A",
+            "kind": "car",
+            "caption": "c",
+            "text": "t",
+            "attributes": attributes,
+            "pictures": ["pictures/a.png"],
+            "source": "s",
+        },
+        "\n",
+        {"id": "b", "title": "B"},
+    )
+    (world / "pictures").mkdir()
+    (world / "pictures/a.png").write_bytes(png())
+    status, out, _ = quizglass("knowledge", "import", world)
+    assert (status, out) == (0, "2 entries added, 0 refused\n")
+    entry = stage.knowledge.entries["a"]
+    assert (entry.title, entry.kind, entry.caption, entry.text) == ("A", "car", "c", "t")
+    assert (entry.attributes, entry.source) == (attributes, "s")
+    assert stage.knowledge.pictures["a"] == (png(),)
+
+
+BAD_LINES = [
+    ("{not json}\n", "is not JSON"),
+    ("[1, 2]\n", "not a JSON object"),
+    ({"id": "x", "titel": "X"}, "unknown key 'titel'"),
+    ({"id": 5, "title": "X"}, "id: must be a string"),
+    ({"id": "x", "title": "X", "attributes": {"year": 1974}}, "attributes"),
+    ({"id": "x", "title": "X", "attributes": []}, "attributes"),
+    ({"id": "x", "title": "X", "pictures": "a.png"}, "pictures"),
+    ({"id": "x", "title": "X", "pictures": ["none.png"]}, "none.png"),
+    ({"id": "x", "title": ""}, "title: is missing"),
+    ({"id": "x", "title": "\ud800"}, "surrogate"),
+    ("[" * 100_000 + "\n", "nested"),
+]
+
+
+@pytest.mark.parametrize(("line", "says"), BAD_LINES)
+def test_a_bad_line_is_named_and_does_not_stop_the_others(stage, quizglass, tmp_path, line, says):
+    path = tmp_path / "some.jsonl"
+    write_lines(path, {"id": "a", "title": "A"}, line, {"id": "b", "title": "B"})
+    status, out, err = quizglass("knowledge", "import", path)
+    assert status == 1
+    assert "2 entries added, 1 refused" in out
+    assert f"{path}:2" in err
+    assert says in err
+    assert sorted(stage.knowledge.entries) == ["a", "b"]
+
+
+def test_bytes_that_are_no_text_are_a_bad_line(stage, quizglass, tmp_path):
+    path = tmp_path / "some.jsonl"
+    path.write_bytes(b'\xff\xfe\n{"id": "a", "title": "A"}\n')
+    status, _, err = quizglass("knowledge", "import", path)
+    assert status == 1
+    assert f"{path}:1: is not UTF-8" in err
+    assert sorted(stage.knowledge.entries) == ["a"]
+
+
+def test_import_as_json(quizglass, tmp_path):
+    path = tmp_path / "some.jsonl"
+    write_lines(path, "{\n", {"id": "a", "title": "A"}, {"id": "b", "title": ""})
+    status, out, _ = quizglass("knowledge", "import", path, "--json")
+    (report,) = objects(out)
+    assert status == 1
+    assert report["added"] == 1
+    assert [(r["line"], r["id"], r["field"]) for r in report["refused"]] == [(1, "", ""), (3, "b", "title")]
+
+
+def test_import_of_many_entries(stage, quizglass, tmp_path):
+    path = tmp_path / "some.jsonl"
+    write_lines(path, *({"id": f"e{i}", "title": "t"} for i in range(150)))
+    assert quizglass("knowledge", "import", path)[0] == 0
+    assert stage.knowledge.batches == [64, 64, 22]
+
+
+def test_a_folder_without_entries_is_named(quizglass, tmp_path):
+    status, _, err = quizglass("knowledge", "import", tmp_path)
+    assert status == 2
+    assert "entries.jsonl" in err
+
+
+def test_add_list_get_search_delete(stage, quizglass, photo):
+    words = ["--caption", "c", "--kind", "car", "--source", "s", "--attribute", "year=1974", "--picture", photo]
+    assert quizglass("knowledge", "add", "--id", "a", "--title", "A", "--text", "t", *words)[:2] == (0, "added a\n")
+    assert stage.knowledge.entries["a"].attributes == {"year": "1974"}
+    assert quizglass("knowledge", "list")[1] == "a  A  car\n"
+    assert objects(quizglass("knowledge", "list", "--json")[1])[0]["id"] == "a"
+    status, out, _ = quizglass("knowledge", "get", "a")
+    assert status == 0
+    assert "1974" in out
+    assert objects(quizglass("knowledge", "get", "a", "--json")[1])[0]["attributes"] == {"year": "1974"}
+    status, out, _ = quizglass("knowledge", "search", "--text", "cost?", "--picture", photo)
+    assert status == 0
+    assert "Velmora" in out
+    assert objects(quizglass("knowledge", "search", "--text", "cost?", "--json")[1])[0]["entry_id"] == "velmora"
+    assert quizglass("knowledge", "delete", "a")[:2] == (0, "deleted a (commit 7)\n")
+    status, _, err = quizglass("knowledge", "delete", "a")
+    assert status == 1
+    assert "there is no entry 'a'" in err
+
+
+def test_add_that_is_refused(quizglass):
+    status, out, err = quizglass("knowledge", "add", "--id", "a", "--title", "")
+    assert (status, out) == (1, "")
+    assert "title: is missing" in err
+
+
+def test_capabilities_and_health(quizglass):
+    status, out, _ = quizglass("capabilities")
+    assert status == 0
+    for part in (
+        "starter 0.1.0",
+        "planning-agent, none, both",
+        "draft-first: the bundle has no tool_router",
+        "onnx, cpu",
+    ):
+        assert part in out
+    told = objects(quizglass("capabilities", "--json")[1])[0]
+    assert told["policies"][0] == "planning-agent"
+    assert told["not_served"] == {"draft-first": ["tool_router"]}
+    assert quizglass("health", "--json")[0] == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion(shell, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--print-completion", shell])
+    assert caught.value.code == 0
+    assert "knowledge" in capsys.readouterr().out
+
+
+def test_as_a_process_whose_reader_leaves_early(stage):
+    stage.knowledge.entries = {f"e{i:04}": Entry(f"e{i:04}", "t" * 100) for i in range(3000)}
+    command = [sys.executable, "-m", "quizglass_client.cli", "knowledge", "list"]
+    environment = os.environ | {"QUIZGLASS_SERVER": stage.target}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline().startswith("e0000")
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read()
+    assert process.returncode == 1

@@ -1,0 +1,316 @@
+"""What the generator's engine refuses and survives."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from threading import Event
+from time import monotonic
+
+import numpy as np
+import pytest
+
+from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.engine import engine as engine_module
+from quizglass_server.engines.llama.engine import requests as requests_module
+from quizglass_server.engines.llama.engine.engine import Engine
+from quizglass_server.engines.llama.engine.requests import Request
+from quizglass_server.engines.llama.link.prompt import (
+    Constraint,
+    Overloaded,
+    Part,
+    RequestRefused,
+    Terms,
+    TextPart,
+    TooLate,
+)
+from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
+from quizglass_server.engines.llama.native.errors import DecodeFailed, LoadFailed
+from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel
+from tests.support.engine_runs import SMALL_PIECES, Given, answer, drive, finish, prompt
+from tests.support.tiny_engine import CONTEXT, LOG, spoiled, tiny_load_options
+
+SLOW = Costs((100_000,) * 8, ((16, 1_000_000), (512, 30_000_000)))
+"""What a very slow machine would have measured."""
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> LoadOptions:
+    return tiny_load_options(tmp_path_factory.mktemp("generator"))
+
+
+@pytest.fixture(scope="module")
+def model(options: LoadOptions) -> NativeModel:
+    return NativeModel(options, LOG)
+
+
+@pytest.fixture
+def engine(model: NativeModel) -> Engine:
+    return Engine(model, [], SMALL_PIECES)
+
+
+def test_logits_that_are_not_numbers_fail_their_own_request_alone(options: LoadOptions, tmp_path: Path) -> None:
+    """They spoil the memory of everybody: it is built anew, and nobody else notices."""
+    asked = [prompt("What is this?"), prompt("Who? " * 30, seed=None), prompt("Why? " * 30, seed=2)]
+    model = NativeModel(spoiled(options, "#", tmp_path), LOG)
+    alone = [answer(Engine(model, [], SMALL_PIECES), parts, 40) for parts in asked]
+    engine = Engine(model, [], SMALL_PIECES)
+    given = [Given() for _ in range(5)]
+    prompts = [asked[0], prompt("# is wrong", seed=None), asked[1], prompt("a" * 40 + "#", seed=2), asked[2]]
+    for parts, each in zip(prompts, given, strict=True):
+        engine.submit(engine.intake.generation(parts, 40, sink=each))
+        engine.step(wait=False)
+        engine.step(wait=False)
+    finish(engine)
+    assert [given[index].texts for index in (0, 2, 4)] == alone
+    for index in (1, 3):
+        assert isinstance(given[index].items[-1], DecodeFailed)
+        assert "not numbers" in str(given[index].items[-1])
+    assert answer(engine, asked[1], 40) == alone[1]
+
+
+def test_a_picture_whose_embedding_is_not_numbers_fails_its_requests_alone(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slot, width = engine.model.slot, engine.model.projector.embedding
+    monkeypatch.setattr(engine.encoder, "_encode", lambda _: np.full((slot.tokens, width), np.nan, np.float32))
+    spoilt, other = Given(), Given()
+    engine.submit(engine.intake.generation(prompt("What?", seed=5), 4, sink=spoilt))
+    engine.submit(engine.intake.generation(prompt("What?", seed=None), 4, sink=other))
+    finish(engine)
+    assert isinstance(spoilt.items[-1], DecodeFailed)
+    assert len(other.texts) == 4
+
+
+def test_one_request_more_than_may_wait_is_refused_at_once(engine: Engine) -> None:
+    for number in range(3):
+        engine.submit(engine.intake.generation(prompt(f"{number}"), 4, sink=Given()))
+    with pytest.raises(Overloaded, match="3 requests wait") as refused:
+        engine.submit(engine.intake.generation(prompt("one more"), 4, sink=Given()))
+    assert refused.value.retry_after_s > 0
+    finish(engine)
+    assert len(answer(engine, prompt("again"), 4)) == 4
+
+
+def test_a_deadline_that_cannot_be_met_is_refused_at_once(model: NativeModel) -> None:
+    engine = Engine(model, [], SLOW)
+    soon = Terms(deadline=monotonic() + 1.0)
+    with pytest.raises(TooLate, match="are left"):
+        engine.submit(engine.intake.generation(prompt("x" * 100, seed=None), 4, soon, sink=Given()))
+    assert engine.pending == 0
+    engine.submit(engine.intake.generation(prompt("x" * 100, seed=None), 4, sink=Given()))
+    # It fits by itself, but not behind the one before it.
+    terms = Terms(deadline=monotonic() + 3.0, priority=2)
+    late = engine.intake.generation([TextPart("hi", trusted=False)], 4, terms, sink=Given())
+    with pytest.raises(Overloaded, match="behind others") as refused:
+        engine.submit(late)
+    assert 1 < refused.value.retry_after_s < 20
+    finish(engine)
+
+
+def test_nobody_is_behind_requests_that_nobody_waits_for(model: NativeModel) -> None:
+    engine = Engine(model, [], SLOW)
+    cancelled = engine.intake.generation(prompt("x" * 100, seed=None), 4, sink=Given())
+    engine.submit(cancelled)
+    cancelled.cancelled = True
+    terms = Terms(deadline=monotonic() + 3.0, priority=2)
+    given = Given()
+    engine.submit(engine.intake.generation([TextPart("hi", trusted=False)], 4, terms, sink=given))
+    finish(engine)
+    assert not isinstance(given.items[-1], Exception)
+
+
+def test_a_deadline_that_passes_ends_the_answer(engine: Engine) -> None:
+    given, chosen = Given(), Given()
+    request = engine.intake.generation(prompt("What?"), 400, Terms(deadline=monotonic() + 60), sink=given)
+    engine.submit(request)
+    while not given.pieces:
+        engine.step()
+    request.terms = Terms(deadline=monotonic())
+    before = engine.decode_steps
+    engine.step()
+    assert engine.decode_steps == before
+    assert given.finished.reason == "deadline"
+    assert given.finished.usage.generated_tokens == len(given.pieces)
+    for others, error in ((0, TooLate), (1, Overloaded)):
+        choice = engine.intake.choice(prompt("Which?"), ["a", "b"], sink=chosen)
+        engine.submit(choice)
+        for number in range(others):
+            engine.submit(engine.intake.generation(prompt(f"{number}"), 4, sink=Given()))
+        choice.terms = Terms(deadline=monotonic())
+        finish(engine)
+        assert isinstance(chosen.items[-1], error), "without others it was not because of them"
+
+
+def test_a_picture_that_is_never_done_shows_while_others_go_on(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = Event(), Event()
+    real = engine.encoder._encode
+
+    def blocked(rgb: bytes) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        begun.set()
+        go_on.wait()
+        return real(rgb)
+
+    monkeypatch.setattr(engine.encoder, "_encode", blocked)
+    assert engine.vitals().encoding_us == 0
+    stuck = Given()
+    engine.submit(engine.intake.generation(prompt("What?", seed=77), 4, sink=stuck))
+    engine.step()
+    begun.wait()
+    assert len(answer(engine, prompt("Who?", seed=None), 4)) == 4
+    since = engine.vitals().encoding_us
+    while engine.vitals().encoding_us <= since:
+        engine.step(wait=False)
+    go_on.set()
+    finish(engine)
+    assert len(stuck.texts) == 4
+    assert engine.vitals().encoding_us == 0
+    # Its own picture is work for it, however little the engine's thread did meanwhile.
+    assert stuck.finished.usage.engine_us > since
+
+
+def test_waiting_for_others_is_not_engine_time(model: NativeModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One answer after the other, where a step takes a millisecond and nothing else takes any time."""
+    engine = Engine(model, [], Costs((1000, 10**6), ((512, 1000),)))
+    now = [10**9]
+    for module in (engine_module, requests_module):
+        monkeypatch.setattr(module, "perf_counter_ns", lambda: now[0])
+    decode = engine._runner._decode
+
+    def timed(batch: TokenBatch | EmbeddingBatch) -> int:
+        now[0] += 10**6
+        return decode(batch)
+
+    monkeypatch.setattr(engine._runner, "_decode", timed)
+    first, second = Given(), Given()
+    engine.submit(engine.intake.generation(prompt("Who?", seed=None), 100, sink=first))
+    engine.submit(engine.intake.generation(prompt("Where?", seed=None), 4, sink=second))
+    finish(engine)
+    # Both prompts are read in one step, which was needed for either.
+    assert [each.finished.usage.engine_us for each in (first, second)] == [100_000, 4_000]
+    assert now[0] - 10**9 == 103 * 10**6
+    engine.close()
+
+
+def test_an_engine_that_sleeps_wakes_for_a_deadline(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture never comes; nothing else would wake it."""
+    monkeypatch.setattr(engine.encoder, "provide", lambda request: setattr(request, "parked", True))
+    monkeypatch.setattr(engine.encoder, "leave", lambda request: None)
+    given = Given()
+    drive(engine, engine.intake.generation(prompt("What?"), 4, Terms(deadline=monotonic() + 0.3), sink=given))
+    assert given.finished.reason == "deadline"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "reason"),
+    [
+        (Constraint("labels", ()), "0 labels"),
+        (Constraint("labels", ("a", "")), r"labels\[1\] is empty"),
+        (Constraint("labels", ("a", "a")), r"labels\[1\].*twice"),
+        (Constraint("grammar", 'root ::= "a'), "grammar"),
+        (Constraint("grammar", "root ::= nothing"), "grammar"),
+        (Constraint("grammar", 'other ::= "a"'), "grammar"),
+        (Constraint("grammar", "root ::= root"), "grammar"),
+        (Constraint("grammar", 'root ::= "a\0"'), "grammar"),
+        (Constraint("grammar", "root ::= " + "(" * 9999), "nests"),
+        (Constraint("grammar", 'root ::= "' + "a" * 40_000 + '"'), "characters"),
+        (Constraint("grammar", ("a", "b")), "one text"),
+        (Constraint("json_schema", "{"), "not JSON"),
+        (Constraint("json_schema", "[]"), "not a JSON object"),
+        (Constraint("json_schema", '{"$ref": "https://example.org/a.json"}'), "json_schema"),
+        (Constraint("json_schema", '{"type": "nothing"}'), "json_schema"),
+        (Constraint("json_schema", json.dumps({"$ref": "#/a"})), "json_schema"),
+    ],
+)
+def test_constraints_that_cannot_be_understood_are_named(engine: Engine, constraint: Constraint, reason: str) -> None:
+    with pytest.raises(RequestRefused, match=reason):
+        engine.intake.generation(prompt("What?"), 4, constraint=constraint, sink=Given())
+
+
+@pytest.mark.parametrize(("labels", "reason"), [([], "0 labels"), ([""], "empty"), (["a" * 600], "too long")])
+def test_labels_that_cannot_be_chosen_from_are_named(engine: Engine, labels: list[str], reason: str) -> None:
+    with pytest.raises(RequestRefused, match=reason):
+        engine.intake.choice(prompt("What?"), labels, sink=Given())
+
+
+def test_answers_that_cannot_be_scored_are_named(engine: Engine) -> None:
+    with pytest.raises(RequestRefused, match="answer is empty"):
+        engine.intake.scoring(prompt("What?"), "", sink=Given())
+    with pytest.raises(RequestRefused, match=str(CONTEXT)):
+        engine.intake.scoring(prompt("What?"), "x" * CONTEXT, sink=Given())
+
+
+def test_the_cache_holds_many_long_prompts_at_once(engine: Engine) -> None:
+    """More than fit: they wait for cells, and none runs out of them in mid-answer."""
+    given = [Given() for _ in range(3)]
+    for round_ in range(3):
+        for number, each in enumerate(given):
+            parts = prompt(f"{round_}{number}" + "x" * 300, seed=None)
+            engine.submit(engine.intake.generation(parts, 400, sink=each))
+        finish(engine)
+        assert [each.finished.reason for each in given] == ["length"] * 3
+    vitals = engine.vitals()
+    assert vitals.cells_used <= vitals.cells == 3 * CONTEXT
+
+
+def some_request(random: Random, engine: Engine, parts: list[Part], given: Given) -> Request:
+    """Of any kind."""
+    intake, terms = engine.intake, Terms(random.randrange(3))
+    kind = random.choice(["generation", "generation", "warm-up", "choice", "scoring"])
+    if kind == "generation":
+        return intake.generation(parts, 10, terms, sink=given)
+    if kind == "warm-up":
+        return intake.warm_up(parts[: random.randint(1, 4)], terms, sink=given)
+    if kind == "choice":
+        return intake.choice(parts, ["yes", "no", "not yet"], terms, sink=given)
+    return intake.scoring(parts, "an answer", terms, sink=given)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_comes_together_nobody_hears_another(
+    options: LoadOptions, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every kind of request at random, in a small cache, cancelled at random, with steps that are lost."""
+    random = Random(seed)
+    questions = [
+        prompt(text * times, picture)
+        for text in ("Why? ", "Who is it? ")
+        for times, picture in ((1, None), (1, 1), (9, 1), (30, 2), (35, None))
+    ]
+    model = NativeModel(replace(options, cells=CONTEXT + 200, batch=3, queue=100), LOG)
+    alone = [answer(Engine(model, [], SMALL_PIECES), parts, 10) for parts in questions]
+    engine = Engine(model, [], SMALL_PIECES)
+    real = model.decode
+    monkeypatch.setattr(model, "decode", lambda batch: (real(batch), random.choices((0, 2), (9, 1))[0])[1])
+    asked: list[tuple[int, Given, Request]] = []
+    for _ in range(60):
+        index, given = random.randrange(len(questions)), Given()
+        request = some_request(random, engine, questions[index], given)
+        engine.submit(request)
+        asked.append((index, given, request))
+        for _ in range(random.randrange(6)):
+            engine.step(wait=False)
+        if random.random() < 0.3:
+            engine.cancel(random.choice(asked)[2])
+    finish(engine)
+    for index, given, request in asked:
+        if request.cancelled:
+            continue
+        assert not isinstance(given.items[-1], BaseException)
+        if given.pieces:
+            # Rounding may tip the scales between two tokens, and all that follows; it makes none of them unlikely.
+            pairs = zip(given.pieces, alone[index], strict=False)
+            differing = next((piece for piece, text in pairs if piece.text != text), None)
+            assert differing is None or differing.probability < 0.5
+            assert all(piece.probability > 1 / model.vocabulary for piece in given.pieces)
+    for held in list(engine.prefixes.kept):
+        engine.prefixes.evict(held)
+    assert engine.vitals().cells_used == 0
+
+
+def test_a_model_that_cannot_work_is_not_served(options: LoadOptions, tmp_path: Path) -> None:
+    model = NativeModel(spoiled(options, "a", tmp_path), LOG)
+    with pytest.raises(LoadFailed, match=r"spoiled\.gguf.*not numbers"):
+        Engine(model, [], SMALL_PIECES).warm_up()

@@ -1,0 +1,69 @@
+"""The engine's thread as the event loop sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from time import monotonic
+
+import pytest
+
+from quizglass_server.engines.llama.child.worker import EngineWorker
+from quizglass_server.engines.llama.engine.engine import Engine
+from quizglass_server.engines.llama.link.prompt import (
+    Terms,
+)
+from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel
+from tests.support.engine_runs import SMALL_PIECES, prompt
+from tests.support.tiny_engine import LOG, collected, tiny_load_options, working
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> LoadOptions:
+    return tiny_load_options(tmp_path_factory.mktemp("generator"))
+
+
+@pytest.fixture(scope="module")
+def model(options: LoadOptions) -> NativeModel:
+    return NativeModel(options, LOG)
+
+
+@pytest.fixture
+async def worker(model: NativeModel) -> EngineWorker:
+    return await working(model)
+
+
+async def test_closing_a_stream_ends_its_request(worker: EngineWorker) -> None:
+    async with aclosing(worker.generate(prompt("Tell me"), 400)) as stream:
+        await anext(stream)
+    while worker.pending:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    assert worker.vitals().active == 0
+    assert worker.vitals().decode_steps < 100
+
+
+async def test_vitals_tell_what_the_engine_does(worker: EngineWorker) -> None:
+    before = worker.vitals()
+    assert not before.busy
+    await collected(worker, prompt("What?"), 8, Terms())
+    after = worker.vitals()
+    assert after.decode_steps > before.decode_steps
+    assert (after.encoded_pictures, after.kept, after.active, after.waiting) == (1, 1, 0, 0)
+    assert after.prefilled_tokens > 16
+    assert after.step_us == SMALL_PIECES.step_us
+    assert monotonic() - after.beat < 60
+
+
+async def test_a_thread_that_cannot_go_on_says_so(model: NativeModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def note() -> None:
+        loop.call_soon_threadsafe(broken.set)
+
+    worker = EngineWorker(note)
+    await worker.load(lambda: Engine(model, [], SMALL_PIECES))
+    monkeypatch.setattr(worker.engine.scheduler, "plan", lambda: 1 / 0)
+    call = asyncio.create_task(worker.choose(prompt("What?"), ["a", "b"]))
+    await broken.wait()
+    call.cancel()

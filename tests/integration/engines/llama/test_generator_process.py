@@ -1,0 +1,267 @@
+"""The generator process: streams, dies, comes back, never outlives its parent, never leaves a caller waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytest_asyncio
+
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.domain.turns import GenerationEnd, Picture, Token
+from quizglass_server.engines.llama.link.prompt import Finished, Piece, Terms, TextPart
+from quizglass_server.engines.llama.process.breaker import BreakerOptions
+from quizglass_server.engines.llama.process.client import PromptRefused
+from quizglass_server.engines.llama.process.launcher import ProcessOptions
+from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
+from quizglass_server.errors import BundleError, EngineFailed, EngineLost, InvalidInput
+from quizglass_server.roles.interfaces import GenerationRequest
+from quizglass_server.roles.load import EngineOptions, load_models
+from quizglass_server.scheduling.clock import stage_clock
+from tests.support.engine_runs import picture
+from tests.support.generator_process import (
+    CONTEXT,
+    LONG,
+    PATIENCE_S,
+    PROMPT,
+    complete,
+    drain,
+    kill,
+    started,
+    texts,
+    tiny_options,
+    until,
+)
+from tests.support.tiny_bundle import write_bundle
+from tests.support.tiny_models import HEIGHT, WIDTH
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> ProcessOptions:
+    return tiny_options(tmp_path_factory.mktemp("generator"))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def process(options: ProcessOptions) -> AsyncIterator[GeneratorProcess]:
+    """One for all tests that let it come back when they have killed it."""
+    async with started(options, breaker=BreakerOptions(deaths=1000, longest_delay_s=0.1)) as serving:
+        yield serving
+
+
+async def test_tokens_are_streamed_and_counted(process: GeneratorProcess) -> None:
+    assert process.ready
+    *pieces, end = await complete(process)
+    assert isinstance(end, Finished)
+    assert end.reason == "length"
+    assert end.usage.generated_tokens == len(pieces) == 8
+    assert await texts(process) == [piece.text for piece in pieces if isinstance(piece, Piece)]
+
+
+async def test_many_requests_get_what_one_gets(process: GeneratorProcess) -> None:
+    alone = await texts(process)
+    assert await asyncio.gather(*(texts(process) for _ in range(8))) == [alone] * 8
+
+
+async def test_killed_mid_answer_the_turn_fails_at_once_and_the_next_works(process: GeneratorProcess) -> None:
+    expected = await texts(process)
+    pid = process.pid
+    stream = process.generate(PROMPT, LONG)
+    await anext(stream)
+    kill(process)
+    with pytest.raises(EngineLost):
+        async with asyncio.timeout(PATIENCE_S):
+            await drain(stream)
+    async with asyncio.timeout(PATIENCE_S):
+        assert await texts(process) == expected
+    assert process.ready
+    assert process.pid not in (None, pid)
+
+
+async def test_every_caller_is_told_of_a_death(process: GeneratorProcess) -> None:
+    await until(process, True)
+    kill(process, signal.SIGSTOP)
+    calls = [asyncio.create_task(complete(process, LONG)) for _ in range(6)]
+    chosen = asyncio.create_task(process.choose(PROMPT, ["a", "b"]))
+    await asyncio.sleep(0)
+    kill(process)
+    async with asyncio.timeout(PATIENCE_S):
+        ends = await asyncio.gather(*calls, chosen, return_exceptions=True)
+    assert all(isinstance(end, EngineLost) for end in ends)
+
+
+async def test_dying_again_and_again_it_still_comes_back(process: GeneratorProcess) -> None:
+    for _ in range(3):
+        await until(process, True)
+        kill(process)
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                try:
+                    await complete(process)
+                    break
+                except EngineLost:
+                    continue
+
+
+async def test_closing_the_stream_stops_the_engine(process: GeneratorProcess) -> None:
+    before = (await process.info()).vitals.decode_steps
+    async with aclosing(process.generate(PROMPT, LONG)) as stream:
+        await anext(stream)
+    while (await process.info()).pending:
+        pass
+    assert (await process.info()).vitals.decode_steps - before < LONG // 2
+
+
+async def test_cancelling_one_request_leaves_the_others(process: GeneratorProcess) -> None:
+    expected = await texts(process)
+    first = process.generate(PROMPT, LONG)
+    await anext(first)
+    others = [asyncio.create_task(texts(process)) for _ in range(3)]
+    await first.aclose()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(*others) == [expected] * 3
+
+
+async def test_a_prompt_beyond_the_context_names_the_limit(process: GeneratorProcess) -> None:
+    with pytest.raises(PromptRefused, match=str(CONTEXT)):
+        await drain(process.generate([TextPart("x" * 9000, trusted=False)], 8))
+    assert len(await complete(process)) == 9
+
+
+async def test_labels_may_be_several_tokens(process: GeneratorProcess) -> None:
+    probabilities, usage = await process.choose(PROMPT, ["maybe", "a", "mayhem"])
+    assert sum(probabilities) == pytest.approx(1)
+    assert all(0 <= each <= 1 for each in probabilities)
+    assert usage.generated_tokens == 0
+
+
+async def test_a_given_answer_is_scored_as_it_was_written(process: GeneratorProcess) -> None:
+    *pieces, end = await complete(process)
+    assert isinstance(end, Finished)
+    said = [piece for piece in pieces if isinstance(piece, Piece)]
+    assert end.min_probability == pytest.approx(min(piece.probability for piece in said), rel=1e-3)
+    assert end.mean_probability == pytest.approx(sum(piece.probability for piece in said) / 8, rel=1e-3)
+    scored = await process.score(PROMPT, "a story")
+    assert scored.log_probabilities
+    assert all(each <= 0 for each in scored.log_probabilities)
+
+
+async def test_a_prepared_prompt_is_reused(process: GeneratorProcess) -> None:
+    prepared = await process.prefill(PROMPT[:1], Terms(priority=2))
+    assert prepared.prompt_tokens == 1
+    *_, end = await complete(process)
+    assert isinstance(end, Finished)
+    assert end.usage.reused_tokens >= 1
+
+
+async def test_a_closed_process_is_gone_and_says_so(options: ProcessOptions) -> None:
+    process = GeneratorProcess(options)
+    await process.start()
+    pid = process.pid
+    await process.close()
+    assert not process.ready
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    with pytest.raises(EngineLost):
+        await complete(process)
+
+
+async def test_a_model_without_a_projector_refuses_pictures_and_serves_text(
+    options: ProcessOptions,
+) -> None:
+    async with started(options, projector=None, width=0, height=0) as serving:
+        assert len(await texts(serving)) == 8
+        with pytest.raises(PromptRefused, match="reads text alone"):
+            await texts(serving, prompt=[*PROMPT, picture(1), TextPart("What is this?", trusted=False)])
+
+
+@pytest.mark.parametrize("field", ["model", "projector"])
+async def test_a_damaged_file_is_named_at_the_start(options: ProcessOptions, tmp_path: Path, field: str) -> None:
+    damaged = tmp_path / f"{field}.gguf"
+    damaged.write_bytes(b"GGUF" + bytes(100))
+    files = {"model": options.model, "projector": options.projector, field: damaged}
+    process = GeneratorProcess(ProcessOptions(**files, width=WIDTH, height=HEIGHT, context=256))
+    with pytest.raises((BundleError, EngineFailed), match=rf"{field}\.gguf"):
+        await process.start()
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from quizglass_server.engines.llama.process.launcher import ProcessOptions
+from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
+
+async def main():
+    process = GeneratorProcess(ProcessOptions(Path(sys.argv[1]), Path(sys.argv[2]), 112, 112, 256))
+    await process.start()
+    print(process.pid, flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["running", "stopped"])
+async def test_the_process_ends_with_a_killed_parent_and_leaves_no_file(
+    options: ProcessOptions, tmp_path: Path, stopped: bool
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    parent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PARENT, str(options.model), str(options.projector)),
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    assert parent.stdout is not None
+    pid = int(await parent.stdout.readline())
+    child = os.pidfd_open(pid)
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(child, ended.set)
+    if stopped:
+        os.kill(pid, signal.SIGSTOP)
+    parent.kill()
+    await parent.wait()
+    async with asyncio.timeout(PATIENCE_S):
+        await ended.wait()
+    asyncio.get_running_loop().remove_reader(child)
+    os.close(child)
+    assert os.listdir(temporary) == []  # noqa: PTH208
+
+
+async def test_a_bundles_generator_answers_about_a_picture(tmp_path: Path) -> None:
+    bundle = Bundle.load(write_bundle(tmp_path / "tiny", ("generator",)))
+    models = await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
+    generator = models.generator
+    assert generator is not None
+    try:
+        assert [(each.role, each.engine, each.ready) for each in models.statuses()] == [("generator", "llama", True)]
+        pixels = np.full((300, 200, 3), 90, np.uint8)
+        picture = Picture(sha256(pixels.tobytes()).digest(), pixels)
+        values = {"question": "What <|im_end|> is this?", "seen": ["a red car"]}
+        with stage_clock() as clock:
+            request = GenerationRequest("answer", values, picture, max_tokens=6)
+            *tokens, end = [item async for item in generator.generate(request)]
+            assert isinstance(end, GenerationEnd)
+            assert clock.us == end.engine_us > 0
+        assert end.answer_tokens == len(tokens) <= 6
+        assert all(isinstance(token, Token) for token in tokens)
+        assert sum(await generator.choose(GenerationRequest("rewrite", values, picture), [" A", " B"])) == (
+            pytest.approx(1)
+        )
+        with pytest.raises(InvalidInput, match=r"question.*256"):
+            async for _ in generator.generate(GenerationRequest("answer", {"question": "x" * 999, "seen": []})):
+                pass
+        with pytest.raises(EngineFailed, match="plan"):
+            await generator.choose(GenerationRequest("plan", values), [" A"])
+    finally:
+        await models.close()

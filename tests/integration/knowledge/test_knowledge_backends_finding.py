@@ -1,0 +1,149 @@
+"""What searches bring back beyond nearest vectors, on every backend: words, facts, filters, one result an entry."""
+
+import numpy as np
+import pytest
+
+from quizglass_server.domain.entries import Filter, Finding, SearchMode
+from quizglass_server.domain.turns import Picture
+from tests.support.knowledge_backends import Place
+from tests.support.knowledge_fakes import (
+    FakeImageEncoder,
+    fake_decode,
+    hashed,
+    pictured,
+    query_picture,
+    query_text,
+    stream,
+)
+
+FAR = hashed(b"a question whose vector says nothing")
+WORDS = Finding(mode=SearchMode.KEYWORDS)
+
+
+async def test_a_rare_name_is_found_by_its_words(knowledge_store) -> None:
+    await knowledge_store.add(
+        stream(pictured(f"e{n}", title=f"Thing {n}", text=f"It is the {n}. of many.") for n in range(200))
+    )
+    await knowledge_store.add(stream([pictured("z", title="Zyrbaxa", text="It is one of many.")]))
+    found = await knowledge_store.search_texts(FAR, 5, "Who has seen a Zyrbaxa?")
+    assert "z" in {hit.entry.id for hit in found}
+    assert len(found) == 5
+    (first, *_) = await knowledge_store.search_texts(FAR, 5, "Who has seen a Zyrbaxa?", WORDS)
+    assert first.entry.id == "z"
+    assert await knowledge_store.search_texts(
+        FAR, 5, "Zyrbaxa", Finding(mode=SearchMode.VECTORS)
+    ) == await knowledge_store.search_texts(FAR, 5)
+
+
+async def test_words_find_what_is_new_and_not_what_is_gone(knowledge_store) -> None:
+    await knowledge_store.add(stream([pictured("a", text="A velmora."), pictured("b", text="A tagrin.")]))
+    assert [hit.entry.id for hit in await knowledge_store.search_texts(None, 5, "velmora", WORDS)] == ["a"]
+    await knowledge_store.delete("a")
+    assert await knowledge_store.search_texts(None, 5, "velmora", WORDS) == []
+    await knowledge_store.add(stream([pictured("b", text="A quorit.")]))
+    assert await knowledge_store.search_texts(None, 5, "tagrin", WORDS) == []
+    assert [hit.text for hit in await knowledge_store.search_texts(None, 5, "Quorit!", WORDS)] == ["A quorit."]
+
+
+async def test_words_are_found_where_none_are_written_apart(knowledge_store) -> None:
+    await knowledge_store.add(stream([pictured("k", title="Koala", text="コアラはユーカリの葉を食べます。🐨")]))
+    await knowledge_store.add(stream([pictured("p", title="Panda", text="大熊猫主要吃竹子。")]))
+    for query, entry in (
+        ("コアラは何を食べますか", "k"),
+        ("ユーカリ", "k"),
+        ("🐨", "k"),
+        ("竹子", "p"),
+        ("熊猫吃什么", "p"),
+    ):
+        hits = await knowledge_store.search_texts(None, 5, query, WORDS)
+        assert [hit.entry.id for hit in hits][:1] == [entry], query
+
+
+async def test_the_score_of_a_chunk_found_by_words_is_its_cosine(knowledge_store) -> None:
+    await knowledge_store.add(stream([pictured("a", title="A", text="A velmora.")]))
+    query = await query_text("A: A velmora.")
+    (hit,) = await knowledge_store.search_texts(-query, 1, "velmora")
+    assert hit.score == pytest.approx(-1.0, abs=1e-5)
+
+
+async def test_a_fact_that_the_question_names_comes_first(knowledge_store) -> None:
+    text = "The Velmora costs 45 crowns and was first made in 1974."
+    attributes = {"price": "45 crowns", "first_year": "1974", "colour": "red"}
+    await knowledge_store.add(stream(pictured(f"e{n}", title=f"Thing {n}", text=f"Price {n}.") for n in range(20)))
+    await knowledge_store.add(stream([pictured("v", title="Velmora", text=text, attributes=attributes)]))
+    (first, *_) = await knowledge_store.search_texts(FAR, 3, "What is the price of the Velmora?")
+    assert (first.entry.id, first.text) == ("v", "The price of Velmora is 45 crowns.")
+    found = await knowledge_store.search_texts(FAR, 5, "What is the colour of the Velmora?")
+    assert found[0].text == "The colour of Velmora is red."
+    assert len({hit.text for hit in found}) == 5, "the fact is a chunk as well, and comes once"
+
+
+FILTERS = {
+    "kind": (Filter(kinds=("car", "bird")), {"a", "b"}),
+    "source": (Filter(sources=("web",)), {"a", "c"}),
+    "language": (Filter(languages=("en",)), {"a", "b"}),
+    "regional language": (Filter(languages=("en-GB",)), {"b"}),
+    "a language in capitals": (Filter(languages=("EN",)), {"a", "b"}),
+    "another language": (Filter(languages=("e",)), set()),
+    "attribute": (Filter(attributes={"colour": "red"}), {"a", "c"}),
+    "two attributes": (Filter(attributes={"colour": "red", "size": "2"}), {"c"}),
+    "from": (Filter(time_from=200), {"b", "c"}),
+    "until": (Filter(time_until=300), {"a", "b"}),
+    "between": (Filter(time_from=200, time_until=300), {"b"}),
+    "all": (Filter(kinds=("car",), attributes={"colour": "red"}, time_from=1), {"a"}),
+    "nothing": (Filter(kinds=("book",), sources=("web",), attributes={"colour": "red"}, time_from=301), set()),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+async def test_filters(knowledge_store, name: str) -> None:
+    filter_, expected = FILTERS[name]
+    given = {
+        "a": {"kind": "car", "source": "web", "language": "en", "attributes": {"colour": "red"}, "time": 100},
+        "b": {"kind": "bird", "language": "en-GB", "attributes": {"colour": "blue"}, "time": 200},
+        "c": {"kind": "book", "source": "web", "attributes": {"colour": "red", "size": "2"}, "time": 300},
+        "d": {},
+    }
+    await knowledge_store.add(
+        stream(pictured(k, text="Same words.", pictures=[k.encode()], **more) for k, more in given.items())
+    )
+    finding = Finding(filter_)
+    assert {hit.entry.id for hit in await knowledge_store.search_texts(FAR, 9, "same words", finding)} == expected
+    assert {hit.entry.id for hit in await knowledge_store.search_texts(FAR, 9, "", finding)} == expected
+    assert {hit.entry.id for hit in await knowledge_store.search_crops([FAR], 9, finding)} == expected
+
+
+async def test_one_result_an_entry(knowledge_store) -> None:
+    text = "\n\n".join(f"The velmora has, as everybody knows, {n} doors and {n + 1} windows too." for n in range(9))
+    await knowledge_store.add(stream([pictured("a", text=text), pictured("b", text="A velmora.")]))
+    assert len(await knowledge_store.search_texts(FAR, 5, "velmora")) == 5
+    found = await knowledge_store.search_texts(FAR, 5, "velmora", Finding(per_entry=True))
+    assert sorted(hit.entry.id for hit in found) == ["a", "b"]
+
+
+async def test_near_duplicates_are_folded_when_asked_for(knowledge_place: Place) -> None:
+    async def decode(encoded: bytes, field: str) -> Picture:
+        """Bytes of the same first letter look nearly the same."""
+        picture = fake_decode(encoded, field)
+        pixels = np.random.default_rng(encoded[0]).integers(0, 255, (32, 32, 3)).astype(np.uint8)
+        pixels[0, 0] = picture.pixels[0, 0]
+        return Picture(picture.sha256, pixels)
+
+    base = await knowledge_place.open(decode=decode)
+    await base.add(stream(pictured(name, pictures=[name.encode()]) for name in ("a1", "a2", "a3", "b1")))
+    assert len(await base.search_crops([FAR], 9)) == 4
+    folded = await base.search_crops([FAR], 9, Finding(fold_alike=True))
+    assert sorted(hit.entry.id[0] for hit in folded) == ["a", "b"]
+    crops = await FakeImageEncoder().embed([(await decode(name, "crop")).pixels for name in (b"a1", b"a2")])
+    assert {hit.entry.id for hit in (await base.search_crops(crops, 9))[:2]} == {"a1", "a2"}
+    folded = await base.search_crops(crops, 9, Finding(fold_alike=True))
+    assert sorted(hit.entry.id[0] for hit in folded) == ["a", "b"]
+    await base.close()
+
+
+async def test_several_crops_are_one_search(knowledge_store) -> None:
+    await knowledge_store.add(stream(pictured(f"e{n}", pictures=[b"%d" % n]) for n in range(9)))
+    crops = [await query_picture(b"3"), await query_picture(b"7")]
+    found = await knowledge_store.search_crops(crops, 4)
+    assert {hit.entry.id for hit in found[:2]} == {"e3", "e7"}
+    assert len({hit.entry.id for hit in found}) == len(found) == 4

@@ -1,0 +1,147 @@
+"""`quizglass knowledge verify, repair, snapshot, restore` on files, some of them while a server writes on."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from quizglass_client.cli import main
+from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
+from quizglass_server.knowledge import __main__ as command
+from quizglass_server.knowledge.repair.backup import restore, snapshot
+from quizglass_server.knowledge.repair.inspection import inspect
+from quizglass_server.knowledge.truth.schema import FILE
+from tests.support.knowledge_fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
+
+
+async def filled(directory: Path, count: int = 60) -> None:
+    base = await open_base(directory, options=GRAPHS_EARLY)
+    await base.add(stream(pictured(f"e{n}", text=f"Text {n}.", pictures=[b"%d" % n]) for n in range(count)))
+    await base.settle()
+    await base.close()
+
+
+async def ids(directory: Path) -> set[str]:
+    base = await open_base(directory, options=GRAPHS_EARLY)
+    found = {entry.id for entry in await base.list("", 10_000)}
+    await base.close()
+    return found
+
+
+def flip(path: Path, words: bytes) -> None:
+    """Alter a bit of what is stored."""
+    content = bytearray(path.read_bytes())
+    content[content.index(words)] ^= 1
+    path.write_bytes(content)
+
+
+async def test_a_snapshot_taken_while_writing_is_of_one_moment(tmp_path: Path) -> None:
+    base = await open_base(tmp_path / "store", options=GRAPHS_EARLY)
+    await base.add(stream([pictured("e0", text="Text 0.")]))
+    stop = asyncio.Event()
+
+    async def write() -> int:
+        number = 1
+        while not stop.is_set():
+            await base.add(stream(pictured(f"e{n}", text=f"Text {n}.") for n in (number, number + 1)))
+            number += 2
+        return number
+
+    writing = asyncio.create_task(write())
+    states = [await asyncio.to_thread(snapshot, tmp_path / "store", tmp_path / f"copy{n}") for n in range(3)]
+    stop.set()
+    await writing
+    await base.close()
+    assert [state.count % 2 for state in states] == [1, 1, 1], "entries come two a commit"
+    for number, state in enumerate(states):
+        assert inspect(tmp_path / f"copy{number}") == []
+        assert await ids(tmp_path / f"copy{number}") == {f"e{n}" for n in range(state.count)}
+
+
+async def test_a_snapshot_is_restored_and_the_store_before_kept(tmp_path: Path) -> None:
+    store, copy = tmp_path / "store", tmp_path / "copy"
+    await filled(store)
+    snapshot(store, copy)
+    graphs = sorted(path.name for path in (copy / "graphs").iterdir())
+    assert graphs == sorted(path.name for path in (store / "graphs").iterdir())
+    base = await open_base(store, options=GRAPHS_EARLY)
+    await base.add(stream([pictured("later", text="Later.")]))
+    with pytest.raises(KnowledgeLocked):
+        restore(copy, store)
+    await base.close()
+    kept = restore(copy, store)
+    assert kept == store / "before-restore-1"
+    assert await ids(store) == {f"e{n}" for n in range(60)}
+    assert "later" in await ids(kept)
+    assert restore(copy, tmp_path / "new") is None
+    assert len(await ids(tmp_path / "new")) == 60
+
+
+async def test_a_damaged_snapshot_is_not_restored(tmp_path: Path) -> None:
+    store, copy = tmp_path / "store", tmp_path / "copy"
+    await filled(store)
+    snapshot(store, copy)
+    flip(copy / FILE, b"Text 30.")
+    with pytest.raises(KnowledgeFailed, match="not whole, nothing was changed"):
+        restore(copy, store)
+    with pytest.raises(KnowledgeFailed, match="not empty"):
+        snapshot(store, copy)
+    with pytest.raises(KnowledgeFailed, match="has no knowledge"):
+        snapshot(tmp_path / "nowhere", tmp_path / "copy2")
+    assert len(await ids(store)) == 60
+
+
+async def test_the_commands_say_what_they_did(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    store, copy = str(tmp_path / "store"), str(tmp_path / "copy")
+    await filled(tmp_path / "store")
+
+    def said(*arguments: str) -> tuple[int, dict]:
+        status = command.main([*arguments, "--json"])
+        return status, json.loads(capfd.readouterr().out)
+
+    assert said("verify", store) == (0, {"directory": store, "damaged": [], "rebuilt by itself": []})
+    assert said("snapshot", store, copy)[1]["entries"] == 60
+    os.truncate(tmp_path / "store" / FILE, (tmp_path / "store" / FILE).stat().st_size - 4096)
+    status, report = said("verify", store)
+    assert (status, len(report["damaged"])) == (1, 1)
+    status, report = said("repair", store)
+    assert status == 1
+    assert 0 < report["entries kept"] < 60
+    assert report["entries kept"] + len(report["lost"]) + report["lost without a name"] >= 60
+    assert said("verify", store)[0] == 0
+    assert said("restore", copy, store) == (0, {"directory": store, "the files before": f"{store}/before-restore-1"})
+    assert len(await ids(tmp_path / "store")) == 60
+    assert command.main(["snapshot", store, copy]) == 4
+    assert "not empty" in capfd.readouterr().err
+
+
+async def test_paths_of_something_else_are_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    await filled(tmp_path / "store", 3)
+    file, odd = tmp_path / "file", tmp_path / "odd"
+    file.write_text("no folder")
+    (odd / FILE).mkdir(parents=True)
+    for words in (["snapshot", tmp_path / "store", file], ["repair", odd], ["restore", tmp_path / "store", file]):
+        assert command.main(list(map(str, words))) == 4
+        assert capfd.readouterr().err.startswith("quizglass knowledge: ")
+    assert command.main(["verify", str(odd)]) == 1
+
+
+async def test_the_client_command_runs_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    await filled(tmp_path / "store", 3)
+    assert await asyncio.to_thread(main, ["knowledge", "verify", str(tmp_path / "store")]) == 0
+    assert "damaged: nothing" in capfd.readouterr().out
+    flip(tmp_path / "store" / FILE, b"Text 1.")
+    assert await asyncio.to_thread(main, ["knowledge", "verify", str(tmp_path / "store"), "--json"]) == 1
+    assert json.loads(capfd.readouterr().out)["damaged"]
+
+
+async def test_a_search_after_restoring_is_answered_from_the_snapshots_indexes(tmp_path: Path, caplog) -> None:
+    await filled(tmp_path / "store")
+    snapshot(tmp_path / "store", tmp_path / "copy")
+    restore(tmp_path / "copy", tmp_path / "new")
+    base = await open_base(tmp_path / "new", options=GRAPHS_EARLY)
+    assert "not used" not in caplog.text
+    assert (await base.search_texts(await query_text("e7: Text 7."), 1))[0].entry.id == "e7"
+    await base.close()

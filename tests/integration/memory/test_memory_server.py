@@ -1,0 +1,60 @@
+"""The whole server on the starter bundle, killed and started again: the memory is what it was."""
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from quizglass_client import Client
+from quizglass_client.cli.imports.entries import GoodLine, read_entries
+from quizglass_client.errors import ServerUnavailable
+from quizglass_client.local import LocalServer
+from quizglass_export.pocketworld.dataset import build_world, write_entries
+from quizglass_export.pocketworld.draw import draw_scene
+from quizglass_export.pocketworld.scenes import make_scene
+
+WORLD = build_world(4242, 12, core=True)
+PATIENCE_S = 60
+
+
+def shown(number: int, seed: int):
+    """A scene with one thing, drawn otherwise for every seed."""
+    return draw_scene(make_scene([WORLD.things[number]], random.Random(seed), fault_share=0), 336)
+
+
+def settled(client: Client) -> int:
+    """Sightings, once none waits to be written."""
+    end = time.monotonic() + PATIENCE_S
+    while (stats := client.memory.stats()).waiting:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return stats.sightings
+
+
+def test_what_was_seen_and_forgotten_survives_a_kill(starter_bundle: Path, tmp_path: Path) -> None:
+    write_entries(WORLD, tmp_path, size=112)
+    flags = ("--memory-directory", str(tmp_path / "memory"))
+
+    def started() -> LocalServer:
+        return LocalServer(starter_bundle, tmp_path / "knowledge", flags=flags)
+
+    with started() as server, Client(server.target, timeout=120) as client:
+        lines = read_entries(tmp_path / "entries.jsonl")
+        client.add_entries(line.entry for line in lines if isinstance(line, GoodLine))
+        for number, session in ((0, "walk"), (1, "secret")):
+            client.answer("What is this called?", shown(number, 1), policy="image", remember=True, session=session)
+        assert settled(client) == 2
+        assert client.memory.forget(session="secret").sightings == 1
+        os.kill(server.pid, signal.SIGKILL)
+        with pytest.raises(ServerUnavailable):
+            client.memory.stats()
+    with started() as server, Client(server.target, timeout=120) as client:
+        assert settled(client) == 1
+        seen = client.answer("When did I last see this?", shown(0, 2), recall=True)
+        assert seen.text.startswith(f"You last saw this ({WORLD.things[0].name}) ")
+        assert seen.done.citations
+        forgotten = client.answer("When did I last see this?", shown(1, 2), recall=True)
+        assert forgotten.done.abstain_reason == "no_evidence"

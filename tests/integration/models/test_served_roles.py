@@ -1,0 +1,212 @@
+"""Roles beyond the starter's: exported from tiny checkpoints, loaded as a server does, compared with transformers."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("optimum")
+
+from safetensors.torch import save_file  # noqa: E402
+
+from quizglass_client import Client, Entry  # noqa: E402
+from quizglass_client.local import LocalServer  # noqa: E402
+from quizglass_server.bundle.files import Bundle  # noqa: E402
+from quizglass_server.domain.turns import RGB, Picture  # noqa: E402
+from quizglass_server.errors import BundleError  # noqa: E402
+from quizglass_server.models.vision_inputs import channels  # noqa: E402
+from quizglass_server.roles.load import EngineOptions, Models, load_models  # noqa: E402
+from tests.support.exported_bundle import exported_bundle, write_manifest  # noqa: E402
+from tests.support.tiny_bundle import write_bundle  # noqa: E402
+from tests.support.tiny_checkpoints import bert_tokenizer, blip2, grounding_dino, owlv2, text_model  # noqa: E402
+
+CPU = EngineOptions(threads=1, provider="cpu", workers=1)
+PASSAGES = ["red car", "a blue boat", "the tower costs 45 " * 12, "a", "built"]
+
+
+def noise(width: int, height: int, seed: int = 0) -> Picture:
+    pixels: RGB = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    return Picture(sha256(pixels.tobytes()).digest(), pixels)
+
+
+@asynccontextmanager
+async def loaded(bundle: Bundle) -> AsyncIterator[Models]:
+    models = await load_models(bundle, CPU)
+    try:
+        yield models
+    finally:
+        await models.close()
+
+
+@pytest.mark.parametrize(("kind", "labels"), [("bert", 3), ("xlm-roberta", 1), ("modernbert", 2)])
+async def test_a_cross_encoder_scores_pairs_as_transformers_does(tmp_path: Path, kind: str, labels: int) -> None:
+    checkpoint = text_model(tmp_path / "checkpoint", kind, labels)
+    bundle = exported_bundle(tmp_path / "b", {"reranker": {"checkpoint": checkpoint, "max_tokens": 24}})
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(checkpoint).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
+    expected = []
+    for passage in PASSAGES:
+        given = tokenizer("what costs", passage.strip(), truncation="longest_first", max_length=24, return_tensors="pt")
+        with torch.no_grad():
+            logits = model(**given).logits[0]
+        expected.append(float(logits.sigmoid()[0] if labels == 1 else logits.softmax(-1)[labels - 1]))
+    async with loaded(bundle) as models:
+        assert models.reranker is not None
+        assert await models.reranker.score("what costs", PASSAGES) == pytest.approx(expected, abs=1e-4)
+        alone = [(await models.reranker.score("what costs", [passage]))[0] for passage in PASSAGES]
+        assert await models.reranker.score("what costs", PASSAGES) == pytest.approx(alone, abs=1e-5)
+        assert await models.reranker.score("what costs", []) == []
+        assert 0 < (await models.reranker.score("", [""]))[0] < 1
+    assert len({round(score, 6) for score in expected}) > 2
+
+
+async def test_a_cross_encoder_whose_logits_are_not_as_the_manifest_says_is_refused(tmp_path: Path) -> None:
+    checkpoint = text_model(tmp_path / "checkpoint", "bert", 3)
+    bundle = exported_bundle(tmp_path / "b", {"reranker": {"checkpoint": checkpoint, "max_tokens": 24}})
+    part = bundle.manifest.roles.reranker.model_dump(exclude_none=True) | {"logits": 2, "relevant": 0}
+    changed = write_manifest(bundle.root, {"reranker": part})
+    with pytest.raises(BundleError, match=r"reranker/model\.onnx: gives values of shape \[1, 3\].*says \[1, 2\]"):
+        await load_models(changed, CPU)
+    short = write_manifest(bundle.root, {"reranker": part | {"max_tokens": 3}})
+    with pytest.raises(BundleError, match=r"tokenizer\.json: .* max_tokens is 3"):
+        await load_models(short, CPU)
+
+
+async def test_the_q_former_compares_passages_with_a_picture_and_names_its_domain(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    model = blip2(bert_tokenizer(folder))
+    model.save_pretrained(folder)
+    head = {"weight": torch.randn(3, 32), "bias": torch.randn(3)}
+    save_file(head, folder / "classifier.safetensors")
+    domains = ["food", "plants", "vehicles"]
+    roles = {"coarse_reranker": {"checkpoint": folder}, "domain_router": {"checkpoint": folder, "labels": domains}}
+    bundle = exported_bundle(tmp_path / "b", roles)
+    spec = bundle.manifest.roles.coarse_reranker
+    picture, tokenizer = noise(60, 40), transformers.AutoTokenizer.from_pretrained(folder)
+    pixels = torch.from_numpy(channels(picture.pixels, spec.picture))[None]
+    expected = []
+    for passage in PASSAGES:
+        given = tokenizer(passage.strip(), truncation=True, max_length=spec.max_tokens, return_tensors="pt")
+        with torch.no_grad():
+            expected.append(float(model(pixels, given.input_ids, given.attention_mask).logits_per_image.max()))
+    given = tokenizer("what is this", return_tensors="pt")
+    model.itm_head = torch.nn.Linear(32, 3)
+    model.itm_head.load_state_dict(head)
+    with torch.no_grad():
+        output = model(pixels, given.input_ids, given.attention_mask, use_image_text_matching_head=True)
+    async with loaded(bundle) as models:
+        assert models.coarse_reranker is not None
+        assert models.domain_router is not None
+        assert await models.coarse_reranker.compare(picture, PASSAGES) == pytest.approx(expected, abs=1e-4)
+        found = await models.domain_router.domains(picture, "what is this")
+    assert [name for name, _ in found] == domains
+    assert [value for _, value in found] == pytest.approx(output.logits_per_image[0].softmax(-1).tolist(), abs=1e-4)
+
+
+def boxes_of(detections: list[Any]) -> np.ndarray:
+    return np.array([[d.region.left, d.region.top, d.region.right, d.region.bottom] for d in detections])
+
+
+async def test_grounding_dino_finds_phrases_where_transformers_does(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    bert_tokenizer(folder)
+    # The model's own numbers of the tokens that end a phrase are those of BERT's real vocabulary.
+    words = [f"[unused{n}]" for n in range(1013)]
+    words[0], words[100:104] = "[PAD]", ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words[1012], words[200:206] = ".", ["red", "car", "blue", "boat", "a", "tower"]
+    (folder / "vocab.txt").write_text("\n".join(words))
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    model = grounding_dino()
+    model.save_pretrained(folder)
+    recipe = {"checkpoint": folder, "picture": {"width": 128, "height": 128}}
+    bundle = exported_bundle(tmp_path / "b", {"detector": recipe})
+    spec, picture = bundle.manifest.roles.detector, noise(90, 70)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    given = tokenizer("red car . boat .", return_tensors="pt")
+    with torch.no_grad():
+        output = model(torch.from_numpy(channels(picture.pixels, spec.picture))[None], **given)
+    # [CLS] red car . boat . [SEP]
+    likely = output.logits[0].sigmoid()
+    scores = torch.stack([likely[:, 1:3].amax(1), likely[:, 4]], 1).amax(1)
+    async with loaded(bundle) as models:
+        assert models.detector is not None
+        found = await models.detector.detect(picture, ["Red  car.", "boat"])
+        assert await models.detector.detect(picture, [" . "]) == []
+        assert len(await models.detector.detect(picture, ["tower"] * 40)) >= 1
+    x, y, width, height = output.pred_boxes[0, int(scores.argmax())].tolist()
+    sides = np.clip([x - width / 2, y - height / 2, x + width / 2, y + height / 2], 0, 1)
+    assert found[0].score == pytest.approx(float(scores.max()), abs=1e-4)
+    assert boxes_of(found)[0] == pytest.approx(sides, abs=1e-3)
+    assert {each.phrase for each in found} <= {"Red car", "boat"}
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+
+
+async def test_owlv2_sees_a_picture_padded_to_a_square(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    model = owlv2(bert_tokenizer(folder))
+    model.save_pretrained(folder)
+    bundle = exported_bundle(tmp_path / "b", {"detector": {"checkpoint": folder}})
+    spec, picture = bundle.manifest.roles.detector, noise(80, 40)
+    square = np.full((80, 80, 3), 128, np.uint8)
+    square[:40] = picture.pixels
+    ids = transformers.AutoTokenizer.from_pretrained(folder)(["red car", "boat"], padding="max_length", max_length=16)
+    given = {name: torch.tensor(ids[name]) for name in ("input_ids", "attention_mask")}
+    with torch.no_grad():
+        output = model(pixel_values=torch.from_numpy(channels(square, spec.picture))[None], **given)
+    scores = output.logits[0].sigmoid().amax(1)
+    x, y, width, height = output.pred_boxes[0].numpy().T
+    sides = np.clip([x - width / 2, 2 * (y - height / 2), x + width / 2, 2 * (y + height / 2)], 0, 1).T
+    # Boxes that lie in what the picture was padded with show nothing of it.
+    scores[np.prod(sides[:, 2:] - sides[:, :2], axis=1) == 0] = 0
+    async with loaded(bundle) as models:
+        assert models.detector is not None
+        found = await models.detector.detect(picture, ["red car", "boat"])
+    assert found[0].score == pytest.approx(float(scores.max()), abs=1e-3)
+    assert boxes_of(found)[0] == pytest.approx(sides[int(scores.argmax())], abs=1e-3)
+
+
+def test_a_turn_uses_every_role_that_its_bundle_has(tmp_path: Path) -> None:
+    checkpoint, detector = tmp_path / "blip", tmp_path / "owl"
+    blip2(bert_tokenizer(checkpoint)).save_pretrained(checkpoint)
+    save_file({"weight": torch.randn(2, 32), "bias": torch.randn(2)}, checkpoint / "classifier.safetensors")
+    owlv2(bert_tokenizer(detector)).save_pretrained(detector)
+    root = write_bundle(tmp_path / "bundle", ("image_encoder", "text_encoder", "generator"))
+    base = json.loads((root / "manifest.json").read_text())["roles"]
+    (root / "manifest.json").unlink()
+    roles = {
+        "domain_router": {"checkpoint": checkpoint, "labels": ["food", "vehicles"]},
+        "coarse_reranker": {"checkpoint": checkpoint},
+        "reranker": {"checkpoint": text_model(tmp_path / "bert", "bert", 1), "max_tokens": 24},
+        "detector": {"checkpoint": detector},
+    }
+    exported_bundle(root, roles, base, thresholds={"detect_accept": 0.0}, evidence={"coarse_candidates": 1, "found": 2})
+    jpeg = io.BytesIO()
+    Image.fromarray(noise(96, 64).pixels).save(jpeg, "JPEG")
+    entries = [Entry(f"e{n}", f"car {n}", text=f"this is the red car {n}", pictures=(jpeg.getvalue(),)) for n in (1, 2)]
+    flags = ("--threads", "1", "--provider", "cpu")
+    with LocalServer(root, tmp_path / "k", flags=flags) as server, Client(server.target) as client:
+        assert client.add_entries(entries).added == 2
+        answer = client.answer("What is this red car?", jpeg.getvalue(), policy="both")
+        told = {role.role: (role.executor, role.sees_pictures) for role in client.capabilities().roles}
+    assert dict(answer.done.skipped) == {}
+    stages = {timing.stage for timing in answer.done.timings}
+    assert {"domain", "detect", "embed", "coarse_rerank", "rerank", "generate"} <= stages
+    passages = [item for item in answer.evidence if item.origin == "text_search"]
+    assert [item.rerank_score > 0 for item in passages] == [True, False]  # only the first was worth a closer look
+    assert {role: told[role] for role in roles} == {
+        "domain_router": ("cpu", True),
+        "coarse_reranker": ("cpu", True),
+        "reranker": ("cpu", False),
+        "detector": ("cpu", True),
+    }

@@ -1,0 +1,236 @@
+"""Starting and stopping: the whole server over a real socket, on dummy models."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from quizglass.v1 import assistant_pb2, assistant_pb2_grpc
+from quizglass_server import app
+from quizglass_server.bundle.manifest import EvidenceLimits, Thresholds
+from quizglass_server.config.settings import Settings
+from quizglass_server.errors import KnowledgeLocked, SettingsError
+from tests.support.turn_fakes import Knowledge, Models
+
+SERVING = health_pb2.HealthCheckResponse
+
+
+class Gate:
+    """Something to wait for, and to know that it is being waited for."""
+
+    def __init__(self) -> None:
+        self.reached, self.open = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.reached.set()
+        await self.open.wait()
+
+
+class Parts:
+    """The dummies a server is built from, and the order in which they were closed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.closed: list[str] = []
+        self.refusal: Exception | None = None
+        self.models, self.knowledge = Models(), Knowledge()
+        self.models.answer = [" 45", " crowns"]
+        self.models.close = lambda: self._close("models")  # type: ignore[attr-defined]
+        self.models.statuses = lambda: ()  # type: ignore[attr-defined]
+        self.models.on_change = lambda _: None  # type: ignore[attr-defined]
+        self.knowledge.backend, self.knowledge.ready, self.knowledge.writable = "local", True, True  # type: ignore[attr-defined]
+        self.knowledge.on_change = lambda _: None  # type: ignore[attr-defined]
+        self.knowledge.close = lambda: self._close("knowledge")  # type: ignore[attr-defined]
+        manifest = SimpleNamespace(
+            name="dummy", version="1", abstain="I don't know", thresholds=Thresholds(), evidence=EvidenceLimits()
+        )
+        self.lacking: set[str] = set()
+        bundle = SimpleNamespace(manifest=manifest, name="dummy", version="1", has=self._has)
+        monkeypatch.setattr(app.Bundle, "load", lambda *_: bundle)
+        monkeypatch.setattr(app, "load_models", self._load)
+        monkeypatch.setattr(app, "open_knowledge", self._open)
+
+    def _has(self, part: str) -> bool:
+        return part not in self.lacking
+
+    async def _close(self, what: str) -> None:
+        self.closed.append(what)
+
+    async def _load(self, *_: Any) -> Models:
+        return self.models
+
+    async def _open(self, *_: Any, **__: Any) -> Knowledge:
+        if self.refusal is not None:
+            raise self.refusal
+        return self.knowledge
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
+    return Parts(monkeypatch)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(bundle=tmp_path, knowledge=tmp_path, port=0, grace_s=20.0)
+
+
+def ask(channel: grpc.aio.Channel, policy: str = "none") -> Any:
+    stub = assistant_pb2_grpc.AssistantServiceStub(channel)
+    return stub.Ask(assistant_pb2.AskRequest(question="What does this cost?", policy=policy), timeout=30)
+
+
+async def test_a_turn_runs_through_the_whole_stack(parts: Parts, settings: Settings) -> None:
+    async with app.running(settings) as server, grpc.aio.insecure_channel(server.address) as channel:
+        events = [event async for event in ask(channel)]
+    assert events[0].WhichOneof("event") == "accepted"
+    assert events[-1].done.answer == "45 crowns"
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert parts.closed == ["knowledge", "models"]
+
+
+async def test_stopping_drains_running_turns_before_anything_closes(parts: Parts, settings: Settings) -> None:
+    gate = parts.models.before["token 1"] = Gate()
+    told: list[dict[str, Any]] = []
+    ready = asyncio.Event()
+    server = asyncio.create_task(app.serve(settings, lambda about: (told.append(about), ready.set())))
+    await ready.wait()
+    async with grpc.aio.insecure_channel(told[0]["address"]) as channel:
+        health = health_pb2_grpc.HealthStub(channel)
+        states = health.Watch(health_pb2.HealthCheckRequest())
+        assert (await states.read()).status == SERVING.SERVING
+        running = asyncio.create_task(collect(ask(channel)))
+        await gate.reached.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert (await states.read()).status == SERVING.NOT_SERVING
+        states.cancel()
+        assert parts.closed == []
+        gate.open.set()
+        assert (await running)[-1].done.answer == "45 crowns"
+    await server
+    assert parts.closed == ["knowledge", "models"]
+
+
+async def test_a_second_signal_does_not_wait_and_still_closes_everything(parts: Parts, settings: Settings) -> None:
+    gate = parts.models.before["token 1"] = Gate()
+    told: list[dict[str, Any]] = []
+    ready = asyncio.Event()
+    server = asyncio.create_task(app.serve(settings, lambda about: (told.append(about), ready.set())))
+    await ready.wait()
+    async with grpc.aio.insecure_channel(told[0]["address"]) as channel:
+        running = asyncio.create_task(collect(ask(channel)))
+        await gate.reached.wait()
+        states = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest())
+        assert (await states.read()).status == SERVING.SERVING
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert (await states.read()).status == SERVING.NOT_SERVING
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(asyncio.CancelledError):
+            await server
+        assert parts.closed == ["knowledge", "models"]
+        running.cancel()
+        await asyncio.wait({running})
+
+
+async def collect(events: Any) -> list[Any]:
+    return [event async for event in events]
+
+
+async def test_a_part_that_cannot_start_closes_those_that_did(parts: Parts, settings: Settings) -> None:
+    parts.refusal = KnowledgeLocked("another server owns it")
+    with pytest.raises(KnowledgeLocked):
+        async with app.running(settings):
+            pass
+    assert parts.closed == ["models"]
+
+
+async def test_an_address_in_use_is_a_wrong_setting(parts: Parts, settings: Settings) -> None:
+    async with app.running(settings) as first:
+        taken = settings.model_copy(update={"port": first.port})
+        with pytest.raises(SettingsError, match=str(first.port)):
+            async with app.running(taken):
+                pass
+
+
+async def test_an_unknown_default_policy_is_refused_before_anything_starts(parts: Parts, settings: Settings) -> None:
+    wrong = settings.model_copy(update={"default_policy": "planing-agent"})
+    with pytest.raises(SettingsError, match="did you mean planning-agent"):
+        async with app.running(wrong):
+            pass
+    assert parts.closed == []
+
+
+async def test_a_default_policy_that_the_bundle_cannot_serve_is_refused_before_anything_starts(
+    parts: Parts, settings: Settings
+) -> None:
+    parts.lacking = {"planner", "reranker"}
+    named = settings.model_copy(update={"default_policy": "planning-agent"})
+    wanted = "planning-agent needs planner, reranker, which the bundle dummy does not have; it can serve none, image;"
+    with pytest.raises(SettingsError, match=wanted):
+        async with app.running(named):
+            pass
+    parts.lacking = {"generator"}
+    with pytest.raises(SettingsError, match=r"needs generator, .*it can serve no policy"):
+        async with app.running(named):
+            pass
+    assert parts.closed == []
+
+
+@pytest.mark.parametrize(
+    ("lacking", "default"),
+    [
+        ((), "planning-agent"),
+        (("planner",), "draft-first"),
+        (("planner", "tool_router"), "both"),
+        (("planner", "tool_router", "reranker"), "image"),
+        (("planner", "tool_router", "image_encoder"), "text"),
+        (("planner", "tool_router", "image_encoder", "text_encoder"), "none"),
+    ],
+)
+async def test_without_a_default_policy_the_best_that_can_be_served_is_taken(
+    parts: Parts, settings: Settings, lacking: tuple[str, ...], default: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts.lacking = set(lacking)
+    with caplog.at_level(logging.INFO, "quizglass_server.app"):
+        async with app.running(settings) as running, grpc.aio.insecure_channel(running.address) as channel:
+            asked = assistant_pb2.GetCapabilitiesRequest()
+            found = await assistant_pb2_grpc.AssistantServiceStub(channel).GetCapabilities(asked)
+            accepted = await ask(channel, "").read()
+    assert accepted.accepted.policy == found.policies[0] == default
+    for each in found.policy_capabilities:
+        assert (each.name in found.policies) == each.servable == (not each.missing)
+        assert set(each.missing) <= set(lacking)
+    (told,) = (record for record in caplog.records if record.message.startswith("policies"))
+    assert told.default == default
+
+
+async def test_a_bundle_without_generator_serves_searches_and_says_so(
+    parts: Parts, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    parts.lacking = {"generator"}
+    async with app.running(settings) as running, grpc.aio.insecure_channel(running.address) as channel:
+        asked = assistant_pb2.GetCapabilitiesRequest()
+        found = await assistant_pb2_grpc.AssistantServiceStub(channel).GetCapabilities(asked)
+        assert not found.policies
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await collect(ask(channel))
+    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert any("can serve no policy" in record.message for record in caplog.records)
+
+
+@pytest.mark.parametrize(("host", "warned"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
+async def test_listening_beyond_this_machine_is_warned_about(
+    parts: Parts, settings: Settings, host: str, warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        async with app.running(settings.model_copy(update={"host": host})):
+            pass
+    assert any("beyond this machine" in record.message for record in caplog.records) is warned

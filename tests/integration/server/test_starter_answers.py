@@ -1,0 +1,82 @@
+"""The shipped bundle, asked through the real client: it plans, looks up, cites, and admits what it does not know."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quizglass_client import Answer, Client, Plan
+from quizglass_client.cli.imports.entries import GoodLine, read_entries
+from quizglass_client.local import LocalServer
+from quizglass_export.metrics import exact_match
+from quizglass_export.pocketworld.dataset import build_world, write_entries
+from quizglass_export.pocketworld.draw import draw_scene
+from quizglass_export.pocketworld.questions import Question, make_questions, make_unknowable
+
+SEED = 7007
+ASKED = 48
+WORLD = build_world(SEED, 60, core=True)
+QUESTIONS = make_questions(WORLD, ASKED, SEED, unseen_share=0.5)
+
+
+@pytest.fixture(scope="module")
+def client(starter_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    folder = tmp_path_factory.mktemp("starter")
+    write_entries(WORLD, folder, size=112)
+    with LocalServer(starter_bundle, folder / "knowledge") as server, Client(server.target, timeout=120) as connected:
+        lines = read_entries(folder / "entries.jsonl")
+        report = connected.add_entries(line.entry for line in lines if isinstance(line, GoodLine))
+        assert not report.refused
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def answered(client: Client) -> dict[str, Answer]:
+    return {q.id: ask(client, q) for q in QUESTIONS}
+
+
+def ask(client: Client, question: Question) -> Answer:
+    return client.answer(question.text, draw_scene(question.scene, 448), history=question.history, budget=60)
+
+
+def test_most_questions_are_answered_right(answered: dict[str, Answer]) -> None:
+    """The benchmark measures how many; this only tells a working bundle from a broken one."""
+    right = sum(exact_match(answered[q.id].text, q.answer, q.aliases) for q in QUESTIONS)
+    assert right >= ASKED // 2
+
+
+def test_every_plan_occurs(answered: dict[str, Answer]) -> None:
+    assert {answer.plan.plan for answer in answered.values() if answer.plan} == {
+        Plan.NONE,
+        Plan.IMAGE,
+        Plan.TEXT,
+        Plan.BOTH,
+    }
+
+
+def test_supported_answers_cite_evidence_that_holds_them(answered: dict[str, Answer]) -> None:
+    cited = [a for a in answered.values() if a.verdict and a.verdict.outcome == "supported"]
+    assert cited
+    for answer in cited:
+        shown = {item.id: item for item in answer.evidence}
+        assert answer.done.citations
+        for citation in answer.done.citations:
+            passage = shown[citation.evidence_id]
+            assert passage.used
+            span = answer.text[citation.start : citation.end]
+            assert span.casefold() in f"{passage.title}: {passage.text}".casefold()
+
+
+def test_searches_follow_the_plan(answered: dict[str, Answer]) -> None:
+    for answer in answered.values():
+        assert answer.plan is not None
+        stages = {timing.stage for timing in answer.done.timings}
+        assert ("image_search" in stages) == (answer.plan.plan in (Plan.IMAGE, Plan.BOTH))
+        assert ("text_search" in stages) == (answer.plan.plan in (Plan.TEXT, Plan.BOTH))
+
+
+def test_what_no_source_knows_is_mostly_not_answered(client: Client) -> None:
+    unknowable = make_unknowable(WORLD, 12, SEED)
+    abstained = [answer for q in unknowable if (answer := ask(client, q)).abstained]
+    assert len(abstained) >= len(unknowable) // 2
+    assert all(answer.verdict and answer.verdict.outcome == "abstained" for answer in abstained)

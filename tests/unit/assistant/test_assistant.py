@@ -1,0 +1,384 @@
+"""Whole turns on dummy models: verdicts, abstention, budgets, failures, cancellation."""
+
+import asyncio
+import logging
+from contextlib import aclosing
+from time import monotonic
+
+import pytest
+
+from quizglass_server.domain.turns import (
+    AbstainReason,
+    AnswerDelta,
+    FinishReason,
+    Plan,
+    PlanMade,
+    QueryRewritten,
+    TurnEvent,
+    Verdict,
+    VerdictOutcome,
+)
+from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, InvalidInput, Overloaded, RoleMissing
+from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.deadline import deadline
+from tests.support.turn_fakes import World, done, picture, turn
+
+
+def verdict(events: list[TurnEvent]) -> Verdict:
+    return next(event for event in events if isinstance(event, Verdict))
+
+
+def answer_deltas(events: list[TurnEvent]) -> list[str]:
+    return [event.text for event in events if isinstance(event, AnswerDelta)]
+
+
+def failing(error: Exception):
+    async def fail() -> None:
+        raise error
+
+    return fail
+
+
+class Gate:
+    """Something to wait for, and to know that it is being waited for."""
+
+    def __init__(self) -> None:
+        self.reached, self.open = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.reached.set()
+        await self.open.wait()
+
+
+async def test_an_answer_streams_and_is_cited() -> None:
+    events = await World().ask()
+    end = done(events)
+    assert answer_deltas(events) == ["45", " crowns"]
+    assert (end.answer, end.finish_reason, end.abstain_reason) == ("45 crowns", FinishReason.COMPLETE, None)
+    assert verdict(events) == Verdict(VerdictOutcome.SUPPORTED, 0.5, 0.7)
+    assert [(c.evidence_id, c.entry_id, c.title, c.start, c.end) for c in end.citations] == [
+        ("3", "velmora", "Velmora", 0, 9)
+    ]
+    assert (end.prompt_tokens, end.answer_tokens) == (20, 2)
+    stages = {timing.stage: timing for timing in end.timings}
+    assert {"read", "embed", "plan", "image_search", "rewrite", "text_search", "rerank", "generate"} <= set(stages)
+    assert all(0 <= timing.engine_us <= timing.duration_us for timing in end.timings)
+
+
+@pytest.mark.parametrize(("reason", "finish"), [("length", FinishReason.LENGTH), ("stop", FinishReason.COMPLETE)])
+async def test_the_generators_end_is_the_turns_end(reason: str, finish: FinishReason) -> None:
+    world = World()
+    world.models.end = reason
+    assert done(await world.ask(policy="none")).finish_reason is finish
+
+
+async def test_an_answer_that_no_evidence_holds_is_unsupported_and_one_without_evidence_unchecked() -> None:
+    world = World()
+    world.models.answer = [" 99 crowns"]
+    assert verdict(await world.ask(policy="text")).outcome is VerdictOutcome.UNSUPPORTED
+    assert verdict(await world.ask(policy="none")).outcome is VerdictOutcome.UNCHECKED
+
+
+@pytest.mark.parametrize("words", [["I don't know"], [" I don’t", " know."], [" i DON'T know "]])
+async def test_abstaining_is_recognised_however_it_is_spelt(words: list[str]) -> None:
+    world = World()
+    world.models.answer = words
+    events = await world.ask(policy="both")
+    end = done(events)
+    assert (end.answer, end.abstain_reason, end.citations) == ("I don't know", AbstainReason.MODEL, ())
+    assert verdict(events).outcome is VerdictOutcome.ABSTAINED
+    assert "".join(answer_deltas(events)) == "".join(words).lstrip()
+
+
+async def test_abstaining_after_searches_that_brought_nothing_says_so() -> None:
+    world = World(image_accept=0.95, rerank_accept=0.95)
+    world.models.answer = [" I don't know"]
+    assert done(await world.ask(policy="both")).abstain_reason is AbstainReason.NO_EVIDENCE
+    assert world.models.calls.of("answer")[0].values["seen"] == []
+    assert world.models.calls.of("answer")[0].values["found"] == []
+    assert done(await world.ask(policy="none")).abstain_reason is AbstainReason.MODEL
+
+
+async def test_an_empty_store_is_not_searched() -> None:
+    world = World()
+    world.knowledge.entries = []
+    end = done(await world.ask(policy="both"))
+    assert world.knowledge.searches == []
+    assert {(s.step, s.reason) for s in end.skipped} == {
+        ("image_search", "EMPTY_KNOWLEDGE"),
+        ("text_search", "EMPTY_KNOWLEDGE"),
+    }
+
+
+async def test_an_empty_rewrite_searches_nothing() -> None:
+    world = World()
+    world.models.query = [" "]
+    events = await world.ask(policy="text")
+    assert world.knowledge.searches == []
+    assert [(s.step, s.reason) for s in done(events).skipped] == [("text_search", "NO_QUERY")]
+    assert not any(isinstance(event, QueryRewritten) for event in events)
+
+
+async def test_a_step_whose_usual_cost_no_longer_fits_is_skipped_by_name() -> None:
+    world = World()
+    world.resources.costs.took("rerank", 100.0)
+    world.resources.costs.took("read", 100.0)
+    end = done(await world.ask(policy="text", budget_s=60))
+    assert {(s.step, s.reason) for s in end.skipped} == {("rerank", "BUDGET"), ("read", "BUDGET")}
+    assert end.answer == "45 crowns"
+    assert world.models.calls.of("answer")[0].values["found"][0] == "Tagrin: The Tagrin lies in Brenn."
+
+
+async def test_without_time_to_rewrite_the_question_itself_is_looked_up() -> None:
+    world = World()
+    world.resources.costs.took("rewrite", 100.0)
+    await world.ask(turn("Who founded Tandric?"), policy="text")
+    assert world.models.calls.of("text_encoder") == [["Who founded Tandric?"]]
+
+
+async def test_without_time_to_plan_nothing_is_looked_up() -> None:
+    world = World()
+    world.resources.costs.took("plan", 100.0)
+    events = await world.ask()
+    assert isinstance(events[0], PlanMade)
+    assert events[0].decision.plan is Plan.NONE
+    assert [(s.step, s.reason) for s in done(events).skipped] == [("plan", "BUDGET")]
+
+
+async def test_engines_know_until_when_somebody_waits() -> None:
+    world, due = World(), {}
+    for role in ("planner", "rewrite", "reranker", "answer"):
+
+        async def note(role: str = role) -> None:
+            due[role] = deadline()
+
+        world.models.before[role] = note
+    world.resources.costs.took("generate", 2.0)
+    started = monotonic()
+    await world.ask(budget_s=60)
+    assert deadline() is None
+    assert all(started + 57 < due[role] < started + 59 for role in ("planner", "rewrite", "reranker"))
+    assert started + 59 < due["answer"] < started + 61
+
+
+@pytest.mark.parametrize("error", [Overloaded("no room", 1.0), BudgetExceeded("too late")])
+async def test_a_step_that_its_engine_refuses_for_lack_of_time_is_skipped(error: Exception) -> None:
+    world = World()
+    world.models.before["rewrite"] = failing(error)
+    end = done(await world.ask(turn("Who founded Tandric?"), policy="text"))
+    assert [(s.step, s.reason) for s in end.skipped] == [("rewrite", "BUDGET")]
+    assert world.models.calls.of("text_encoder") == [["Who founded Tandric?"]]
+
+
+async def test_an_answer_that_the_engine_refuses_for_lack_of_time_is_an_abstention() -> None:
+    world = World()
+    world.models.before["answer"] = failing(BudgetExceeded("too late"))
+    world.resources.costs.took("generate", 40.0)
+    end = done(await world.ask(policy="none"))
+    assert (end.answer, end.finish_reason) == ("I don't know", FinishReason.BUDGET)
+    assert end.abstain_reason is AbstainReason.BUDGET
+
+
+async def test_an_answer_that_the_engine_has_no_room_for_is_a_refusal() -> None:
+    world = World()
+    world.resources.costs.took("generate", 40.0)
+    world.models.before["answer"] = failing(Overloaded("no room", 1.5))
+    with pytest.raises(Overloaded) as refusal:
+        await world.ask(policy="none")
+    assert refusal.value.retry_after_s == 1.5
+
+
+async def test_an_answer_that_the_engine_ends_at_the_deadline_is_learnt_from() -> None:
+    world = World()
+    world.models.end = "deadline"
+    end = done(await world.ask(policy="none"))
+    assert (end.answer, end.finish_reason) == ("45 crowns", FinishReason.BUDGET)
+    assert world.resources.costs.known("generate")
+
+
+async def test_steps_leave_time_for_the_answer() -> None:
+    world = World()
+    world.resources.costs.took("generate", 59.0)
+    world.resources.costs.took("rewrite", 30.0)
+    end = done(await world.ask(policy="text", budget_s=60))
+    assert [s.step for s in end.skipped] == ["rewrite"]
+    assert end.finish_reason is FinishReason.COMPLETE
+
+
+async def test_a_step_that_hangs_is_cut_off_and_the_answer_still_comes() -> None:
+    world = World()
+    world.resources.costs.took("generate", 0.3)
+    world.models.before["reranker"] = Gate()
+    end = done(await world.ask(policy="text", budget_s=0.4))
+    assert ("rerank", "BUDGET") in [(s.step, s.reason) for s in end.skipped]
+    assert world.models.cancelled == ["reranker"]
+    assert end.answer == "45 crowns"
+    assert world.resources.costs.known("rerank")
+
+
+async def test_the_answer_stops_at_the_budget_and_keeps_what_was_said() -> None:
+    world = World()
+    world.models.before["token 1"] = Gate()
+    events = await world.ask(policy="image", budget_s=0.5)
+    end = done(events)
+    assert (end.answer, end.finish_reason, end.abstain_reason) == ("45", FinishReason.BUDGET, None)
+    assert end.answer_tokens == 1
+    assert world.models.cancelled == ["token"]
+
+
+@pytest.mark.parametrize("budget_s", [0.05, 0.0])
+async def test_nothing_said_in_time_is_an_abstention(budget_s: float) -> None:
+    world = World()
+    world.models.before["answer"] = Gate()
+    events = await world.ask(policy="none", budget_s=budget_s)
+    end = done(events)
+    assert (end.answer, end.finish_reason) == ("I don't know", FinishReason.BUDGET)
+    assert end.abstain_reason is AbstainReason.BUDGET
+    assert answer_deltas(events) == ["I don't know"]
+    assert verdict(events) == Verdict(VerdictOutcome.ABSTAINED, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("role", ["reader", "reranker"])
+@pytest.mark.parametrize("error", [EngineFailed("broken"), ValueError("bug"), TimeoutError()])
+async def test_an_optional_step_that_fails_is_skipped(role: str, error: Exception, caplog) -> None:
+    world = World()
+    world.models.before[role] = failing(error)
+    end = done(await world.ask(policy="both"))
+    assert [(s.step, s.reason) for s in end.skipped] == [({"reader": "read", "reranker": "rerank"}[role], "FAILED")]
+    assert end.answer == "45 crowns"
+    assert [record.levelname for record in caplog.records if "failed" in record.message] == ["WARNING"]
+
+
+@pytest.mark.parametrize("role", ["planner", "image_encoder", "rewrite", "text_encoder", "answer"])
+async def test_any_other_failure_ends_the_turn(role: str) -> None:
+    world = World()
+    world.models.before[role] = failing(EngineFailed("broken"))
+    with pytest.raises(EngineFailed, match="broken"):
+        await world.ask()
+    world.models.before.clear()
+    assert done(await world.ask()).answer == "45 crowns"
+
+
+@pytest.mark.parametrize("role", ["planner", "reader", "reranker", "token 1"])
+async def test_a_lost_engine_ends_the_turn_even_in_an_optional_step(role: str) -> None:
+    world = World()
+    world.models.before[role] = failing(EngineLost("the engine died"))
+    with pytest.raises(EngineLost):
+        await world.ask()
+
+
+@pytest.mark.parametrize(
+    ("role", "policy"),
+    [("planner", "planning-agent"), ("generator", "none"), ("image_encoder", "image"), ("reranker", "text")],
+)
+async def test_a_missing_role_is_named_before_anything_runs(role: str, policy: str) -> None:
+    world = World()
+    setattr(world.models, role, None)
+    with pytest.raises(RoleMissing) as refused:
+        await world.ask(policy=policy)
+    assert refused.value.role == role
+    assert world.models.calls.made == []
+
+
+async def test_without_a_reader_no_words_are_known() -> None:
+    world = World()
+    world.models.reader = None
+    assert done(await world.ask()).skipped == ()
+
+
+async def test_an_unknown_policy_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(InvalidInput, match="planning-agent") as refused:
+        await World().ask(policy="planing-agent")
+    assert refused.value.field == "policy"
+
+
+@pytest.mark.parametrize("role", ["reader", "planner", "rewrite", "text_encoder", "answer"])
+async def test_closing_the_turn_cancels_the_running_step(role: str) -> None:
+    world = World()
+    gate = world.models.before[role] = Gate()
+    before = asyncio.all_tasks()
+    async with aclosing(world.assistant.answer(turn(), "planning-agent", Budget(60))) as events:
+
+        async def consume() -> None:
+            async for _ in events:
+                pass
+
+        consumer = asyncio.create_task(consume())
+        await gate.reached.wait()
+        consumer.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await consumer
+    assert world.models.cancelled == [role]
+    assert asyncio.all_tasks() == before
+
+
+async def test_leaving_after_the_first_piece_stops_the_generator() -> None:
+    world = World()
+    gate = world.models.before["token 1"] = Gate()
+    async with aclosing(world.assistant.answer(turn(), "none", Budget(60))) as events:
+        async for event in events:
+            if isinstance(event, AnswerDelta):
+                await gate.reached.wait()
+                break
+    assert world.models.cancelled == ["token"]
+
+
+async def test_a_failure_while_something_else_runs_leaves_no_task_and_no_lost_exception(caplog) -> None:
+    world = World()
+    world.models.before["planner"] = failing(EngineFailed("planner broke"))
+    world.models.before["image_encoder"] = Gate()
+    before = asyncio.all_tasks()
+    with pytest.raises(EngineFailed, match="planner broke"):
+        await world.ask()
+    assert world.models.cancelled == ["image_encoder"]
+    assert asyncio.all_tasks() == before
+
+
+async def test_an_early_embedding_that_fails_unneeded_does_not_hurt(caplog) -> None:
+    world = World()
+    world.models.decision = Plan.NONE
+    world.models.before["image_encoder"] = failing(EngineFailed("broken"))
+    with caplog.at_level(logging.DEBUG):
+        assert done(await world.ask()).answer == "45 crowns"
+
+
+async def test_turns_do_not_disturb_each_other() -> None:
+    world = World()
+    gate = world.models.before["answer"] = Gate()
+    tasks = [asyncio.create_task(world.ask()) for _ in range(3)]
+    await gate.reached.wait()
+    tasks[0].cancel()
+    gate.open.set()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(results[0], asyncio.CancelledError)
+    assert [done(events).answer for events in results[1:]] == ["45 crowns"] * 2
+
+
+async def test_a_turn_is_logged_without_its_words(caplog) -> None:
+    with caplog.at_level(logging.INFO, "quizglass_server"):
+        await World().ask(turn("a secret question"))
+    (record,) = caplog.records
+    assert record.message == "turn finished"
+    assert record.plan == "both"
+    assert "secret" not in str(vars(record))
+    assert "crowns" not in str(vars(record))
+
+
+async def test_search_by_text_by_picture_and_by_both() -> None:
+    world = World()
+    by_text = await world.assistant.search("price", None, 2)
+    by_picture = await world.assistant.search("", picture(), 5)
+    by_both = await world.assistant.search("price", picture(), 5)
+    assert [(item.id, item.entry_id) for item in by_text] == [("1", "tagrin"), ("2", "velmora")]
+    assert [(item.entry_id, item.search_score) for item in by_picture] == [("velmora", 0.8), ("tagrin", 0.4)]
+    assert [item.entry_id for item in by_both] == ["velmora", "tagrin"]
+    assert [item.search_score for item in by_both] == pytest.approx([1.6, 1.3])
+    with pytest.raises(InvalidInput):
+        await world.assistant.search("", None, 5)
+
+
+async def test_search_names_the_missing_encoder() -> None:
+    world = World()
+    world.models.text_encoder = None
+    with pytest.raises(RoleMissing, match="text_encoder"):
+        await world.assistant.search("price", None, 5)

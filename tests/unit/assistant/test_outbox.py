@@ -1,0 +1,63 @@
+"""Events between the task that runs a turn and the one that tells of it."""
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quizglass_server.domain.turns import AnswerDelta, QueryRewritten, TurnEvent
+from quizglass_server.turn.outbox import Outbox
+
+EVENTS = st.lists(
+    st.one_of(
+        st.builds(AnswerDelta, st.text(max_size=3)), st.builds(QueryRewritten, st.text(max_size=3), st.booleans())
+    )
+)
+
+
+@given(st.lists(EVENTS, max_size=5))
+def test_nothing_is_lost_or_reordered_and_pieces_that_wait_together_leave_together(
+    bursts: list[list[TurnEvent]],
+) -> None:
+    async def follow() -> list[TurnEvent]:
+        outbox = Outbox()
+
+        async def run() -> None:
+            for burst in bursts:
+                for event in burst:
+                    outbox.put(event)
+                await asyncio.sleep(0)
+            outbox.close()
+
+        task = asyncio.create_task(run())
+        events = [event async for event in outbox]
+        await task
+        return events
+
+    given_events = [event for burst in bursts for event in burst]
+    followed = asyncio.run(follow())
+    assert _spelt(followed) == _spelt(given_events)
+    assert len(followed) <= len(given_events)
+
+
+async def test_pieces_are_joined_only_with_their_neighbours() -> None:
+    outbox = Outbox()
+    for event in (AnswerDelta("a"), AnswerDelta("b"), QueryRewritten("q", False), AnswerDelta("c")):
+        outbox.put(event)
+    outbox.close()
+    assert [event async for event in outbox] == [AnswerDelta("ab"), QueryRewritten("q", False), AnswerDelta("c")]
+
+
+async def test_a_follower_that_keeps_up_gets_every_piece_by_itself() -> None:
+    outbox = Outbox()
+    events = aiter(outbox)
+    for word in ("a", "b"):
+        waiting = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        outbox.put(AnswerDelta(word))
+        assert await waiting == AnswerDelta(word)
+
+
+def _spelt(events: list[TurnEvent]) -> list[str]:
+    """The events with the answer letter by letter, so that it does not count how it was cut."""
+    return [part for e in events for part in (list(e.text) if isinstance(e, AnswerDelta) else [repr(e)])]

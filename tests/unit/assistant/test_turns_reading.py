@@ -1,0 +1,80 @@
+"""Words are looked for where the gate says that there may be some, and everywhere when a question is about them."""
+
+from __future__ import annotations
+
+import pytest
+
+from quizglass_server.domain.regions import Region
+from quizglass_server.errors import EngineFailed
+from quizglass_server.steps.read import asks_to_read
+from tests.support.turn_fakes import World, done, turn
+
+
+def failing(error: Exception):
+    async def fail() -> None:
+        raise error
+
+    return fail
+
+
+PART = Region(0.1, 0.2, 0.5, 0.4)
+
+
+def stages(events: list) -> set[str]:
+    return {timing.stage for timing in done(events).timings}
+
+
+async def test_a_picture_without_words_is_not_read_and_the_timings_say_so() -> None:
+    world = World()
+    world.models.lettered, world.models.lines = None, ["Velmora"]
+    events = await world.ask(turn("How much does this cost?"))
+    assert world.models.calls.of("reader") == []
+    assert world.models.calls.of("planner") == [""]
+    assert "gate" in stages(events)
+    assert "read" not in stages(events)
+    assert done(events).skipped == ()
+
+
+async def test_only_the_part_that_may_show_words_is_read() -> None:
+    world = World()
+    world.models.lettered, world.models.lines = PART, ["Velmora"]
+    events = await world.ask(turn("How much does this cost?"))
+    assert world.models.read_parts == [PART]
+    assert world.models.calls.of("planner") == ["Velmora"]
+    assert {"gate", "read"} <= stages(events)
+
+
+async def test_a_question_about_words_has_the_whole_picture_read_whatever_the_gate_would_say() -> None:
+    world = World()
+    world.models.lettered, world.models.lines = None, ["Velmora"]
+    await world.ask(turn("How much does this cost?"))
+    events = await world.ask(turn("Which words are on the sign?"))
+    assert world.models.read_parts == [None]
+    assert world.models.calls.of("planner") == ["", "Velmora"]
+    assert "gate" not in stages(events)
+
+
+@pytest.mark.parametrize("error", [EngineFailed("broken"), ValueError("bug")])
+async def test_a_gate_that_fails_lets_everything_through(error: Exception) -> None:
+    world = World()
+    world.models.lines = ["Velmora"]
+    world.models.before["gate"] = failing(error)
+    events = await world.ask(turn("How much does this cost?"))
+    assert world.models.read_parts == [None]
+    assert [(skipped.step, skipped.reason) for skipped in done(events).skipped] == [("gate", "FAILED")]
+
+
+@pytest.mark.parametrize(
+    ("question", "reads"),
+    [
+        ("What does the sign say?", True),
+        ("What is written on this box?", True),
+        ("Read this to me", True),
+        ("Which words are printed in the picture?", True),
+        ("Who designed this car?", False),
+        ("Is this bread already baked?", False),
+        ("How tall is the building on the left?", False),
+    ],
+)
+def test_questions_about_words_are_told_from_others(question: str, reads: bool) -> None:
+    assert asks_to_read(question) is reads

@@ -1,0 +1,301 @@
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.bundle.manifest import graphs
+from quizglass_server.errors import BundleError
+
+PICTURE = {"width": 112, "height": 112, "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}
+FILES = {
+    "planner/model.onnx": b"planner",
+    "tokenizer/tokenizer.json": b"{}",
+    "prompts/plan.jinja": b"{{ question }}",
+    "parity.json": b"{}",
+}
+
+
+def document() -> dict[str, Any]:
+    return {
+        "format": 1,
+        "name": "test",
+        "version": "0",
+        "roles": {
+            "planner": {
+                "engine": "onnx",
+                "kind": "vl-scorer",
+                "model": "planner/model.onnx",
+                "tokenizer": "tokenizer/tokenizer.json",
+                "prompt": "prompts/plan.jinja",
+                "labels": [["none", " A"], ["both", " B"]],
+                "picture": {**PICTURE, "patch": 14, "merge": 2, "temporal": 2},
+                "image_token": "<|image_pad|>",
+                "max_tokens": 64,
+            }
+        },
+        "abstain": "I don't know",
+        "files": {
+            name: {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+            for name, content in FILES.items()
+        },
+        "parity": "parity.json",
+        "provenance": {},
+    }
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name, content in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+    write(tmp_path, document())
+    return tmp_path
+
+
+def write(root: Path, content: Any) -> None:
+    (root / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_an_intact_bundle_loads_and_hands_out_paths(root: Path) -> None:
+    bundle = Bundle.load(root)
+    assert bundle.roles() == ("planner",)
+    assert bundle.path(bundle.planner.model).read_bytes() == b"planner"
+    assert bundle.planner.labels[1] == ("both", " B")
+    assert bundle.manifest.thresholds.image_accept == 0.0
+
+
+def test_the_digest_changes_with_any_file(root: Path) -> None:
+    before = Bundle.load(root).digest
+    changed = document()
+    changed["files"]["parity.json"]["sha256"] = hashlib.sha256(b"[]").hexdigest()
+    (root / "parity.json").write_bytes(b"[]")
+    write(root, changed)
+    assert Bundle.load(root).digest != before
+
+
+def test_a_role_that_is_missing_is_named(root: Path) -> None:
+    with pytest.raises(BundleError, match=r"roles\.generator is missing"):
+        _ = Bundle.load(root).generator
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_flipped_bit_is_found_and_the_file_named(root: Path, name: str) -> None:
+    path = root / name
+    content = bytearray(path.read_bytes())
+    content[0] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(BundleError, match=f"^{name}: SHA-256"):
+        Bundle.load(root)
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_missing_file_is_named(root: Path, name: str) -> None:
+    (root / name).unlink()
+    with pytest.raises(BundleError, match=f"^{name}: listed in manifest.json but missing"):
+        Bundle.load(root)
+
+
+def test_a_shortened_file_is_found_without_hashing(root: Path) -> None:
+    (root / "planner/model.onnx").write_bytes(b"plan")
+    with pytest.raises(BundleError, match=r"4 bytes, manifest.json says 7"):
+        Bundle.load(root, hashes=False)
+
+
+def test_a_file_that_is_not_listed_is_refused(root: Path) -> None:
+    (root / "planner/weights.bin").write_bytes(b"external data")
+    with pytest.raises(BundleError, match=r"^planner/weights\.bin: not in manifest"):
+        Bundle.load(root)
+
+
+def test_links_are_refused_even_to_the_right_content(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "model"
+    elsewhere.write_bytes(b"planner")
+    (root / "planner/model.onnx").unlink()
+    (root / "planner/model.onnx").symlink_to(elsewhere)
+    with pytest.raises(BundleError, match=r"^planner/model\.onnx: a link"):
+        Bundle.load(root)
+
+
+def test_linked_directories_and_manifests_are_refused(root: Path) -> None:
+    (root / "prompts").rename(root.parent / "away")
+    (root / "prompts").symlink_to(root.parent / "away")
+    with pytest.raises(BundleError, match=r"^prompts: a link"):
+        Bundle.load(root)
+    (root / "manifest.json").rename(root / "real.json")
+    (root / "manifest.json").symlink_to(root / "real.json")
+    with pytest.raises(BundleError, match=r"manifest\.json: not a plain file"):
+        Bundle.load(root)
+
+
+def test_a_pipe_in_place_of_a_file_is_refused_without_reading_it(root: Path) -> None:
+    (root / "parity.json").unlink()
+    os.mkfifo(root / "parity.json")
+    with pytest.raises(BundleError, match="not a plain file"):
+        Bundle.load(root)
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside", "/etc/passwd", "planner/../../x", "./parity.json", "a\\b", "c:/x", "", "manifest.json"]
+)
+def test_names_that_leave_the_bundle_are_refused(root: Path, name: str) -> None:
+    content = document()
+    content["files"][name] = {"sha256": "0" * 64, "bytes": 1}
+    write(root, content)
+    with pytest.raises(BundleError, match=r"manifest\.json: files"):
+        Bundle.load(root)
+
+
+def test_a_role_may_not_name_a_file_that_is_not_listed(root: Path) -> None:
+    content = document()
+    content["roles"]["planner"]["model"] = "planner/other.onnx"
+    write(root, content)
+    with pytest.raises(BundleError, match=r"roles\.planner\.model names 'planner/other\.onnx'"):
+        Bundle.load(root)
+
+
+def break_format(content: dict[str, Any]) -> None:
+    content["format"] = 2
+
+
+def break_spelling(content: dict[str, Any]) -> None:
+    content["roles"]["planner"]["max_token"] = 3
+
+
+def break_picture(content: dict[str, Any]) -> None:
+    content["roles"]["planner"]["picture"]["width"] = 100
+
+
+def break_deviation(content: dict[str, Any]) -> None:
+    content["roles"]["planner"]["picture"]["std"] = [1, 0, 1]
+
+
+def break_mean(content: dict[str, Any]) -> None:
+    content["roles"]["planner"]["picture"]["mean"] = [0.5, float("nan"), 0.5]
+
+
+def break_threshold(content: dict[str, Any]) -> None:
+    content["thresholds"] = {"image_accept": float("-inf")}
+
+
+def break_kind(content: dict[str, Any]) -> None:
+    content["roles"]["planner"]["kind"] = "text-scorer"
+
+
+def break_hash(content: dict[str, Any]) -> None:
+    content["files"]["parity.json"]["sha256"] = "zz"
+
+
+@pytest.mark.parametrize(
+    ("damage", "key"),
+    [
+        (break_format, "format"),
+        (break_spelling, r"roles\.planner\.max_token: Extra"),
+        (break_picture, r"roles\.planner\.picture: .*multiples of 28"),
+        (break_deviation, r"roles\.planner\.picture\.std"),
+        (break_mean, r"roles\.planner\.picture\.mean\.1"),
+        (break_threshold, r"thresholds\.image_accept"),
+        (break_kind, r"roles\.planner\.kind"),
+        (break_hash, r"files\.parity\.json\.sha256"),
+    ],
+)
+def test_a_wrong_manifest_names_the_key(root: Path, damage: Any, key: str) -> None:
+    content = document()
+    damage(content)
+    write(root, content)
+    with pytest.raises(BundleError, match=rf"manifest\.json: {key}"):
+        Bundle.load(root)
+
+
+@pytest.mark.parametrize("key", ["name", "abstain", "files"])
+def test_half_a_character_is_one_clear_error(root: Path, key: str) -> None:
+    content = document()
+    content[key] = content["files"] | {"\ud800": content["files"]["parity.json"]} if key == "files" else "\ud800"
+    write(root, content)
+    with pytest.raises(BundleError, match=r"manifest\.json: not valid JSON"):
+        Bundle.load(root)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"[" * 100_000, b'{"format": 1}'])
+def test_a_damaged_manifest_is_one_clear_error(root: Path, content: bytes) -> None:
+    (root / "manifest.json").write_bytes(content)
+    with pytest.raises(BundleError, match=r"manifest\.json"):
+        Bundle.load(root)
+
+
+def test_a_directory_without_a_manifest_and_a_missing_one_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"manifest.json is missing"):
+        Bundle.load(tmp_path)
+    with pytest.raises(BundleError, match="not a directory"):
+        Bundle.load(tmp_path / "nowhere")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_any_json_is_a_bundle_or_a_bundle_error(tmp_path_factory: pytest.TempPathFactory, content: Any) -> None:
+    root = tmp_path_factory.mktemp("any")
+    write(root, content)
+    with pytest.raises(BundleError):
+        Bundle.load(root)
+
+
+def grids(*given: dict[str, Any]) -> dict[str, Any]:
+    """The document with further picture sizes for the planner."""
+    content = document()
+    content["roles"]["planner"]["grids"] = list(given)
+    return content
+
+
+def test_further_picture_sizes_have_a_graph_each_and_share_all_else(root: Path) -> None:
+    write(root, grids({"width": 168, "height": 84, "model": "planner/model.onnx"}))
+    planner = Bundle.load(root).planner
+    sizes = [(picture.width, picture.height, picture.mean, name) for picture, name in graphs(planner)]
+    mean = (0.5, 0.5, 0.5)
+    assert sizes == [(112, 112, mean, "planner/model.onnx"), (168, 84, mean, "planner/model.onnx")]
+
+
+@pytest.mark.parametrize(
+    ("grid", "reason"),
+    [
+        ({"width": 112, "height": 112, "model": "planner/model.onnx"}, r"grids\.0: the size 112 x 112 is there"),
+        ({"width": 100, "height": 84, "model": "planner/model.onnx"}, r"grids\.0: .*must be multiples of 28"),
+        ({"width": 168, "height": 84, "model": "planner/wide.onnx"}, r"roles\.planner\.grids\.0\.model"),
+        ({"width": 168, "height": 84}, r"roles\.planner\.grids\.0\.model: Field required"),
+    ],
+)
+def test_a_picture_size_that_cannot_be_served_is_named(root: Path, grid: dict[str, Any], reason: str) -> None:
+    write(root, grids(grid))
+    with pytest.raises(BundleError, match=reason):
+        Bundle.load(root)
+
+
+GENERATOR = {
+    "engine": "llama",
+    "kind": "generator",
+    "model": "planner/model.onnx",
+    "prompts": {"answer": "prompts/plan.jinja", "rewrite": "prompts/plan.jinja"},
+    "stop": ["."],
+    "context": 64,
+    "max_new_tokens": 8,
+}
+
+
+def test_a_generator_of_text_alone_has_neither_projector_nor_picture(root: Path) -> None:
+    content = document()
+    content["roles"]["generator"] = GENERATOR
+    write(root, content)
+    assert Bundle.load(root).generator.projector is None
+    content["roles"]["generator"] = GENERATOR | {"picture": {"width": 28, "height": 28}}
+    write(root, content)
+    with pytest.raises(BundleError, match=r"roles\.generator: .*projector and picture belong together"):
+        Bundle.load(root)

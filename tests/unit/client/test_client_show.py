@@ -1,0 +1,120 @@
+"""What a person sees of a turn."""
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from quizglass_client import Answer, Citation, convert
+from quizglass_client.terminal.output import print_json
+from quizglass_client.terminal.show import TurnView, evidence_table, marked, plain
+from quizglass_client.types import AnswerDelta, Done, Event, Evidence
+from quizglass_server.rpc.convert import event_message
+from tests.support.rpc_fakes import EVENTS
+
+
+def cite(name, start, end):
+    return Citation(name, f"entry-{name}", f"Title {name}", start, end)
+
+
+def finished(answer, *, citations=(), abstain="", finish="complete", skipped=None):
+    return Done(answer, finish, abstain, tuple(citations), skipped or {}, (), 0.5, 20, 2)
+
+
+def shown(*payloads, width=100):
+    """Lines on a terminal, without trailing blanks."""
+    out = io.StringIO()
+    view = TurnView(Console(file=out, width=width))
+    for seq, payload in enumerate(payloads, 1):
+        view.event(Event("t" * 32, seq, 0.1, payload))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def turn():
+    return [convert.event(event_message(event, 1_500_000)).payload for event in EVENTS]
+
+
+@pytest.mark.parametrize(
+    ("citations", "expected"),
+    [
+        ([], "45 crowns"),
+        ([cite("2", 0, 9)], "45 crowns [2]"),
+        ([cite("1", 0, 2), cite("2", 3, 9)], "45 [1] crowns [2]"),
+        ([cite("1", 0, 9), cite("2", 3, 9), cite("1", 3, 9)], "45 crowns [1][2]"),
+        ([cite("1", 0, 99), cite("2", 0, -5)], " [2]45 crowns [1]"),
+    ],
+)
+def test_marks_stand_behind_what_they_support(citations, expected):
+    assert marked("45 crowns", citations) == expected
+
+
+def test_a_turn_shows_plan_query_evidence_answer_citation_and_times():
+    lines = shown(*turn())
+    text = "\n".join(lines)
+    assert lines[0].startswith("plan     both  by planner")
+    assert "none 0.06  text 0.19  both 0.75" in lines[0]
+    assert lines[1] == "query    How much does the Velmora cost?  (knowing what the picture shows)"
+    assert any("[1]" in line and "Velmora" in line and "0.75" in line and "0.50" in line for line in lines)
+    assert "answer   45 crowns" in lines
+    assert "cited    45 crowns [1]" in lines
+    assert "         [1] Velmora  velmora" in lines
+    assert "check    supported" in text
+    assert "skipped  rerank (budget)" in lines
+    assert lines[-1] == "time     1500 ms  generate 2"
+
+
+def test_an_answer_without_citations_is_not_repeated():
+    lines = shown(AnswerDelta(" A red"), AnswerDelta(" car"), finished("A red car"))
+    assert [line for line in lines if "red car" in line] == ["answer   A red car"]
+
+
+def test_a_history_that_did_not_fit_is_told_of():
+    done = convert.event(event_message(replace(EVENTS[-1], history_left_out=7), 1)).payload
+    assert "history  the oldest 7 did not fit and were left out" in shown(done)
+    assert not any("history" in line for line in shown(*turn()))
+
+
+def test_an_abstention_says_why():
+    lines = shown(AnswerDelta(" nobody"), finished("I don't know", abstain="no_evidence"))
+    assert "answer   I don't know" in lines
+    assert "because  nothing relevant enough was found" in lines
+
+
+def test_a_turn_that_ran_out_of_time_says_so():
+    assert "ended    by budget" in shown(AnswerDelta("45"), finished("45", finish="budget"))
+
+
+def test_the_next_turn_starts_afresh():
+    lines = shown(*turn(), *turn())
+    assert lines[: len(lines) // 2] == lines[len(lines) // 2 :]
+
+
+def test_words_of_others_cannot_steer_the_terminal():
+    evil = "\x1b[2J\x07[red]Velmora[/red]\x9b31m"
+    item = Evidence("1", "read_text", "", evil, evil, 0, 0, "", True)
+    out = io.StringIO()
+    Console(file=out, width=200).print(evidence_table([item]))
+    assert "\x1b" not in out.getvalue()
+    assert "\x9b" not in out.getvalue()
+    assert "[red]Velmora[/red]" in out.getvalue()
+    assert not any("\x1b" in line for line in shown(AnswerDelta(evil), finished(evil, citations=[cite(evil, 0, 3)])))
+    assert plain("a\tb\nc\x00") == "a b\nc "
+
+
+def test_text_cannot_be_turned_around_on_the_terminal() -> None:
+    assert plain("is \u202egnp.exe\u202c \u2066safe\u2069\u200f") == "is gnp.exe safe"
+    assert plain("שלום עולם") == "שלום עולם"
+
+
+def test_what_the_view_shows_is_what_the_answer_holds():
+    events = [convert.event(event_message(event, 0)) for event in EVENTS]
+    assert Answer.of(events).text in "\n".join(shown(*(event.payload for event in events)))
+
+
+def test_json_steers_no_terminal(capsys):
+    print_json({"answer": "\x1b[2J \x9b2J \x7f \u00e9"})
+    out = capsys.readouterr().out
+    assert out.strip().isprintable()
+    assert json.loads(out) == {"answer": "\x1b[2J \x9b2J \x7f \u00e9"}

@@ -1,0 +1,172 @@
+"""Where settings come from, which of them wins, and what is said about wrong ones."""
+
+import json
+import logging
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from quizglass_server.cli import _GROUPS, build_parser, main
+from quizglass_server.config.logs import HumanFormatter, JsonFormatter, Sparing
+from quizglass_server.config.settings import Settings, as_toml, load_settings
+from quizglass_server.errors import SettingsError
+
+UNSET = {"default_policy", "engine_cache", "knowledge_token_file", "memory_directory", "state_directory"}
+
+NEEDED = {"bundle": "b", "knowledge": "k"}
+
+
+def test_flags_go_before_environment_before_file(tmp_path: Path) -> None:
+    config = tmp_path / "quizglass.toml"
+    config.write_text('bundle = "file"\nknowledge = "file"\nport = 1\nqueue = 1\nmax_turns = 1\n')
+    environment = {"QUIZGLASS_PORT": "2", "QUIZGLASS_QUEUE": "2", "HOME": "/", "QUIZGLASS_CONFIG": str(config)}
+    settings = load_settings({"port": "3", "host": None}, environment=environment)
+    assert (settings.port, settings.queue, settings.max_turns) == (3, 2, 1)
+    assert settings.bundle == Path("file")
+    assert settings.host == "127.0.0.1"
+
+
+def test_settings_made_directly_do_not_read_the_environment(monkeypatch) -> None:
+    monkeypatch.setenv("QUIZGLASS_PORT", "2")
+    assert Settings(bundle=Path("b"), knowledge=Path("k")).port == 50061
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "file", "message"),
+    [
+        (NEEDED, {"QUIZGLASS_PROT": "1"}, "", "QUIZGLASS_PROT: no such setting; did you mean QUIZGLASS_PORT?"),
+        (NEEDED, {"QUIZGLASS_XYZZY": "1"}, "", "QUIZGLASS_XYZZY: no such setting"),
+        (NEEDED, {}, "max_turn = 3", "quizglass.toml: max_turn: no such setting; did you mean max_turns?"),
+        (NEEDED, {}, "port = ", "quizglass.toml: not valid TOML"),
+        (NEEDED | {"port": "x"}, {}, "", "--port: input should be a valid integer"),
+        (NEEDED | {"max_turns": "0"}, {}, "", "--max-turns: input should be greater than or equal to 1"),
+        (NEEDED, {"QUIZGLASS_GRACE_S": "no"}, "", "QUIZGLASS_GRACE_S: input should be a valid number"),
+        (NEEDED, {}, 'log_format = "xml"', "quizglass.toml: log_format: input should be 'human' or 'json'"),
+        (
+            {"bundle": "b"},
+            {},
+            "",
+            "knowledge: required; give --knowledge, QUIZGLASS_KNOWLEDGE or",
+        ),
+    ],
+)
+def test_wrong_settings_are_named_as_they_were_written(
+    flags: dict[str, str], environment: dict[str, str], file: str, message: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "quizglass.toml"
+    config.write_text(file)
+    with pytest.raises(SettingsError) as refused:
+        load_settings(flags, config, environment)
+    assert message in refused.value.message
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_settings(NEEDED, tmp_path / "absent.toml", {})
+
+
+def test_the_variables_of_other_programs_are_left_alone() -> None:
+    load_settings(NEEDED, environment={"QUIZGLASS_CLIENT_ADDRESS": "x"})
+
+
+def test_printed_settings_can_be_read_back(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["--bundle", "some dir", "--knowledge", 'odd"name', "--port", "0", "--print-config"]) == 0
+    printed = capsys.readouterr().out
+    (tmp_path / "printed.toml").write_text(printed)
+    again = load_settings({}, tmp_path / "printed.toml", {})
+    assert (again.bundle, again.knowledge, again.port) == (Path("some dir"), Path('odd"name'), 0)
+    assert as_toml(again) == printed
+    assert set(tomllib.loads(printed)) == set(Settings.model_fields) - UNSET
+    assert '# engine_cache = ""' in printed
+
+
+def test_a_milvus_is_printed_as_it_was_given_and_a_wrong_one_is_named(tmp_path: Path) -> None:
+    settings = load_settings({"bundle": "b", "knowledge": "http://host:1/shop"}, environment={})
+    (tmp_path / "printed.toml").write_text(as_toml(settings))
+    assert load_settings({}, tmp_path / "printed.toml", {}) == settings
+    assert str(settings.knowledge) == "http://host:1/shop"
+    for given, says in (("http://a:secret@host", "holds a password"), ("ftp://host", "no backend"), ("", "empty")):
+        with pytest.raises(SettingsError, match=f"--knowledge: .*{says}") as refused:
+            load_settings({"bundle": "b", "knowledge": given}, environment={})
+        assert "secret" not in refused.value.message
+    with pytest.raises(SettingsError, match="--knowledge-collections"):
+        load_settings({"bundle": "b", "knowledge": "k", "knowledge_collections": "odd name"}, environment={})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--prot", "1"], "--prot: no such flag; did you mean --port?"),
+        (["--log-format", "xml", "--bundle", "b", "--knowledge", "k"], "invalid choice"),
+        ([], "bundle: required"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_status_2(arguments: list[str], message: str, capsys) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("quizglass-server: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_every_setting_is_a_documented_flag() -> None:
+    assert {name for names in _GROUPS.values() for name in names} == set(Settings.model_fields)
+    shown = build_parser().format_help()
+    for name, field in Settings.model_fields.items():
+        assert f"--{name.replace('_', '-')} " in shown
+        assert field.description
+    assert "--knowledge DIR" in shown
+    assert "--knowledge-token-file FILE" in shown
+
+
+def test_help_and_completion_load_no_engine() -> None:
+    code = (
+        "import sys\nfrom quizglass_server.cli import main\n"
+        "try: main(['--print-completion', 'bash'])\nexcept SystemExit as end: status = end.code\n"
+        "assert not status, status\n"
+        "heavy = {'grpc', 'onnxruntime', 'llama_cpp', 'numpy', 'rapidocr'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "quizglass-server" in done.stdout
+
+
+def record(message: str, **fields: object) -> logging.LogRecord:
+    made = logging.makeLogRecord({"msg": message, "levelname": "INFO", "name": "quizglass_server.test"})
+    vars(made).update(fields)
+    return made
+
+
+def test_json_logs_are_one_object_with_the_fields() -> None:
+    line = JsonFormatter().format(record("turn finished", turn="abc", ms=1.5, skipped=[], plan=None, odd=Path("p\n")))
+    assert "\n" not in line
+    parsed = json.loads(line)
+    assert parsed["message"] == "turn finished"
+    assert (parsed["level"], parsed["turn"], parsed["ms"], parsed["odd"]) == ("info", "abc", 1.5, "p\n")
+    assert "skipped" not in parsed
+    assert "plan" not in parsed
+
+
+def test_a_warning_that_comes_again_and_again_is_counted_instead(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    sparing = Sparing(logging.getLogger("test"), every_s=10.0, now=lambda: now)
+    for _ in range(3):
+        sparing.warning("no message", peer="a")
+    sparing.warning("another", peer="a")
+    now = 10.0
+    sparing.warning("no message", peer="b")
+    told = [(record.getMessage(), record.peer, record.left_out) for record in caplog.records]  # type: ignore[attr-defined]
+    assert told == [("no message", "a", None), ("another", "a", None), ("no message", "b", 2)]
+
+
+def test_human_logs_cannot_be_forged() -> None:
+    line = HumanFormatter().format(record("bad\nINFO forged", reason="x\ny z", turn="abc", skipped=["read:FAILED"]))
+    assert "\n" not in line
+    assert 'reason="x\\ny z"' in line
+    assert "turn=abc" in line
+    assert "skipped=read:FAILED" in line

@@ -1,0 +1,102 @@
+"""What the doctor says of machines that are not at hand."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from quizglass_server.doctor import engines, machine
+from quizglass_server.doctor.finding import Finding, Status
+from quizglass_server.engines.llama.native.backends import NATIVE, Variant
+from quizglass_server.engines.llama.process.machine import cpu_features
+
+GIB = 1 << 30
+AVX2 = frozenset({"avx2", "fma", "f16c"})
+
+
+def test_a_processor_without_avx2_is_wrong_and_says_what_is_missing() -> None:
+    finding = machine.processor(frozenset({"fma"}), "x86_64")
+    assert finding.status is Status.WRONG
+    assert "AVX2, F16C missing" in finding.text
+    assert finding.remedy
+
+
+def test_a_processor_with_avx2_is_enough() -> None:
+    assert machine.processor(AVX2, "x86_64").status is Status.OK
+
+
+def test_an_arm_processor_needs_no_avx2() -> None:
+    finding = machine.processor(frozenset({"asimd", "asimddp"}), "aarch64")
+    assert (finding.status, finding.values["features"]) == (Status.OK, ["NEON", "dot product"])
+
+
+def test_a_system_that_does_not_say_what_its_processor_can_do_is_not_called_wrong() -> None:
+    assert machine.processor(frozenset(), "x86_64").status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("name", ["flags", "Features"])
+def test_flags_are_read_from_either_kind_of_processor_table(tmp_path: Path, name: str) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{name}\t\t: avx2 fma\nbugs\t: none\n")
+    assert cpu_features(tmp_path / "cpuinfo") == ("avx2", "fma")
+    assert cpu_features(tmp_path / "absent") == ()
+
+
+def test_cores_that_others_use_are_slow() -> None:
+    (finding,) = machine.cores(load=1.8, usable=2, installed=4, governor="schedutil")
+    assert finding.status is Status.SLOW
+    assert "2 of 4" in finding.text
+    (idle,) = machine.cores(load=0.2, usable=2, installed=4, governor="schedutil")
+    assert idle.status is Status.OK
+
+
+def test_models_that_do_not_fit_are_wrong_whatever_bounds_them() -> None:
+    assert machine.memory(8 * GIB, 2 * GIB, None).status is Status.OK
+    assert machine.memory(1 * GIB, 2 * GIB, None).status is Status.WRONG
+    assert machine.memory(8 * GIB, 2 * GIB, limit=GIB).status is Status.WRONG
+
+
+def test_a_directory_that_does_not_exist_yet_is_judged_by_the_one_above(tmp_path: Path) -> None:
+    finding = machine.disk(tmp_path / "to" / "be" / "made", "knowledge")
+    assert finding.status in (Status.OK, Status.SLOW)
+    assert not (tmp_path / "to").exists()
+
+
+def _llama(variants: tuple[Variant, ...], in_use: str | None, flags: frozenset[str] = AVX2) -> list[Finding]:
+    return list(engines.llama_variants(variants, in_use, flags))
+
+
+def test_no_variant_for_this_processor_is_wrong() -> None:
+    (finding,) = _llama((Variant("haswell", 0),), None)
+    assert finding.status is Status.WRONG
+    assert "wheel.py" in finding.remedy
+
+
+def test_a_build_for_one_machine_is_said_to_be_one() -> None:
+    (finding,) = _llama((), NATIVE)
+    assert finding.status is Status.OK
+    assert "signal 4" in finding.text
+
+
+def test_amx_that_was_not_compiled_is_said_to_be_slow() -> None:
+    compiled = (Variant("zen4", 9), Variant("haswell", 3))
+    assert [each.status for each in _llama(compiled, "zen4")] == [Status.OK]
+    assert [each.status for each in _llama(compiled, "zen4", AVX2 | {"amx_int8"})] == [Status.OK, Status.SLOW]
+    with_amx = (Variant("sapphirerapids", 20), *compiled)
+    assert [each.status for each in _llama(with_amx, "sapphirerapids", AVX2 | {"amx_int8"})] == [Status.OK]
+
+
+def test_a_card_that_is_not_used_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "has_gpu", lambda: True)
+    assert [each.name for each in engines.providers(["CPUExecutionProvider"], "auto")] == ["ONNX Runtime", "GPU"]
+    assert [each.name for each in engines.providers(["CPUExecutionProvider"], "cpu")] == ["ONNX Runtime"]
+
+
+def test_an_address_in_use_is_wrong() -> None:
+    from quizglass_server.doctor import serving
+
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        assert serving.address("127.0.0.1", port).status is Status.WRONG
+    assert serving.address("127.0.0.1", 0).status is Status.OK

@@ -1,0 +1,191 @@
+"""Costs that were measured on a busy machine, and how serving mends them; time is what a model of costs says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quizglass_server.engines.llama.costs.calibration import BUDGET_US, table
+from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.costs.gauge import PRICE, REST_US, Gauge
+
+Q4 = (9_400, 15_100, 20_900, 16_000, 24_000, 26_000, 29_000, 31_000)
+Q8 = (16_600, 43_300, 55_700, 63_800, 140_000, 160_000, 180_000, 200_000)
+PIECES = ((16, 20_000), (32, 30_000), (64, 70_000), (128, 150_000), (256, 320_000), (448, 600_000))
+BUSY = (2_272_377, 5_980_860, 2_274_381, 6_010_114, 6_203_010, 3_029_140, 2_004_359, 1_414_767)
+"""Measured beside a training run, where Q4 is the truth."""
+
+
+def serve(
+    gauge: Gauge, true: Callable[[int], float], seconds: float, ready: int = 8, cells: int = 0
+) -> Iterator[tuple[int, int, float]]:
+    """Streams that never end, for so long: how many were decoded in each step, with how much padding, and its cost."""
+    left = seconds * 1e6
+    while left > 0:
+        count, padding = gauge.batch(ready)
+        spent = true(count + padding)
+        gauge.step(count + padding, cells, spent)
+        left -= spent
+        yield count, padding, spent
+
+
+def rate(steps: Iterator[tuple[int, int, float]]) -> float:
+    """Tokens in a second."""
+    done = list(steps)
+    return 1e6 * sum(count for count, _, _ in done) / sum(spent for _, _, spent in done)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        BUSY,
+        (9_400, *(cost * 100 for cost in Q4[1:])),
+        (9_400, 15_100, 20_900, 16_000, 2_400_000, 2_600_000, 2_900_000, 3_100_000),
+        (940_000, *Q4[1:]),
+    ],
+)
+def test_a_start_on_a_busy_machine_is_forgotten_within_seconds(start: tuple[int, ...]) -> None:
+    gauge = Gauge(Costs(start, PIECES))
+    list(serve(gauge, lambda size: Q4[size - 1], 5))
+    assert gauge.costs.batch(8) == Costs(Q4, PIECES).batch(8)
+    assert rate(serve(gauge, lambda size: Q4[size - 1], 5)) > 0.97 * 8 / Q4[7] * 1e6
+
+
+@pytest.mark.parametrize("true", [Q4, Q8])
+@pytest.mark.parametrize("ready", [2, 3, 4, 8])
+def test_trials_cost_a_bounded_share(true: tuple[int, ...], ready: int) -> None:
+    gauge = Gauge(Costs(true, PIECES))
+    found = rate(serve(gauge, lambda size: true[size - 1], 60, ready))
+    assert gauge.trials > 3
+    assert found >= (1 - 2 * PRICE) * 1e6 * ready / Costs(true, PIECES).step(ready)
+
+
+def test_a_machine_that_changes_is_followed() -> None:
+    gauge = Gauge(Costs(Q4, PIECES))
+    assert gauge.costs.batch(2)[0] == 2
+    list(serve(gauge, lambda size: Q8[size - 1], 20, ready=2))
+    assert gauge.costs.batch(2)[0] == 1
+    list(serve(gauge, lambda size: Q4[size - 1], 10, ready=2))
+    assert gauge.costs.batch(2)[0] == 2
+
+
+def test_one_slow_step_changes_nothing() -> None:
+    gauge = Gauge(Costs(Q4, PIECES))
+    costs = chain.from_iterable(repeat((31_000, 31_000, 31_000, 900_000)))
+    for _ in range(200):
+        gauge.step(8, 0, next(costs))
+    assert gauge.costs.step_us[7] == 31_000
+
+
+def test_long_prompts_do_not_make_a_size_look_dear() -> None:
+    gauge = Gauge(Costs(Q4, PIECES, cell_us=5.0))
+    list(serve(gauge, lambda size: Q4[size - 1] + 500 * 5.0 * size, 10, cells=500))
+    assert gauge.costs.step_us[7] == Q4[7]
+
+
+def test_padding_is_known_to_cost_no_logits() -> None:
+    gauge = Gauge(Costs(Q4, PIECES, logits_us=3_000.0))
+    for _ in range(20):
+        gauge.step(4, 0, Q4[3] - 3_000, padding=1)
+    assert gauge.costs.step_us[3] == Q4[3]
+
+
+def test_a_size_that_rests_is_tried_again_and_a_lone_stream_never_waits_for_trials() -> None:
+    gauge = Gauge(Costs(Q4, PIECES))
+    assert {count for count, _, _ in serve(gauge, lambda size: Q4[size - 1], 3 * REST_US / 1e6, ready=1)} == {1}
+    assert gauge.trials == 0
+    assert {count for count, _, _ in serve(gauge, lambda size: Q4[size - 1], 30)} == set(range(1, 9))
+    assert {sum(step[:2]) for step in serve(gauge, lambda size: Q4[size - 1], 30, ready=3)} == set(range(1, 7))
+
+
+def test_a_lone_stream_is_not_padded_because_of_one_wrong_measurement() -> None:
+    gauge = Gauge(Costs((900_000, *Q4[1:]), PIECES))
+    list(serve(gauge, lambda size: Q4[size - 1], 1, ready=1))
+    assert gauge.costs.batch(1) == (1, 0)
+
+
+def test_costs_that_were_given_are_kept_to() -> None:
+    gauge = Gauge(Costs(BUSY, PIECES), fixed=True)
+    assert {count for count, _, _ in serve(gauge, lambda size: Q4[size - 1], 5)} == {Costs(BUSY, PIECES).batch(8)[0]}
+    gauge.piece(16, 1.0)
+    assert gauge.costs == Costs(BUSY, PIECES)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.floats(1, 300), min_size=8, max_size=8), st.integers(2, 8))
+def test_no_start_is_so_wrong_that_it_stays(factors: list[float], ready: int) -> None:
+    start = tuple(int(cost * factor) for cost, factor in zip(Q4, factors, strict=True))
+    gauge = Gauge(Costs(start, PIECES))
+    list(serve(gauge, lambda size: Q4[size - 1], 30, ready))
+    count, padding = gauge.costs.batch(ready)
+    best = Costs(Q4, PIECES).step(ready) / ready
+    assert Q4[count + padding - 1] / count <= 1.3 * best
+
+
+def test_pieces_grow_back() -> None:
+    gauge = Gauge(Costs(Q4, tuple((size, 300 * cost) for size, cost in PIECES)))
+    assert gauge.costs.alone == 16
+    true = dict(PIECES)
+    for _ in range(6):
+        gauge.piece(gauge.costs.alone, true[gauge.costs.alone])
+    assert gauge.costs.alone == 256
+    gauge.piece(5, 1.0)
+    assert gauge.costs.piece_cost(16) == 20_000
+
+
+class Machine:
+    """Runs sizes as a true table says, but for what is said to disturb it."""
+
+    def __init__(self, true: tuple[int, ...], disturbed: dict[int, int] | None = None, factor: int = 50) -> None:
+        self.runs: list[int] = []
+        self.spent = 0
+        self._true, self._factor = true, factor
+        self._disturbed = dict(disturbed or {})
+
+    def __call__(self, size: int) -> int:
+        self.runs.append(size)
+        cost = self._true[size - 1]
+        if self._disturbed.get(size, 0) > 0:
+            self._disturbed[size] -= 1
+            cost *= self._factor
+        self.spent += cost
+        return cost
+
+
+def measured(machine: Machine, true: tuple[int, ...] = Q4) -> tuple[int, ...]:
+    return table(machine, len(true), range(1, len(true) + 1))
+
+
+def test_sizes_are_measured_in_turn_and_the_least_counts() -> None:
+    machine = Machine(tuple(cost // 10 for cost in Q4), {3: 2, 8: 3})
+    assert measured(machine) == tuple(cost // 10 for cost in Q4)
+    assert machine.runs[:16] == [*range(1, 9)] * 2
+
+
+def test_what_cannot_be_is_measured_again() -> None:
+    # Every round but the repetitions finds the third size slow.
+    rounds = 1 + BUDGET_US // (sum(Q4) + 9 * Q4[2])
+    machine = Machine(Q4, {3: rounds}, factor=10)
+    assert measured(machine) == Q4
+    assert 3 in machine.runs[8 * rounds :]
+
+
+def test_measuring_ends_in_time_however_slow_the_machine_is() -> None:
+    machine = Machine(BUSY)
+    found = measured(machine)
+    assert machine.spent <= 2 * BUDGET_US + max(BUSY)
+    # What was not reached is taken to cost in proportion: then everybody is batched, and the truth is soon known.
+    assert found == tuple(BUSY[0] * size for size in range(1, 9))
+    assert Costs(found, PIECES).batch(8) == (8, 0)
+
+
+def test_pieces_that_are_too_long_are_not_measured() -> None:
+    sizes = [size for size, _ in PIECES]
+    machine = Machine(tuple(4 * cost for _, cost in PIECES))
+    found = table(machine, len(sizes), sizes, enough_us=400_000)
+    assert max(machine.runs) == 4
+    assert found[4:] == (found[3] * 2, found[3] * 2 * 448 // 256)

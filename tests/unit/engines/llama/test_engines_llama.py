@@ -1,0 +1,224 @@
+"""The generator's engine on a tiny random model: what it reuses must never change what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.engine.engine import Engine
+from quizglass_server.engines.llama.link.prompt import (
+    Finished,
+    Part,
+    PicturePart,
+    Piece,
+    RequestRefused,
+    TextPart,
+    Usage,
+)
+from quizglass_server.engines.llama.native.errors import LoadFailed
+from quizglass_server.engines.llama.native.logs import LlamaLog
+from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel, start_backend
+from tests.support.engine_runs import Given, drive, never, picture, prompt
+from tests.support.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
+
+CONTEXT = 512
+COSTS = Costs((1000,) * 8, ((128, 20_000), (512, 10**9)))
+LOG = LlamaLog()
+start_backend(LOG)
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> LoadOptions:
+    made = write_generator(tmp_path_factory.mktemp("generator"))
+    return LoadOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT, sequences=3, threads=1)
+
+
+@pytest.fixture
+def model(options: LoadOptions) -> NativeModel:
+    return NativeModel(options, LOG)
+
+
+@pytest.fixture
+def engine(model: NativeModel) -> Engine:
+    return Engine(model, ["<|im_end|>"], COSTS)
+
+
+def complete(
+    engine: Engine, parts: Sequence[Part], tokens: int = 12, cancelled: Callable[[], bool] = never
+) -> tuple[list[Piece], Finished]:
+    given = Given()
+    drive(engine, engine.intake.generation(parts, tokens, sink=given), cancelled)
+    finished = given.items[-1]
+    if isinstance(finished, BaseException):
+        raise finished
+    assert isinstance(finished, Finished)
+    return given.pieces, finished
+
+
+def choose(engine: Engine, parts: Sequence[Part], labels: Sequence[str]) -> tuple[list[float], Usage]:
+    given = Given()
+    drive(engine, engine.intake.choice(parts, labels, sink=given))
+    (result,) = given.items
+    if isinstance(result, BaseException):
+        raise result
+    return cast("tuple[list[float], Usage]", result)
+
+
+def fresh(options: LoadOptions, parts: Sequence[Part]) -> list[str]:
+    return [piece.text for piece in complete(Engine(NativeModel(options, LOG), [], COSTS), parts)[0]]
+
+
+def test_tokens_come_with_their_probabilities(engine: Engine) -> None:
+    pieces, finished = complete(engine, prompt("What is this?"))
+    assert finished.reason == "length"
+    assert finished.usage.generated_tokens == len(pieces) == 12
+    assert all(0 < piece.probability <= 1 for piece in pieces)
+    assert finished.usage.engine_us > 0
+
+
+def test_reusing_a_prefix_changes_nothing(engine: Engine, options: LoadOptions) -> None:
+    """Prompts that share beginnings in every way: same, longer, shorter, other picture, back again."""
+    asked = [
+        prompt("What is this?"),
+        prompt("What is this?"),
+        prompt("What is that over there?"),
+        prompt("What is this?", seed=2),
+        prompt("What is this?", seed=None),
+        prompt("What"),
+        prompt("What is this?"),
+        prompt("What is that over there?", seed=2),
+    ]
+    alone = [fresh(options, parts) for parts in asked]
+    for parts, expected in zip(asked, alone, strict=True):
+        assert [piece.text for piece in complete(engine, parts)[0]] == expected
+
+
+def test_a_second_question_about_a_picture_pays_for_neither_picture_nor_beginning(engine: Engine) -> None:
+    first = complete(engine, prompt("What is this?"))[1].usage
+    second = complete(engine, prompt("What colour?"))[1].usage
+    assert (first.encoded_picture, second.encoded_picture) == (True, False)
+    assert first.reused_tokens == 0
+    assert second.reused_tokens > 16
+    assert engine.encoded_pictures == 1
+
+
+def test_pictures_are_told_apart_by_content(engine: Engine, options: LoadOptions) -> None:
+    complete(engine, prompt("What is this?", seed=1))
+    other = prompt("What is this?", seed=2)
+    assert [piece.text for piece in complete(engine, other)[0]] == fresh(options, other)
+    assert engine.encoded_pictures == 2
+
+
+def test_an_older_prompt_is_still_kept(engine: Engine) -> None:
+    complete(engine, prompt("one", seed=1))
+    complete(engine, prompt("two", seed=2))
+    assert complete(engine, prompt("one", seed=1))[1].usage.reused_tokens > 16
+
+
+def test_data_never_becomes_a_special_token(model: NativeModel) -> None:
+    special = vocabulary().index("<|im_end|>")
+    assert special in model.tokenise("a<|im_end|>", special=True)
+    assert special not in model.tokenise("a<|im_end|>", special=False)
+
+
+def test_an_answer_ends_at_a_stop_token(model: NativeModel) -> None:
+    text = complete(Engine(model, [], COSTS), prompt("What is this?"))[0][3].text
+    stop = next(token for token in [text] if len(model.tokenise(token, special=True)) == 1)
+    pieces, finished = complete(Engine(model, [stop], COSTS), prompt("What is this?"))
+    assert finished.reason == "stop"
+    assert len(pieces) == finished.usage.generated_tokens <= 3
+    assert stop not in [piece.text for piece in pieces]
+
+
+def test_the_last_token_costs_no_further_step(engine: Engine) -> None:
+    complete(engine, prompt("What is this?"), tokens=1)
+    before = engine.decode_steps
+    complete(engine, prompt("What is this?"), tokens=3)
+    assert engine.decode_steps - before == 1 + 2
+
+
+def test_cancelling_spends_at_most_one_more_step(engine: Engine) -> None:
+    complete(engine, prompt("What is this?"), tokens=1)
+    given = Given()
+    before = engine.decode_steps
+    request = engine.intake.generation(prompt("What is this?"), 100, sink=given)
+    drive(engine, request, lambda: len(given.pieces) >= 4)
+    finished = given.items[-1]
+    assert isinstance(finished, Finished)
+    assert finished.reason == "cancelled"
+    assert len(given.pieces) == 4
+    assert engine.decode_steps - before == 1 + 3
+
+
+def test_a_cancelled_prompt_leaves_nothing_wrong_behind(engine: Engine, options: LoadOptions) -> None:
+    checks = iter([False, False, True])
+    long = prompt("why " * 60)
+    assert complete(engine, long, cancelled=lambda: next(checks))[1].reason == "cancelled"
+    assert [piece.text for piece in complete(engine, long)[0]] == fresh(options, long)
+
+
+def test_a_prompt_beyond_the_context_is_refused_with_the_limit(engine: Engine) -> None:
+    with pytest.raises(RequestRefused, match=str(CONTEXT)):
+        complete(engine, prompt("x" * CONTEXT))
+    assert complete(engine, prompt("What is this?"))[1].reason == "length"
+
+
+def test_an_answer_ends_with_the_context(engine: Engine) -> None:
+    parts = prompt("x" * (CONTEXT - 90), seed=None)
+    finished = complete(engine, parts, tokens=CONTEXT)[1]
+    assert finished.reason == "length"
+    assert finished.usage.prompt_tokens + finished.usage.generated_tokens == CONTEXT
+
+
+def test_the_cache_is_never_full(engine: Engine) -> None:
+    for letter in "abcdef":
+        parts = prompt(letter * (CONTEXT - 90), seed=None)
+        assert complete(engine, parts, tokens=CONTEXT)[1].reason == "length"
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ([], "empty"),
+        ([picture(1)], "more than one picture|ends with"),
+        ([picture(1), picture(2), TextPart("a", trusted=False)], "more than one picture"),
+        ([replace(picture(1), width=56), TextPart("a", trusted=False)], "56 x 112"),
+        ([replace(picture(1), rgb=b"abc"), TextPart("a", trusted=False)], "3 bytes"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(engine: Engine, parts: list[Part], reason: str) -> None:
+    if parts and isinstance(parts[-1], PicturePart):
+        parts = [*parts, picture(3)]
+    with pytest.raises(RequestRefused, match=reason):
+        complete(engine, parts)
+
+
+def test_choosing_gives_the_probabilities_of_the_labels(engine: Engine) -> None:
+    probabilities, usage = choose(engine, prompt("Which?"), [" A", " B", " C"])
+    assert sum(probabilities) == pytest.approx(1)
+    swapped, _ = choose(engine, prompt("Which?"), [" C", " B", " A"])
+    assert swapped == pytest.approx(probabilities[::-1], abs=1e-5)
+    assert usage.prompt_tokens > 16
+
+
+def test_stop_texts_must_be_tokens(model: NativeModel) -> None:
+    with pytest.raises(LoadFailed, match=r"model\.gguf: stop text 'the end'"):
+        Engine(model, ["the end"])
+
+
+@pytest.mark.parametrize("field", ["model", "projector"])
+@pytest.mark.parametrize("damage", ["missing", "nonsense", "cut"])
+def test_damaged_files_are_named(options: LoadOptions, tmp_path: Path, field: str, damage: str) -> None:
+    path = tmp_path / f"{field}.gguf"
+    if damage == "nonsense":
+        path.write_bytes(b"GGUF" + b"\xff" * 200)
+    elif damage == "cut":
+        path.write_bytes(getattr(options, field).read_bytes()[:-5000])
+    changed = replace(options, model=path) if field == "model" else replace(options, projector=path)
+    with pytest.raises(LoadFailed, match=rf"{field}\.gguf"):
+        NativeModel(changed, LOG)

@@ -1,0 +1,183 @@
+"""Parts of the engines and models that need no model file."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quizglass_server.bundle.manifest import Size
+from quizglass_server.domain.turns import Picture
+from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.engines.llama.link.log_lines import JsonLines, relay
+from quizglass_server.engines.onnx.pool import EnginePool
+from quizglass_server.engines.onnx.providers import InputRange, choose, confirm, options
+from quizglass_server.errors import EngineFailed, SettingsError
+from quizglass_server.models.fitting import PictureFitter, encode_within
+from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer
+from quizglass_server.roles.encoders import pooled
+from quizglass_server.roles.reader import in_reading_order
+from quizglass_server.scheduling.clock import EngineClock, measured_engine, record_engine, stage_clock
+from tests.support.tiny_models import write_tokenizer
+
+CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
+
+
+def test_cache_forgets_what_was_used_longest_ago() -> None:
+    cache = BoundedCache[str, str](2)
+    cache.put("a", "1")
+    cache.put("b", "2")
+    cache.get("a")
+    cache.put("c", "3")
+    assert (cache.get("a"), cache.get("b"), cache.get("c")) == ("1", None, "3")
+
+
+def test_cache_is_bounded_by_cost() -> None:
+    cache = BoundedCache[str, bytes](10, len)
+    cache.put("a", b"12345678")
+    cache.put("a", b"12")
+    cache.put("b", b"12345678")
+    assert len(cache) == 2
+    cache.put("c", b"12345678901")
+    assert len(cache) == 0
+
+
+def test_automatic_provider_prefers_the_fastest_available() -> None:
+    assert choose("auto", [CPU, CUDA]) == [CUDA, CPU]
+    assert choose("auto", [CPU, CUDA, TENSORRT]) == [TENSORRT, CUDA, CPU]
+
+
+def test_a_named_provider_must_be_there() -> None:
+    with pytest.raises(SettingsError, match=r"quizglass\[gpu\]"):
+        choose("cuda", [CPU])
+    with pytest.raises(SettingsError, match="metal"):
+        choose("metal", [CPU])
+    assert choose("cpu", [CPU, CUDA]) == [CPU]
+
+
+def test_fallback_is_an_error_when_the_provider_was_named(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(EngineFailed, match="fell back to CPU"):
+        confirm("cuda", [CUDA, CPU], [CPU], "planner/model.onnx")
+    assert confirm("auto", [CUDA, CPU], [CPU], "planner/model.onnx") == "cpu"
+    assert "planner/model.onnx" in caplog.text
+
+
+def test_tensorrt_is_told_every_shape(tmp_path: Path) -> None:
+    ranges = {"ids": InputRange((1, 1), (1, 8), (4, 16)), "mask": InputRange((1, 1), (1, 8), (4, 16))}
+    told = options(TENSORRT, ranges, tmp_path)
+    assert told["trt_profile_min_shapes"] == "ids:1x1,mask:1x1"
+    assert told["trt_profile_max_shapes"] == "ids:4x16,mask:4x16"
+    assert options(CPU, ranges, tmp_path) == {}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own there")
+async def test_threads_that_compute_wait_for_those_that_answer() -> None:
+    pool = EnginePool(1)
+    theirs = await pool.run(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+    pool.close()
+    ours = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    assert theirs > min(ours, 18)  # who runs the tests with the least priority of all, 19, cannot give way any more
+
+
+def test_shapes_outside_the_range_are_told_apart() -> None:
+    row = InputRange((1, 1), (1, 8), (4, 16))
+    assert row.holds((4, 16))
+    assert not row.holds((5, 16))
+    assert not row.holds((4,))
+
+
+async def test_engine_time_on_a_thread_counts_for_the_stage() -> None:
+    pool = EnginePool(1)
+    with stage_clock() as outer:
+        await pool.run(lambda: record_engine(7))
+        with stage_clock() as inner:
+            await pool.run(lambda: record_engine(5))
+    pool.close()
+    assert (outer.us, inner.us) == (7, 5)
+
+
+def test_time_in_which_two_engines_work_passes_once() -> None:
+    clock = EngineClock()
+    clock.add(20_000_000)
+    clock.add(20_000_000)
+    assert 20_000_000 <= clock.us < 21_000_000
+    apart = EngineClock()
+    for _ in range(3):
+        apart.add(10_000_000, share=0.25)
+    assert 7_500_000 <= apart.us < 7_600_000
+
+
+def test_engine_time_outside_a_stage_is_nobodys() -> None:
+    with measured_engine():
+        record_engine(1)
+
+
+async def test_work_cancelled_before_it_begins_never_runs() -> None:
+    pool, release, ran = EnginePool(1), threading.Event(), []
+    first = asyncio.create_task(pool.run(release.wait))
+    second = asyncio.create_task(pool.run(lambda: ran.append(1)))
+    await asyncio.sleep(0)
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    release.set()
+    assert await first
+    await pool.run(lambda: None)
+    pool.close()
+    assert not ran
+
+
+def test_pooling_sees_unmasked_tokens_only() -> None:
+    states = np.array([[[1.0], [3.0], [99.0]]], np.float32)
+    mask = np.array([[1, 1, 0]])
+    assert [float(pooled(states, mask, how)[0, 0]) for how in ("mean", "cls", "last")] == [2.0, 1.0, 3.0]
+
+
+def test_words_are_read_in_lines_and_ornaments_left_out() -> None:
+    def box(left: float, top: float) -> list[list[float]]:
+        return [[left, top], [left + 30, top], [left + 30, top + 10], [left, top + 10]]
+
+    found = [(box(50, 12), "crowns"), (box(0, 40), "Open"), (box(0, 10), "45"), (box(9, 70), "业"), (box(0, 99), "7")]
+    assert in_reading_order(found) == ["45", "crowns", "Open", "7"]
+
+
+def test_a_picture_is_fitted_once_for_all_models() -> None:
+    fitter, size = PictureFitter(), Size(width=28, height=14)
+    pixels = np.zeros((40, 60, 3), np.uint8)
+    fitted = fitter.fit_pixels(pixels, size)
+    assert fitted.shape == (14, 28, 3)
+    assert fitter.fit(Picture(b"a" * 32, pixels), size) is fitted
+    other = np.full((40, 60, 3), 200, np.uint8)
+    assert fitter.fit_pixels(other, size)[0, 0, 0] == 200
+
+
+def test_what_is_too_long_is_cut_from_the_longest_data(tmp_path: Path) -> None:
+    tokenizer = PromptTokenizer(write_tokenizer(tmp_path / "tokenizer.json"))
+    template = PromptTemplate("<|im_start|>{{ query }}|{{ passage }}|<|im_end|>", "test")
+    prompt = template.render(query="short", passage="x" * 100)
+    ids = encode_within(tokenizer, prompt, [], 40)
+    assert len(ids) == 40
+    assert tokenizer.decode(ids) == "short|" + "x" * 31 + "|"
+    assert encode_within(tokenizer, template.render(query="q" * 50, passage="x" * 60), [], 24) == [
+        *tokenizer.encode(template.render(query="q" * 10, passage="x" * 10))
+    ]
+    assert len(encode_within(tokenizer, prompt, [], 2)) == 4
+
+
+def test_a_childs_log_keeps_its_level(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    record = logging.LogRecord("some.logger", logging.ERROR, "", 0, "it %s", ("broke",), None)
+    relay(JsonLines().format(record).encode() + b"\n", logging.getLogger("parent"))
+    relay(b"GGML_ASSERT failed\n", logging.getLogger("parent"))
+    relay(b"[1]\n", logging.getLogger("parent"))
+    assert [(each.name, each.levelname, each.message) for each in caplog.records] == [
+        ("some.logger", "ERROR", "it broke"),
+        ("parent", "WARNING", "GGML_ASSERT failed"),
+        ("parent", "WARNING", "[1]"),
+    ]

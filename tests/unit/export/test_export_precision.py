@@ -1,0 +1,135 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+from quizglass_export.bundles.onnx_graph import summarise  # noqa: E402
+from quizglass_export.errors import ExportError  # noqa: E402
+from quizglass_export.graphs.scorer_text import TextScorer  # noqa: E402
+from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer  # noqa: E402
+from quizglass_export.onnx.file import write_onnx  # noqa: E402
+from quizglass_export.onnx.precision import pack_blocks, to_float16  # noqa: E402
+from quizglass_export.parity import session  # noqa: E402
+from quizglass_export.recipe.schema import Acceptance  # noqa: E402
+from quizglass_export.roles.scorers import TEXT_AXES  # noqa: E402
+from quizglass_server.models.vision_inputs import scorer_batch  # noqa: E402
+
+ROWS = [np.random.default_rng(seed).integers(1, 99, 5 + 3 * seed % 17).tolist() for seed in range(16)]
+
+
+def inputs(indices: Any) -> dict[str, np.ndarray]:
+    return scorer_batch([ROWS[index] for index in indices])
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    torch.manual_seed(2)
+    config = transformers.Qwen3Config(
+        vocab_size=100,
+        hidden_size=128,
+        intermediate_size=192,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=32,
+        initializer_range=0.08,
+        attn_implementation="eager",
+    )
+    return transformers.Qwen3ForCausalLM(config).eval()
+
+
+@pytest.fixture(scope="module")
+def exported(model: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("scorer") / "model.onnx"
+    example = {name: torch.from_numpy(value) for name, value in inputs([0, 3]).items()}
+    write_onnx(TextScorer(model, [7, 3, 11]).eval(), example, TEXT_AXES, "logits", path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def references(model: Any) -> list[np.ndarray]:
+    with torch.no_grad():
+        return [model(input_ids=torch.tensor([row])).logits[0, -1, [7, 3, 11]].numpy() for row in ROWS]
+
+
+@pytest.mark.parametrize(
+    ("precision", "named", "labels", "drift", "smaller"),
+    [
+        ("fp16", "fp16", 1, 2e-3, 0.6),
+        ("int8", "int8 (static)", 0.9, 0.03, 0.4),
+        ("int8-weights", "int8 weights", 0.9, 5e-3, 0.4),
+        ("int4-weights", "int4 weights", 0.8, 0.1, 0.3),  # an untrained model's labels are close to each other
+    ],
+)
+def test_each_precision_keeps_labels_and_rows_apart_and_is_smaller(
+    exported: Path,
+    references: list[np.ndarray],
+    tmp_path: Path,
+    precision: Any,
+    named: str,
+    labels: float,
+    drift: float,
+    smaller: float,
+) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(exported.read_bytes())
+    notes = apply_precision(path, precision, inputs, len(ROWS))
+    assert notes["precision"] == precision
+    assert notes["latency_ms"] > 0
+    assert path.stat().st_size < smaller * notes["float32_bytes"]
+    assert summarise(path).precision == named
+    checks = check_lossy_scorer("reranker", path, references, inputs, Acceptance(labels=labels, drift=drift))
+    assert all(check.passed for check in checks), checks
+    assert checks[1].value > 0
+
+
+def test_a_model_that_lost_too_much_is_refused(exported: Path, references: list[np.ndarray], tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(exported.read_bytes())
+    apply_precision(path, "int4-weights", inputs, len(ROWS))
+    checks = check_lossy_scorer("reranker", path, references, inputs, Acceptance(labels=1, drift=1e-6))
+    assert not checks[1].passed
+    turned = [row[::-1].copy() for row in references]
+    assert not check_lossy_scorer("reranker", path, turned, inputs, Acceptance())[0].passed
+
+
+def test_a_value_beyond_float16_is_named(tmp_path: Path) -> None:
+    module = torch.nn.Linear(80, 80)
+    with torch.no_grad():
+        module.weight[3, 4] = 1e6
+    write_onnx(module, {"x": torch.randn(2, 80)}, {"x": {0: "b"}, "y": {0: "b"}}, "y", tmp_path / "m.onnx")
+    with pytest.raises(ExportError, match=r"m\.onnx: weight has values beyond float16"):
+        to_float16(tmp_path / "m.onnx", tmp_path / "half.onnx")
+
+
+@given(st.integers(1, 80), st.integers(1, 5), st.sampled_from([4, 8]), st.integers(0, 100))
+def test_blocks_hold_each_weight_within_one_step(rows: int, columns: int, bits: int, seed: int) -> None:
+    weights = np.random.default_rng(seed).standard_normal((rows, columns)).astype(np.float32)
+    weights[:, 0] = 0
+    packed, scales = pack_blocks(weights, bits)
+    values = packed if bits == 8 else np.stack((packed & 15, packed >> 4), -1).reshape(*packed.shape[:2], -1)
+    restored = (values.astype(np.float32) - (1 << (bits - 1))) * scales[..., None]
+    restored = restored.reshape(columns, -1)[:, :rows].T
+    steps = np.repeat(np.abs(scales), 32, axis=1)[:, :rows].T
+    assert (np.abs(restored - weights) <= steps * 1.001 + 1e-7).all()
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_onnx_runtime_reads_the_blocks_as_they_were_written(tmp_path: Path, bits: int) -> None:
+    from quizglass_export.onnx.precision import to_weight_only
+
+    module = torch.nn.Linear(96, 64)
+    path = tmp_path / "m.onnx"
+    write_onnx(module, {"x": torch.randn(2, 96)}, {"x": {0: "b"}, "y": {0: "b"}}, "y", path)
+    x = np.random.default_rng(0).standard_normal((5, 96)).astype(np.float32)
+    before = session(path).run(None, {"x": x})[0]
+    assert to_weight_only(path, path, bits) == 1
+    onnx.checker.check_model(onnx.load(str(path)))
+    assert np.abs(session(path).run(None, {"x": x})[0] - before).max() < (0.3 if bits == 4 else 0.02)

@@ -1,0 +1,189 @@
+import json
+import shutil
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("torch")
+
+from quizglass_export.assembly import estimate
+from quizglass_export.assembly.estimate import Estimate, check_room
+from quizglass_export.assembly.work import digest_of, open_work
+from quizglass_export.checkpoints.files import tensor_sizes
+from quizglass_export.errors import ExportError
+from quizglass_export.recipe.read import read_recipe
+
+HEAD = 'format = 1\nname = "n"\nversion = "1"\n'
+
+
+def recipe(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "bundle.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_recipe_has_defaults_for_all_but_checkpoints(tmp_path: Path) -> None:
+    text = HEAD + '[roles.planner]\ncheckpoint = "base"\nadapters = ["a", {path = "b", weight = 0.5}]\n'
+    file = read_recipe(recipe(tmp_path, text))
+    planner = file.recipe.roles.planner
+    assert planner is not None
+    assert [(str(each.path), each.weight) for each in planner.adapters] == [("a", 1.0), ("b", 0.5)]
+    assert [name for name, _ in planner.labels] == ["none", "image", "text", "both"]
+    assert file.path(planner.checkpoint) == tmp_path / "base"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("format = 1\nname = x y\n", r"bundle\.toml: not valid TOML: .*line 2"),
+        (HEAD, r"bundle\.toml: roles: Field required"),
+        (HEAD + "[roles]\n", "roles: name at least one of planner, tool_router"),
+        (HEAD + '[roles.reader]\nengine = "rapidocr"\nlanguage = "en"\n', r"roles\.reader\.language: unknown key"),
+        (
+            HEAD + "[roles.reader]\n[samples]\ncount = 1\n",
+            r"samples\.count: Input should be greater than or equal to 2",
+        ),
+        (HEAD.replace("1\n", "2\n", 1) + "[roles.reader]\n", "format: Input should be 1"),
+        (HEAD + '[roles.image_encoder]\ncheckpoint = "x"\nprecision = "fp8"\n', r"roles\.image_encoder\.precision: "),
+        (
+            HEAD + '[roles.planner]\ncheckpoint = "x"\nadapters = [{path = "a", weight = 0}]\n',
+            r"roles\.planner\.adapters\.0\.weight: must be a number other than 0",
+        ),
+        (HEAD + "[roles.generator]\n", r"roles\.generator: give either checkpoint, or model with its projector"),
+        (HEAD + '[roles.generator]\nprojector = "v.gguf"\n', r"roles\.generator: projector: goes with model"),
+        (HEAD + '[roles.generator]\nmodel = "m.gguf"\n', r"roles\.generator: tokenizer: needed with ready-made"),
+        (HEAD + '[roles.planner]\ncheckpoint = "x"\nlabels = [["a", "b"]]\n', r"roles\.planner\.labels: .*at least 2"),
+    ],
+)
+def test_a_wrong_recipe_names_file_and_key(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ExportError, match=message):
+        read_recipe(recipe(tmp_path, text))
+
+
+def test_a_recipe_that_is_not_there_or_not_text_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"bundle\.toml: cannot be read: No such file"):
+        read_recipe(tmp_path / "bundle.toml")
+    (tmp_path / "bundle.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ExportError, match="not valid TOML"):
+        read_recipe(tmp_path / "bundle.toml")
+
+
+def test_a_finished_step_is_reused_and_a_changed_or_damaged_one_is_made_again(tmp_path: Path) -> None:
+    made = []
+
+    def make(folder: Path) -> dict[str, int]:
+        made.append(len(made))
+        (folder / "model").write_text("weights")
+        return {"count": len(made)}
+
+    with open_work(tmp_path / "work") as work:
+        first = work.step("planner", {"a": 1}, make)
+        assert (first.result, first.reused) == ({"count": 1}, False)
+    with open_work(tmp_path / "work") as work:
+        again = work.step("planner", {"a": 1}, make)
+        assert (again.result, again.reused) == ({"count": 1}, True)
+        assert [path.name for path in again.files()] == ["model"]
+        assert work.step("planner", {"a": 2}, make).result == {"count": 2}
+        (again.folder / "model").write_text("weig")
+        assert work.step("planner", {"a": 2}, make).result == {"count": 3}
+
+
+def test_an_interrupted_step_leaves_nothing_and_the_others_stay(tmp_path: Path) -> None:
+    def stop(folder: Path) -> dict[str, int]:
+        (folder / "half").write_text("x")
+        raise KeyboardInterrupt
+
+    with open_work(tmp_path / "work") as work:
+        work.step("first", {}, lambda folder: {})
+        with pytest.raises(KeyboardInterrupt):
+            work.step("second", {}, stop)
+    (tmp_path / "work" / ".third.new").mkdir()  # as `kill -9` leaves it
+    with open_work(tmp_path / "work") as work:
+        assert {path.name for path in work.folder.iterdir() if path.is_dir()} == {"first"}
+        assert work.step("first", {}, stop).reused
+
+
+def test_a_work_directory_is_for_one_build_at_a_time_and_for_nothing_else(tmp_path: Path) -> None:
+    with (
+        open_work(tmp_path / "work"),
+        pytest.raises(ExportError, match="in use by another build"),
+        open_work(tmp_path / "work"),
+    ):
+        pass
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").touch()
+    with pytest.raises(ExportError, match="not a work directory"), open_work(tmp_path / "photos"):
+        pass
+
+
+def test_digests_are_remembered_until_the_file_changes(tmp_path: Path) -> None:
+    file = tmp_path / "weights"
+    file.write_text("a")
+    with open_work(tmp_path / "work") as work:
+        first = work.digest(file)
+    (tmp_path / "work" / "digests.json").write_text('{"x": 1}')  # damaged: forgotten, not trusted
+    with open_work(tmp_path / "work") as work:
+        assert work.digest(file) == first
+        file.write_text("bb")
+        assert work.digest(file) != first
+        with pytest.raises(ExportError, match="gone: cannot be read"):
+            work.digest(tmp_path / "gone")
+
+
+@given(st.dictionaries(st.text(), st.one_of(st.integers(), st.text(), st.none(), st.lists(st.floats(allow_nan=False)))))
+def test_fingerprints_do_not_depend_on_the_order_of_keys(value: dict[str, object]) -> None:
+    assert digest_of(value) == digest_of(dict(reversed(value.items())))
+
+
+@given(st.binary(max_size=64))
+def test_a_header_of_any_bytes_is_read_or_refused(content: bytes) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.safetensors"
+        path.write_bytes(content)
+        with pytest.raises(ExportError, match=r"model\.safetensors: not a readable safetensors file"):
+            tensor_sizes(path)
+
+
+def test_tensor_sizes_come_from_the_header_alone(tmp_path: Path) -> None:
+    header = json.dumps({"__metadata__": {}, "w": {"dtype": "F32", "shape": [3, 5], "data_offsets": [0, 60]}}).encode()
+    (tmp_path / "m.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    assert tensor_sizes(tmp_path / "m.safetensors") == [15]
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_room_is_counted_to_the_byte_before_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int
+) -> None:
+    needs = [Estimate("planner", 1, 1, 3000, 500, 1), Estimate("reranker", 1, 1, 2000, 900, 1)]
+    room = 3000 + 2000 + 900 - missing  # every result, and the largest scratch once
+    asked = []
+
+    def usage(place: Path) -> SimpleNamespace:
+        asked.append(place)
+        return SimpleNamespace(free=room)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    with pytest.raises(ExportError, match="GB free, the build needs about") if missing else nullcontext():
+        check_room(needs, tmp_path / "not" / "there", tmp_path / "bundle")
+    assert asked == [tmp_path]
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_bundle_on_another_file_system_than_its_work_needs_room_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: int
+) -> None:
+    needs = [Estimate("planner", 1, 1, 3000, 500, 1), Estimate("reranker", 1, 1, 2000, 900, 1)]
+    work, out = tmp_path / "work", tmp_path / "out"
+    out.mkdir()
+    work.mkdir()
+    free = {work: 5900, out: 5000 - missing}
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: SimpleNamespace(free=free[place]))
+    monkeypatch.setattr(estimate, "_device", [work, out].index)
+    with pytest.raises(ExportError, match=rf"^{out}: .* the build needs about") if missing else nullcontext():
+        check_room(needs, work / "planner", out / "bundle")

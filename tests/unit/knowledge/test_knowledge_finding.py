@@ -1,0 +1,214 @@
+"""What searches bring back beyond nearest vectors: words, facts, filters, one result an entry, no near-duplicates."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quizglass_server.domain.entries import Filter, Finding, SearchMode
+from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
+from quizglass_server.knowledge.index.catalog import Catalog
+from quizglass_server.knowledge.search.cache import AnswerCache
+from quizglass_server.knowledge.search.ranking import fused
+from quizglass_server.knowledge.truth.clock import StoreClock
+from quizglass_server.knowledge.truth.schema import FILE, connect, transaction
+from tests.support.knowledge_fakes import (
+    FakeTextEncoder,
+    hashed,
+    open_base,
+    pictured,
+    query_text,
+    stream,
+)
+
+FAR = hashed(b"a question whose vector says nothing")
+WORDS = Finding(mode=SearchMode.KEYWORDS)
+
+
+@pytest.fixture
+async def base(tmp_path: Path):
+    made = await open_base(tmp_path)
+    yield made
+    await made.close()
+
+
+async def test_a_word_in_every_chunk_tells_nothing_and_costs_nothing() -> None:
+    catalog = Catalog()
+    catalog.add_passages((n, f"the thing {n}") for n in range(1, 7001))
+    assert catalog.by_words("the", 5) == []
+    assert catalog.by_words("the 4711", 5) == [4711]
+    assert catalog.by_words('"; OR (', 5) == []
+    assert catalog.by_words("", 5) == []
+
+
+async def test_beside_rarer_words_common_ones_are_scored_as_far_as_their_places_go() -> None:
+    catalog = Catalog()
+    catalog.add_passages((n, f"thing {n} {'seldom' * (n <= 200)} {'often' * (n <= 400)}") for n in range(1, 7001))
+    assert sorted(catalog.by_words("seldom 4711", 500)) == [*range(1, 201), 4711]
+    assert catalog.by_words("often 4711", 500) == [4711]
+    assert sorted(catalog.by_words("often", 500)) == [*range(1, 401)], "alone it is all that there is"
+
+
+def test_lists_are_fused_by_rank() -> None:
+    near = [(1, 0.9), (2, 0.8), (3, 0.7)]
+    assert [label for label, _ in fused(near, [3, 4])] == [3, 1, 2, 4]
+    assert fused(near, []) == near
+    assert np.isnan(dict(fused(near, [4]))[4])
+
+
+async def test_keywords_need_no_encoder(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    await base.add(stream([pictured("a", text="A velmora.")]))
+    await base.close()
+    base = await open_base(tmp_path, text_encoder=None)
+    with pytest.raises(RoleMissing):
+        await base.search_texts(FAR, 5, "velmora")
+    await base.close()
+
+
+async def test_a_repeated_question_is_answered_from_memory_until_something_changes(base) -> None:
+    await base.add(stream([pictured("a", text="A velmora.")]))
+    first = await base.search_texts(FAR, 5, "velmora")
+    assert (await base.search_texts(FAR, 5, "velmora"), base._cache.hits) == (first, 1)
+    await base.add(stream([pictured("b", text="A velmora too.")]))
+    assert len(await base.search_texts(FAR, 5, "velmora")) == 2
+    assert base._cache.hits == 1
+
+
+def test_a_cache_keeps_what_was_asked_for_last() -> None:
+    cache = AnswerCache(2)
+    for key in "ab":
+        cache.put(key, key)
+    assert cache.get("a") == "a"
+    cache.put("c", "c")
+    assert [cache.get(key) for key in "abc"] == ["a", None, "c"]
+
+
+async def test_entries_expire(tmp_path: Path) -> None:
+    passed = [0.0]
+    base = await open_base(tmp_path)
+    await base.close()
+    base = await open_base(tmp_path)
+    base._clock._start, base._clock._counter = 1_000_000_000.0, lambda: passed[0]
+    await base.add(stream([pictured("short", text="A velmora.", expires_after_s=60), pictured("long", text="A car.")]))
+    assert (await base.get("short")).expires_after_s == 60
+    assert {hit.entry.expires_after_s for hit in await base.search_texts(FAR, 5)} == {60, 0}
+    passed[0] = 59.0
+    assert {hit.entry.expires_after_s for hit in await base.search_texts(FAR, 5)} == {1, 0}  # as of now
+    passed[0] = 60.0
+    assert [hit.entry.id for hit in await base.search_texts(FAR, 5)] == ["long"]
+    with pytest.raises(NotFound):
+        await base.get("short")
+    assert [entry.id for entry in await base.list("", 9)] == ["long"]
+    assert base.count() == 1
+    await base.close()
+
+
+async def test_time_does_not_go_back_with_the_system_clock(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    base._clock._start += 1_000_000
+    await base.add(stream([pictured("a", text="Words.", expires_after_s=100)]))
+    await base.close()
+    base = await open_base(tmp_path)
+    assert isinstance(base._clock, StoreClock)
+    assert (await base.get("a")).expires_after_s in (99, 100)
+    await base.close()
+
+
+async def test_a_deleted_entry_leaves_a_receipt_and_after_compaction_nothing(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    await base.add(stream(pictured(f"e{n}", text=f"Text {n}.", pictures=[b"%d" % n]) for n in range(30)))
+    await base.add(stream([pictured("secret", text="The zyrbaxa of Zyrbaxon.", pictures=[b"zyrbaxa picture"])]))
+    receipt = await base.delete("secret")
+    assert (receipt.id, receipt.chunks, receipt.pictures) == ("secret", 1, 1)
+    assert await base.compact() >= receipt.sequence
+    assert _files_with(tmp_path, b"zyrbax") == []
+    assert len(_files_with(tmp_path, b"")) > 3
+    assert len(await base.search_texts(FAR, 50)) == 30
+    await base.close()
+    assert _files_with(tmp_path, b"zyrbax") == []
+
+
+async def test_no_compaction_is_acknowledged_while_somebody_reads_the_log(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    base._store._writer._db.execute("PRAGMA busy_timeout = 50")
+    await base.add(stream([pictured("secret", text="The zyrbaxa of Zyrbaxon.")]))
+    with closing(connect(tmp_path / FILE, write=False)) as log, transaction(log, write=False):  # as a snapshot does
+        log.execute("SELECT count(*) FROM entries").fetchone()
+        receipt = await base.delete("secret")
+        with pytest.raises(KnowledgeFailed, match="being read"):
+            await base.compact()
+        assert _files_with(tmp_path, b"zyrbax") != []
+    assert await base.compact() >= receipt.sequence
+    assert _files_with(tmp_path, b"zyrbax") == []
+    await base.close()
+
+
+def _files_with(directory: Path, content: bytes) -> list[str]:
+    files = [path for path in directory.rglob("*") if path.is_file()]
+    return [path.name for path in files if content in path.read_bytes().lower()]
+
+
+async def test_while_another_encoder_embeds_anew_words_answer(tmp_path: Path) -> None:
+    class Slow(FakeTextEncoder):
+        def __init__(self) -> None:
+            super().__init__("text-2")
+            self.go_on = asyncio.Event()
+
+        async def embed_passages(self, texts):
+            await self.go_on.wait()
+            return await super().embed_passages(texts)
+
+    base = await open_base(tmp_path)
+    await base.add(stream([pictured("a", title="A", text="A velmora."), pictured("b", text="A tagrin.")]))
+    await base.close()
+    encoder = Slow()
+    base = await open_base(tmp_path, text_encoder=encoder)
+    assert [hit.entry.id for hit in await base.search_texts(FAR, 5, "velmora")] == ["a"]
+    assert await base.search_texts(FAR, 5) == []
+    await base.delete("b")
+    await base.add(stream([pictured("c", text="")]))
+    encoder.go_on.set()
+    await base.settle()
+    (hit,) = await base.search_texts(await query_text("A: A velmora.", "text-2"), 5)
+    assert (hit.entry.id, hit.score) == ("a", pytest.approx(1.0, abs=1e-5))
+    await base.close()
+
+
+async def test_a_catalog_that_is_missing_or_damaged_is_built_again(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    await base.add(stream(pictured(f"e{n}", text=f"Word{n}.", kind="car") for n in range(20)))
+    await base.close()
+    (path,) = (tmp_path / "graphs").glob("catalog*")
+    content = path.read_bytes()
+    for damaged in (content[:-1], content[:3000] + b"\xff" + content[3001:], b""):
+        path.write_bytes(damaged)
+        base = await open_base(tmp_path)
+        found = await base.search_texts(None, 5, "word7", Finding(Filter(kinds=("car",)), SearchMode.KEYWORDS))
+        assert [hit.entry.id for hit in found] == ["e7"]
+        await base.close()
+        (path,) = (tmp_path / "graphs").glob("catalog*")
+    with pytest.raises(KnowledgeFailed):
+        Catalog(b"not a database" * 100)
+
+
+async def test_a_catalog_follows_what_happened_since_its_snapshot(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    await base.add(stream(pictured(f"e{n}", text=f"Word{n}.", kind="car") for n in range(20)))
+    await base.close()
+    (path,) = (tmp_path / "graphs").glob("catalog*")
+    content = path.read_bytes()
+    base = await open_base(tmp_path)
+    await base.delete("e7")
+    await base.add(stream([pictured("e8", text="Another.", kind="bird")]))
+    base._indexes._keeper.save = lambda **_: None  # as if killed before the snapshot
+    await base.close()
+    assert path.read_bytes() == content
+    base = await open_base(tmp_path)
+    for word, ids in (("word7", []), ("word8", []), ("another", ["e8"]), ("word9", ["e9"])):
+        assert [hit.entry.id for hit in await base.search_texts(None, 5, word, WORDS)] == ids
+    birds = Finding(Filter(kinds=("bird",)))
+    assert [hit.entry.id for hit in await base.search_texts(FAR, 5, "", birds)] == ["e8"]
+    await base.close()

@@ -1,0 +1,28 @@
+"""What reading the truth gives, and what it tells when it fails."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from quizglass_server.errors import KnowledgeFailed
+from tests.support.knowledge_fakes import open_base, pictured, stream
+
+
+async def test_a_page_of_long_entries_ends_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quizglass_server.knowledge.truth.reader.PAGE_CHARS", 50)
+    base = await open_base(tmp_path)
+    await base.add(stream(pictured(name, text="Long text. " * 3) for name in "abcde"))
+    assert [entry.id for entry in await base.list("", 10)] == ["a", "b"]
+    assert [entry.id for entry in await base.list("b", 1)] == ["c"]
+    await base.close()
+
+
+async def test_a_failing_store_does_not_tell_clients_where_it_lies(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    with sqlite3.connect(tmp_path / "knowledge.sqlite3") as other:
+        other.execute("DROP TABLE entries")
+    with pytest.raises(KnowledgeFailed, match=r"^knowledge\.sqlite3: ") as caught:
+        await base.get("a")
+    assert str(tmp_path) not in caught.value.message
+    await base.close()

@@ -1,0 +1,146 @@
+"""Commits that several writers share, and stores of the version before."""
+
+import asyncio
+import json
+import sqlite3
+import threading
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from quizglass_server.errors import KnowledgeFailed, NotFound
+from quizglass_server.knowledge.repair.inspection import inspect
+from quizglass_server.knowledge.truth.reader import Reader
+from quizglass_server.knowledge.truth.schema import FILE
+from quizglass_server.knowledge.truth.threads import StoreThreads
+from quizglass_server.knowledge.truth.writer import Writer
+from tests.support.knowledge_fakes import fake_decode, hashed, open_base, pictured, query_picture, query_text, stream
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    made = StoreThreads(tmp_path / FILE, lambda: 0.0)
+    yield made
+    made.close()
+
+
+async def while_the_writer_is_busy(store: StoreThreads, writes: list) -> list:
+    """Queue jobs behind one that waits, then let all of them go."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(_: Writer) -> None:
+        begun.set()
+        go_on.wait()
+
+    busy = asyncio.create_task(store.alone(wait))
+    await asyncio.to_thread(begun.wait)
+    tasks = [asyncio.create_task(store.write(*write)) for write in writes]
+    await asyncio.sleep(0)
+    go_on.set()
+    await busy
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_writers_that_wait_share_a_commit(store: StoreThreads, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups: list[int] = []
+    run = Writer.run
+
+    def counted(writer: Writer, jobs):
+        groups.append(len(jobs))
+        return run(writer, jobs)
+
+    monkeypatch.setattr(Writer, "run", counted)
+    followed: list[int] = []
+    writes = [((lambda writer, n=n: n), followed.append) for n in range(100)]
+    assert await while_the_writer_is_busy(store, writes) == list(range(100))
+    assert (groups, followed) == ([64, 36], list(range(100)))
+
+
+async def test_a_job_that_fails_undoes_itself_alone(store: StoreThreads) -> None:
+    def half(writer: Writer) -> None:
+        writer.put([draft("half")], {})
+        raise NotFound("no")
+
+    outcomes = await while_the_writer_is_busy(
+        store,
+        [
+            (lambda writer: writer.put([draft("a")], {}).entries,),
+            (half,),
+            (lambda writer: writer.put([draft("b")], {}).entries,),
+        ],
+    )
+    assert [type(outcome) for outcome in outcomes] == [int, NotFound, int]
+    assert [entry.id for entry in await store.read(lambda reader: reader.page("", 9))] == ["a", "b"]
+    assert (await store.read(Reader.state)).count == 2
+
+
+async def test_a_commit_that_fails_fails_every_job(store: StoreThreads, monkeypatch: pytest.MonkeyPatch) -> None:
+    await store.write(lambda writer: writer.put([draft("a")], {}))
+
+    def broken(writer: Writer, jobs):
+        raise KnowledgeFailed("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Writer, "run", broken)
+        outcomes = await while_the_writer_is_busy(store, [(lambda writer: 1,), (lambda writer: 2,)])
+        assert [str(outcome) for outcome in outcomes] == ["the disk is full"] * 2
+    await store.write(lambda writer: writer.put([draft("b")], {}))
+    assert [entry.id for entry in await store.read(lambda reader: reader.page("", 9))] == ["a", "b"]
+
+
+def draft(name: str):
+    from quizglass_server.knowledge.content.records import Draft
+
+    return Draft(pictured(name).entry)
+
+
+async def test_entries_of_concurrent_streams_are_all_there(tmp_path: Path) -> None:
+    base = await open_base(tmp_path)
+    adding = [base.add(stream([pictured(f"s{n}", text=f"Text {n}.")])) for n in range(80)]
+    assert [report.added for report in await asyncio.gather(*adding)] == [1] * 80
+    assert base.count() == 80
+    hits = await base.search_texts(await query_text("s42: Text 42."), 1)
+    assert hits[0].entry.id == "s42"
+    await base.close()
+
+
+async def test_a_store_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / FILE)) as old:
+        old.executescript((Path(__file__).parents[2] / "support" / "knowledge_v1.sql").read_text())
+        for number in (1, 5):
+            row = (
+                number,
+                f"e{number}",
+                "Title",
+                "Caption",
+                "kind",
+                f"Text {number}.",
+                json.dumps({"a": "b"}),
+                "source",
+            )
+            old.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            chunk = hashed(f"text-1 Title: Text {number}.".encode()).tobytes()
+            old.execute(
+                "INSERT INTO chunks VALUES (?, ?, 0, ?, 'text-1 chunks-1', ?)",
+                (number, number, f"Text {number}.", chunk),
+            )
+            encoded = b"%d" % number
+            old.execute("INSERT INTO picture_files VALUES (?, ?)", (sha256(encoded).digest(), encoded))
+            vector = hashed(b"image-1" + fake_decode(encoded, "").pixels.tobytes()).tobytes()
+            old.execute(
+                "INSERT INTO pictures VALUES (?, ?, 0, ?, 'image-1', ?)",
+                (number, number, sha256(encoded).digest(), vector),
+            )
+        old.execute("UPDATE meta SET value = 7")
+        old.commit()
+    base = await open_base(tmp_path)
+    entries = await base.list("", 9)
+    assert [entry.id for entry in entries] == ["e1", "e5"]
+    assert (entries[0].text, entries[0].attributes, len(entries[0].picture_sha256)) == ("Text 1.", {"a": "b"}, 1)
+    assert (await base.search_texts(await query_text("Title: Text 5."), 1))[0].entry.id == "e5"
+    assert (await base.search_pictures(await query_picture(b"5"), 1))[0].entry.id == "e5"
+    await base.close()
+    assert inspect(tmp_path) == []
+    assert (tmp_path / "before-repair-1" / FILE).exists()

@@ -1,0 +1,138 @@
+"""Markdown and HTML become blocks under their headings; what is no content is left out."""
+
+from time import thread_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quizglass_server.domain.entries import Entry
+from quizglass_server.knowledge.content.chunks import MAX_TOKENS, chunk_entry
+from quizglass_server.markup.blocks import Block, blocks
+
+MARKDOWN = """# Velmora
+
+A *red* car of
+two lines, `fast`. ![its front](front.jpg)
+
+## Engine
+
+| part | made by |
+|------|---------|
+| pump | Tandex  |
+
+- four cylinders
+- two belts
+  - one spare
+
+```
+code = 1
+```
+
+## History
+
+<p>Begun in <b>1974</b>.</p>
+"""
+
+
+def test_markdown_by_headings() -> None:
+    assert blocks(MARKDOWN, "markdown") == [
+        Block(("Velmora",), "A red car of two lines, fast. its front"),
+        Block(("Velmora", "Engine"), "part: pump; made by: Tandex"),
+        Block(("Velmora", "Engine"), "four cylinders; two belts one spare"),
+        Block(("Velmora", "Engine"), "code = 1"),
+        Block(("Velmora", "History"), "Begun in 1974."),
+    ]
+
+
+def test_html_without_what_is_no_content() -> None:
+    page = """<html><head><title>T</title><style>p {}</style></head><body><nav>Home</nav><header>Site</header>
+        <main><h1>Top <i>thing</i></h1>Loose text<p>One &amp; two<br>three</p><script>alert(1)</script>
+        <h3>Deep</h3><dl><dt>Price</dt><dd>45</dd></dl><h2>Next</h2><table><tr><td>a</td><td>b</td></tr></table>
+        </main><footer>Imprint</footer></body></html>"""
+    assert blocks(page, "html") == [
+        Block(("Top thing",), "Loose text"),
+        Block(("Top thing",), "One & two three"),
+        Block(("Top thing", "Deep"), "Price; 45"),
+        Block(("Top thing", "Next"), "a; b"),
+    ]
+
+
+def test_plain_text_is_left_alone() -> None:
+    assert blocks("# No heading\n\n<b>", "") == [Block((), "# No heading\n\n<b>")]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "<", "<div>" * 5000 + "deep", "</p></div>", "<table><tr>", "\0<p>x", "* " * 900]
+)
+@pytest.mark.parametrize("text_format", ["markdown", "html"])
+def test_broken_markup_is_read_as_far_as_it_goes(text: str, text_format: str) -> None:
+    assert all(block.text for block in blocks(text, text_format))
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<div>" * 38_000,
+        "<dl>" * 48_000,
+        "".join(f"<b a={number}>" for number in range(2000)) + "<p>x" * 2000,
+    ],
+)
+def test_markup_that_parsers_take_long_for_is_read_as_text(markup: str) -> None:
+    before = thread_time()
+    (block,) = blocks(f"{markup}deep &amp; down", "html")
+    assert thread_time() - before < 1  # it took seconds, in which nothing else could run
+    assert block.text.endswith("deep & down")
+
+
+@pytest.mark.parametrize(
+    ("markup", "text_format"),
+    [
+        ("<table><tr><td>" * 200 + "word " * 30_000 + "</table>" * 200, "html"),  # each would repeat what is within
+        ("<table><tr><th>" + "word " * 20_000 + "</th></tr>" + "<tr><td>a</td></tr>" * 4000 + "</table>", "html"),
+        ("a\n\n" * 12_000, "markdown"),
+        ("# a\n\nb\n\n" * 6_000, "markdown"),
+        ("# " + "word " * 20_000 + "\n\n" + "a\n\n" * 4_000, "markdown"),
+    ],
+)
+def test_no_markup_becomes_many_times_as_much_text_or_chunks(markup: str, text_format: str) -> None:
+    made = blocks(markup, text_format)
+    assert len(made) <= 5_000
+    assert sum(len(block.text) for block in made) <= 1_000_000
+    assert all(len(heading) <= 300 for block in made for heading in block.headings)
+
+
+@pytest.mark.parametrize("page", ["<p>a &#{}; b", "<p>a &#x{}; b", "<div>" * 40_000 + "a &#{}; b"])
+def test_a_number_of_no_character_is_no_failure(page: str) -> None:
+    assert blocks(page.format("1" * 6000), "html")[0].text.startswith("a")
+
+
+@given(
+    st.text(alphabet=st.sampled_from("ab#*_<>/hp|-`\n &;[]()!\"'="), max_size=300),
+    st.sampled_from(["markdown", "html"]),
+)
+def test_any_text_can_be_read(text: str, text_format: str) -> None:
+    assert all(block.text == block.text.strip() for block in blocks(text, text_format))
+
+
+def test_chunks_carry_their_headings_and_no_markup() -> None:
+    chunks = chunk_entry(
+        Entry("v", "Velmora", text=MARKDOWN, text_format="markdown", attributes={"year": "1974"}), words
+    )
+    assert chunks[0] == "Velmora: A red car of two lines, fast. its front"
+    assert "Velmora: Engine: part: pump; made by: Tandex" in chunks
+    assert not any("1974." in chunk and "year" in chunk for chunk in chunks), "the text says the year already"
+
+
+def test_chunks_under_headings_fit_like_others() -> None:
+    text = "# A heading of some words\n\n" + "Word and more of them here. " * 100
+    chunks = chunk_entry(Entry("v", "V", text=text, text_format="markdown"), words)
+    assert len(chunks) > 3
+    assert all(words(chunk) <= MAX_TOKENS for chunk in chunks)
+    assert all(chunk.startswith("A heading of some words: ") for chunk in chunks)
+    long = "# " + "heading " * 80 + "\n\nText."
+    assert chunk_entry(Entry("v", "V", text=long, text_format="markdown"), words) == ["Text."]
+
+
+def words(text: str) -> int:
+    return len(text.split())

@@ -1,0 +1,209 @@
+"""The typed models over real ONNX files of a tiny bundle."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.bundle.manifest import Size
+from quizglass_server.domain.turns import RGB, Exchange, Picture, Plan, Turn
+from quizglass_server.engines.onnx.pool import EnginePool
+from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
+from quizglass_server.errors import BundleError, EngineFailed, EngineLost
+from quizglass_server.models.fitting import PictureFitter
+from quizglass_server.roles.encoders import OnnxImageEncoder, OnnxTextEncoder
+from quizglass_server.roles.generator import LlamaGenerator
+from quizglass_server.roles.interfaces import GenerationRequest
+from quizglass_server.roles.load import EngineOptions, load_models
+from quizglass_server.roles.scorers import OnnxPlanner, OnnxReranker
+from tests.support.tiny_bundle import DIMENSION, PROMPTS, write_bundle
+
+HOW = OnnxOptions(threads=1, provider="cpu")
+DIALOGUES = ("plan", "answer", "rewrite")
+SCORERS = ("planner", "reranker", "image_encoder", "text_encoder")
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    return Bundle.load(write_bundle(tmp_path_factory.mktemp("bundle") / "tiny", SCORERS))
+
+
+@pytest.fixture
+def pool() -> Iterator[EnginePool]:
+    made = EnginePool(1)
+    yield made
+    made.close()
+
+
+def grey(level: int, size: int = 112) -> RGB:
+    return np.full((size, size, 3), level, np.uint8)
+
+
+def picture(level: int) -> Picture:
+    pixels = grey(level)
+    return Picture(sha256(pixels.tobytes()).digest(), pixels)
+
+
+async def test_planner_weighs_question_and_picture(bundle: Bundle, pool: EnginePool) -> None:
+    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    bright = await planner.plan(Turn("t", "What?", picture(255)), "")
+    dark = await planner.plan(Turn("t", "What?", picture(0)), "")
+    assert (bright.plan, dark.plan) == (Plan.IMAGE, Plan.TEXT)
+    assert [plan for plan, _ in bright.probabilities] == [Plan.NONE, Plan.IMAGE, Plan.TEXT, Plan.BOTH]
+    assert sum(probability for _, probability in bright.probabilities) == pytest.approx(1)
+
+
+async def test_planner_sees_history_words_and_does_without_a_picture(bundle: Bundle, pool: EnginePool) -> None:
+    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    plain = await planner.plan(Turn("t", "What?"), "")
+    longer = await planner.plan(Turn("t", "What?", history=(Exchange("Where is it?", "There"),)), "Open")
+    assert dict(longer.probabilities)[Plan.TEXT] > dict(plain.probabilities)[Plan.TEXT]
+
+
+async def test_planner_that_has_looked_at_a_picture_plans_alike_without_its_pixels(
+    bundle: Bundle, pool: EnginePool
+) -> None:
+    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    expected = await planner.plan(Turn("t", "What?", picture(255)), "")
+    again = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    await again.look_at(picture(255))
+    assert await again.plan(Turn("t", "What?", replace(picture(255), pixels=grey(0))), "") == expected
+
+
+async def test_planner_cuts_a_question_beyond_its_length(bundle: Bundle, pool: EnginePool) -> None:
+    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    assert (await planner.plan(Turn("t", "why " * 500, picture(9)), "sign " * 500)).plan is Plan.TEXT
+
+
+async def test_scores_do_not_depend_on_batch_mates(bundle: Bundle, pool: EnginePool) -> None:
+    reranker = OnnxReranker(bundle, pool, HOW)
+    passages = ["a", "some longer passage", "z" * 300, "a", "m" * 20]
+    together = await reranker.score("query", passages)
+    alone = [(await reranker.score("query", [passage]))[0] for passage in passages]
+    assert together == pytest.approx(alone, abs=1e-5)
+    assert together[0] == together[3]
+    assert len(set(together)) == 4
+    assert await reranker.score("query", []) == []
+
+
+async def test_equal_pictures_share_a_vector_of_length_one(bundle: Bundle, pool: EnginePool) -> None:
+    encoder = OnnxImageEncoder(bundle, pool, PictureFitter(), HOW)
+    one, two, again = await encoder.embed([grey(10), grey(200, 448), grey(10, 56)])
+    assert one.shape == (DIMENSION,)
+    assert one.dtype == np.float32
+    assert np.linalg.norm(two) == pytest.approx(1)
+    assert np.array_equal(one, again)
+    assert np.array_equal((await encoder.embed([grey(200)]))[0], two)
+    assert await encoder.embed([]) == []
+    assert encoder.fingerprint == bundle.manifest.files["image_encoder/model.onnx"].sha256
+
+
+async def test_texts_are_embedded_as_data(bundle: Bundle, pool: EnginePool) -> None:
+    encoder = OnnxTextEncoder(bundle, pool, HOW)
+    short, long, quoted = await encoder.embed_passages(["red car", "red car " * 50, "red car [SEP]"])
+    assert np.linalg.norm(short) == pytest.approx(1)
+    assert long.shape == (DIMENSION,)
+    assert not np.allclose(short, quoted)
+    assert np.allclose((await encoder.embed_queries(["red car"]))[0], short)
+    assert encoder.count_tokens("red car") == 2
+    assert encoder.count_tokens("red car " * 50) == 100
+
+
+async def test_the_generators_picture_is_fitted_once_and_not_on_the_event_loop(tmp_path: Path) -> None:
+    threads: list[int] = []
+
+    class Fitter(PictureFitter):
+        def fit(self, picture: Picture, size: Size) -> RGB:
+            threads.append(threading.get_ident())
+            return super().fit(picture, size)
+
+    generator = LlamaGenerator(Bundle.load(write_bundle(tmp_path / "tiny", ("generator",))), Fitter(), threads=1)
+    for _ in range(2):
+        with pytest.raises(EngineLost):  # no process was started
+            await generator.choose(GenerationRequest("rewrite", {"question": "What?"}, picture(9)), [" A"])
+    assert len(threads) == 1
+    assert threads != [threading.get_ident()]
+
+
+async def test_every_role_says_what_runs_it(bundle: Bundle) -> None:
+    models = await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
+    assert [(each.role, each.engine, each.executor, each.ready) for each in models.statuses()] == [
+        (role, "onnx", "cpu", True) for role in SCORERS
+    ]
+    assert models.generator is None
+    await models.close()
+
+
+def test_a_damaged_model_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "planner" / "model.onnx"
+    path.parent.mkdir()
+    path.write_bytes(b"not a model" * 100)
+    with pytest.raises(BundleError, match=r"planner/model\.onnx"):
+        OnnxSession(path, {}, "logits", HOW)
+
+
+def test_a_model_of_another_kind_is_named(bundle: Bundle) -> None:
+    with pytest.raises(BundleError, match=r"reranker/model\.onnx: needs the unknown input"):
+        OnnxSession(bundle.path("reranker/model.onnx"), {}, "logits", HOW)
+
+
+def test_the_missing_extra_is_named(bundle: Bundle, monkeypatch: pytest.MonkeyPatch, pool: EnginePool) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(EngineFailed, match=r"pip install 'quizglass\[cpu\]'"):
+        OnnxReranker(bundle, pool, HOW)
+
+
+def test_a_reranker_gives_a_logit_for_each_of_its_labels(tmp_path: Path, bundle: Bundle, pool: EnginePool) -> None:
+    root = tmp_path / "other"
+    shutil.copytree(bundle.root, root)
+    manifest = json.loads((root / "manifest.json").read_text())
+    manifest["roles"]["reranker"]["labels"].append(["perhaps", " A"])
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BundleError, match=r"reranker/model\.onnx: gives values of shape \[1, 2\].*says \[1, 3\]"):
+        OnnxReranker(Bundle.load(root), pool, HOW)
+
+
+def test_labels_must_be_plans(tmp_path: Path, bundle: Bundle, pool: EnginePool) -> None:
+    root = tmp_path / "other"
+    shutil.copytree(bundle.root, root)
+    manifest = root / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"both"', '"neither"'))
+    with pytest.raises(BundleError, match="neither"):
+        OnnxPlanner(Bundle.load(root), pool, PictureFitter(), HOW)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text", "reason"),
+    [
+        *((prompt, "{{ nothing }} Answer:", "'nothing' is undefined") for prompt in PROMPTS),
+        *((prompt, "{% for t in history %}{{ t.query }}{% endfor %}", "no attribute 'query'") for prompt in DIALOGUES),
+        ("answer", "{% for s in seen %}{{ s.name }}{% endfor %}", "no attribute 'name'"),
+    ],
+)
+async def test_a_prompt_that_cannot_be_filled_is_found_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prompt: str, text: str, reason: str
+) -> None:
+    monkeypatch.setitem(PROMPTS, prompt, text)
+    root = write_bundle(tmp_path / "tiny")
+    with pytest.raises(BundleError, match=rf"{prompt}\.jinja: .*{reason}"):
+        await load_models(Bundle.load(root), EngineOptions(threads=1, provider="cpu"))
+
+
+@pytest.mark.parametrize("role", ["planner", "reranker"])
+async def test_a_damaged_tokenizer_is_found_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    monkeypatch.setattr("tests.support.tiny_bundle.write_tokenizer", lambda path: path.write_text("{}"))
+    bundle = Bundle.load(write_bundle(tmp_path / "tiny", (role,)))
+    with pytest.raises(BundleError, match=rf"roles\.{role}: tokenizer\.json: not a tokenizer"):
+        await load_models(bundle, EngineOptions(threads=1, provider="cpu"))

@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quizglass_server.bundle.manifest import Patched
+from quizglass_server.models.vision_inputs import (
+    channels,
+    fit,
+    image_tokens,
+    patches,
+    positions,
+    scorer_batch,
+)
+
+MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+IMAGE, START, END = 900, 901, 902
+
+
+def spec(width: int = 112, height: int = 112, patch: int = 14) -> Patched:
+    return Patched(width=width, height=height, mean=MEAN, std=STD, patch=patch, merge=2, temporal=2)
+
+
+def noise(width: int, height: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def prompt(picture: Patched, before: int, after: int) -> list[int]:
+    return [*range(10, 10 + before), START, *[IMAGE] * image_tokens(picture), END, *range(50, 50 + after)]
+
+
+@pytest.mark.parametrize(("width", "height", "patch"), [(112, 112, 14), (168, 112, 14), (84, 140, 14), (64, 96, 16)])
+def test_patches_equal_transformers_image_processor(width: int, height: int, patch: int) -> None:
+    transformers = pytest.importorskip("transformers")
+    processor = transformers.Qwen2VLImageProcessor(
+        do_resize=False, image_mean=list(MEAN), image_std=list(STD), patch_size=patch, merge_size=2
+    )
+    picture = noise(width, height)
+    expected = processor(images=[picture], return_tensors="np")
+    found = patches(picture, spec(width, height, patch))
+    assert found.dtype == np.float32
+    assert found.shape == expected["pixel_values"].shape
+    assert np.abs(found - expected["pixel_values"]).max() < 1e-5
+    assert expected["image_grid_thw"].tolist() == [[1, height // patch, width // patch]]
+
+
+def test_channels_equal_transformers_clip_processor_with_a_stretched_bicubic_resize() -> None:
+    transformers = pytest.importorskip("transformers")
+    processor = transformers.CLIPImageProcessor(
+        size={"height": 112, "width": 112}, resample=3, do_center_crop=False, image_mean=list(MEAN), image_std=list(STD)
+    )
+    picture = noise(300, 170)
+    expected = processor(picture, return_tensors="np")["pixel_values"][0]
+    assert np.abs(channels(picture, spec()) - expected).max() < 1e-5
+
+
+@pytest.mark.parametrize(("width", "height"), [(112, 112), (168, 84), (56, 224)])
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (3, 7), (5, 0)])
+def test_positions_equal_transformers_rope_index(width: int, height: int, before: int, after: int) -> None:
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    config = transformers.Qwen2_5_VLConfig(
+        text_config={"hidden_size": 8, "num_hidden_layers": 0, "num_attention_heads": 1, "vocab_size": 1000},
+        vision_config={"depth": 0, "hidden_size": 8, "num_heads": 1, "intermediate_size": 9, "out_hidden_size": 8},
+        image_token_id=IMAGE,
+        vision_start_token_id=START,
+        vision_end_token_id=END,
+    )
+    model = transformers.Qwen2_5_VLModel(config)
+    picture = spec(width, height)
+    ids = prompt(picture, before, after)
+    expected, _ = model.get_rope_index(torch.tensor([ids]), torch.tensor([[1, height // 14, width // 14]]))
+    assert np.array_equal(positions(ids, IMAGE, picture), expected[:, 0].numpy())
+    text = list(range(20))
+    expected, _ = model.get_rope_index(torch.tensor([text]))
+    assert np.array_equal(positions(text, IMAGE, picture), expected[:, 0].numpy())
+
+
+@given(st.integers(0, 20), st.integers(0, 20))
+def test_positions_go_on_after_the_picture_where_its_longer_side_ends(before: int, after: int) -> None:
+    picture = spec(168, 112)
+    ids = prompt(picture, before, after)
+    found = positions(ids, IMAGE, picture)
+    first = before + 1
+    last = first + image_tokens(picture)
+    assert found.shape == (3, len(ids))
+    assert found[:, last].tolist() == [first + 6] * 3
+    assert (found[0, first:last] == first).all()
+
+
+@pytest.mark.parametrize("ids", [[IMAGE], [START, *[IMAGE] * 17], [*[IMAGE] * 8, 1, *[IMAGE] * 8]])
+def test_image_tokens_that_are_not_one_whole_run_are_refused(ids: list[int]) -> None:
+    with pytest.raises(ValueError, match="image tokens in the prompt, not one run of 16"):
+        positions(ids, IMAGE, spec())
+
+
+@pytest.mark.parametrize("picture", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 4), np.uint8), np.zeros((4, 4, 3))])
+def test_arrays_that_are_not_rgb_are_refused(picture: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="not uint8"):
+        fit(picture, spec())
+
+
+def test_a_batch_pads_on_the_right_and_leaves_pictures_out() -> None:
+    picture = spec()
+    rows = [prompt(picture, 2, 9), [5, 6, 7]]
+    batch = scorer_batch(rows, IMAGE, picture, [noise(112, 112), None])
+    assert batch["input_ids"].shape == batch["attention_mask"].shape == (2, len(rows[0]))
+    assert batch["attention_mask"].sum(1).tolist() == [len(rows[0]), 3]
+    assert batch["position_ids"].shape == (3, 2, len(rows[0]))
+    assert batch["position_ids"][:, 1, :3].tolist() == [[0, 1, 2]] * 3
+    assert batch["pixel_values"].shape == (2, 64, 1176)
+    assert not batch["pixel_values"][1].any()
+    assert np.array_equal(batch["pixel_values"][0], patches(noise(112, 112), picture))
+
+
+def test_padding_is_never_taken_for_a_picture() -> None:
+    picture = spec()
+    batch = scorer_batch([[1, 2, 3], [4]], 0, picture, [None, None])
+    assert 0 not in batch["input_ids"]
+
+
+def test_text_batches_have_ids_and_mask_alone() -> None:
+    assert set(scorer_batch([[1, 2], [3]])) == {"input_ids", "attention_mask"}

@@ -1,0 +1,218 @@
+"""Each plan walks the paper's path: the right lookups, in the right order, and what the generator is shown."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import pytest
+
+from quizglass_server.domain.turns import (
+    AnswerDelta,
+    Done,
+    EvidenceFound,
+    Exchange,
+    GenerationEnd,
+    Origin,
+    Plan,
+    PlanMade,
+    QueryRewritten,
+    Token,
+    Verdict,
+)
+from quizglass_server.errors import InvalidInput
+from quizglass_server.roles.interfaces import GenerationRequest
+from quizglass_server.steps.tuning import Views
+from tests.support.turn_fakes import World, done, picture, turn
+
+SEEN = ["Velmora: Velmora is a red car made by Tandric."]
+FOUND = ["Velmora: The Velmora costs 45 crowns.", "Velmora: The Velmora was first made in 1974."]
+QUERY = "How much does the Velmora cost?"
+PATHS = {
+    Plan.NONE: ([], [PlanMade, AnswerDelta, AnswerDelta, Verdict, Done], [], [], None),
+    Plan.IMAGE: (["image"], [PlanMade, EvidenceFound, AnswerDelta, AnswerDelta, Verdict, Done], SEEN, [], None),
+    Plan.TEXT: (
+        ["text"],
+        [PlanMade, QueryRewritten, EvidenceFound, AnswerDelta, AnswerDelta, Verdict, Done],
+        [],
+        FOUND,
+        QUERY,
+    ),
+    Plan.BOTH: (
+        ["image", "text"],
+        [PlanMade, EvidenceFound, QueryRewritten, EvidenceFound, AnswerDelta, AnswerDelta, Verdict, Done],
+        SEEN,
+        FOUND,
+        QUERY,
+    ),
+}
+
+
+@pytest.mark.parametrize("plan", Plan)
+@pytest.mark.parametrize("policy", ["planning-agent", "prompt-based", "fixed"])
+async def test_every_policy_follows_the_figure(plan: Plan, policy: str) -> None:
+    world = World()
+    world.models.decision = plan
+    events = await world.ask(policy=plan.value if policy == "fixed" else policy)
+    searches, kinds, seen, found, query = PATHS[plan]
+    assert world.knowledge.searches == searches
+    assert [type(event) for event in events] == kinds
+    (request,) = world.models.calls.of("answer")
+    assert (request.values["seen"], request.values["found"], request.values["query"]) == (seen, found, query)
+    assert isinstance(events[0], PlanMade)
+    assert events[0].decision.plan is plan
+    assert events[0].decision.decided_by == {"planning-agent": "planner", "prompt-based": "prompt"}.get(policy, "fixed")
+    executed = [timing.stage for timing in done(events).timings if timing.stage.endswith("_search")]
+    assert executed == [f"{search}_search" for search in searches]
+
+
+async def test_the_rewriter_sees_k_i_only_when_there_is_one() -> None:
+    world = World()
+    text, both = await world.ask(policy="text"), await world.ask(policy="both")
+    assert [request.values["seen"] for request in world.models.calls.of("rewrite")] == [[], SEEN]
+    rewritten = [event for event in [*text, *both] if isinstance(event, QueryRewritten)]
+    assert [event.used_image_evidence for event in rewritten] == [False, True]
+    assert world.models.calls.of("text_encoder") == [[QUERY], [QUERY]]
+
+
+async def test_prompt_based_asks_for_the_letter_in_the_order_of_the_plans() -> None:
+    world = World()
+    world.models.decision = Plan.TEXT
+    events = await world.ask(policy="prompt-based")
+    assert isinstance(events[0], PlanMade)
+    assert dict(events[0].decision.probabilities)[Plan.TEXT] == 0.7
+    assert world.models.calls.of("choose")[0].task == "plan"
+    assert world.models.calls.of("planner") == []
+
+
+async def test_evidence_is_numbered_through_the_turn_and_says_what_was_shown() -> None:
+    world = World()
+    world.models.lines = ["Bakery"]
+    events = await world.ask(policy="both")
+    items = [item for event in events if isinstance(event, EvidenceFound) for item in event.items]
+    assert [item.id for item in items] == ["1", "2", "3", "4", "5", "6"]
+    assert [item.origin for item in items[:3]] == [Origin.READ_TEXT, Origin.IMAGE_SEARCH, Origin.IMAGE_SEARCH]
+    assert [item.used for item in items] == [True, True, False, True, True, False]
+    assert [item.rerank_score for item in items[3:]] == [0.9, 0.6, 0.1]
+
+
+async def test_words_in_the_picture_reach_planner_rewriter_and_generator_once_read() -> None:
+    world = World()
+    world.models.lines = ["Velmora", " 1974 "]
+    first = await world.ask()
+    await world.ask()
+    assert len(world.models.calls.of("reader")) == 1
+    assert world.models.calls.of("planner") == ["Velmora 1974"] * 2
+    assert world.models.calls.of("rewrite")[0].values["words"] == "Velmora 1974"
+    assert world.models.calls.of("answer")[0].values["words"] == "Velmora 1974"
+    assert isinstance(first[0], PlanMade)
+    assert isinstance(first[1], EvidenceFound)
+    assert first[1].items[0].text == "Velmora 1974"
+
+
+async def test_the_dialogue_reaches_every_prompt() -> None:
+    world = World()
+    await world.ask(turn(history=[Exchange("What is this?", "Velmora")]), policy="both")
+    expected = [{"question": "What is this?", "answer": "Velmora"}]
+    assert [world.models.calls.of(task)[0].values["history"] for task in ("rewrite", "answer")] == [expected] * 2
+
+
+async def test_done_says_how_much_of_the_dialogue_the_answer_had_no_room_for() -> None:
+    world = World()
+    whole = world.models.generate
+
+    async def short_of_room(request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
+        if request.values["history"]:
+            raise InvalidInput("question", "the prompt is too long")
+        async with aclosing(whole(request)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    asked = turn(history=[Exchange("What is this?", "Velmora")] * 8)
+    assert done(await world.ask(asked, policy="none")).history_left_out == 0
+    world.models.generate = short_of_room  # type: ignore[method-assign]
+    for policy in ("none", "both"):
+        assert done(await world.ask(asked, policy=policy)).history_left_out == 8
+
+
+async def test_a_question_without_a_picture_skips_the_image_search_and_still_searches_text() -> None:
+    world = World()
+    events = await world.ask(turn("Who founded Tandric?", shown=False))
+    assert world.knowledge.searches == ["text"]
+    assert [(skipped.step, skipped.reason) for skipped in done(events).skipped] == [("image_search", "NO_PICTURE")]
+    assert world.models.calls.of("reader") == world.models.calls.of("image_encoder") == []
+
+
+async def test_the_picture_is_embedded_once_for_each_view() -> None:
+    world = World()
+    for question in ("What is this?", "Who made this?", "Who made the car on the left?"):
+        await world.ask(turn(question), policy="image")
+    assert world.models.calls.of("image_encoder") == [[(6, 8, 3)], [(6, 4, 3)]]
+
+
+async def test_an_embedding_begun_early_is_no_search_when_the_plan_needs_none() -> None:
+    world = World()
+    world.models.decision = Plan.NONE
+    events = await world.ask()
+    assert world.knowledge.searches == []
+    assert not any(isinstance(event, EvidenceFound) for event in events)
+    assert "image_search" not in [timing.stage for timing in done(events).timings]
+
+
+async def test_an_expensive_embedding_waits_for_the_plan() -> None:
+    world = World()
+    world.resources.costs.took("embed", 1.0)
+    world.models.decision = Plan.NONE
+    await world.ask()
+    assert world.models.calls.of("image_encoder") == []
+
+
+@pytest.mark.parametrize("policy", ["planning-agent", "prompt-based"])
+async def test_the_generator_looks_at_the_picture_while_the_plan_is_made(policy: str) -> None:
+    world = World()
+    await world.ask(policy=policy)
+    assert world.models.calls.of("prepare") == [picture().sha256]
+    assert len(world.models.calls.of("answer")) == 1
+
+
+async def test_the_planner_looks_at_the_picture_while_its_words_are_read() -> None:
+    world = World()
+    await world.ask()
+    roles = [role for role, _ in world.models.calls.made]
+    assert world.models.calls.of("planner looks") == [picture().sha256]
+    assert roles.index("planner looks") < roles.index("planner")
+
+
+@pytest.mark.parametrize("policy", ["none", "image", "text", "both"])
+async def test_a_policy_without_a_decision_has_nothing_to_prepare(policy: str) -> None:
+    world = World()
+    await world.ask(policy=policy)
+    assert world.models.calls.of("prepare") == []
+
+
+async def test_without_a_picture_there_is_nothing_to_prepare() -> None:
+    world = World()
+    await world.ask(turn(shown=False))
+    assert world.models.calls.of("prepare") == []
+
+
+async def test_preparing_holds_nothing_up_and_ends_with_the_turn() -> None:
+    world = World()
+    world.models.before["prepare"] = asyncio.Event().wait
+    assert done(await world.ask()).answer == "45 crowns"
+    assert world.models.cancelled == ["prepare"]
+
+
+async def test_several_views_are_embedded_in_one_batch_and_only_those_that_are_missing() -> None:
+    world = World(views=Views(placed=(0.5, 0.4), unplaced=(1.0, 0.5)))
+    await world.ask(turn("What does the car on the left cost?"), policy="image")
+    await world.ask(turn("What does the car cost?"), policy="image")
+    await world.ask(turn("What does the car cost?"), policy="image")
+    assert world.models.calls.of("image_encoder") == [[(6, 4, 3), (6, 3, 3)], [(6, 8, 3), (6, 4, 3), (6, 4, 3)]]
+    assert world.knowledge.searches == ["image"] * 3
+
+
+async def test_a_search_beside_the_turns_uses_the_same_vectors() -> None:
+    world = World()
+    await world.ask(turn("What is this?"), policy="image")
+    await world.assistant.search("", picture(), 5)
+    assert world.models.calls.of("image_encoder") == [[(6, 8, 3)]]

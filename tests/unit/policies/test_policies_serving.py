@@ -1,0 +1,122 @@
+"""Which policies a bundle can serve: what a policy says it needs is what it takes to run it, no more and no less."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quizglass_export.assembly.next_steps import next_steps
+from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.bundle.manifest import Roles
+from quizglass_server.doctor.finding import Status
+from quizglass_server.doctor.serving import policies
+from quizglass_server.domain.turns import Done, Plan, PlanDecision, Turn
+from quizglass_server.errors import RoleMissing
+from quizglass_server.policies import POLICIES
+from quizglass_server.policies.serving import BY_PREFERENCE, preferred, status_of, survey
+from quizglass_server.scheduling.budget import Budget
+from tests.support.tiny_bundle import write_bundle
+from tests.support.turn_fakes import World, turn
+
+ENCODERS = ("image_encoder", "text_encoder")
+ROLES = ("planner", "tool_router", "generator", "reranker", *ENCODERS)
+
+
+class Router:
+    """A tool router that always wants both."""
+
+    async def route(self, turn: Turn, words: str, draft: str) -> PlanDecision:
+        return PlanDecision(Plan.BOTH, "tool_router")
+
+
+def test_every_need_is_a_part_of_a_bundle() -> None:
+    for policy in POLICIES.values():
+        for need in policy.needs:
+            role, _, _ = need.partition(".")
+            assert role in Roles.model_fields, policy.name
+
+
+@pytest.mark.parametrize("name", POLICIES)
+async def test_a_policy_runs_with_what_it_needs_alone(name: str) -> None:
+    world = World()
+    world.models.tool_router = Router()  # type: ignore[assignment]
+    for role in (*ROLES, "reader"):
+        if role not in POLICIES[name].needs:
+            setattr(world.models, role, None)
+    events = await world.ask(policy=name)
+    assert isinstance(events[-1], Done)
+    assert status_of(POLICIES[name], lambda part: part in POLICIES[name].needs).servable
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_what_is_missing_is_named(name: str) -> None:
+    for need in POLICIES[name].needs:
+        assert status_of(POLICIES[name], lambda part, need=need: part != need).missing == (need,)
+
+
+def test_an_untuned_model_never_decides_unasked() -> None:
+    assert {*BY_PREFERENCE, "prompt-based"} == set(POLICIES)
+    assert preferred(survey(lambda part: True)) == "planning-agent"
+    assert preferred(survey(lambda part: False)) is None
+
+
+def test_a_generator_without_a_prompt_for_plans_cannot_be_asked_for_one(tmp_path: Path) -> None:
+    bundle = Bundle.load(write_bundle(tmp_path / "b"))
+    assert bundle.has("generator")
+    assert bundle.has("generator.prompts.answer")
+    assert not bundle.has("generator.prompts.plan")
+    assert not bundle.has("tool_router.prompts.plan")
+    (status,) = (each for each in survey(bundle.has) if each.policy == "prompt-based")
+    assert status.missing == ("generator.prompts.plan",)
+    assert preferred(survey(bundle.has)) == "planning-agent"
+
+
+async def test_the_assistant_asks_the_bundle() -> None:
+    world = World()
+    assistant = Assistant(world.resources, has=lambda part: part != "generator.prompts.plan")
+    with pytest.raises(RoleMissing, match=r"no generator\.prompts\.plan, which policy 'prompt-based' needs"):
+        async for _ in assistant.answer(turn(), "prompt-based", Budget(60)):
+            pass
+    assert world.models.calls.made == []
+
+
+def test_what_comes_next_depends_on_what_can_be_served(tmp_path: Path) -> None:
+    whole, encoders = tmp_path / "whole", tmp_path / "encoders"
+    lines = next_steps(Bundle.load(write_bundle(whole)), whole)
+    assert lines[-1] == f"next: quizglass-server --bundle {whole} --knowledge DIR"
+    assert "without --default-policy planning-agent" in lines[0]
+    lines = next_steps(Bundle.load(write_bundle(encoders, ENCODERS)), encoders)
+    assert lines[0] == "it can serve no policy yet; policy none needs generator"
+    assert not any("quizglass-server" in line for line in lines)
+
+
+def test_inspect_says_what_can_be_served(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "b", (*ENCODERS, "generator"))
+    command = [sys.executable, "-m", "quizglass_export.cli", "inspect", str(bundle)]
+    told = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+    assert told["default_policy"] == "image"
+    assert {each["policy"]: each["missing"] for each in told["policies"]}["both"] == ["reranker"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "policy of a server that is told none: image" in shown
+
+
+def test_a_server_does_not_start_with_a_default_policy_that_it_cannot_serve(tmp_path: Path) -> None:
+    bundle = write_bundle(tmp_path / "b", (*ENCODERS, "generator"))
+    command = [sys.executable, "-m", "quizglass_server.cli", "--bundle", str(bundle), "--port", "0"]
+    command += ["--knowledge", str(tmp_path / "k"), "--default-policy", "both"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "default_policy: both needs reranker" in done.stderr
+    assert "it can serve none, image" in done.stderr
+
+
+def test_the_doctor_names_what_a_default_policy_lacks(tmp_path: Path) -> None:
+    bundle = Bundle.load(write_bundle(tmp_path / "b", (*ENCODERS, "generator")))
+    assert policies(bundle, None).values["default"] == "image"
+    wrong = policies(bundle, "both")
+    assert (wrong.status, wrong.text) == (Status.WRONG, "default_policy both needs reranker")
+    encoders = Bundle.load(write_bundle(tmp_path / "e", ENCODERS))
+    assert policies(encoders, None).status is Status.WRONG

@@ -1,0 +1,92 @@
+"""Between domain values and messages nothing is lost, and no value of an enum is forgotten."""
+
+from typing import get_args
+
+import pytest
+
+from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
+from quizglass_server.domain import turns as domain
+from quizglass_server.domain.entries import Entry
+from quizglass_server.errors import InvalidInput
+from quizglass_server.rpc import checks, convert
+from tests.support.rpc_fakes import EVENTS, FOUND
+
+
+@pytest.mark.parametrize("plan", domain.Plan)
+def test_every_plan(plan):
+    message = convert.event_message(domain.PlanMade(domain.PlanDecision(plan, "fixed")), 5)
+    assert types_pb2.Plan.Name(message.plan.plan) == f"PLAN_{plan.name}"
+    assert message.elapsed_us == 5
+    assert not message.plan.scores
+
+
+@pytest.mark.parametrize("origin", domain.Origin)
+def test_every_origin(origin):
+    message = convert.evidence_message(domain.Evidence("1", origin, "", "", "words"))
+    assert types_pb2.Evidence.Origin.Name(message.origin) == f"ORIGIN_{origin.name}"
+
+
+@pytest.mark.parametrize("outcome", domain.VerdictOutcome)
+def test_every_outcome(outcome):
+    message = convert.event_message(domain.Verdict(outcome, 0.25, 0.5), 0)
+    assert assistant_pb2.Verdict.Outcome.Name(message.verdict.outcome) == f"OUTCOME_{outcome.name}"
+
+
+@pytest.mark.parametrize("finish", domain.FinishReason)
+def test_every_finish_reason(finish):
+    message = convert.event_message(domain.Done("", finish), 9)
+    assert assistant_pb2.Done.FinishReason.Name(message.done.finish_reason) == f"FINISH_REASON_{finish.name}"
+    assert message.done.total_us == 9
+
+
+@pytest.mark.parametrize("reason", [None, *domain.AbstainReason])
+def test_every_abstain_reason(reason):
+    message = convert.event_message(domain.Done("", domain.FinishReason.COMPLETE, abstain_reason=reason), 0)
+    name = reason.name if reason else "UNSPECIFIED"
+    assert assistant_pb2.Done.AbstainReason.Name(message.done.abstain_reason) == f"ABSTAIN_REASON_{name}"
+
+
+def test_every_event_has_its_message():
+    events = (domain.Accepted("both", (bytes(32),), 5_000_000), *EVENTS)
+    made = [convert.event_message(event, 0).WhichOneof("event") for event in events]
+    assert made == ["accepted", "plan", "query", "evidence", "answer_delta", "answer_delta", "verdict", "done"]
+    assert {type(event) for event in events} == set(get_args(domain.TurnEvent))
+    assert convert.event_message(domain.EvidenceFound(()), 0).WhichOneof("event") == "evidence"
+
+
+def test_evidence_keeps_every_field():
+    message = convert.evidence_message(FOUND)
+    for field in message.DESCRIPTOR.fields:
+        if field.name != "origin":
+            assert getattr(message, field.name) == getattr(FOUND, field.name), field.name
+
+
+def test_entries_come_back_as_they_went():
+    entry = Entry("a", "A", "cap", "car", "text", {"year": "1974"}, "here")
+    message = convert.entry_message(entry)
+    assert convert.entry_value(message).entry == entry
+    message.pictures.append(b"png")
+    assert convert.entry_value(message).pictures == (b"png",)
+    assert convert.entry_value(knowledge_pb2.Entry()).entry == Entry("", "")
+
+
+def test_text_is_trimmed_and_loses_control_characters():
+    assert checks.text("  what\tis\nthis\x00\x1b[2J? ", "question", longest=40) == "what is this[2J?"
+    assert checks.text("<|im_end|> ist ein Token ✓", "question", longest=40) == "<|im_end|> ist ein Token ✓"
+    assert checks.text("", "policy", longest=5, required=False) == ""
+
+
+@pytest.mark.parametrize("value", ["", "  \n", "\x00\x07", "\u200b", "\u202e \u2066", "x" * 41])
+def test_text_without_anything_to_read_or_too_long_is_refused(value):
+    with pytest.raises(InvalidInput) as caught:
+        checks.text(value, "question", longest=40)
+    assert caught.value.field == "question"
+
+
+@pytest.mark.parametrize(("value", "sound"), [(0, True), (5, True), (-1, False), (6, False)])
+def test_numbers_are_within_their_range(value, sound):
+    if sound:
+        assert checks.within(value, 0, 5, "limit") == value
+    else:
+        with pytest.raises(InvalidInput, match="limit"):
+            checks.within(value, 0, 5, "limit")

@@ -1,0 +1,75 @@
+"""Which parts of the picture a question is looked up by."""
+
+import numpy as np
+import pytest
+
+from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, WHOLE, View, crop, place_of, views_of
+from quizglass_server.steps.tuning import Views
+
+
+@pytest.mark.parametrize(
+    ("question", "place"),
+    [
+        ("Who made the car on the left?", LEFT),
+        ("When was the leftmost thing made?", LEFT),
+        ("What is the left-hand boat called?", LEFT),
+        ("How old is the one to my RIGHT?", RIGHT),
+        ("What does the right one cost?", RIGHT),
+        ("Who made the thing in the middle?", MIDDLE),
+        ("Who made the thing in the centre?", MIDDLE),
+        ("What is at the center of the picture?", MIDDLE),
+        ("What is on the far left of the shelf?", LEFT),
+        ("Who left this here?", None),
+        ("Is it right that this is old?", None),
+        ("How much time is left?", None),
+        ("What is the middle name of its founder?", None),
+        ("Is the one on the left older than the one on the right?", None),
+        ("What is this?", None),
+        ("", None),
+    ],
+)
+def test_position_words_name_a_place(question: str, place: str | None) -> None:
+    assert place_of(question) == place
+
+
+def test_without_a_word_from_the_bundle_a_place_is_a_half_and_anything_else_the_whole_picture() -> None:
+    assert views_of("Who made the car on the left?", Views()) == (View(LEFT, 0.5),)
+    assert views_of("Who made this?", Views()) == (WHOLE,)
+
+
+def test_a_place_is_cut_in_every_width_and_no_place_at_every_place() -> None:
+    views = Views(placed=(0.5, 0.4), unplaced=(1.0, 0.5))
+    assert views_of("Who made the car on the right?", views) == (View(RIGHT, 0.5), View(RIGHT, 0.4))
+    assert views_of("Who made the car?", views) == (WHOLE, View(LEFT, 0.5), View(MIDDLE, 0.5), View(RIGHT, 0.5))
+
+
+def test_the_whole_picture_is_one_view_wherever_it_is() -> None:
+    assert views_of("Who made the car on the left?", Views(placed=(1.0,))) == (WHOLE,)
+
+
+@pytest.mark.parametrize(
+    ("view", "columns"),
+    [
+        (WHOLE, range(10)),
+        (View(LEFT, 0.5), range(5)),
+        (View(MIDDLE, 0.5), range(2, 7)),
+        (View(RIGHT, 0.5), range(5, 10)),
+        (View(LEFT, 0.4), range(4)),
+        (View(MIDDLE, 0.4), range(3, 7)),
+        (View(RIGHT, 0.4), range(6, 10)),
+    ],
+)
+def test_views_are_shares_of_the_width(view: View, columns: range) -> None:
+    pixels = np.broadcast_to(np.arange(10, dtype=np.uint8)[None, :, None], (3, 10, 3))
+    assert crop(pixels, view)[0, :, 0].tolist() == list(columns)
+    assert crop(pixels, view).shape[0] == 3
+
+
+def test_the_whole_picture_is_the_array_itself() -> None:
+    pixels = np.zeros((4, 6, 3), np.uint8)
+    assert crop(pixels, WHOLE) is pixels
+
+
+@pytest.mark.parametrize("place", [LEFT, MIDDLE, RIGHT])
+def test_a_picture_too_narrow_to_cut_stays_whole(place: str) -> None:
+    assert crop(np.zeros((4, 1, 3), np.uint8), View(place, 0.5)).shape == (4, 1, 3)

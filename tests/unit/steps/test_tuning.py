@@ -1,0 +1,48 @@
+"""What a bundle says about looking things up reaches the steps."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from quizglass_server import app
+from quizglass_server.bundle.manifest import EvidenceLimits, Thresholds
+from quizglass_server.steps.tuning import Tuning, Views
+
+
+def tuned(**evidence: Any) -> Tuning:
+    manifest = SimpleNamespace(
+        abstain="No idea", thresholds=Thresholds(image_accept=0.5), evidence=EvidenceLimits(**evidence)
+    )
+    return app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
+
+
+def test_a_bundle_that_says_nothing_is_looked_up_as_ever() -> None:
+    assert tuned() == Tuning(abstain="No idea", image_accept=0.5)
+    assert tuned().views == Views((0.5,), (1.0,))
+    assert tuned().kind_bonus == 0.0
+
+
+def test_views_and_the_bonus_of_kinds_come_from_the_bundle() -> None:
+    found = tuned(views={"placed": [0.5, 0.4], "unplaced": [1.0, 0.5]}, kind_bonus=0.2)
+    assert found.views == Views((0.5, 0.4), (1.0, 0.5))
+    assert found.kind_bonus == 0.2
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("views", {"placed": []}),
+        ("views", {"placed": [0.0]}),
+        ("views", {"unplaced": [1.5]}),
+        ("views", {"unplaced": [1.0, 0.5, 0.4, 0.3]}),
+        ("views", {"placed": [float("nan")]}),
+        ("views", {"left": [0.5]}),
+        ("kind_bonus", -0.1),
+        ("kind_bonus", float("nan")),
+    ],
+)
+def test_senseless_views_are_refused(key: str, value: Any) -> None:
+    with pytest.raises(ValidationError, match=key):
+        EvidenceLimits(**{key: value})
