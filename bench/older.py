@@ -16,6 +16,7 @@ COMMIT = "08bac52"
 _LOADING = "ac2bbbb"
 """The first commit whose llama.cpp is loaded in modules, as this environment's wheel has it."""
 _NATIVE, _BACKENDS = (f"server/quizglass_server/engines/llama/{name}.py" for name in ("native", "backends"))
+_OURS = "server/quizglass_server/engines/llama/native/backends.py"
 _ENTRY = "server/quizglass_server/__main__.py"
 _PACKAGES = ("protos", "server", "clients/python")
 
@@ -32,7 +33,7 @@ def checkout(workdir: Path, commit: str = COMMIT) -> Path:
         _git("worktree", "add", "--force", "--detach", str(tree), commit)
     if commit == COMMIT:  # without these files it finds no CPU in this environment's llama.cpp, and no entry
         (tree / _NATIVE).write_bytes(_git("show", f"{_LOADING}:{_NATIVE}"))
-        (tree / _BACKENDS).write_bytes((ROOT / _BACKENDS).read_bytes())
+        (tree / _BACKENDS).write_bytes((ROOT / _OURS).read_bytes())
         (tree / _ENTRY).write_text("import sys\nfrom quizglass_server.cli import main\nsys.exit(main())\n")
     return tree
 

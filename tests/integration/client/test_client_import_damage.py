@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.integration.test_client_import import WIKI
 
+from tests.integration.client.test_client_import import WIKI
 from tests.support.client_runs import knowledge_command
 from tests.support.rpc_fakes import png, serving_on_a_thread
 

@@ -12,7 +12,6 @@ transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
-from tests.unit.test_export_qwen_vl import IMAGE, LABELS, made, pictured  # noqa: E402
 
 from quizglass_export.bundles.onnx_graph import summarise  # noqa: E402
 from quizglass_export.checkpoints.merge import merge_adapters  # noqa: E402
@@ -25,6 +24,7 @@ from quizglass_export.parity import session  # noqa: E402
 from quizglass_export.roles.scorers import VISION_AXES  # noqa: E402
 from quizglass_server.bundle.manifest import Patched  # noqa: E402
 from quizglass_server.models.vision_inputs import patch_grid, scorer_batch  # noqa: E402
+from tests.unit.export.test_export_qwen_vl import IMAGE, LABELS, made, pictured  # noqa: E402
 
 PICTURE = Patched(width=56, height=56, mean=(0.5,) * 3, std=(0.5,) * 3, patch=14, merge=2, temporal=2)
 

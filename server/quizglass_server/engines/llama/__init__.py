@@ -2,15 +2,12 @@
 
 llama.cpp aborts its process on failed assertions, so it runs in a child that the server supervises:
 
-    parent                                            child
-    supervisor  keeps a process serving               child      command line, watches for the parent's death
-    process     starts one and ends it                proof      that it computes what it should, before it serves
-    spawn       the system calls of that              service    methods of `quizglass.internal.v1`
-    heartbeat   tells a hang from hard work           worker     the engine's thread, and its face to the event loop
-    breaker     when to start the next                engine     one step after the other, for many requests together
-    state       where prefixes outlive a restart      native     llama.cpp's C calls
-    client      typed calls over one connection
+    server                                            generator process
+    process/  supervised, started, called             child/     command line, methods, the engine's thread
+              link/  frames, messages, values         engine/    one step after the other, for many requests
+                                                      costs/     what steps cost here
+                                                      prefixes/  what the KV cache holds, shares and saves
+                                                      native/    llama.cpp's C calls, and the proof that they work
 
-`link` carries their messages over a pair of sockets that has no name in any directory, `wire` turns plain types into
-messages and back, `pixels` lets a picture cross once, and `prompt` has the plain types.
+Nothing outside this package knows the private messages or llama.cpp.
 """

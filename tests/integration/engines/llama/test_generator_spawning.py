@@ -14,13 +14,13 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
-from tests.integration.test_server_engine_faults import HEALTH, generator_of, outcome, served, statuses
 
 from quizglass_server import descriptors
 from quizglass_server.engines.llama.process.breaker import BreakerOptions, BreakerState
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.spawn import spawn
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
+from tests.integration.engines.llama.test_server_engine_faults import HEALTH, generator_of, outcome, served, statuses
 from tests.support.generator_process import kill, started, texts, tiny_options, until
 
 SPAWNS = int(os.environ.get("QUIZGLASS_TEST_SPAWNS", "40"))

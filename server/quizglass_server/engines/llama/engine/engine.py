@@ -21,7 +21,6 @@ from quizglass_server.engines.llama.engine.goals import Choice, WarmUp
 from quizglass_server.engines.llama.engine.liveness import Inbox, Pulse
 from quizglass_server.engines.llama.engine.load import Load
 from quizglass_server.engines.llama.engine.recovery import Recovery
-from quizglass_server.engines.llama.engine.report import vitals
 from quizglass_server.engines.llama.engine.requests import LastGiven, Request
 from quizglass_server.engines.llama.engine.runner import Runner
 from quizglass_server.engines.llama.engine.sampling import Row
@@ -116,8 +115,27 @@ class Engine:
         self._inbox.put(action)
 
     def vitals(self) -> Vitals:
-        """How the engine is; for any thread."""
-        return vitals(self, self._pulse)
+        """How the engine is; for any thread, so that some numbers may be a step older than others."""
+        costs, ledger, encoder = self.scheduler.costs, self.prefixes.ledger, self.encoder
+        active = sum(request.held is not None for request in tuple(self.scheduler.requests))
+        return Vitals(
+            beat=self._pulse.last,
+            busy=self._pulse.busy,
+            active=active,
+            waiting=max(0, self.pending - active),
+            cells_used=ledger.size - ledger.free,
+            cells=ledger.size,
+            decode_steps=self.decode_steps,
+            encoded_pictures=self.encoded_pictures,
+            kept=len(self.prefixes),
+            reused_tokens=self.reused_tokens,
+            prefilled_tokens=self.prefilled_tokens,
+            step_us=costs.step_us,
+            prefill_us=int(costs.piece_cost(costs.alone)),
+            piece=costs.alone,
+            encoding_us=encoder.encoding_us,
+            encode_us=int(encoder.encode_us),
+        )
 
     def warm_up(self) -> None:
         """Run every kind of work once, so that the first request does not pay for paging weights in.
