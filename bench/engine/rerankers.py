@@ -97,11 +97,10 @@ def in_int8(reranker: Reranker) -> Reranker:
 
 def _exporter() -> str:
     """Names the version of the code that exports scorers: another one makes other graphs."""
-    from quizglass_export import bundling
+    from quizglass_export.graphs import decoder, scorer_text
+    from quizglass_export.onnx import file, scorer_file
 
-    sources = (
-        Path(bundling.__path__[0]) / f"{name}.py" for name in ("decoder", "onnx_file", "scorer_file", "scorer_text")
-    )
+    sources = (Path(str(module.__file__)) for module in (decoder, file, scorer_file, scorer_text))
     return sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
 

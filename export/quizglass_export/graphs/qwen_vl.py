@@ -1,4 +1,4 @@
-"""Qwen2-VL and Qwen3-VL as scorers, beside Qwen2.5-VL, whose graph is `bundling.scorer_vl`.
+"""Qwen2-VL and Qwen3-VL as scorers, beside Qwen2.5-VL, whose graph is `graphs.scorer_vl`.
 
 All three read the same tensors: patches in processor order, M-RoPE positions, one picture size. Qwen2-VL (Wang et al.
 2024) has full attention in a tower of plain layers. Qwen3-VL interpolates learned positions, interleaves the axes of

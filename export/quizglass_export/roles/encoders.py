@@ -11,7 +11,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer
 
-from quizglass_export.bundling.sentence_files import Embedding, read_embedding
+from quizglass_export.checkpoints.sentence_files import Embedding, read_embedding
 from quizglass_export.onnx.accept import Feed, apply_precision, check_lossy_scorer
 from quizglass_export.onnx.optimum_encoders import write_cross_encoder, write_image_encoder, write_text_encoder
 from quizglass_export.parity import (

@@ -97,7 +97,7 @@ def test_checkpoints_of_one_name_are_told_apart_in_the_provenance(recipe: Path, 
 KILLED = """
 import os, signal, sys
 from quizglass_export import cli
-from quizglass_export.bundling import roles_encoders
+from quizglass_export.roles import encoders as roles_encoders
 
 def killed(model, path):
     path.write_bytes(b"half a model")

@@ -1,1 +1,0 @@
-"""From checkpoints to a bundle: merge, export, quantise, check, write."""
