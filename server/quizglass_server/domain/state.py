@@ -1,0 +1,70 @@
+"""What a turn knows so far, and what it has written: the values that policies pass from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from quizglass_server.domain.turns import AbstainReason, Evidence, FinishReason, Origin
+
+Note = str | Sequence[str]
+"""What a prompt can show under a name of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the generator wrote for one prompt."""
+
+    text: str = ""
+    probabilities: tuple[float, ...] = ()
+    """Of every token, 0 to 1."""
+    finish: FinishReason = FinishReason.BUDGET
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    history_left_out: int = 0
+    """Earlier exchanges, the oldest ones, that the prompt had no room for."""
+    supported: bool | None = None
+    """What a verifier says of it; None when none was asked."""
+    refused: AbstainReason | None = None
+    """Why it is not given as the answer; None when it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a policy has found out in a turn (CogPlanner's S_t), immutable.
+
+    Prompts and decisions are filled from it, together with what is given from the start: the question, the dialogue,
+    the words read in the picture and the domain.
+    """
+
+    question: str
+    """As it was asked (Q_0)."""
+    queries: tuple[str, ...] = ()
+    """As it was reformulated last (Q_t); none: it was not."""
+    seen: tuple[Evidence, ...] = ()
+    """What image searches brought back and the generator is shown (k_i)."""
+    found: tuple[Evidence, ...] = ()
+    """What text searches brought back and the generator is shown (k_t)."""
+    notes: Mapping[str, Note] = field(default_factory=dict)
+    """Anything else that prompts show under these names: a draft, the object asked about, what memory said."""
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The queries, or the question where there are none."""
+        return self.queries or (self.question,)
+
+    def asking(self, queries: Sequence[str]) -> State:
+        """The same, reformulated; no queries change nothing."""
+        return replace(self, queries=tuple(queries) or self.queries)
+
+    def having(self, evidence: Sequence[Evidence]) -> State:
+        """The same with more evidence (D_t): each entry's text once, in the order in which it was found."""
+        known = {(item.origin, item.entry_id, item.text) for item in (*self.seen, *self.found)}
+        new = [item for item in evidence if (item.origin, item.entry_id, item.text) not in known]
+        seen = tuple(item for item in new if item.origin is Origin.IMAGE_SEARCH)
+        found = tuple(item for item in new if item.origin is Origin.TEXT_SEARCH)
+        return replace(self, seen=self.seen + seen, found=self.found + found)
+
+    def noting(self, **notes: Note) -> State:
+        """The same with notes added or replaced."""
+        return replace(self, notes={**self.notes, **notes})

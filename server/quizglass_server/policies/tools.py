@@ -1,0 +1,95 @@
+"""What a policy may do: the verbs of a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterator, Sequence
+from enum import Enum
+from typing import Protocol, TypeVar
+
+from quizglass_server.domain.state import Draft, Note, State
+from quizglass_server.domain.turns import AbstainReason, Evidence, Plan
+
+Label = TypeVar("Label", bound=Enum)
+One = TypeVar("One")
+Two = TypeVar("Two")
+
+
+class Tools(Protocol):
+    """The verbs of a turn: timed, fitted into the budget, and told of with their round and branch.
+
+    A step that no longer fits is left out by name and gives what its description says.
+    """
+
+    def start(self) -> State:
+        """The question, with nothing found out yet."""
+        ...
+
+    def fixed(self, plan: Plan) -> Plan:
+        """Take a plan that needs no decision, and tell of it."""
+        ...
+
+    async def decide(self, labels: type[Label], state: State, *, by: str, otherwise: Label, **also: Note) -> Label:
+        """Choose one of a closed set in one prefill pass.
+
+        Args:
+            labels: an enumeration of strings; its values are the labels of the decider.
+            state: fills the prompt.
+            by: name of the decider; without a decider of that name, of the generator's prompt that asks for it. There
+                the labels are lettered " A", " B", ... in the order of the enumeration.
+            otherwise: taken when there is no time to decide.
+            also: further values of the prompt.
+        """
+        ...
+
+    async def write(self, task: str, state: State, **also: Note) -> Draft:
+        """Complete the generator's prompt of that name, telling nobody; empty when there is no time for it."""
+        ...
+
+    async def lines(self, task: str, state: State, **also: Note) -> list[str]:
+        """The same as lines: each once, none empty; the state's own queries when there is no time for it."""
+        ...
+
+    async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
+        """The same, streamed to the wearer as the answer, at most until the budget ends."""
+        ...
+
+    def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
+        """Give a draft as the answer.
+
+        A provisional one is shown at once, and confirmed or withdrawn by what the policy gives in the end.
+        """
+        ...
+
+    def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:
+        """Say "I don't know" instead of giving a draft, with the reason."""
+        ...
+
+    async def search_image(self, phrases: Sequence[str] = (), limit: int = 0) -> list[Evidence]:
+        """Look the picture up: its views, and the parts that show what the phrases name, where there is a detector.
+
+        Args:
+            phrases: things, a few words each; none: what the question names.
+            limit: how many entries to show; 0: the bundle's own number.
+        """
+        ...
+
+    async def search_text(self, queries: Sequence[str], limit: int = 0) -> list[Evidence]:
+        """Look queries up, all at the same time, each passage reranked for the query that found it; merged.
+
+        Args:
+            queries: each stands alone; none is a search left out.
+            limit: how many passages to show; 0: the bundle's own number.
+        """
+        ...
+
+    async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:
+        """Two branches at the same time; if one fails, the other ends."""
+        ...
+
+    def certain(self, draft: Draft) -> bool:
+        """Whether a draft's token probabilities lie above the bundle's line; true without one."""
+        ...
+
+    def rounds(self, most: int, *steps: str) -> Iterator[int]:
+        """1, 2, ... while the usual cost of these steps and of answering still fits; events carry the number."""
+        ...
