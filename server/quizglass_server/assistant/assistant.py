@@ -64,7 +64,7 @@ class Assistant:
         has: Has | None = None,
     ) -> None:
         self._resources = resources
-        self._has = has or self._has_model
+        self._has = has or resources.models.has
         self.admission = admission or Admission(limit=8, queue=16)
         default = _policy(default_policy or preferred(survey(self._has)) or next(iter(POLICIES))).name
         self.policies: tuple[str, ...] = (default, *(name for name in POLICIES if name != default))
@@ -121,9 +121,6 @@ class Assistant:
     def _check_needs(self, policy: Policy) -> None:
         for missing in status_of(policy, self._has).missing:
             raise RoleMissing(missing, f"policy {policy.name!r}")
-
-    def _has_model(self, part: str) -> bool:
-        return getattr(self._resources.models, part.partition(".")[0]) is not None
 
     async def _run(self, turn: Turn, policy: Policy, budget: Budget, journal: Journal) -> None:
         started = monotonic()

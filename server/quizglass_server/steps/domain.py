@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quizglass_server.domain.turns import Picture
-from quizglass_server.roles.interfaces import DomainRouter
+from quizglass_server.roles.domain_router import DomainRouter
 
 
 async def domain_of(router: DomainRouter, picture: Picture, question: str) -> str:

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
 from quizglass_server.domain.turns import FinishReason, GenerationEnd, Token, Turn
-from quizglass_server.roles.interfaces import GenerationRequest, Generator
-from quizglass_server.steps.prompt_values import history_values
+from quizglass_server.roles.generator import GenerationRequest, Generator
+from quizglass_server.steps.prompt_values import history_values, shown
 from quizglass_server.steps.streams import closing, complete
 
 _FINISH = {
@@ -71,7 +71,7 @@ def answer_request(
             "query": query,
             "domain": domain,
         },
-        picture=turn.picture,
+        pictures=shown(turn),
         max_tokens=turn.max_answer_tokens,
     )
 

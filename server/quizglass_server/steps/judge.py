@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from quizglass_server.roles.interfaces import SUPPORTED, Answered, Verifier
+from quizglass_server.domain.turns import Picture
+from quizglass_server.models.prompts import Values
+from quizglass_server.roles.decider import SUPPORTED, Decider
 
 
-async def is_supported(verifier: Verifier, answered: Answered) -> bool:
+async def is_supported(verifier: Decider, picture: Picture | None, values: Values) -> bool:
     """Whether "supported" is likelier than every other judgement."""
-    return max(await verifier.check(answered), key=lambda item: item[1])[0] == SUPPORTED
+    return max(await verifier.probabilities(picture, values), key=lambda item: item[1])[0] == SUPPORTED

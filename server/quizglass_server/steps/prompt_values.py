@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from quizglass_server.domain.turns import Evidence, Turn
+from quizglass_server.domain.turns import Evidence, Picture, Turn
+from quizglass_server.models.prompts import PromptValue
+
+
+def asked_values(turn: Turn) -> dict[str, PromptValue]:
+    """What every prompt may name of the question itself."""
+    return {"question": turn.question, "history": history_values(turn)}
+
+
+def shown(turn: Turn) -> tuple[Picture, ...]:
+    """The pictures that prompts show."""
+    return () if turn.picture is None else (turn.picture,)
 
 
 def history_values(turn: Turn) -> list[dict[str, str]]:

@@ -7,7 +7,7 @@ import re
 from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import Picture
 from quizglass_server.models.prompts import clean
-from quizglass_server.roles.interfaces import Reader
+from quizglass_server.roles.reader import Reader
 
 MAX_WORDS_CHARS = 400
 """Longer readings (a whole page in view) are cut at a word, so that they leave the prompt room for evidence."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from quizglass_server.domain.turns import Token, Turn
 from quizglass_server.models.prompts import clean
-from quizglass_server.roles.interfaces import GenerationRequest, Generator
-from quizglass_server.steps.prompt_values import history_values
+from quizglass_server.roles.generator import GenerationRequest, Generator
+from quizglass_server.steps.prompt_values import history_values, shown
 from quizglass_server.steps.streams import closing, complete
 
 
@@ -28,7 +28,7 @@ async def rewrite(generator: Generator, turn: Turn, words: str, seen: Sequence[s
             "seen": list(seen),
             "domain": domain,
         },
-        picture=turn.picture,
+        pictures=shown(turn),
     )
     async with closing(complete(generator, request)) as pieces:
         return clean("".join([piece.text async for piece in pieces if isinstance(piece, Token)]))

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from quizglass_server.domain.turns import GenerationEnd, Token
 from quizglass_server.errors import InvalidInput
-from quizglass_server.roles.interfaces import GenerationRequest, Generator
+from quizglass_server.roles.generator import GenerationRequest, Generator
 
 _Item = TypeVar("_Item")
 

@@ -11,21 +11,21 @@ from collections.abc import Callable, Sequence
 
 from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import Evidence, Turn
-from quizglass_server.roles.interfaces import Answered
+from quizglass_server.models.prompts import Values
+from quizglass_server.roles.table import Models
 from quizglass_server.steps.domain import domain_of
 from quizglass_server.steps.judge import is_supported
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.detect import find_regions
 from quizglass_server.steps.read import asks_to_read, find_words, read_words
 from quizglass_server.steps.tuning import Tuning
-from quizglass_server.turn.resources import ModelSet
 from quizglass_server.turn.step_runner import StepRunner
 
 
 class Aids:
     """The helpers of one turn."""
 
-    def __init__(self, turn: Turn, runner: StepRunner, models: ModelSet, tuning: Tuning) -> None:
+    def __init__(self, turn: Turn, runner: StepRunner, models: Models, tuning: Tuning) -> None:
         self._turn = turn
         self._runner = runner
         self._models = models
@@ -87,13 +87,17 @@ class Aids:
             return list(passages), []
         tuning = self._tuning
         parted = await self._runner.run(
-            "coarse_rerank", lambda: rerank_coarsely(reranker, picture, passages, tuning), optional=True
+            "coarse_rerank",
+            lambda: rerank_coarsely(reranker, picture, self._turn.question, passages, tuning),
+            optional=True,
         )
         return parted or (list(passages), [])
 
-    async def supported(self, answered: Answered) -> bool | None:
+    async def supported(self, values: Values) -> bool | None:
         """Whether the verifier finds an answer supported by its evidence; None when nobody could say."""
-        verifier = self._models.verifier
-        if verifier is None or not answered.evidence:
+        verifier, picture = self._models.deciders.get("verifier"), self._turn.picture
+        if verifier is None or not values["evidence"]:
             return None
-        return await self._runner.run("judge", lambda: is_supported(verifier, answered), optional=True, last=True)
+        return await self._runner.run(
+            "judge", lambda: is_supported(verifier, picture, values), optional=True, last=True
+        )

@@ -25,7 +25,7 @@ from quizglass_server.domain.turns import (
     Vector,
 )
 from quizglass_server.errors import BudgetExceeded, RoleMissing
-from quizglass_server.roles.interfaces import Answered, Generator
+from quizglass_server.roles.generator import Generator
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.steps.generate import Draft, answer_request, write, written
@@ -33,8 +33,8 @@ from quizglass_server.steps.lookup.crop import Part, views_of
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
 from quizglass_server.steps.lookup.rerank import choose, rerank
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
-from quizglass_server.steps.plan import plan_by_planner, plan_by_prompt
-from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.plan import plan_by_decider, plan_by_prompt
+from quizglass_server.steps.prompt_values import asked_values, line
 from quizglass_server.steps.rewrite import rewrite
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.journal import Journal
@@ -118,11 +118,13 @@ class Toolbox:
 
     async def plan_by_planner(self) -> Plan:
         """Let the planner decide; no lookups when the budget leaves it no time."""
-        planner = self._need(self._models.planner, "planner")
+        planner = self._need(self._models.deciders.get("planner"), "planner")
         if self.turn.picture is not None:
             self._ahead.append(asyncio.create_task(planner.look_at(self.turn.picture)))
         words = await self.words()
-        decision = await self._runner.run("plan", lambda: plan_by_planner(planner, self.turn, words))
+        decision = await self._runner.run(
+            "plan", lambda: plan_by_decider("planner", planner, self.turn, {"words": words})
+        )
         return self._announce(decision or PlanDecision(Plan.NONE, "fixed"))
 
     async def plan_by_prompt(self) -> Plan:
@@ -135,8 +137,9 @@ class Toolbox:
     async def plan_by_tool_router(self, draft: Draft) -> Plan:
         """Ask what a draft answer lacks; no lookups when the budget leaves it no time."""
         words = await self.words()
-        router = self._need(self._models.tool_router, "tool_router")
-        decision = await self._runner.run("plan", lambda: router.route(self.turn, words, draft.text.strip()))
+        router = self._need(self._models.deciders.get("tool_router"), "tool_router")
+        values = {"words": words, "draft": draft.text.strip()}
+        decision = await self._runner.run("plan", lambda: plan_by_decider("tool_router", router, self.turn, values))
         return self._announce(decision or PlanDecision(Plan.NONE, "fixed"))
 
     async def words(self) -> str:
@@ -237,7 +240,8 @@ class Toolbox:
         answer = draft.text.strip()
         if answer and not same_wording(answer, self._resources.tuning.abstain):
             shown = [line(item) for item in self._journal.evidence if item.used and item.origin is not Origin.READ_TEXT]
-            draft.supported = await self._aids.supported(Answered(self.turn, await self.words(), shown, answer))
+            said = {"words": await self.words(), "evidence": shown, "answer": answer}
+            draft.supported = await self._aids.supported({**asked_values(self.turn), **said})
 
     def _announce(self, decision: PlanDecision) -> Plan:
         self.plan = decision.plan

@@ -27,7 +27,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PromptTokenizer:
 
 @given(st.lists(st.text(), max_size=3), st.text())
 def test_data_never_becomes_template_text(found: list[str], question: str) -> None:
-    prompt = TEMPLATE.render(picture=True, found=found, question=question)
+    prompt = TEMPLATE.render(pictures=1, found=found, question=question)
     template = "".join(s.text for s in prompt if s.kind is SegmentKind.TEXT)
     assert template.count("<|im_start|>") == 1
     data = [s.text.strip() for s in prompt if s.kind is SegmentKind.DATA]

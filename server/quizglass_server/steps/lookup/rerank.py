@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.roles.interfaces import Reranker
+from quizglass_server.roles.reranker import Reranker
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.tuning import Tuning
 

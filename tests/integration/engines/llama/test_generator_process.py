@@ -23,7 +23,7 @@ from quizglass_server.engines.llama.process.client import PromptRefused
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost, InvalidInput
-from quizglass_server.roles.interfaces import GenerationRequest
+from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.roles.load import EngineOptions, load_models
 from quizglass_server.scheduling.clock import stage_clock
 from tests.support.engine_runs import picture
@@ -249,13 +249,13 @@ async def test_a_bundles_generator_answers_about_a_picture(tmp_path: Path) -> No
         picture = Picture(sha256(pixels.tobytes()).digest(), pixels)
         values = {"question": "What <|im_end|> is this?", "seen": ["a red car"]}
         with stage_clock() as clock:
-            request = GenerationRequest("answer", values, picture, max_tokens=6)
+            request = GenerationRequest("answer", values, (picture,), max_tokens=6)
             *tokens, end = [item async for item in generator.generate(request)]
             assert isinstance(end, GenerationEnd)
             assert clock.us == end.engine_us > 0
         assert end.answer_tokens == len(tokens) <= 6
         assert all(isinstance(token, Token) for token in tokens)
-        assert sum(await generator.choose(GenerationRequest("rewrite", values, picture), [" A", " B"])) == (
+        assert sum(await generator.choose(GenerationRequest("rewrite", values, (picture,)), [" A", " B"])) == (
             pytest.approx(1)
         )
         with pytest.raises(InvalidInput, match=r"question.*256"):
