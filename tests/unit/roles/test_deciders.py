@@ -133,7 +133,9 @@ async def test_a_decider_that_does_not_fit_is_refused(tmp_path: Path, change: di
 
 async def test_a_prompt_that_names_what_there_is_none_of_is_named(tmp_path: Path) -> None:
     bundle = bundle_with(tmp_path / "b", {"act": ACT}, act="{{ image }}{{ price }} Act:")
-    with pytest.raises(BundleError, match=r"roles\.deciders\.act: .*act\.jinja: 'price' is undefined; a prompt may name"):
+    with pytest.raises(
+        BundleError, match=r"roles\.deciders\.act: .*act\.jinja: 'price' is undefined; a prompt may name"
+    ):
         await load_models(bundle, CPU)
 
 
