@@ -19,7 +19,7 @@ EXPORT ?=
 KNOWLEDGE ?=
 HOSTILE ?=
 
-.PHONY: help demo serve doctor test check lint types unit protos protos-check starter bundle \
+.PHONY: help demo serve doctor test check lint types unit protos client generated-check starter bundle \
 	bench-accuracy bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile clean
 
@@ -57,7 +57,7 @@ doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it
 
 test: check unit ## Everything that must pass
 
-check: lint types protos-check ## Static checks
+check: lint types generated-check ## Static checks
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -72,8 +72,12 @@ unit: $(VENV)/.dev
 protos: $(VENV)/.dev ## Regenerate the checked-in protobuf code
 	$(BIN)/python protos/generate.py
 
-protos-check: $(VENV)/.dev
+client: $(VENV)/.dev ## Regenerate the checked-in blocking client from the asynchronous one
+	$(BIN)/python clients/python/generate.py
+
+generated-check: $(VENV)/.dev
 	$(BIN)/python protos/generate.py --check
+	$(BIN)/python clients/python/generate.py --check
 
 starter: $(VENV)/.dev ## Train the starter models (about three hours on two cores; resumes where it stopped)
 	$(BIN)/quizglass-export starter --workdir work/starter --minutes $(MINUTES) --threads $(THREADS)
