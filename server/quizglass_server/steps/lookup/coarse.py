@@ -12,9 +12,11 @@ from dataclasses import replace
 from quizglass_server.domain.turns import Evidence, Picture
 from quizglass_server.roles.interfaces import CoarseReranker
 from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.step import step
 from quizglass_server.steps.tuning import Tuning
 
 
+@step("coarse_rerank", role="coarse_reranker", optional=True)
 async def rerank_coarsely(
     reranker: CoarseReranker, picture: Picture, passages: Sequence[Evidence], tuning: Tuning
 ) -> tuple[list[Evidence], list[Evidence]]:
