@@ -132,12 +132,13 @@ class Assistant:
             runner = StepRunner(budget, self._resources, journal, f"policy {policy.name!r}")
             recalled = await recall(turn, runner, self._resources, journal)
             draft = recalled or await self._answered(turn, policy, runner, journal)
-        except asyncio.CancelledError:
-            log.info("turn cancelled", extra=about)
-            raise
-        except QuizglassError as error:
-            log.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
-            remember(turn, None, self._resources, journal)
+        except BaseException as error:
+            journal.settle(None)
+            if isinstance(error, asyncio.CancelledError):
+                log.info("turn cancelled", extra=about)
+            if isinstance(error, QuizglassError):
+                log.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
+                remember(turn, None, self._resources, journal)
             raise
         note_unremembered(turn, self._resources, journal)
         done = self._finish(draft, journal)
@@ -172,6 +173,7 @@ class Assistant:
         else:
             with journal.stage("verify"):
                 support = judged(verify(answer, journal.evidence), draft.supported)
+        journal.settle(None if reason else answer)
         likely = draft.probabilities
         journal.emit(Verdict(support.outcome, min(likely, default=0.0), sum(likely) / len(likely) if likely else 0.0))
         done = Done(

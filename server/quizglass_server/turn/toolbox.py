@@ -125,8 +125,11 @@ class Toolbox:
         return writing.draft
 
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
-        """Give a draft as the answer."""
-        self._journal.emit(AnswerDelta(draft.text))
+        """Give a draft as the answer, or show it until the turn's end says whether it is."""
+        if provisional:
+            self._journal.propose(draft.text)
+        elif draft.text:
+            self._journal.emit(AnswerDelta(draft.text))
         return draft
 
     def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:
@@ -151,7 +154,11 @@ class Toolbox:
 
     def certain(self, draft: Draft) -> bool:
         """Whether a draft's token probabilities lie above the bundle's line; true without one."""
-        return True
+        tuning, likely = self._resources.tuning, draft.probabilities
+        if tuning.p_min is None and tuning.p_mean is None:
+            return True
+        mean = sum(likely) / len(likely) if likely else 0.0
+        return min(likely, default=0.0) >= (tuning.p_min or 0.0) and mean >= (tuning.p_mean or 0.0)
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """1, 2, ... while the usual cost of these steps and of answering still fits."""

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 
@@ -76,6 +77,18 @@ def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:
     assert [p.used for p in choose(passages, 2, Tuning(), reranked=True)] == [True, True, False]
     unscored = [passage("a"), passage("b")]
     assert [p.used for p in choose(unscored, 1, Tuning(rerank_accept=0.85), reranked=False)] == [True, False]
+
+
+def test_fine_times_coarse_is_held_against_the_product_of_their_thresholds() -> None:
+    def weighed(fine: float, coarse: float | None) -> Evidence:
+        return replace(passage("a", fine), coarse_score=coarse)
+
+    line = Tuning(rerank_accept=0.5, coarse_accept=0.4)  # 0.2
+    passages = [weighed(0.9, 0.3), weighed(0.3, 0.9), weighed(0.4, 0.4), weighed(0.5, 0.4)]
+    assert [p.used for p in choose(passages, 9, line, reranked=True)] == [True, True, False, True]
+    assert [p.used for p in choose(passages, 9, line, reranked=False)] == [False, True, True, True]
+    assert [p.used for p in choose([weighed(0.4, None)], 9, line, reranked=True)] == [False]
+    assert [p.used for p in choose([weighed(0.6, -0.3)], 9, Tuning(rerank_accept=0.5), reranked=True)] == [True]
 
 
 class ShortContext(Models):

@@ -20,10 +20,14 @@ from quizglass_server.steps.tuning import Tuning
 async def rerank_coarsely(
     reranker: CoarseReranker, picture: Picture, passages: Sequence[Evidence], tuning: Tuning
 ) -> tuple[list[Evidence], list[Evidence]]:
-    """The passages with their coarse scores, best first: those worth a closer look, and the others."""
+    """The passages with their coarse scores, best first: those worth a closer look, and the others.
+
+    Worth it are the first `coarse_candidates`, unless no relevance could lift them over the line (`rerank.choose`).
+    """
     scores = await reranker.compare(picture, [line(passage) for passage in passages])
     scored = [replace(passage, coarse_score=score) for passage, score in zip(passages, scores, strict=True)]
     scored.sort(key=lambda passage: -passage.coarse)
-    near = sum(passage.coarse >= tuning.coarse_accept for passage in scored)
+    least = tuning.rerank_accept * tuning.coarse_accept if tuning.coarse_accept > 0 else -1.0
+    near = sum(passage.coarse >= least for passage in scored)
     kept = near if tuning.coarse_candidates is None else min(near, tuning.coarse_candidates)
     return scored[:kept], scored[kept:]

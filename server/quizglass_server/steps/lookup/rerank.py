@@ -29,11 +29,21 @@ async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -
 
 
 def choose(passages: Sequence[Evidence], shown: int, tuning: Tuning, *, reranked: bool) -> list[Evidence]:
-    """Mark what the generator is shown: the first `shown`, if reranked only those above the threshold."""
+    """Mark what the generator is shown: the first `shown` that are accepted."""
     return [
-        replace(passage, used=position < shown and (not reranked or passage.rerank_score >= tuning.rerank_accept))
+        replace(passage, used=position < shown and _accepted(passage, tuning, reranked=reranked))
         for position, passage in enumerate(passages)
     ]
+
+
+def _accepted(passage: Evidence, tuning: Tuning, *, reranked: bool) -> bool:
+    """Fine x coarse >= the product of their thresholds (QA-Dragon); of one of the two, that one against its own."""
+    coarse = None if tuning.coarse_accept <= 0 else passage.coarse_score
+    if coarse is None:
+        return not reranked or passage.rerank_score >= tuning.rerank_accept
+    if not reranked:
+        return coarse >= tuning.coarse_accept
+    return passage.rerank_score * coarse >= tuning.rerank_accept * tuning.coarse_accept
 
 
 def merged(rankings: Sequence[Sequence[Evidence]]) -> list[Evidence]:
