@@ -197,9 +197,8 @@ def _decided(decided: Decided) -> Text:
 
 def _where(event: Event) -> str:
     """Round and branch, where there are several."""
-    return (f"  round {event.round}" if event.round else "") + (
-        f"  branch {plain(event.branch)}" if event.branch else ""
-    )
+    branch = f"  branch {plain(event.branch)}" if event.branch else ""
+    return f"  round {event.round}{branch}" if event.round else branch
 
 
 def _verdict(verdict: Verdict) -> Text:
