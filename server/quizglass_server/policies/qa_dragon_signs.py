@@ -25,13 +25,14 @@ _TRANSLATION = re.compile(r"\btranslat\w+\b", re.I)
 def signs(draft: Draft, steps: Sequence[str]) -> list[str]:
     """The signs that a draft and its trace show."""
     trace, text = " ".join(steps), draft.text
+    no_answer = not text.strip() or bool(_NO_ANSWER.search(text))
     shown = (
-        not text.strip() or bool(_NO_ANSWER.search(text)),
+        no_answer,
         bool(_UNDETERMINED.search(trace)),
         bool(_DOUBT.search(f"{trace} {text}")),
         any(word.key[0].isdigit() for word in words(text)),
         bool(_QUOTED.search(text)),
-        any(word.named and not word.key[0].isdigit() for word in words(text)),
+        not no_answer and any(word.named and not word.key[0].isdigit() for word in words(text)),
         bool(_CALCULATION.search(trace)),
         bool(_TRANSLATION.search(trace)),
     )
