@@ -123,7 +123,7 @@ class ScriptedTools:
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
         lines = await self._next("lines", task, state, also)
-        return list(state.queries) if lines is None else list(dict.fromkeys(filter(None, lines)))
+        return list(state.asked) if lines is None else list(dict.fromkeys(filter(None, lines)))
 
     async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
         return self._draft(await self._next("answer", task, state, also))

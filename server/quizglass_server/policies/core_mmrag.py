@@ -80,11 +80,11 @@ async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> 
         state: has what y_ext was written from.
         tools: of the turn.
     """
-    said = {"memory": memory.text, "evidence": evidence.text}
+    said = {"memory": memory.text, "external": evidence.text}
     if not evidence.text or same_wording(memory.text, evidence.text):
         return tools.tell(replace(memory, notes=said | {"believed": "both" if evidence.text else "memory"}))
     if not memory.text:
-        return tools.tell(replace(evidence, notes=said | {"believed": "evidence"}))
+        return tools.tell(replace(evidence, notes=said | {"believed": "external"}))
     why = await tools.write("weigh", state, **said)
     draft = await tools.answer(state, "reconcile", **said, reason=why.text)
     if not draft.text:  # no time was left for it

@@ -28,6 +28,7 @@ from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import AbstainReason, Plan
 from quizglass_server.policies.qa_dragon_signs import signs
 from quizglass_server.policies.tools import Tools
+from quizglass_server.steps.prompt_values import line
 
 MOST_STEPS = 5
 OBJECT_WORDS = 3
@@ -147,11 +148,17 @@ class QADragon:
             state = await self._image_agent(state, tools)
         if plan.searches_text:
             state = await self._text_agent(state, tools)
-        return await self._verified(state, draft if branch is Branch.VERIFY else Draft(), tools)
+        answer, reason = await _concluded(state, tools)
+        if not answer.text:
+            shown = branch is Branch.VERIFY and draft.text
+            return tools.tell(draft) if shown else tools.refuse(draft, AbstainReason.BUDGET)
+        if self._parts.verifier and (doubt := await _doubt(state, answer, reason, plan, tools)):
+            return tools.refuse(answer, doubt)
+        return tools.tell(answer)
 
     async def _draft(self, state: State, tools: Tools) -> tuple[State, Draft]:
         """D-CoT: the trace, whose first step names the object, then the answer."""
-        state = state.noting(steps=(await tools.lines("think", state))[:MOST_STEPS])
+        state = state.noting(steps=(await _listed("think", state, tools))[:MOST_STEPS])
         draft = await tools.write("draft", state)
         return state.noting(draft=draft.text), draft
 
@@ -179,9 +186,9 @@ class QADragon:
 
     async def _image_agent(self, state: State, tools: Tools) -> State:
         """Which object is meant, where it is, what it is; the first entry that really is what the picture shows."""
-        objects = _short(await tools.lines("objects", state))
+        objects = _short(await _listed("objects", state, tools))
         state = state.noting(objects=objects)
-        asked = await tools.lines("object", state) if len(objects) > 1 else objects
+        asked = await _listed("object", state, tools) if len(objects) > 1 else objects
         for entry in await tools.search_image(asked, limit=MOST_ENTITIES):
             candidate = state.having([entry]).noting(entity=entry.title)
             if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:
@@ -196,29 +203,46 @@ class QADragon:
         state = state.asking(_fused(queries or parts or plain.asked, str(plain.notes.get("entity", ""))))
         return state.having(await tools.search_text(state.queries, rerank=self._parts.reranking))
 
-    async def _verified(self, state: State, draft: Draft, tools: Tools) -> Draft:
-        """The answer with its reason, or a refusal; the draft that was shown where no time is left."""
-        reason = await tools.write("reason", state)
-        answer = await tools.write("conclude", state, reason=reason.text)
-        if not answer.text:
-            return tools.tell(draft) if draft.text else tools.refuse(draft, AbstainReason.BUDGET)
-        if not self._parts.verifier:
-            return tools.tell(answer)
-        if not tools.certain(answer):
-            return tools.refuse(answer, AbstainReason.UNSURE)
-        judged = await tools.decide(
-            Judgement, state, by="verifier", otherwise=Judgement.SUPPORTED, answer=answer.text, reason=reason.text
-        )
-        if judged is Judgement.SUPPORTED:
-            return tools.tell(answer)
-        return tools.refuse(answer, _REFUSED[judged])
-
 
 _REFUSED = {
     Judgement.UNSUPPORTED: AbstainReason.UNSUPPORTED,
     Judgement.CONTRADICTED: AbstainReason.CONTRADICTED,
     Judgement.INCOMPLETE: AbstainReason.INCOMPLETE,
 }
+
+
+async def _concluded(state: State, tools: Tools) -> tuple[Draft, str]:
+    """The answer and the reason that it follows from."""
+    reason = await tools.write("reason", state)
+    return await tools.write("conclude", state, reason=reason.text), reason.text
+
+
+async def _doubt(state: State, answer: Draft, reason: str, plan: Plan, tools: Tools) -> AbstainReason | None:
+    """The dual verifier: why an answer may not be given; None when its tokens and the evidence bear it out.
+
+    Where nothing had to be looked up there is no evidence to ask.
+    """
+    if not tools.certain(answer):
+        return AbstainReason.UNSURE
+    if plan is Plan.NONE:
+        return None
+    evidence = [line(item) for item in (*state.seen, *state.found)]
+    judged = await tools.decide(
+        Judgement,
+        state,
+        by="verifier",
+        otherwise=Judgement.SUPPORTED,
+        answer=answer.text,
+        reason=reason,
+        evidence=evidence,
+    )
+    return _REFUSED.get(judged)
+
+
+async def _listed(task: str, state: State, tools: Tools) -> list[str]:
+    """Lines that are no queries: none where there was no time to write them."""
+    lines = await tools.lines(task, state)
+    return [] if lines == list(state.asked) else lines
 
 
 def _short(objects: Sequence[str]) -> list[str]:
