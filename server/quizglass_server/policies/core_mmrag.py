@@ -20,6 +20,8 @@ from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.wording import same_wording
 
 TOP_ENTRIES = 5
+RECONCILING = ("weigh", "reconcile")
+"""What stage 4 has the generator write."""
 
 
 class Entry(Enum):
@@ -39,7 +41,7 @@ class CoReMmrag:
     name = "core-mmrag"
     needs = ("generator", "image_encoder")
     likes = ("detector", "domain_router")
-    tasks = ("select", "weigh", "reconcile")
+    tasks = ("select", *RECONCILING)
 
     async def answer(self, tools: Tools) -> Draft:
         """The four stages."""

@@ -8,6 +8,7 @@ import pytest
 
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import AbstainReason, Evidence
+from quizglass_server.policies import POLICIES
 from quizglass_server.policies.cogplanner import Action, CogPlanner
 from quizglass_server.policies.cogplanner_baselines import OneSearch, SelfReflective
 from quizglass_server.policies.core_baselines import ChainOfThought, OneStage, TwoStage
@@ -441,3 +442,22 @@ async def test_figure_of_qa_dragon_with_the_picture_as_its_only_source_verifies_
     text = dragon(tool_router=["text"])
     await QADragon(parts=Parts(text=False)).answer(text)
     assert text.calls[-3:] == ["b decide subject", *ENDING[:2]]
+
+
+# ----------------------------------------------------------------------------------------------------- planning agent
+
+
+async def test_figure_of_the_planning_agent_with_the_answerer_of_core() -> None:
+    agent = POLICIES["planning-agent-reconciled"]
+    tools = ScriptedTools(
+        planner=["text"], rewrite=[["who made it"]], answer=["Orvex", "Tandric"], weigh=["why"], reconcile=["Tandric"]
+    )
+    draft = await agent.answer(tools)
+    assert tools.calls == [
+        *("decide planner", "lines rewrite", "search_text who made it", "a write answer", "b write answer"),
+        *("write weigh", "answer reconcile"),
+    ]
+    assert draft.notes["believed"] == "external"
+    nothing = ScriptedTools(planner=["none"], answer=["Orvex"])
+    await agent.answer(nothing)
+    assert nothing.calls == ["decide planner", "answer answer"]
