@@ -21,7 +21,7 @@ sends confident drafts to be verified, its text uncertain ones; here it is the c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
@@ -149,6 +149,7 @@ class QADragon:
         if plan.searches_text:
             state = await self._text_agent(state, tools)
         answer, reason = await _concluded(state, tools)
+        answer = replace(answer, notes={"why": reason} if reason else {})
         if not answer.text:
             shown = branch is Branch.VERIFY and draft.text
             return tools.tell(draft) if shown else tools.refuse(draft, AbstainReason.BUDGET)
