@@ -46,11 +46,11 @@ class CoReMmrag:
     async def answer(self, tools: Tools) -> Draft:
         """The four stages."""
         state = tools.start()
-        memory, (chosen, evidence) = await tools.together(tools.write("answer", state), _from_evidence(state, tools))
+        memory, (chosen, evidence) = await tools.together(tools.write("answer", state), from_evidence(state, tools))
         return await settle(memory, evidence, chosen, tools)
 
 
-async def _from_evidence(state: State, tools: Tools) -> tuple[State, Draft]:
+async def from_evidence(state: State, tools: Tools) -> tuple[State, Draft]:
     """Stages 2 and 3; an empty draft where no entry goes with the question."""
     entries = await tools.search_image(limit=TOP_ENTRIES)
     chosen = state.having(await select(entries, state, tools, by="select"))
