@@ -131,7 +131,8 @@ def _payload(message: assistant_pb2.AskResponse) -> types.Payload | None:
         case "verdict":
             verdict = message.verdict
             outcome = _OUTCOMES.get(verdict.outcome, "")
-            return types.Verdict(outcome, verdict.min_token_probability, verdict.mean_token_probability)
+            smallest, mean = verdict.min_token_probability, verdict.mean_token_probability
+            return types.Verdict(outcome, smallest, mean, dict(verdict.notes))
         case "done":
             return _done(message.done)
         case _:

@@ -144,6 +144,8 @@ class Verdict:
     outcome: str
     min_token_probability: float
     mean_token_probability: float
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """How the answer came about, where the policy says so: of core-mmrag memory, external, believed and why."""
 
 
 @dataclass(frozen=True, slots=True)

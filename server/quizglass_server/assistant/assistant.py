@@ -178,7 +178,8 @@ class Assistant:
             with journal.stage("verify"):
                 support = judged(verify(answer, journal.evidence), draft.supported)
         likely = draft.probabilities
-        journal.emit(Verdict(support.outcome, min(likely, default=0.0), sum(likely) / len(likely) if likely else 0.0))
+        mean = sum(likely) / len(likely) if likely else 0.0
+        journal.emit(Verdict(support.outcome, min(likely, default=0.0), mean, draft.notes))
         done = Done(
             answer=answer,
             finish_reason=draft.finish,

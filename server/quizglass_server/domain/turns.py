@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -311,6 +312,8 @@ class Verdict(Event):
     outcome: VerdictOutcome
     min_token_probability: float
     mean_token_probability: float
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """How the answer came about, where the policy says so."""
 
 
 @dataclass(frozen=True, slots=True)

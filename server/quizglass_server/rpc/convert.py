@@ -108,10 +108,10 @@ def event_message(event: domain.TurnEvent, elapsed_us: int) -> assistant_pb2.Ask
             response.evidence.SetInParent()
         case domain.AnswerDelta(text):
             response.answer_delta.text = text
-        case domain.Verdict(outcome, smallest, mean):
+        case domain.Verdict(outcome, smallest, mean, notes):
             response.verdict.CopyFrom(
                 assistant_pb2.Verdict(
-                    outcome=_OUTCOMES[outcome], min_token_probability=smallest, mean_token_probability=mean
+                    outcome=_OUTCOMES[outcome], min_token_probability=smallest, mean_token_probability=mean, notes=notes
                 )
             )
         case domain.Done():

@@ -32,6 +32,12 @@ def test_every_outcome(outcome):
     assert assistant_pb2.Verdict.Outcome.Name(message.verdict.outcome) == f"OUTCOME_{outcome.name}"
 
 
+def test_a_verdict_says_how_the_answer_came_about():
+    told = {"memory": "1974", "external": "1981", "believed": "external", "why": "the article is about it"}
+    message = convert.event_message(domain.Verdict(domain.VerdictOutcome.SUPPORTED, 0.5, 0.5, told), 0)
+    assert dict(message.verdict.notes) == told
+
+
 @pytest.mark.parametrize("finish", domain.FinishReason)
 def test_every_finish_reason(finish):
     message = convert.event_message(domain.Done("", finish), 9)

@@ -105,6 +105,8 @@ class TurnView:
             case Verdict() as verdict:
                 self.interrupt()
                 self._line("check", _verdict(verdict))
+                for name, text in verdict.notes.items():
+                    self._line("", Text.assemble((f"{plain(name)}: ", "dim"), plain(text)))
             case Done() as done:
                 self.interrupt()
                 self._done(done)
