@@ -6,13 +6,13 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from importlib.util import find_spec
-from pathlib import Path
 
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.bundle.manifest import Size
+from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.llama.link.prompt import Part, PicturePart, Piece, Terms, TextPart
@@ -32,20 +32,6 @@ from quizglass_server.scheduling.deadline import deadline
 
 _BACKGROUND = Terms(priority=2)
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class GeneratorOptions:
-    """How the generator process is run; the server's settings say what each trades."""
-
-    batch: int = 8
-    cells: int = 0
-    queue: int = 64
-    vision_threads: int = 0
-    hang_s: float = 10.0
-    crashes: int = 5
-    pause_s: float = 30.0
-    state_directory: Path | None = None
 
 
 class LlamaGenerator:
@@ -212,12 +198,9 @@ def _process_options(bundle: Bundle, threads: int, options: GeneratorOptions) ->
         context=spec.context,
         stop=spec.stop,
         threads=threads,
-        batch=options.batch,
-        cells=options.cells,
-        queue=options.queue,
-        vision_threads=options.vision_threads or threads,
-        heartbeat=HeartbeatOptions(silent_s=options.hang_s),
-        breaker=BreakerOptions(deaths=options.crashes, pause_s=options.pause_s),
+        **asdict(BatchOptions.of(options)),
+        heartbeat=HeartbeatOptions.of(options),
+        breaker=BreakerOptions.of(options),
     )
 
 

@@ -7,48 +7,26 @@ import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from quizglass_server.bundle import manifest
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.options import EngineOptions, GeneratorOptions
 from quizglass_server.engines.onnx.pool import EnginePool
-from quizglass_server.engines.onnx.providers import AUTO
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.roles.cross_encoder import OnnxCrossEncoder
 from quizglass_server.roles.detector import OnnxDetector
 from quizglass_server.roles.encoders import OnnxImageEncoder, OnnxTextEncoder
-from quizglass_server.roles.generator import GeneratorOptions, LlamaGenerator
+from quizglass_server.roles.generator import LlamaGenerator
 from quizglass_server.roles.label_scorer import Loading
 from quizglass_server.roles.q_former import OnnxCoarseReranker, OnnxDomainRouter
 from quizglass_server.roles.reader import RapidOcrReader
 from quizglass_server.roles.scorers import OnnxPlanner, OnnxReranker, OnnxToolRouter, OnnxVerifier
-from quizglass_server.scheduling.cores import CoreShares, share_cores, usable_cores
+from quizglass_server.scheduling.cores import share_cores, usable_cores
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """How the machine is shared between engines."""
-
-    threads: int = 0
-    """Of each engine for one model run; 0: as `share_cores` decides."""
-    provider: str = AUTO
-    """ONNX Runtime's execution provider: auto, tensorrt, cuda or cpu."""
-    workers: int = 0
-    """ONNX models that may run at the same time; 0: as `share_cores` decides."""
-    engine_cache: Path | None = None
-    """Where TensorRT keeps the engines it builds."""
-    generator: GeneratorOptions = field(default_factory=GeneratorOptions)
-    """How the generator process is run."""
-
-    @property
-    def shares(self) -> CoreShares:
-        """Threads of each engine, decided."""
-        return share_cores(usable_cores(), self.threads, self.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,23 +89,28 @@ class Models:
         return RoleStatus(role, part.engine, model.executor, ready, sees, side, notice)
 
 
-async def load_models(bundle: Bundle, options: EngineOptions) -> Models:
+async def load_models(bundle: Bundle, engines: EngineOptions, generator: GeneratorOptions | None = None) -> Models:
     """Load what the bundle has.
+
+    Args:
+        bundle: what to load.
+        engines: how the machine is shared between engines.
+        generator: how the generator process is run.
 
     Raises:
         BundleError: a file cannot be used; names it.
         EngineFailed: an engine is not installed (names the extra) or does not start.
         SettingsError: the provider is unknown or not available, or the state directory cannot be used.
     """
-    shares = options.shares
+    shares = share_cores(usable_cores(), engines.threads)
     pool = EnginePool(shares.runs)
     models = Models(pool)
-    how = OnnxOptions(shares.onnx, options.provider, options.engine_cache)
+    how = OnnxOptions(shares.onnx, engines.provider, engines.engine_cache)
     fitter = PictureFitter()
     try:
         async with asyncio.TaskGroup() as group:
             if bundle.has("generator"):
-                models.generator = LlamaGenerator(bundle, fitter, shares.llama, options.generator)
+                models.generator = LlamaGenerator(bundle, fitter, shares.llama, generator)
                 group.create_task(models.generator.start())
             group.create_task(_load_here(models, Loading(bundle, pool, fitter, how)))
     except BaseExceptionGroup as group_error:

@@ -16,6 +16,7 @@ import pytest
 
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.bundle.manifest import Size
+from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import RGB, Exchange, Picture, Plan, Turn
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
@@ -24,7 +25,7 @@ from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.roles.encoders import OnnxImageEncoder, OnnxTextEncoder
 from quizglass_server.roles.generator import LlamaGenerator
 from quizglass_server.roles.interfaces import GenerationRequest
-from quizglass_server.roles.load import EngineOptions, load_models
+from quizglass_server.roles.load import load_models
 from quizglass_server.roles.scorers import OnnxPlanner, OnnxReranker
 from tests.support.tiny_bundle import DIMENSION, PROMPTS, write_bundle
 
