@@ -7,9 +7,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STARTER := models/starter
-SEED ?= 101 202 303
+SEED ?=
 THINGS ?= 2000
 QUESTIONS ?= 800
+JOBS ?= 2
 MINUTES ?= 170
 THREADS ?= 2
 ACCURACY ?=
@@ -18,7 +19,7 @@ EXPORT ?=
 KNOWLEDGE ?=
 HOSTILE ?=
 
-.PHONY: help demo serve doctor test check lint types unit protos protos-check starter bundle \
+.PHONY: help demo serve doctor test check lint types unit protos client generated-check starter bundle \
 	bench-accuracy bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile clean
 
@@ -56,7 +57,7 @@ doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it
 
 test: check unit ## Everything that must pass
 
-check: lint types protos-check ## Static checks
+check: lint types generated-check ## Static checks
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -66,13 +67,17 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
 protos: $(VENV)/.dev ## Regenerate the checked-in protobuf code
 	$(BIN)/python protos/generate.py
 
-protos-check: $(VENV)/.dev
+client: $(VENV)/.dev ## Regenerate the checked-in blocking client from the asynchronous one
+	$(BIN)/python clients/python/generate.py
+
+generated-check: $(VENV)/.dev
 	$(BIN)/python protos/generate.py --check
+	$(BIN)/python clients/python/generate.py --check
 
 starter: $(VENV)/.dev ## Train the starter models (about three hours on two cores; resumes where it stopped)
 	$(BIN)/quizglass-export starter --workdir work/starter --minutes $(MINUTES) --threads $(THREADS)
@@ -82,11 +87,11 @@ starter: $(VENV)/.dev ## Train the starter models (about three hours on two core
 bundle: $(VENV)/.dev ## Build the starter bundle from its checkpoints, with the parity check
 	$(BIN)/quizglass-export build --checkpoints $(STARTER)/checkpoints --out $(STARTER)/bundle --replace
 
-bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="101 202 303" THINGS=2000 QUESTIONS=800 ACCURACY=--resume)
+bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="drawn from the commit" THINGS=2000 QUESTIONS=800 ACCURACY=--resume)
 	$(BIN)/python -m bench.accuracy --seeds $(SEED) --things $(THINGS) --questions $(QUESTIONS) $(ACCURACY)
 
 bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
-	$(BIN)/python -m bench.latency --seed $(firstword $(SEED)) --things $(THINGS) --questions $(QUESTIONS)
+	$(BIN)/python -m bench.latency --seed $(firstword $(SEED) 101) --things $(THINGS) --questions $(QUESTIONS)
 
 bench-reading: $(VENV)/.dev ## Turns beside the server before pictures were gated (READING="--only turns --quick")
 	$(BIN)/python -m bench.reading $(READING)

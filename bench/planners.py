@@ -16,7 +16,8 @@ from bench.worlds import Trial, picture
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.pocketworld.questions import Question
 from quizglass_server.bundle.files import Bundle
-from quizglass_server.decoding.pictures import PictureLimits, decode_picture
+from quizglass_server.config.options import PictureLimits
+from quizglass_server.decoding.pictures import decode_picture
 from quizglass_server.domain.turns import Exchange, Turn
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
 from quizglass_server.models.fitting import PictureFitter

@@ -206,8 +206,8 @@ def picture() -> str:
 
 def settings() -> str:
     """Every setting of the server with its default and trade-off, from the code that declares it."""
-    from quizglass_server.config.layers import PREFIX
-    from quizglass_server.config.settings import Settings
+    from quizglass_server.config.settings import all_fields
+    from quizglass_server.config.sources import PREFIX
 
     rows = (
         (
@@ -216,7 +216,7 @@ def settings() -> str:
             _cell(field.description or ""),
             f"`--{name.replace('_', '-')}`, `{PREFIX}{name.upper()}`",
         )
-        for name, field in Settings.model_fields.items()
+        for name, field in all_fields().items()
     )
     return table(("setting", "default", "what it trades", "flag, variable"), rows)
 

@@ -16,7 +16,8 @@ from time import perf_counter
 from bench.engine.shapes import Shape
 from quizglass_server.engines.llama.native.batch import TokenBatch
 from quizglass_server.engines.llama.native.logs import LlamaLog
-from quizglass_server.engines.llama.native.model import DECODED, N_BATCH, LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.native.model import DECODED, N_BATCH, NativeModel, start_backend
+from quizglass_server.engines.llama.native.options import LoadOptions
 
 FLOOR = "llama.cpp alone, one prompt after the other, then all answers"
 
@@ -46,7 +47,7 @@ class Bare:
 
     def __init__(self, shape: Shape, threads: int, context: int, most: int) -> None:
         """Load it for at most `most` prompts of `context` tokens with their answers."""
-        options = LoadOptions(shape.model, None, 0, 0, context, sequences=most, threads=threads, batch=most)
+        options = LoadOptions(shape.model, None, 0, 0, context, sequences=most, threads=threads, generator_batch=most)
         self._model = NativeModel(options, _log())
         self._tokens = TokenBatch(N_BATCH)
 

@@ -21,16 +21,16 @@ from quizglass_server import __version__, descriptors
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.address import MilvusAddress
-from quizglass_server.config.layers import suggestion
+from quizglass_server.config.options import PictureLimits
 from quizglass_server.config.settings import Settings
+from quizglass_server.config.sources import suggestion
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import EngineFailed, SettingsError
-from quizglass_server.knowledge.backends import RemoteOptions, open_knowledge
-from quizglass_server.memory import Memory, MemoryOptions
+from quizglass_server.knowledge.backends import open_knowledge
+from quizglass_server.memory import Memory
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
-from quizglass_server.roles.generator import GeneratorOptions
-from quizglass_server.roles.load import EngineOptions, LoadedModels, load_models
+from quizglass_server.roles.load import LoadedModels, load_models
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
@@ -72,17 +72,13 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         bundle = await asyncio.to_thread(Bundle.load, settings.bundle)
         log.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
         _check_policies(settings.default_policy, bundle)
-        options = EngineOptions(
-            settings.threads, settings.provider, engine_cache=settings.engine_cache, generator=_generator(settings)
-        )
-        models = await load_models(bundle, options)
+        models = await load_models(bundle, settings, settings)
         stack.push_async_callback(models.close)
         work = WorkMemory(settings.work_memory_bytes)
-        decoder = PictureDecoder(settings.picture_limits, work)
+        decoder = PictureDecoder(PictureLimits.of(settings), work)
         stack.push_async_callback(decoder.close)
         knowledge = await open_knowledge(
-            settings.knowledge,
-            RemoteOptions(settings.knowledge_collections, settings.knowledge_token_file, settings.knowledge_timeout_s),
+            settings,
             text_encoder=models.text_encoder,
             image_encoder=models.image_encoder,
             decode=decoder.decode,
@@ -159,28 +155,8 @@ async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], b
         return None
     if isinstance(settings.knowledge, Path) and directory.resolve() == settings.knowledge.resolve():
         raise SettingsError(f"memory_directory: {directory} is the knowledge directory; give one of its own")
-    options = MemoryOptions(
-        settings.memory_ttl_s,
-        settings.memory_sightings,
-        settings.memory_bytes,
-        settings.memory_thumbnail_side,
-        settings.memory_texts,
-    )
     return await Memory.open(
-        directory, options, text_encoder=models.text_encoder, image_encoder=models.image_encoder, busy=busy
-    )
-
-
-def _generator(settings: Settings) -> GeneratorOptions:
-    return GeneratorOptions(
-        batch=settings.generator_batch,
-        cells=settings.generator_cells,
-        queue=settings.generator_queue,
-        vision_threads=settings.vision_threads,
-        hang_s=settings.generator_hang_s,
-        crashes=settings.generator_crashes,
-        pause_s=settings.generator_pause_s,
-        state_directory=settings.state_directory,
+        directory, settings, text_encoder=models.text_encoder, image_encoder=models.image_encoder, busy=busy
     )
 
 
@@ -194,6 +170,8 @@ def tuning(bundle: Bundle) -> Tuning:
         coarse_accept=manifest.thresholds.coarse_accept,
         coarse_candidates=manifest.evidence.coarse_candidates,
         detect_accept=manifest.thresholds.detect_accept,
+        p_min=manifest.thresholds.p_min,
+        p_mean=manifest.thresholds.p_mean,
         boxes=manifest.evidence.boxes,
         image_candidates=manifest.evidence.image_candidates,
         seen=manifest.evidence.seen,

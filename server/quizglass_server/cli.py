@@ -15,8 +15,8 @@ import shtab
 from pydantic.fields import FieldInfo
 
 from quizglass_server import __version__
-from quizglass_server.config.layers import CONFIG_VARIABLE, PREFIX, suggestion
-from quizglass_server.config.settings import Settings, as_toml, load_settings
+from quizglass_server.config.settings import GROUPS, Settings, as_toml, fields_of, load_settings
+from quizglass_server.config.sources import CONFIG_VARIABLE, PREFIX, suggestion
 from quizglass_server.errors import (
     BundleError,
     KnowledgeFailed,
@@ -28,48 +28,6 @@ from quizglass_server.errors import (
 
 log = logging.getLogger(__name__)
 
-_GROUPS = {
-    "models and knowledge": (
-        "bundle",
-        "knowledge",
-        "knowledge_collections",
-        "knowledge_token_file",
-        "knowledge_timeout_s",
-        "threads",
-        "provider",
-        "engine_cache",
-    ),
-    "generator": (
-        "generator_batch",
-        "generator_cells",
-        "generator_queue",
-        "vision_threads",
-        "generator_hang_s",
-        "generator_crashes",
-        "generator_pause_s",
-        "state_directory",
-    ),
-    "visual memory": (
-        "memory_directory",
-        "memory_ttl_s",
-        "memory_sightings",
-        "memory_bytes",
-        "memory_thumbnail_side",
-        "memory_texts",
-    ),
-    "address": ("host", "port"),
-    "limits on requests": (
-        "max_frame_bytes",
-        "max_frame_pixels",
-        "max_frame_aspect",
-        "work_memory_bytes",
-        "max_question_chars",
-        "max_history",
-    ),
-    "turns": ("default_policy", "default_budget_s", "max_turns", "queue", "grace_s"),
-    "clients": ("max_connections", "message_s", "message_bytes"),
-    "logs": ("log_format", "log_level"),
-}
 _EPILOG = f"""\
 Every flag is also a variable (--max-turns: {PREFIX}MAX_TURNS) and a line of the file (max_turns = 4). Flags go before
 variables, variables before the file; unknown names are refused.
@@ -207,10 +165,10 @@ def _announce(settings: Settings, ready: dict[str, Any]) -> None:
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
-    for title, names in _GROUPS.items():
-        group = parser.add_argument_group(title)
-        for name in names:
-            _add(group, name, Settings.model_fields[name])
+    titles = {title: parser.add_argument_group(title) for title in dict.fromkeys(group.title for group in GROUPS)}
+    for group in GROUPS:
+        for name, field in fields_of(group).items():
+            _add(titles[group.title], name, field)
 
 
 def _add(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 def main() -> None:
     when, how, log = sys.argv[1:4]
-    plain = "--no-extra-buffers" in sys.argv
+    plain = any('"extra_buffers": false' in argument for argument in sys.argv)
     with Path(log).open("a") as starts:
         starts.write("plain\n" if plain else "extra\n")
     faulty = when == "always" or (when == "extra" and not plain)

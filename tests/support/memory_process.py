@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter, SightingQuery
 from quizglass_server.domain.turns import Picture
-from quizglass_server.memory import Memory, MemoryOptions
+from quizglass_server.memory import Memory
 from tests.support.knowledge_fakes import FakeTextEncoder
 from tests.support.memory_stage import Eyes
 

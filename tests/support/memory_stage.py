@@ -11,8 +11,9 @@ import numpy as np
 
 from quizglass_client import Answer, AsyncClient
 from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.turns import RGB, Vector
-from quizglass_server.memory import Memory, MemoryOptions
+from quizglass_server.memory import Memory
 from quizglass_server.steps.tuning import Tuning, Views
 from quizglass_server.turn.resources import Resources
 from tests.support.knowledge_fakes import FakeTextEncoder

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from PIL import Image
 
+from quizglass_server.config.options import PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.domain import turns as domain
@@ -193,7 +194,7 @@ class Stage:
         bundle = SimpleNamespace(manifest=SimpleNamespace(name="starter", version="0.1.0"))
         made = Settings(bundle=folder, knowledge=folder, port=0, **settings)
         work = WorkMemory(made.work_memory_bytes)
-        self.decoder = PictureDecoder(made.picture_limits, work)
+        self.decoder = PictureDecoder(PictureLimits.of(made), work)
         self.services = Services(
             self.assistant,  # type: ignore[arg-type]
             self.knowledge,  # type: ignore[arg-type]

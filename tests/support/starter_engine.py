@@ -12,7 +12,8 @@ from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.link.prompt import Part, Terms
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.logs import LlamaLog
-from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.native.model import NativeModel, start_backend
+from quizglass_server.engines.llama.native.options import LoadOptions
 from tests.support.engine_runs import SMALL_PIECES, Given, answer, prompt
 
 _BUNDLE = Path(__file__).parents[2] / "models/starter/bundle/generator"
@@ -38,7 +39,13 @@ ASKED: list[list[Part]] = [
 def starter_model(threads: int = 1) -> NativeModel:
     """Loaded anew; up to four answers together."""
     options = LoadOptions(
-        _BUNDLE / "model-q8_0.gguf", _BUNDLE / "mmproj-f16.gguf", 112, 112, 1024, sequences=4, threads=threads, batch=4
+        _BUNDLE / "model-q8_0.gguf",
+        _BUNDLE / "mmproj-f16.gguf",
+        112,
+        112,
+        1024,
+        threads=threads,
+        generator_batch=4,
     )
     return NativeModel(options, _LOG)
 

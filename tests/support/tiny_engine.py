@@ -17,7 +17,8 @@ from quizglass_server.engines.llama.link.prompt import (
     Terms,
 )
 from quizglass_server.engines.llama.native.logs import LlamaLog
-from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.native.model import NativeModel, start_backend
+from quizglass_server.engines.llama.native.options import LoadOptions
 from tests.support.engine_runs import SMALL_PIECES
 from tests.support.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
 
@@ -29,7 +30,7 @@ start_backend(LOG)
 def tiny_load_options(directory: Path) -> LoadOptions:
     """Of a tiny model, which is written: three prompts kept, three that may wait."""
     made = write_generator(directory)
-    return LoadOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT, sequences=3, threads=1, queue=3)
+    return LoadOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT, sequences=3, threads=1, generator_queue=3)
 
 
 async def working(model: NativeModel, costs: Costs = SMALL_PIECES) -> EngineWorker:
@@ -60,4 +61,4 @@ def spoiled(options: LoadOptions, token: str, directory: Path) -> LoadOptions:
     (embedding,) = (tensor for tensor in reader.tensors if tensor.name == "token_embd.weight")
     embedding.data[vocabulary().index(token)] = 0
     reader.data.flush()
-    return replace(options, model=path, queue=16)
+    return replace(options, model=path, generator_queue=16)

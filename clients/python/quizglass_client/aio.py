@@ -1,8 +1,7 @@
-"""The client for asyncio programs; the same calls as `quizglass_client.sync`."""
+"""The client for asyncio programs; `quizglass_client.sync` is generated from it (`make client`)."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -10,13 +9,22 @@ from typing import Any, Self
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc, memory_pb2_grpc
+from quizglass.v1 import (
+    assistant_pb2,
+    assistant_pb2_grpc,
+    knowledge_pb2,
+    knowledge_pb2_grpc,
+    memory_pb2,
+    memory_pb2_grpc,
+)
 from quizglass_client import convert
-from quizglass_client.batches import batches
-from quizglass_client.channel import DEFAULT_TARGET, options
+from quizglass_client import memory as messages
+from quizglass_client.batches import batches_on_thread
+from quizglass_client.channel import DEFAULT_TARGET, open_async_channel
 from quizglass_client.errors import ServerError, translated
-from quizglass_client.memory import AsyncMemory
-from quizglass_client.pictures import encode, is_ready, several
+from quizglass_client.memory import Moment
+from quizglass_client.pictures import AsyncEncoder, encode_on_thread, several
+from quizglass_client.sightings import Forgotten, MemoryStats, Sighting
 from quizglass_client.timing import Limits
 from quizglass_client.types import (
     AddReport,
@@ -34,8 +42,9 @@ from quizglass_client.types import (
 class AsyncClient:
     """A connection to a quizglass server, for one event loop.
 
-    Every call that fails raises a `ClientError`; cancelling the task cancels the call. Pictures are read and resized
-    on worker threads.
+    Every call that fails raises a `ClientError`. Reading calls are retried while the server cannot be reached, as
+    `quizglass/v1/service_config.json` says. Cancelling the task cancels the call; pictures are read and resized on
+    worker threads.
 
     Args:
         target: "host:port", "[host]:port" or "unix:path".
@@ -47,17 +56,15 @@ class AsyncClient:
     """
 
     def __init__(self, target: str = DEFAULT_TARGET, *, timeout: float | None = 30.0) -> None:
-        # Without a running loop, gRPC would bind the channel to one that nobody runs, and every call would hang.
-        asyncio.get_running_loop()
         self.target = target
         self._limits = Limits(timeout)
-        self._channel = grpc.aio.insecure_channel(target, options=options(target))
+        self._channel = open_async_channel(target)
         self._assistant = assistant_pb2_grpc.AssistantServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # its stubs lack the methods
         memory = memory_pb2_grpc.MemoryServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self.memory = AsyncMemory(memory, self._limits, self._encoded)
         """What turns with `remember=True` left behind."""
-        self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # its stubs lack the methods
         self._useful_side: int | None = None
 
     async def __aenter__(self) -> Self:
@@ -83,10 +90,23 @@ class AsyncClient:
         session: str = "",
         remember: bool = False,
         recall: bool = False,
-    ) -> AsyncGenerator[Event, None]:
-        """Ask a question and follow the turn; arguments and errors as in `Client.ask`.
+    ) -> AsyncGenerator[Event]:
+        """Ask a question and follow the turn; the call starts with the first event that is asked for.
 
         Closing the generator cancels the turn: wrap it in `contextlib.aclosing` when the loop may be left early.
+
+        Args:
+            question: what to answer.
+            picture: what it is about; resized to what the server can use.
+            history: earlier questions about the same picture and their answers, oldest first.
+            policy: one of `capabilities().policies`; empty for the server's default.
+            budget: seconds to answer in; steps that no longer fit are skipped.
+            session: a name of the dialogue, of the caller's choice.
+            remember: whether the server may remember the picture, if it has a visual memory.
+            recall: whether "When did I last see this?" may be answered from that memory.
+
+        Raises:
+            ClientError: the request is refused, or the turn fails.
         """
         with translated():
             encoded = await self._encoded(picture)
@@ -112,7 +132,7 @@ class AsyncClient:
         remember: bool = False,
         recall: bool = False,
     ) -> Answer:
-        """Ask a question and wait for the whole answer; arguments and errors as in `Client.ask`."""
+        """Ask a question and wait for the whole answer; arguments and errors as in `ask`."""
         turn = self.ask(
             question,
             picture,
@@ -136,13 +156,21 @@ class AsyncClient:
         on_progress: Callable[[AddReport], None] | None = None,
         batch: int = 64,
     ) -> AddReport:
-        """Add or replace entries; arguments, result and errors as in `Client.add_entries`.
+        """Add or replace entries.
 
-        `entries` is iterated on a worker thread, a batch at a time.
+        Args:
+            entries: what to add; iterated on a worker thread, a batch at a time.
+            on_progress: told after every batch of everything so far; what it counts as added is on disk.
+            batch: entries a call.
+
+        Returns:
+            How many were added, and those refused with their position among `entries`.
+
+        Raises:
+            ClientError: the server failed; batches reported before stay added.
         """
         report = AddReport()
-        pieces = batches(entries, await self._side(), batch)
-        while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+        async for piece in batches_on_thread(entries, await self._side(), batch):
             with translated():
                 response = await self._knowledge.AddEntries(iter(piece.requests)) if piece.requests else None
             report += piece.report(response)
@@ -158,7 +186,8 @@ class AsyncClient:
         """
         with translated():
             request = knowledge_pb2.GetEntryRequest(id=convert.entry_id(entry_id))
-            return convert.entry((await self._knowledge.GetEntry(request, timeout=self._limits.call)).entry)
+            response = await self._knowledge.GetEntry(request, timeout=self._limits.call)
+            return convert.entry(response.entry)
 
     async def list_entries(self) -> AsyncIterator[Entry]:
         """All entries in order of id, fetched a page at a time."""
@@ -197,7 +226,8 @@ class AsyncClient:
         """
         with translated():
             request = knowledge_pb2.GetPictureRequest(sha256=sha256)
-            return bytes((await self._knowledge.GetPicture(request, timeout=self._limits.call)).encoded)
+            response = await self._knowledge.GetPicture(request, timeout=self._limits.call)
+            return bytes(response.encoded)
 
     async def search(
         self,
@@ -222,19 +252,19 @@ class AsyncClient:
             mode: how `text` is searched: hybrid (also the default, empty), vectors or keywords.
         """
         with translated():
-            given = several(picture)
-            pictures = [encoded for one in given if (encoded := await self._encoded(one)) is not None]
+            pictures = [encoded for one in several(picture) if (encoded := await self._encoded(one)) is not None]
             request = convert.search_request(text, pictures, limit, filter, per_entry, fold_near_duplicates, mode)
-            found = await self._knowledge.SearchEntries(request, timeout=self._limits.call)
-            return [convert.evidence(message) for message in found.results]
+            response = await self._knowledge.SearchEntries(request, timeout=self._limits.call)
+            return [convert.evidence(message) for message in response.results]
 
     async def capabilities(self) -> Capabilities:
         """What the server can do."""
         with translated():
             request = assistant_pb2.GetCapabilitiesRequest()
-            found = convert.capabilities(await self._assistant.GetCapabilities(request, timeout=self._limits.call))
-        self._useful_side = found.useful_picture_side
-        return found
+            response = await self._assistant.GetCapabilities(request, timeout=self._limits.call)
+            capabilities = convert.capabilities(response)
+        self._useful_side = capabilities.useful_picture_side
+        return capabilities
 
     async def healthy(self) -> bool:
         """Whether the server can be reached and takes requests."""
@@ -245,15 +275,95 @@ class AsyncClient:
         return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)
 
     async def _encoded(self, picture: PictureLike | None) -> bytes | None:
-        if picture is None:
-            return None
-        side = await self._side()
-        if isinstance(picture, bytes) and is_ready(picture, side):
-            return picture
-        return await asyncio.to_thread(encode, picture, side)
+        return None if picture is None else await encode_on_thread(picture, await self._side())
 
     async def _side(self) -> int:
         """Side beyond which a picture's pixels are of no use; asked for once."""
         if self._useful_side is None:
-            return (await self.capabilities()).useful_picture_side
+            capabilities = await self.capabilities()
+            return capabilities.useful_picture_side
         return self._useful_side
+
+
+class AsyncMemory:
+    """The visual memory of a client's server. Every call raises NotSupported when the server has none."""
+
+    def __init__(self, stub: Any, limits: Limits, encoded: AsyncEncoder) -> None:
+        """For the client only."""
+        self._stub = stub
+        self._limits = limits
+        self._encoded = encoded
+
+    async def search(
+        self,
+        picture: PictureLike | None = None,
+        text: str = "",
+        *,
+        limit: int = 5,
+        order: str = "",
+        session: str = "",
+        frame: bytes = b"",
+        since: Moment = 0,
+        until: Moment = 0,
+        least_score: float = 0.0,
+    ) -> list[Sighting]:
+        """Sightings that look like a picture, or fit a text, or (with neither) the latest.
+
+        Args:
+            picture: what to look for.
+            text: words to look for in questions, answers and names; not together with a picture.
+            limit: sightings wanted, 1 to 100.
+            order: "latest" first (also the default, empty), or "best".
+            session: only of this one.
+            frame: only of the frame of this SHA-256.
+            since: at or after this time; 0: any.
+            until: before this time; 0: any.
+            least_score: least cosine of a search by picture; 0: what the server's bundle takes for the same thing.
+        """
+        with translated():
+            filter_ = messages.sighting_filter(session, frame, since, until)
+            request = messages.search_request(await self._encoded(picture), text, limit, order, filter_, least_score)
+            response = await self._stub.SearchMemory(request, timeout=self._limits.call)
+            return [messages.sighting(message) for message in response.sightings]
+
+    async def thumbnail(self, id: str) -> bytes:
+        """The small picture of a sighting, JPEG.
+
+        Raises:
+            NotFound: there is no such sighting any more, or it has none.
+        """
+        with translated():
+            request = memory_pb2.GetThumbnailRequest(id=convert.sendable(id, "id"))
+            response = await self._stub.GetThumbnail(request, timeout=self._limits.call)
+            return bytes(response.jpeg)
+
+    async def forget(
+        self,
+        *,
+        session: str = "",
+        frame: bytes = b"",
+        since: Moment = 0,
+        until: Moment = 0,
+        everything: bool = False,
+    ) -> Forgotten:
+        """Forget the sightings that fit all that is given, durably; arguments as in `search`.
+
+        Args:
+            everything: forget all of them; nothing else may be given.
+        """
+        with translated():
+            request = messages.forget_request(messages.sighting_filter(session, frame, since, until), everything)
+            response = await self._stub.ForgetMemory(request, timeout=self._limits.call)
+            return Forgotten(response.forgotten, response.sequence)
+
+    async def compact(self) -> int:
+        """Remove what is forgotten from the server's files; the sequence number up to which that is done."""
+        with translated():
+            response = await self._stub.CompactMemory(memory_pb2.CompactMemoryRequest())
+            return int(response.sequence)
+
+    async def stats(self) -> MemoryStats:
+        """How much is remembered."""
+        with translated():
+            request = memory_pb2.GetMemoryStatsRequest()
+            return messages.stats(await self._stub.GetMemoryStats(request, timeout=self._limits.call))

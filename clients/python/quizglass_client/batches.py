@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from quizglass.v1 import knowledge_pb2
@@ -57,6 +58,13 @@ def batches(entries: Iterable[Entry], side: int, count: int) -> Iterator[Batch]:
             batch, size = Batch(), 0
     if batch.indexes or batch.refused:
         yield batch
+
+
+async def batches_on_thread(entries: Iterable[Entry], side: int, count: int) -> AsyncIterator[Batch]:
+    """`batches`, with `entries` iterated on a worker thread."""
+    pieces = batches(entries, side, count)
+    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
+        yield piece
 
 
 def _request(entry: Entry, side: int) -> knowledge_pb2.AddEntriesRequest:

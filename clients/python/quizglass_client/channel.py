@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cache
 from importlib import resources
 from ipaddress import ip_address
 
+import grpc
 from grpc.experimental import ChannelOptions
 
 DEFAULT_TARGET = "127.0.0.1:50061"
@@ -13,6 +15,21 @@ DEFAULT_TARGET = "127.0.0.1:50061"
 _MAX_RECEIVED_BYTES = 32 * 1024 * 1024
 MAX_SENT_BYTES = 32 * 1024 * 1024
 """Largest message that a server takes."""
+
+
+def open_channel(target: str) -> grpc.Channel:
+    """A channel for blocking calls, safe to share between threads; it connects with the first call."""
+    return grpc.insecure_channel(target, options=options(target))
+
+
+def open_async_channel(target: str) -> grpc.aio.Channel:
+    """A channel for the event loop that runs.
+
+    Raises:
+        RuntimeError: none runs. gRPC would bind the channel to one that nobody runs, and every call would hang.
+    """
+    asyncio.get_running_loop()
+    return grpc.aio.insecure_channel(target, options=options(target))
 
 
 def options(target: str) -> list[tuple[str, str | int]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from PIL import Image, ImageOps
@@ -12,6 +13,9 @@ from quizglass_client.errors import InvalidRequest
 from quizglass_client.files import LARGEST_PICTURE, read_file
 from quizglass_client.types import PictureLike
 
+Encoder = Callable[[PictureLike | None], bytes | None]
+AsyncEncoder = Callable[[PictureLike | None], Awaitable[bytes | None]]
+"""What makes pictures fit for a server, once it has been asked for the side that it finds useful."""
 _JPEG_QUALITY = 90
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")  # others may start programs: EPS does Ghostscript
 _BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
@@ -51,6 +55,13 @@ def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
             return raw if _fits(image, side) else _to_jpeg(image, side)
     except Exception:  # parsers of damaged files raise anything
         return raw
+
+
+async def encode_on_thread(picture: PictureLike, side: int) -> bytes:
+    """`encode` on a worker thread, which a picture that is handed on untouched does not need."""
+    if isinstance(picture, bytes) and is_ready(picture, side):
+        return picture
+    return await asyncio.to_thread(encode, picture, side)
 
 
 def is_ready(encoded: bytes, side: int) -> bool:

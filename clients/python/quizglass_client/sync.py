@@ -1,4 +1,4 @@
-"""The client for programs that wait for each call."""
+"""The client for programs that wait for each call. Generated from aio.py by `make client`; edit that."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ from typing import Any, Self
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc, memory_pb2_grpc
+from quizglass.v1 import (
+    assistant_pb2,
+    assistant_pb2_grpc,
+    knowledge_pb2,
+    knowledge_pb2_grpc,
+    memory_pb2,
+    memory_pb2_grpc,
+)
 from quizglass_client import convert
+from quizglass_client import memory as messages
 from quizglass_client.batches import batches
-from quizglass_client.channel import DEFAULT_TARGET, options
+from quizglass_client.channel import DEFAULT_TARGET, open_channel
 from quizglass_client.errors import ServerError, translated
-from quizglass_client.memory import Memory
-from quizglass_client.pictures import encode, several
+from quizglass_client.memory import Moment
+from quizglass_client.pictures import Encoder, encode, several
+from quizglass_client.sightings import Forgotten, MemoryStats, Sighting
 from quizglass_client.timing import Limits
 from quizglass_client.types import (
     AddReport,
@@ -45,13 +54,13 @@ class Client:
     def __init__(self, target: str = DEFAULT_TARGET, *, timeout: float | None = 30.0) -> None:
         self.target = target
         self._limits = Limits(timeout)
-        self._channel = grpc.insecure_channel(target, options=options(target))
+        self._channel = open_channel(target)
         self._assistant = assistant_pb2_grpc.AssistantServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._knowledge = knowledge_pb2_grpc.KnowledgeServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # its stubs lack the methods
         memory = memory_pb2_grpc.MemoryServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self.memory = Memory(memory, self._limits, self._encoded)
         """What turns with `remember=True` left behind."""
-        self._health: Any = health_pb2_grpc.HealthStub(self._channel)  # its stubs lack the methods
         self._useful_side: int | None = None
 
     def __enter__(self) -> Self:
@@ -75,10 +84,10 @@ class Client:
         session: str = "",
         remember: bool = False,
         recall: bool = False,
-    ) -> Generator[Event, None, None]:
+    ) -> Generator[Event]:
         """Ask a question and follow the turn; the call starts with the first event that is asked for.
 
-        Closing the iterator (or leaving it) cancels the turn.
+        Closing the generator, or leaving it, cancels the turn.
 
         Args:
             question: what to answer.
@@ -118,18 +127,17 @@ class Client:
         recall: bool = False,
     ) -> Answer:
         """Ask a question and wait for the whole answer; arguments and errors as in `ask`."""
-        events = list(
-            self.ask(
-                question,
-                picture,
-                history=history,
-                policy=policy,
-                budget=budget,
-                session=session,
-                remember=remember,
-                recall=recall,
-            )
+        turn = self.ask(
+            question,
+            picture,
+            history=history,
+            policy=policy,
+            budget=budget,
+            session=session,
+            remember=remember,
+            recall=recall,
         )
+        events = list(turn)
         try:
             return Answer.of(events)
         except ValueError as error:
@@ -172,7 +180,8 @@ class Client:
         """
         with translated():
             request = knowledge_pb2.GetEntryRequest(id=convert.entry_id(entry_id))
-            return convert.entry(self._knowledge.GetEntry(request, timeout=self._limits.call).entry)
+            response = self._knowledge.GetEntry(request, timeout=self._limits.call)
+            return convert.entry(response.entry)
 
     def list_entries(self) -> Iterator[Entry]:
         """All entries in order of id, fetched a page at a time."""
@@ -181,7 +190,8 @@ class Client:
             with translated():
                 request = knowledge_pb2.ListEntriesRequest(page_token=token)
                 page = self._knowledge.ListEntries(request, timeout=self._limits.call)
-            yield from (convert.entry(message) for message in page.entries)
+            for message in page.entries:
+                yield convert.entry(message)
             token = page.next_page_token
             if not token:
                 return
@@ -210,7 +220,8 @@ class Client:
         """
         with translated():
             request = knowledge_pb2.GetPictureRequest(sha256=sha256)
-            return bytes((self._knowledge.GetPicture(request, timeout=self._limits.call)).encoded)
+            response = self._knowledge.GetPicture(request, timeout=self._limits.call)
+            return bytes(response.encoded)
 
     def search(
         self,
@@ -235,19 +246,19 @@ class Client:
             mode: how `text` is searched: hybrid (also the default, empty), vectors or keywords.
         """
         with translated():
-            given = several(picture)
-            pictures = [encoded for one in given if (encoded := self._encoded(one)) is not None]
+            pictures = [encoded for one in several(picture) if (encoded := self._encoded(one)) is not None]
             request = convert.search_request(text, pictures, limit, filter, per_entry, fold_near_duplicates, mode)
-            found = self._knowledge.SearchEntries(request, timeout=self._limits.call)
-            return [convert.evidence(message) for message in found.results]
+            response = self._knowledge.SearchEntries(request, timeout=self._limits.call)
+            return [convert.evidence(message) for message in response.results]
 
     def capabilities(self) -> Capabilities:
         """What the server can do."""
         with translated():
             request = assistant_pb2.GetCapabilitiesRequest()
-            found = convert.capabilities(self._assistant.GetCapabilities(request, timeout=self._limits.call))
-        self._useful_side = found.useful_picture_side
-        return found
+            response = self._assistant.GetCapabilities(request, timeout=self._limits.call)
+            capabilities = convert.capabilities(response)
+        self._useful_side = capabilities.useful_picture_side
+        return capabilities
 
     def healthy(self) -> bool:
         """Whether the server can be reached and takes requests."""
@@ -263,5 +274,90 @@ class Client:
     def _side(self) -> int:
         """Side beyond which a picture's pixels are of no use; asked for once."""
         if self._useful_side is None:
-            return self.capabilities().useful_picture_side
+            capabilities = self.capabilities()
+            return capabilities.useful_picture_side
         return self._useful_side
+
+
+class Memory:
+    """The visual memory of a client's server. Every call raises NotSupported when the server has none."""
+
+    def __init__(self, stub: Any, limits: Limits, encoded: Encoder) -> None:
+        """For the client only."""
+        self._stub = stub
+        self._limits = limits
+        self._encoded = encoded
+
+    def search(
+        self,
+        picture: PictureLike | None = None,
+        text: str = "",
+        *,
+        limit: int = 5,
+        order: str = "",
+        session: str = "",
+        frame: bytes = b"",
+        since: Moment = 0,
+        until: Moment = 0,
+        least_score: float = 0.0,
+    ) -> list[Sighting]:
+        """Sightings that look like a picture, or fit a text, or (with neither) the latest.
+
+        Args:
+            picture: what to look for.
+            text: words to look for in questions, answers and names; not together with a picture.
+            limit: sightings wanted, 1 to 100.
+            order: "latest" first (also the default, empty), or "best".
+            session: only of this one.
+            frame: only of the frame of this SHA-256.
+            since: at or after this time; 0: any.
+            until: before this time; 0: any.
+            least_score: least cosine of a search by picture; 0: what the server's bundle takes for the same thing.
+        """
+        with translated():
+            filter_ = messages.sighting_filter(session, frame, since, until)
+            request = messages.search_request(self._encoded(picture), text, limit, order, filter_, least_score)
+            response = self._stub.SearchMemory(request, timeout=self._limits.call)
+            return [messages.sighting(message) for message in response.sightings]
+
+    def thumbnail(self, id: str) -> bytes:
+        """The small picture of a sighting, JPEG.
+
+        Raises:
+            NotFound: there is no such sighting any more, or it has none.
+        """
+        with translated():
+            request = memory_pb2.GetThumbnailRequest(id=convert.sendable(id, "id"))
+            response = self._stub.GetThumbnail(request, timeout=self._limits.call)
+            return bytes(response.jpeg)
+
+    def forget(
+        self,
+        *,
+        session: str = "",
+        frame: bytes = b"",
+        since: Moment = 0,
+        until: Moment = 0,
+        everything: bool = False,
+    ) -> Forgotten:
+        """Forget the sightings that fit all that is given, durably; arguments as in `search`.
+
+        Args:
+            everything: forget all of them; nothing else may be given.
+        """
+        with translated():
+            request = messages.forget_request(messages.sighting_filter(session, frame, since, until), everything)
+            response = self._stub.ForgetMemory(request, timeout=self._limits.call)
+            return Forgotten(response.forgotten, response.sequence)
+
+    def compact(self) -> int:
+        """Remove what is forgotten from the server's files; the sequence number up to which that is done."""
+        with translated():
+            response = self._stub.CompactMemory(memory_pb2.CompactMemoryRequest())
+            return int(response.sequence)
+
+    def stats(self) -> MemoryStats:
+        """How much is remembered."""
+        with translated():
+            request = memory_pb2.GetMemoryStatsRequest()
+            return messages.stats(self._stub.GetMemoryStats(request, timeout=self._limits.call))

@@ -25,6 +25,8 @@ from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_label
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
+GENERAL_PROMPTS = Path(__file__).parent.parent / "prompts"
+"""For general instruction-tuned models that speak ChatML: one for every task of every policy, named as the task."""
 
 
 def exporters_of(role: str) -> Mapping[str, Exporter]:
@@ -112,7 +114,7 @@ def make_plan(file: RecipeFile) -> Plan:
         ExportError: a file is missing or of another architecture, or something is in it that a build or the server
             would refuse.
     """
-    roles, folder = file.recipe.roles, file.path(file.recipe.prompts) if file.recipe.prompts else DEFAULT_PROMPTS
+    roles, folder = file.recipe.roles, _prompt_folder(file)
     owners, linear = _owners(roles), _linear(file)
     sources: dict[str, Source | GgufSource] = {}
     prompts: dict[str, Path] = {}
@@ -167,6 +169,13 @@ def _linear(file: RecipeFile) -> dict[str, LinearDeciderPart]:
                 raise ExportError(str(error)) from error
             parts[role] = part
     return parts
+
+
+def _prompt_folder(file: RecipeFile) -> Path:
+    named = file.recipe.prompts
+    if named is None:
+        return DEFAULT_PROMPTS
+    return GENERAL_PROMPTS if named == "general" else file.path(named)
 
 
 def _prepare(plan: Plan, role: str) -> None:

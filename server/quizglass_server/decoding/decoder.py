@@ -19,9 +19,10 @@ from itertools import count
 
 import numpy as np
 
+from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.errors import OutOfMemory, Refused
 from quizglass_server.decoding.header import Header
-from quizglass_server.decoding.pictures import PictureLimits, check_header, decode_picture, is_quick
+from quizglass_server.decoding.pictures import check_header, decode_picture, is_quick
 from quizglass_server.decoding.process import DecoderProcess, Lost, Pixels
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded

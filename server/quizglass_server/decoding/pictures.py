@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import io
-from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
 
+from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.errors import OutOfMemory, Refused
 from quizglass_server.decoding.header import FORMATS, Header, read_header
 from quizglass_server.decoding.rgb import ANIMATED, decode_bytes
@@ -21,22 +21,12 @@ from quizglass_server.decoding.structure import check_structure
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.errors import InvalidPicture, Overloaded
 
-__all__ = ["FORMATS", "PictureLimits", "check_header", "decode_picture", "is_quick", "thumbnail"]
+__all__ = ["FORMATS", "check_header", "decode_picture", "is_quick", "thumbnail"]
 
 _MIN_SIDE = 8
 _QUICK_BYTES, _QUICK_PIXELS, _QUICK_SCANS = 256 * 1024, 512 * 512, 16
 _THUMBNAIL_QUALITY = 80
 _RETRY_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class PictureLimits:
-    """What a frame may be at most."""
-
-    max_bytes: int = 8 * 1024 * 1024
-    max_pixels: int = 40_000_000
-    max_aspect: float = 8.0
-    """Longest side over shortest."""
 
 
 def decode_picture(encoded: bytes, limits: PictureLimits, field: str, *, sha256: bytes | None = None) -> Picture:
@@ -75,15 +65,17 @@ def check_header(encoded: bytes, limits: PictureLimits, field: str) -> Header:
     """
     if not encoded:
         raise InvalidPicture(field, "the picture has 0 bytes")
-    if len(encoded) > limits.max_bytes:
-        raise InvalidPicture(field, f"{len(encoded)} bytes is more than the {limits.max_bytes} allowed; resize it")
+    if len(encoded) > limits.max_frame_bytes:
+        raise InvalidPicture(
+            field, f"{len(encoded)} bytes is more than the {limits.max_frame_bytes} allowed; resize it"
+        )
     try:
         header = read_header(encoded)
     except Refused as refusal:
         raise InvalidPicture(field, str(refusal)) from refusal
-    if header.pixels > limits.max_pixels:
+    if header.pixels > limits.max_frame_pixels:
         claimed = f"{header.width} x {header.height}"
-        raise InvalidPicture(field, f"{claimed} pixels is more than the {limits.max_pixels} allowed; resize it")
+        raise InvalidPicture(field, f"{claimed} pixels is more than the {limits.max_frame_pixels} allowed; resize it")
     _check_shape(header.width, header.height, limits, field)
     if header.animated:
         raise InvalidPicture(field, ANIMATED)
@@ -92,9 +84,9 @@ def check_header(encoded: bytes, limits: PictureLimits, field: str) -> Header:
 
 def _check_shape(width: int, height: int, limits: PictureLimits, field: str) -> None:
     aspect = max(width, height) / min(width, height)
-    if aspect > limits.max_aspect:
+    if aspect > limits.max_frame_aspect:
         raise InvalidPicture(
-            field, f"one side is {aspect:.0f} times the other, more than {limits.max_aspect:g}; crop it"
+            field, f"one side is {aspect:.0f} times the other, more than {limits.max_frame_aspect:g}; crop it"
         )
     if min(width, height) < _MIN_SIDE:
         raise InvalidPicture(field, f"{width} x {height} pixels is too small; at least {_MIN_SIDE} a side")

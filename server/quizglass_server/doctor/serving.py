@@ -14,8 +14,7 @@ from quizglass_server.doctor import machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.errors import BundleError, QuizglassError
 from quizglass_server.policies.serving import preferred, survey
-from quizglass_server.roles.generator import GeneratorOptions
-from quizglass_server.roles.load import EngineOptions, LoadedModels, load_models
+from quizglass_server.roles.load import LoadedModels, load_models
 
 
 def address(host: str, port: int) -> Finding:
@@ -83,12 +82,9 @@ def model_bytes(bundle: Bundle) -> int:
 async def models(bundle: Bundle, settings: Settings) -> AsyncIterator[Finding]:
     """Load every model as a server would, and end them again."""
     begun = monotonic()
-    generator = GeneratorOptions(batch=settings.generator_batch, cells=settings.generator_cells)
-    options = EngineOptions(
-        settings.threads, settings.provider, engine_cache=settings.engine_cache, generator=generator
-    )
+    forgetful = settings.model_copy(update={"state_directory": None})
     try:
-        loaded = await load_models(bundle, options)
+        loaded = await load_models(bundle, forgetful, forgetful)
     except QuizglassError as error:
         yield Finding("models", Status.WRONG, error.message, "mend the bundle or the installation; the log has more")
         return

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from quizglass_server.config.address import MilvusAddress
+from quizglass_server.config.options import KnowledgeOptions
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.knowledge.ingest.drafts import Decode
@@ -14,21 +13,8 @@ from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteOptions:
-    """How a store that is not a directory is used."""
-
-    collections: str
-    """What the names of its collections begin with."""
-    token_file: Path | None
-    """File with "user:password" or an API key; None: no token."""
-    timeout_s: float
-    """How long one call may take."""
-
-
 async def open_knowledge(
-    where: Path | MilvusAddress,
-    remote: RemoteOptions,
+    options: KnowledgeOptions,
     *,
     text_encoder: TextEncoder | None,
     image_encoder: ImageEncoder | None,
@@ -40,15 +26,16 @@ async def open_knowledge(
         SettingsError: the extra of the backend is not installed, or the token cannot be read.
         KnowledgeLocked, KnowledgeFailed, KnowledgeLost: it cannot be used.
     """
+    where = options.knowledge
     if isinstance(where, Path):
         return await KnowledgeBase.open(where, text_encoder=text_encoder, image_encoder=image_encoder, decode=decode)
     from quizglass_server.knowledge.milvus.base import MilvusKnowledge
 
     return await MilvusKnowledge.open(
         where,
-        name=remote.collections,
-        token=_token(remote.token_file),
-        timeout_s=remote.timeout_s,
+        name=options.knowledge_collections,
+        token=_token(options.knowledge_token_file),
+        timeout_s=options.knowledge_timeout_s,
         text_encoder=text_encoder,
         image_encoder=image_encoder,
         decode=decode,

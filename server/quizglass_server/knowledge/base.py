@@ -14,7 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self, TypeVar
 
-from quizglass_server.decoding.pictures import PictureLimits, decode_picture
+from quizglass_server.config.options import PictureLimits
+from quizglass_server.decoding.pictures import decode_picture
 from quizglass_server.domain.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import KnowledgeFailed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
+from quizglass_server.config.options import MemoryOptions
 from quizglass_server.decoding.pictures import thumbnail
 from quizglass_server.domain.entries import Entry, Filter
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter
@@ -16,7 +17,6 @@ from quizglass_server.knowledge.content.chunks import chunk_entry
 from quizglass_server.knowledge.content.perceptual_hash import look_of
 from quizglass_server.knowledge.content.records import Draft
 from quizglass_server.knowledge.content.validation import clean_line, clean_text
-from quizglass_server.memory.options import MemoryOptions
 from quizglass_server.roles.text_encoder import TextEncoder
 
 _BREAK = "\n\n"
@@ -71,9 +71,9 @@ def drafted(seen: Seen, views: int, options: MemoryOptions, encoder: TextEncoder
     Without a text encoder it has no chunks, and is found by picture, time and session alone.
     """
     given, pixels = seen.sighting, seen.picture.pixels
-    question, answer = (clean_line(given.question), clean_text(given.answer)) if options.texts else ("", "")
-    entry = entry_of(replace(given, question=question, answer=answer if question else ""), options.ttl_s)
-    encoded = thumbnail(pixels, options.thumbnail_side) if options.thumbnail_side else b""
+    question, answer = (clean_line(given.question), clean_text(given.answer)) if options.memory_texts else ("", "")
+    entry = entry_of(replace(given, question=question, answer=answer if question else ""), options.memory_ttl_s)
+    encoded = thumbnail(pixels, options.memory_thumbnail_side) if options.memory_thumbnail_side else b""
     shown = (hashlib.sha256(encoded).digest(),) * views
     chunks = chunk_entry(entry, encoder.count_tokens) if encoder is not None else ()
     looks = [look_of(pixels)] * views

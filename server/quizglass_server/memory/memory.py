@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.entries import EntryHit, Filter, Finding
 from quizglass_server.domain.sightings import MemoryStats, Order, Seen, SightingFilter, SightingHit, SightingQuery
 from quizglass_server.domain.turns import Vector
@@ -21,7 +22,6 @@ from quizglass_server.knowledge.ingest.embedding import Embedders, unit_vector
 from quizglass_server.knowledge.truth.disk import meaning
 from quizglass_server.memory.entries import drafted, filter_of, sighting_of
 from quizglass_server.memory.intake import Intake
-from quizglass_server.memory.options import MemoryOptions
 from quizglass_server.memory.store import SightingStore
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -189,14 +189,14 @@ class Memory:
 
     async def _forget_old(self) -> None:
         """Forget what is older than the options allow: those kept when they allowed more do not expire yet."""
-        await self._store.discard(Filter(time_until=max(1, int(self._store.now()) - self.options.ttl_s)))
+        await self._store.discard(Filter(time_until=max(1, int(self._store.now()) - self.options.memory_ttl_s)))
 
     async def _make_room(self) -> None:
         """Forget the oldest beyond the options' number and bytes."""
         store, options = self._store, self.options
-        if store.count() > options.sightings:
-            await store.discard(keep=options.sightings)
-        while store.count() > 1 and await store.size() > options.bytes:
+        if store.count() > options.memory_sightings:
+            await store.discard(keep=options.memory_sightings)
+        while store.count() > 1 and await store.size() > options.memory_bytes:
             await store.discard(keep=store.count() - max(1, store.count() // _MAKE_ROOM))
 
     async def _tidy(self) -> None:

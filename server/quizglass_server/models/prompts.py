@@ -167,6 +167,10 @@ NOTES: Mapping[str, PromptValue] = {
     "object": "a",
     "entity": "a",
     "passage": "a",
+    "external": "a",
+    "tool": "a",
+    "steps": ["a"],
+    "signs": ["a"],
     "evidence": ["a"],
 }
 """What policies note on the way, with an example of each: a policy that notes something new adds it here."""

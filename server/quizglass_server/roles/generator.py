@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import AfterValidator, Field, model_validator
 
+from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, Piece, Terms, TextPart
@@ -114,20 +115,6 @@ class GeneratorPart(RolePart):
     def sizes(self) -> list[tuple[int, int]]:
         """The size of its pictures, if it sees any."""
         return [] if self.picture is None else [(self.picture.width, self.picture.height)]
-
-
-@dataclass(frozen=True, slots=True)
-class GeneratorOptions:
-    """How the generator process is run; the server's settings say what each trades."""
-
-    batch: int = 8
-    cells: int = 0
-    queue: int = 64
-    vision_threads: int = 0
-    hang_s: float = 10.0
-    crashes: int = 5
-    pause_s: float = 30.0
-    state_directory: Path | None = None
 
 
 class LlamaGenerator:
@@ -304,12 +291,9 @@ def _process_options(spec: GeneratorPart, files: ModelFiles, threads: int, optio
         context=spec.context,
         stop=spec.stop,
         threads=threads,
-        batch=options.batch,
-        cells=options.cells,
-        queue=options.queue,
-        vision_threads=options.vision_threads or threads,
-        heartbeat=HeartbeatOptions(silent_s=options.hang_s),
-        breaker=BreakerOptions(deaths=options.crashes, pause_s=options.pause_s),
+        **asdict(BatchOptions.of(options)),
+        heartbeat=HeartbeatOptions.of(options),
+        breaker=BreakerOptions.of(options),
     )
 
 

@@ -7,40 +7,18 @@ import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
+from quizglass_server.config.options import EngineOptions, GeneratorOptions
 from quizglass_server.engines.onnx.pool import EnginePool
-from quizglass_server.engines.onnx.providers import AUTO
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading, ModelFiles, RolePart
-from quizglass_server.roles.generator import GeneratorOptions, GeneratorPart, LlamaGenerator
+from quizglass_server.roles.generator import GeneratorPart, LlamaGenerator
 from quizglass_server.roles.table import Models, Roles
-from quizglass_server.scheduling.cores import CoreShares, share_cores, usable_cores
+from quizglass_server.scheduling.cores import share_cores, usable_cores
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """How the machine is shared between engines."""
-
-    threads: int = 0
-    """Of each engine for one model run; 0: as `share_cores` decides."""
-    provider: str = AUTO
-    """ONNX Runtime's execution provider: auto, tensorrt, cuda or cpu."""
-    workers: int = 0
-    """ONNX models that may run at the same time; 0: as `share_cores` decides."""
-    engine_cache: Path | None = None
-    """Where TensorRT keeps the engines it builds."""
-    generator: GeneratorOptions = field(default_factory=GeneratorOptions)
-    """How the generator process is run."""
-
-    @property
-    def shares(self) -> CoreShares:
-        """Threads of each engine, decided."""
-        return share_cores(usable_cores(), self.threads, self.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +80,32 @@ class LoadedModels(Models):
         return RoleStatus(role, part.engine, model.executor, ready, part.sees_pictures, side, notice)
 
 
-async def load_models(bundle: FilledRoles, options: EngineOptions) -> LoadedModels:
+async def load_models(
+    bundle: FilledRoles, engines: EngineOptions, generator: GeneratorOptions | None = None
+) -> LoadedModels:
     """Load what the bundle has.
+
+    Args:
+        bundle: what to load.
+        engines: how the machine is shared between engines.
+        generator: how the generator process is run.
 
     Raises:
         BundleError: a file cannot be used; names it.
         EngineFailed: an engine is not installed (names the extra) or does not start.
         SettingsError: the provider is unknown or not available, or the state directory cannot be used.
     """
-    shares = options.shares
+    shares = share_cores(usable_cores(), engines.threads)
     pool = EnginePool(shares.runs)
     models = LoadedModels(pool=pool, parts=dict(bundle.roles.filled()))
-    how = OnnxOptions(shares.onnx, options.provider, options.engine_cache)
+    how = OnnxOptions(shares.onnx, engines.provider, engines.engine_cache)
     loading = Loading(bundle, pool, PictureFitter(), how)
     try:
         async with asyncio.TaskGroup() as group:
             if (part := bundle.roles.generator) is not None:
-                generator = LlamaGenerator(part, bundle, loading.fitter, shares.llama, options.generator)
-                models.generator = models.process = generator
-                group.create_task(generator.start())
+                process = LlamaGenerator(part, bundle, loading.fitter, shares.llama, generator)
+                models.generator = models.process = process
+                group.create_task(process.start())
             group.create_task(_load_here(models, loading))
     except BaseExceptionGroup as group_error:
         await models.close()

@@ -96,13 +96,15 @@ class Models:
     reader: Reader | None = None
 
     def get(self, role: str) -> object | None:
-        """The model of a role by its name, such as `planner` or `deciders.act`."""
-        name = role.removeprefix(DECIDERS)
-        return self.deciders.get(name) if _decides(role) else getattr(self, role)
+        """The model of a role, such as `deciders.act`; a part of one, `generator.prompts.plan`, counts as the role."""
+        if _decides(role):
+            return self.deciders.get(role.removeprefix(DECIDERS))
+        model: object | None = getattr(self, role.partition(".")[0], None)
+        return model
 
     def has(self, part: str) -> bool:
         """Whether a role has a model; a part of one, such as `generator.prompts.plan`, counts as the role."""
-        return self.get(part if _decides(part) else part.partition(".")[0]) is not None
+        return self.get(part) is not None
 
     def put(self, role: str, model: object) -> None:
         """Fill a role by its name."""

@@ -16,9 +16,10 @@ from quizglass_export.recipe.read import read_recipe  # noqa: E402
 from quizglass_export.roles.samples import random_samples  # noqa: E402
 from quizglass_export.roles.scorers import vision_logits  # noqa: E402
 from quizglass_server.bundle.files import Bundle  # noqa: E402
+from quizglass_server.config.options import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import Picture  # noqa: E402
 from quizglass_server.models import vision_inputs  # noqa: E402
-from quizglass_server.roles.load import EngineOptions, load_models  # noqa: E402
+from quizglass_server.roles.load import load_models  # noqa: E402
 from tests.support.small_build import run  # noqa: E402
 from tests.support.tiny_checkpoints import scatter  # noqa: E402
 from tests.support.tiny_qwen import qwen2_vl, write_tokenizer  # noqa: E402
@@ -87,7 +88,7 @@ async def _serves(recipe: Path, bundle: Bundle) -> None:
     """The loaded deciders' probabilities are transformers' own for the same prompts."""
     plan = make_plan(read_recipe(recipe))
     model = plan.sources["planner"].load("Qwen2VLForConditionalGeneration")
-    models = await load_models(bundle, EngineOptions(threads=1, provider="cpu", workers=1))
+    models = await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
     try:
         for role in ("planner", "deciders.act"):
             part: Any = bundle.roles.part(role)

@@ -19,7 +19,8 @@ from quizglass_export.gguf.header import read_gguf
 from quizglass_export.roles import starting
 from quizglass_export.roles.starting import check_start
 from quizglass_server.bundle.files import Bundle
-from quizglass_server.roles.load import EngineOptions, load_models
+from quizglass_server.config.options import EngineOptions
+from quizglass_server.roles.load import load_models
 from tests.support.tiny_bundle import write_bundle
 
 Roles = dict[str, Any]
@@ -107,7 +108,7 @@ async def test_labels_that_cannot_be_told_apart_are_refused_at_the_start_too(
     role = "reranker" if edit is one_token_twice else "planner"
     bundle = Bundle.load(changed(tmp_path / "bundle", edit, (role,)))
     with pytest.raises(Exception, match=rf"roles\.{role}: label"):
-        await load_models(bundle, EngineOptions(threads=1, provider="cpu", workers=1))
+        await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.entries import Finding, SearchMode
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
 from quizglass_server.knowledge.repair import salvage as salvages
@@ -21,7 +22,7 @@ from quizglass_server.knowledge.truth import lock as locks
 from quizglass_server.knowledge.truth.lock import DirectoryLock
 from quizglass_server.knowledge.truth.schema import FILE
 from quizglass_server.knowledge.truth.writer import Writer
-from quizglass_server.memory import Memory, MemoryOptions
+from quizglass_server.memory import Memory
 from tests.support.knowledge_fakes import open_base, pictured, stream
 
 KEYWORDS = Finding(mode=SearchMode.KEYWORDS)

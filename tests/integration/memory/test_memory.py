@@ -67,7 +67,7 @@ async def test_search_by_words_by_session_and_by_time(tmp_path):
 
 
 async def test_the_thumbnail_is_small_and_only_kept_if_wanted(tmp_path):
-    async with remembering(tmp_path / "with", thumbnail_side=32) as (stage, client):
+    async with remembering(tmp_path / "with", memory_thumbnail_side=32) as (stage, client):
         answer = await client.answer("What is this?", shot("red", 200), remember=True)
         await stage.settled()
         assert (await client.memory.search())[0].has_thumbnail
@@ -75,7 +75,7 @@ async def test_the_thumbnail_is_small_and_only_kept_if_wanted(tmp_path):
         assert (small.format, small.size) == ("JPEG", (32, 32))
         with pytest.raises(NotFound, match="no sighting '0000"):
             await client.memory.thumbnail("0" * 32)
-    async with remembering(tmp_path / "without", thumbnail_side=0, texts=False) as (stage, client):
+    async with remembering(tmp_path / "without", memory_thumbnail_side=0, memory_texts=False) as (stage, client):
         answer = await saw(client, "red", policy="image")
         await stage.settled()
         (found,) = await client.memory.search(shot("red"))

@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.sightings import Order, Seen, Sighting, SightingFilter, SightingQuery
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, NotFound, RoleMissing
 from quizglass_server.knowledge.repair.backup import snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.memory import Memory, MemoryOptions
+from quizglass_server.memory import Memory
 from quizglass_server.memory import intake as intakes
 from tests.support.knowledge_fakes import FakeTextEncoder
 from tests.support.memory_stage import Eyes
@@ -68,7 +69,7 @@ def wait(memory, seconds):
 
 
 async def test_a_sighting_expires_though_the_system_clock_stands_still(tmp_path):
-    async with opened(tmp_path, ttl_s=100) as memory:
+    async with opened(tmp_path, memory_ttl_s=100) as memory:
         await keep(memory, "early", at=int(memory._store.now()))
         wait(memory, 50)
         await keep(memory, "late", at=int(memory._store.now()))
@@ -87,10 +88,10 @@ async def test_a_sighting_expires_though_the_system_clock_stands_still(tmp_path)
 
 
 async def test_a_clock_that_was_set_back_prolongs_nothing(tmp_path):
-    async with opened(tmp_path, ttl_s=100) as memory:
+    async with opened(tmp_path, memory_ttl_s=100) as memory:
         wait(memory, 1_000_000)
         await keep(memory, "a", at=int(memory._store.now()))
-    async with opened(tmp_path, ttl_s=100) as memory:
+    async with opened(tmp_path, memory_ttl_s=100) as memory:
         (hit,) = await memory.latest(ALL)
         assert 90 <= hit.sighting.expires_after_s <= 100
         wait(memory, 101)
@@ -98,11 +99,11 @@ async def test_a_clock_that_was_set_back_prolongs_nothing(tmp_path):
 
 
 async def test_what_a_shorter_time_to_live_allows_no_more_is_forgotten_at_the_start(tmp_path):
-    async with opened(tmp_path, ttl_s=10_000) as memory:
+    async with opened(tmp_path, memory_ttl_s=10_000) as memory:
         now = int(memory._store.now())
         await keep(memory, "old", at=now - 5000)
         await keep(memory, "new", at=now)
-    async with opened(tmp_path, ttl_s=1000) as memory:
+    async with opened(tmp_path, memory_ttl_s=1000) as memory:
         assert await ids(memory) == ["new"]
 
 
@@ -123,14 +124,14 @@ async def test_the_best_are_looked_for_once_however_many_there_are(tmp_path, mon
 
 
 async def test_the_oldest_go_when_there_are_too_many(tmp_path):
-    async with opened(tmp_path, sightings=3) as memory:
+    async with opened(tmp_path, memory_sightings=3) as memory:
         await keep(memory, *"abcde")
         assert await ids(memory) == ["e", "d", "c"]
 
 
 async def test_the_oldest_go_when_they_take_too_many_bytes(tmp_path):
     rng = np.random.default_rng(1)
-    async with opened(tmp_path, bytes=300_000, thumbnail_side=128) as memory:
+    async with opened(tmp_path, memory_bytes=300_000, memory_thumbnail_side=128) as memory:
         names = [f"n{number}" for number in range(40)]
         for name in names:
             await keep(memory, name, pixels=rng.integers(0, 255, (128, 128, 3), dtype=np.uint8))
@@ -152,7 +153,7 @@ async def test_it_is_all_there_after_a_restart_and_private(tmp_path):
 async def test_another_encoder_sees_the_small_pictures_anew_and_drops_the_rest(tmp_path):
     async with opened(tmp_path) as memory:
         await keep(memory, "kept")
-    async with opened(tmp_path, thumbnail_side=0) as memory:
+    async with opened(tmp_path, memory_thumbnail_side=0) as memory:
         await keep(memory, "bare")
         assert set(await ids(memory, RED)) == {"kept", "bare"}
     async with opened(tmp_path, eyes=Eyes("eyes-2")) as memory:
@@ -317,7 +318,7 @@ async def test_a_directory_that_cannot_be_used_is_named_and_others_may_not_look_
 
 
 async def test_its_files_are_verified_repaired_and_copied_as_those_of_knowledge(tmp_path):
-    async with opened(tmp_path / "memory", thumbnail_side=0) as memory:
+    async with opened(tmp_path / "memory", memory_thumbnail_side=0) as memory:
         await keep(memory, "bare")
     async with opened(tmp_path / "memory") as memory:
         await keep(memory, "a", "b")

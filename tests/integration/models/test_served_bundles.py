@@ -19,15 +19,16 @@ from PIL import Image
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError
-from quizglass_server.roles.load import EngineOptions, load_models
+from quizglass_server.roles.load import load_models
 from tests.support.tiny_bundle import write_bundle
 
 Edit = Callable[[Path, dict[str, Any]], None]
 ASKED: dict[str, Any] = {"question": "What?"}
 ANSWERED: dict[str, Any] = {"question": "What?", "evidence": ["a: b"], "answer": "b"}
-CPU = EngineOptions(threads=1, provider="cpu", workers=1)
+CPU = EngineOptions(threads=1, provider="cpu")
 
 
 def best(weighed: list[tuple[str, float]]) -> str:

@@ -24,15 +24,16 @@ from quizglass_client import Client, Entry  # noqa: E402
 from quizglass_client.local import LocalServer  # noqa: E402
 from quizglass_export.onnx.file import write_onnx  # noqa: E402
 from quizglass_server.bundle.files import Bundle  # noqa: E402
+from quizglass_server.config.options import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import RGB, Picture  # noqa: E402
 from quizglass_server.errors import BundleError  # noqa: E402
 from quizglass_server.models.vision_inputs import channels  # noqa: E402
-from quizglass_server.roles.load import EngineOptions, Models, load_models  # noqa: E402
+from quizglass_server.roles.load import LoadedModels, load_models  # noqa: E402
 from tests.support.exported_bundle import exported_bundle, write_manifest  # noqa: E402
 from tests.support.tiny_bundle import write_bundle  # noqa: E402
 from tests.support.tiny_checkpoints import bert_tokenizer, blip2, grounding_dino, owlv2, text_model  # noqa: E402
 
-CPU = EngineOptions(threads=1, provider="cpu", workers=1)
+CPU = EngineOptions(threads=1, provider="cpu")
 PASSAGES = ["red car", "a blue boat", "the tower costs 45 " * 12, "a", "built"]
 
 
@@ -42,7 +43,7 @@ def noise(width: int, height: int, seed: int = 0) -> Picture:
 
 
 @asynccontextmanager
-async def loaded(bundle: Bundle) -> AsyncIterator[Models]:
+async def loaded(bundle: Bundle) -> AsyncIterator[LoadedModels]:
     models = await load_models(bundle, CPU)
     try:
         yield models

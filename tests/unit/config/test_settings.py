@@ -2,21 +2,33 @@
 
 import json
 import logging
+import os
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from quizglass_server.cli import _GROUPS, build_parser, main
+from quizglass_server.cli import build_parser, main
 from quizglass_server.config.logs import HumanFormatter, JsonFormatter, Sparing
-from quizglass_server.config.settings import Settings, as_toml, load_settings
+from quizglass_server.config.options import BatchOptions, GeneratorOptions, MemoryOptions
+from quizglass_server.config.settings import Settings, all_fields, as_toml
+from quizglass_server.config.settings import load_settings as from_this_environment
 from quizglass_server.errors import SettingsError
 
 UNSET = {"default_policy", "engine_cache", "knowledge_token_file", "memory_directory", "state_directory"}
 
 NEEDED = {"bundle": "b", "knowledge": "k"}
+
+
+def load_settings(
+    flags: dict[str, str], config: Path | None = None, environment: dict[str, str] | None = None
+) -> Settings:
+    """With no more variables than these."""
+    with patch.dict(os.environ, environment or {}, clear=True):
+        return from_this_environment(flags, config)
 
 
 def test_flags_go_before_environment_before_file(tmp_path: Path) -> None:
@@ -61,6 +73,25 @@ def test_wrong_settings_are_named_as_they_were_written(
     with pytest.raises(SettingsError) as refused:
         load_settings(flags, config, environment)
     assert message in refused.value.message
+
+
+def test_settings_are_their_groups_and_a_group_leaves_the_rest_behind() -> None:
+    settings = load_settings(NEEDED | {"generator_batch": "3", "memory_ttl_s": "60"})
+    assert isinstance(settings, GeneratorOptions)
+    assert isinstance(settings, MemoryOptions)
+    assert BatchOptions.of(settings) == BatchOptions(generator_batch=3)
+    assert MemoryOptions.of(settings).memory_ttl_s == 60
+    with pytest.raises(ValueError, match="frozen"):
+        settings.generator_batch = 4
+
+
+def test_a_group_made_in_code_has_the_defaults_of_the_settings() -> None:
+    assert GeneratorOptions.of(load_settings(NEEDED)) == GeneratorOptions()
+
+
+@pytest.mark.parametrize("place", ["123", "null", '"quoted"', "[1]"])
+def test_a_variable_is_taken_as_it_is_written(place: str) -> None:
+    assert load_settings({"bundle": "b"}, environment={"QUIZGLASS_KNOWLEDGE": place}).knowledge == Path(place)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -114,9 +145,9 @@ def test_a_wrong_command_line_is_one_line_and_status_2(arguments: list[str], mes
 
 
 def test_every_setting_is_a_documented_flag() -> None:
-    assert {name for names in _GROUPS.values() for name in names} == set(Settings.model_fields)
+    assert set(all_fields()) == set(Settings.model_fields)
     shown = build_parser().format_help()
-    for name, field in Settings.model_fields.items():
+    for name, field in all_fields().items():
         assert f"--{name.replace('_', '-')} " in shown
         assert field.description
     assert "--knowledge DIR" in shown

@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quizglass_server.assistant.recollection import recall
+from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingHit
 from quizglass_server.domain.turns import Evidence, Origin, Picture
 from quizglass_server.knowledge.content.validation import clean_line, clean_text
 from quizglass_server.memory.entries import drafted, sighting_of
-from quizglass_server.memory.options import MemoryOptions
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.lookup.recall import asks_for_sighting, recognised, said_time, told_sighting
 from quizglass_server.turn.journal import Journal
+from quizglass_server.turn.runner import StepRunner
 from tests.support.knowledge_fakes import FakeTextEncoder
 from tests.support.turn_fakes import World, turn
 
@@ -35,7 +36,9 @@ async def nothing():
 @given(LINES, TEXTS.map(clean_text), st.lists(LINES, max_size=3, unique=True), TEXTS, st.integers(1, 1 << 40))
 def test_a_sighting_comes_back_from_its_entry(question, answer, names, session, time):
     seen = Sighting("a" * 32, time, b"h" * 32, session, question, answer, tuple(names))
-    draft = drafted(Seen(seen, PICTURE, nothing), 2, MemoryOptions(ttl_s=60, thumbnail_side=16), FakeTextEncoder())
+    draft = drafted(
+        Seen(seen, PICTURE, nothing), 2, MemoryOptions(memory_ttl_s=60, memory_thumbnail_side=16), FakeTextEncoder()
+    )
     back = sighting_of(draft.entry)
     assert (back.question, back.answer, back.recognised, back.session) == (question, answer, tuple(names), session)
     assert (back.id, back.time, back.frame_sha256) == (seen.id, time, seen.frame_sha256)
@@ -48,7 +51,7 @@ def test_a_sighting_comes_back_from_its_entry(question, answer, names, session, 
 @given(TEXTS, TEXTS)
 def test_without_texts_nothing_said_is_kept(question, answer):
     seen = Sighting("a" * 32, 1, b"h" * 32, "", question, answer, ("Velmora",))
-    draft = drafted(Seen(seen, PICTURE, nothing), 1, MemoryOptions(texts=False), FakeTextEncoder())
+    draft = drafted(Seen(seen, PICTURE, nothing), 1, MemoryOptions(memory_texts=False), FakeTextEncoder())
     assert (draft.entry.text, list(draft.chunks)) == ("", ["Velmora"])
 
 
@@ -147,7 +150,9 @@ async def test_a_sighting_from_before_the_clocks_were_changed_has_the_time_that_
 
     resources = replace(World().resources, memory=Index())
     asked = replace(turn("When did I last see this?"), recall=True)
-    draft, _ = await recall(asked, Budget(60), resources, Journal(lambda _: None))
+    journal = Journal(lambda _: None)
+    draft = await recall(asked, StepRunner(Budget(60), resources, journal, "the test"), resources, journal)
+    assert draft is not None
     assert draft.text.endswith(time.strftime(" at %H:%M.", time.localtime(then)))
 
 

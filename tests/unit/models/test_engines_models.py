@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
@@ -24,7 +25,7 @@ from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
 from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator
-from quizglass_server.roles.load import EngineOptions, load_models
+from quizglass_server.roles.load import load_models
 from tests.support.tiny_bundle import DIMENSION, PROMPTS, write_bundle
 
 HOW = OnnxOptions(threads=1, provider="cpu")

@@ -16,13 +16,14 @@ import pytest
 from PIL import Image
 
 from bench.hostile import inputs
+from quizglass_server.config.options import PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding import decoder as decoder_module
 from quizglass_server.decoding import process as process_module
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.decoding.errors import OutOfMemory, Refused
 from quizglass_server.decoding.header import KEPT_PIXELS, read_header
-from quizglass_server.decoding.pictures import PictureLimits, decode_picture, is_quick
+from quizglass_server.decoding.pictures import decode_picture, is_quick
 from quizglass_server.decoding.structure import MOST_SCANS, count_scans
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded
 from quizglass_server.scheduling.deadline import due_within
@@ -298,7 +299,7 @@ async def test_decoding_stays_within_what_it_asked_for(name: str) -> None:
 def test_the_default_has_room_for_the_largest_picture_that_is_accepted(name: str) -> None:
     header = replace(read_header(BOMBS[name]), width=inputs.SIDE, height=inputs.SIDE)
     work = WorkMemory(Settings.model_fields["work_memory_bytes"].default)
-    assert header.memory(LIMITS.max_bytes) <= work.largest
+    assert header.memory(LIMITS.max_frame_bytes) <= work.largest
     assert work.total <= 1024 * MIB
 
 

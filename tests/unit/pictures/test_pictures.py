@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from quizglass_server.decoding.pictures import PictureLimits, decode_picture, is_quick
+from quizglass_server.config.options import PictureLimits
+from quizglass_server.decoding.pictures import decode_picture, is_quick
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidPicture
 
@@ -99,14 +100,14 @@ def test_aspect_is_capped():
 
 def test_bytes_are_capped():
     data = encoded(two_halves())
-    assert "bytes" in refusal(data, PictureLimits(max_bytes=len(data) - 1))
-    decode(data, PictureLimits(max_bytes=len(data)))
+    assert "bytes" in refusal(data, PictureLimits(max_frame_bytes=len(data) - 1))
+    decode(data, PictureLimits(max_frame_bytes=len(data)))
 
 
 def test_pixels_are_capped_before_they_are_loaded():
     data = encoded(two_halves(100, 80))
-    assert "pixels" in refusal(data, PictureLimits(max_pixels=7999))
-    decode(data, PictureLimits(max_pixels=8000))
+    assert "pixels" in refusal(data, PictureLimits(max_frame_pixels=7999))
+    decode(data, PictureLimits(max_frame_pixels=8000))
 
 
 @pytest.mark.parametrize("side", [12_000, 60_000])

@@ -13,15 +13,16 @@ import numpy as np
 import pytest
 
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.onnx import session
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.models.loading import Loading
 from quizglass_server.roles.decider import LinearDeciderPart
-from quizglass_server.roles.load import EngineOptions, LoadedModels, load_models
+from quizglass_server.roles.load import LoadedModels, load_models
 from tests.support.tiny_bundle import write_bundle
 
-CPU = EngineOptions(threads=1, provider="cpu", workers=1)
+CPU = EngineOptions(threads=1, provider="cpu")
 LINEAR = {
     "engine": "numpy",
     "kind": "linear",

@@ -48,7 +48,7 @@ def test_a_score_is_what_the_model_would_have_said(engine: Engine) -> None:
 def test_a_score_longer_than_a_step_gives(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, pieces = Given(), Given()
     drive(engine, engine.intake.scoring(prompt("Say it."), LONG, sink=whole))
-    engine.scheduler._rows = engine.model.options.batch + 3
+    engine.scheduler._rows = engine.model.options.generator_batch + 3
     drive(engine, engine.intake.scoring(prompt("Say it!"), LONG, sink=pieces))
     drive(engine, engine.intake.scoring(prompt("Say it."), LONG, sink=pieces))
     np.testing.assert_allclose(

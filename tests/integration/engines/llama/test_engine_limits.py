@@ -28,7 +28,8 @@ from quizglass_server.engines.llama.link.prompt import (
 )
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.errors import DecodeFailed, LoadFailed
-from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel
+from quizglass_server.engines.llama.native.model import NativeModel
+from quizglass_server.engines.llama.native.options import LoadOptions
 from tests.support.engine_runs import SMALL_PIECES, Given, answer, drive, finish, prompt
 from tests.support.tiny_engine import CONTEXT, LOG, spoiled, tiny_load_options
 
@@ -279,7 +280,7 @@ def test_whatever_comes_together_nobody_hears_another(
         for text in ("Why? ", "Who is it? ")
         for times, picture in ((1, None), (1, 1), (9, 1), (30, 2), (35, None))
     ]
-    model = NativeModel(replace(options, cells=CONTEXT + 200, batch=3, queue=100), LOG)
+    model = NativeModel(replace(options, generator_cells=CONTEXT + 200, generator_batch=3, generator_queue=100), LOG)
     alone = [answer(Engine(model, [], SMALL_PIECES), parts, 10) for parts in questions]
     engine = Engine(model, [], SMALL_PIECES)
     real = model.decode

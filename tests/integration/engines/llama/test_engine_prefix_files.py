@@ -14,7 +14,8 @@ from quizglass_server.engines.llama.child.worker import EngineWorker
 from quizglass_server.engines.llama.link.prompt import (
     Terms,
 )
-from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel
+from quizglass_server.engines.llama.native.model import NativeModel
+from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.prefixes import files as prefix_files
 from tests.support.engine_runs import prompt
 from tests.support.tiny_engine import CONTEXT, LOG, collected, tiny_load_options, working

@@ -13,7 +13,8 @@ from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.link.prompt import (
     Terms,
 )
-from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel
+from quizglass_server.engines.llama.native.model import NativeModel
+from quizglass_server.engines.llama.native.options import LoadOptions
 from tests.support.engine_runs import SMALL_PIECES, prompt
 from tests.support.tiny_engine import LOG, collected, tiny_load_options, working
 

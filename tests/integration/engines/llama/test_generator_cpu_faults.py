@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from quizglass_server.engines.llama.native import proof
-from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel
+from quizglass_server.engines.llama.native.model import NativeModel
+from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import EngineFailed

@@ -173,7 +173,7 @@ async def test_a_deadline_in_the_middle_of_an_answer_ends_it_with_what_was_writt
 
 
 async def test_a_deadline_before_its_turn_comes_spends_nothing(options: ProcessOptions) -> None:
-    async with started(options, batch=1) as process, asyncio.timeout(PATIENCE_S):
+    async with started(options, generator_batch=1) as process, asyncio.timeout(PATIENCE_S):
         first = process.generate(PROMPT, LONG)
         await anext(first)
         late = Terms(1, monotonic() + 0.1)
@@ -190,7 +190,7 @@ async def test_a_deadline_before_its_turn_comes_spends_nothing(options: ProcessO
 
 
 async def test_more_requests_than_may_wait_are_refused_and_the_others_answered(options: ProcessOptions) -> None:
-    async with started(options, batch=1, queue=2) as process, asyncio.timeout(PATIENCE_S):
+    async with started(options, generator_batch=1, generator_queue=2) as process, asyncio.timeout(PATIENCE_S):
         expected = await texts(process)
         first = process.generate(PROMPT, LONG)
         await anext(first)

@@ -18,6 +18,7 @@ import pytest
 import pytest_asyncio
 
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.engines.llama.link.prompt import Finished, Piece, Terms, TextPart
 from quizglass_server.engines.llama.process.breaker import BreakerOptions
@@ -26,7 +27,7 @@ from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost, InvalidInput
 from quizglass_server.roles.generator import GenerationRequest, lines
-from quizglass_server.roles.load import EngineOptions, load_models
+from quizglass_server.roles.load import load_models
 from quizglass_server.scheduling.clock import stage_clock
 from tests.support.engine_runs import picture
 from tests.support.generator_process import (

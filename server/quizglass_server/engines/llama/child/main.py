@@ -1,4 +1,4 @@
-"""The generator process: `python -m quizglass_server.engines.llama.child.main --link NUMBER --model FILE ...`.
+"""The generator process: `python -m quizglass_server.engines.llama.child.main --link NUMBER --load OPTIONS ...`.
 
 Started by `process`, never by hand. Protocol with the parent: calls over the connection that it inherits as descriptor
 `--link`; one line of JSON on standard output, with `description` and `executor` once it has proved itself and serves,
@@ -19,7 +19,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from threading import Thread
 from typing import TextIO
@@ -30,7 +29,8 @@ from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.link.log_lines import JsonLines
 from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.logs import LlamaLog
-from quizglass_server.engines.llama.native.model import LoadOptions, NativeModel, start_backend
+from quizglass_server.engines.llama.native.model import NativeModel, start_backend
+from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.native.proof import Nonsense, prove, prove_model
 
 LOAD_FAILED_STATUS = 3
@@ -62,7 +62,7 @@ def main() -> None:
 
 async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
     worker = EngineWorker()
-    options = LoadOptions(**{each.name: getattr(arguments, each.name) for each in fields(LoadOptions)})
+    options: LoadOptions = arguments.load
     description = executor = ""
 
     def load() -> Engine:
@@ -103,20 +103,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--link", type=int, required=True, help="descriptor of the connection to serve")
     parser.add_argument("--parent", type=int, default=0, help="process to die with, even when stopped; 0: none")
-    parser.add_argument("--model", type=Path, required=True, help="text model, GGUF")
-    parser.add_argument("--projector", type=Path, help="vision projector, GGUF; without it the model reads no pictures")
-    parser.add_argument("--width", type=int, default=0, help="of pictures, pixels")
-    parser.add_argument("--height", type=int, default=0, help="of pictures, pixels")
-    parser.add_argument("--context", type=int, required=True, help="tokens of a prompt with its answer")
-    parser.add_argument("--sequences", type=int, default=4, help="prompts kept for reuse")
-    parser.add_argument("--threads", type=int, default=1, help="engine threads")
-    parser.add_argument("--vision-threads", type=int, default=1, help="threads of the picture encoder")
-    parser.add_argument("--batch", type=int, default=8, help="most answers written together")
-    parser.add_argument("--cells", type=int, default=0, help="of the KV cache; 0: as the engine chooses")
-    parser.add_argument("--queue", type=int, default=64, help="most requests that wait")
-    parser.add_argument(
-        "--no-extra-buffers", dest="extra_buffers", action="store_false", help="weights as they are in the file"
-    )
+    parser.add_argument("--load", type=LoadOptions.from_json, required=True, help="what to load, JSON")
     parser.add_argument("--restore", type=Path, help="directory of kept prefixes")
     parser.add_argument("--keep", action="store_true", help="kept prefixes will be saved")
     parser.add_argument("--stop", action="append", default=[], help="text that ends an answer; repeatable")

@@ -52,7 +52,7 @@ class Engine:
         options = model.options
         self.intake = Intake(model, stop)
         model.clear()
-        gauge = Gauge(measure(model, options.batch)) if costs is None else Gauge(costs, fixed=True)
+        gauge = Gauge(measure(model, options.generator_batch)) if costs is None else Gauge(costs, fixed=True)
         self.reused_tokens = self.prefilled_tokens = 0
         self.flush: Callable[[bool], None] = lambda _: None
         """Told after each step that results have been put; True when the next ones may take a while."""
@@ -60,8 +60,8 @@ class Engine:
         self.prefixes = Prefixes(model, model.sequences, options.sequences, options.cache_cells)
         self._pulse = Pulse(model)
         self.encoder = PictureEncoder(self._encode, lambda done: self.call(lambda: self._encoded(done)))
-        self.scheduler = Scheduler(self.prefixes, gauge, options.batch, model.rows, self._ready)
-        self.load = Load(self.scheduler, self.prefixes, self.encoder, options.queue)
+        self.scheduler = Scheduler(self.prefixes, gauge, options.generator_batch, model.rows, self._ready)
+        self.load = Load(self.scheduler, self.prefixes, self.encoder, options.generator_queue)
         self._runner = Runner(model, self.prefixes, self._pulse.decode)
         self._recovery = Recovery(model, self.prefixes, self.scheduler, self._pulse, self._fail)
         self._inbox = Inbox()

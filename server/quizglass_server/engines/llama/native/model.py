@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import logging
-from dataclasses import dataclass
-from pathlib import Path
 from unicodedata import normalize
 
 import llama_cpp.llama_cpp as llama
@@ -22,6 +20,7 @@ from quizglass_server.engines.llama.native.backends import load_backends
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.errors import DecodeFailed, EngineBroken, LoadFailed
 from quizglass_server.engines.llama.native.logs import LlamaLog
+from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.native.vision import NO_SLOT, PictureSlot, Projector
 
 N_BATCH = 512
@@ -38,38 +37,6 @@ _TEMPLATES, _TEMPLATE = 256, 4096
 """Most texts of prompt templates whose tokens are kept, and the longest, characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadOptions:
-    """What to load and how large."""
-
-    model: Path
-    projector: Path | None
-    """None: the model reads no pictures, and `width` and `height` mean nothing."""
-    width: int
-    """Of every picture, pixels."""
-    height: int
-    context: int
-    """Tokens of one prompt with its answer."""
-    sequences: int
-    """How many prompts the cache keeps."""
-    threads: int
-    batch: int = 8
-    """Most sequences decoded together."""
-    cells: int = 0
-    """Of the KV cache, shared by all sequences; 0 means `context` times `sequences`."""
-    queue: int = 64
-    """Most requests that wait; one more is refused."""
-    vision_threads: int = 0
-    """For encoding pictures beside the decoding; 0 means `threads`."""
-    extra_buffers: bool = True
-    """Whether weights may be kept in the order that the CPU's fastest instructions want (repacked, AMX)."""
-
-    @property
-    def cache_cells(self) -> int:
-        """Cells of the KV cache."""
-        return max(self.cells or self.context * self.sequences, self.context)
-
-
 class NativeModel:
     """One text model, its projector if it has one, and one context with a unified cache of several sequences."""
 
@@ -84,10 +51,10 @@ class NativeModel:
         self._model = self._load_model()
         self.vocab = llama.llama_model_get_vocab(self._model)
         self.vocabulary = int(llama.llama_vocab_n_tokens(self.vocab))
-        self.rows = max(_MIN_ROWS, options.batch + FORKS, min(N_BATCH, _LOGIT_BYTES // (4 * self.vocabulary)))
+        self.rows = max(_MIN_ROWS, options.generator_batch + FORKS, min(N_BATCH, _LOGIT_BYTES // (4 * self.vocabulary)))
         """Most rows of logits of one step."""
         self.projector = self._load_projector()
-        self.sequences = options.batch + options.sequences
+        self.sequences = options.generator_batch + options.sequences
         """For prompts; `FORKS` more follow."""
         self._context = self._new_context()
         self._memory = llama.llama_get_memory(self._context)

@@ -23,7 +23,8 @@ from quizglass_server.engines.llama.native import known_model
 from quizglass_server.engines.llama.native.batch import TokenBatch
 from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.logs import LlamaLog
-from quizglass_server.engines.llama.native.model import DECODED, LoadOptions, NativeModel
+from quizglass_server.engines.llama.native.model import DECODED, NativeModel
+from quizglass_server.engines.llama.native.options import LoadOptions
 
 MOST_APART = 0.1
 """Of the known logits: length of the difference over theirs. Right code is at 0.03, one wrong matrix above 0.2."""
@@ -57,8 +58,8 @@ def prove(log: LlamaLog, options: LoadOptions) -> None:
             sequences=1,
             # Work too small to be shared: on a busy machine threads would wait for each other a hundred times as long.
             threads=1,
-            batch=1,
-            cells=0,
+            generator_batch=1,
+            generator_cells=0,
         )
         try:
             model = NativeModel(tiny, log)

@@ -15,6 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from time import monotonic
+from typing import Self
+
+from quizglass_server.config.options import GeneratorOptions
 
 
 class BreakerState(Enum):
@@ -29,10 +32,10 @@ class BreakerState(Enum):
 class BreakerOptions:
     """How patient to be."""
 
-    deaths: int = 5
+    deaths: int = GeneratorOptions.generator_crashes
     """Within the window: so many open the breaker."""
     window_s: float = 60.0
-    pause_s: float = 30.0
+    pause_s: float = GeneratorOptions.generator_pause_s
     """The first; it doubles while probes die."""
     longest_pause: float = 16.0
     """In first pauses."""
@@ -41,6 +44,11 @@ class BreakerOptions:
     longest_delay_s: float = 5.0
     steady_s: float = 10.0
     """A process that lives so long is steady."""
+
+    @classmethod
+    def of(cls, options: GeneratorOptions) -> Self:
+        """As the server's options have it."""
+        return cls(deaths=options.generator_crashes, pause_s=options.generator_pause_s)
 
 
 class Breaker:

@@ -13,7 +13,9 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
+from typing import Self
 
+from quizglass_server.config.options import GeneratorOptions
 from quizglass_server.engines.llama.link.prompt import Vitals
 
 CALL_COSTS = 20
@@ -26,8 +28,13 @@ class HeartbeatOptions:
 
     interval_s: float = 0.5
     """Between two heartbeats."""
-    silent_s: float = 10.0
+    silent_s: float = GeneratorOptions.generator_hang_s
     """Silence that makes a process hang; more for a model whose calls were measured to be slow."""
+
+    @classmethod
+    def of(cls, options: GeneratorOptions) -> Self:
+        """As the server's options have it."""
+        return cls(silent_s=options.generator_hang_s)
 
     def call_limit_s(self, vitals: Vitals) -> float:
         """Most seconds that one native call of this model may take."""

@@ -11,11 +11,12 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from quizglass_server.descriptors import Reserve
 from quizglass_server.engines.llama.link.log_lines import relay_all
+from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.process.breaker import BreakerOptions
 from quizglass_server.engines.llama.process.client import GeneratorClient
 from quizglass_server.engines.llama.process.heartbeat import HeartbeatOptions
@@ -38,26 +39,12 @@ class CpuFault(EngineFailed):
     """The process died of a signal that tells of wrong code for this CPU, or computed nonsense, while it loaded."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessOptions:
+@dataclass(frozen=True)
+class ProcessOptions(LoadOptions):
     """What the generator process loads and how long its users wait."""
 
-    model: Path
-    projector: Path | None
-    """None: the model reads no pictures, and `width` and `height` mean nothing."""
-    width: int
-    height: int
-    context: int
     stop: tuple[str, ...] = ()
-    sequences: int = 4
-    threads: int = 1
-    batch: int = 8
-    """Most answers written together."""
-    cells: int = 0
-    """Of the KV cache; 0 lets the engine choose."""
-    queue: int = 64
-    """Most requests that wait."""
-    vision_threads: int = 1
+    """Texts that end an answer."""
     load_timeout_s: float = 300.0
     restart_wait_s: float = 10.0
     """How long a request waits for a process that is being restarted."""
@@ -70,23 +57,17 @@ class ProcessOptions:
     heartbeat: HeartbeatOptions = field(default_factory=HeartbeatOptions)
     breaker: BreakerOptions = field(default_factory=BreakerOptions)
 
-    def command(self, link: int, restore: Path | None, extra_buffers: bool) -> list[str]:
+    def command(self, link: int, restore: Path | None) -> list[str]:
         """Command line of a child that has its end of the connection as descriptor `link`."""
-        numbers = {"width": self.width, "height": self.height, "context": self.context}
-        numbers |= {"sequences": self.sequences, "threads": self.threads, "vision-threads": self.vision_threads}
-        numbers |= {"batch": self.batch, "cells": self.cells, "queue": self.queue}
         # The system tells a child of the end of the thread that started it: only the main one ends with the process.
         parent = os.getpid() if threading.current_thread() is threading.main_thread() else 0
         return [
             *self.program,
             f"--link={link}",
             f"--parent={parent}",
-            f"--model={self.model}",
-            *(() if self.projector is None else (f"--projector={self.projector}",)),
-            *(f"--{name}={value}" for name, value in numbers.items()),
+            f"--load={self.as_json()}",
             *(f"--stop={text}" for text in self.stop),
             *(("--keep",) if self.keep else ()),
-            *(() if extra_buffers else ("--no-extra-buffers",)),
             *(() if restore is None else (f"--restore={restore}",)),
             f"--log-level={logging.getLogger('quizglass_server').getEffectiveLevel()}",
         ]
@@ -196,9 +177,9 @@ class Launcher:
         logger.warning("the generator %s. %s", self.notice, machine())
 
     async def _launch(self, on_lost: Callable[[], None], restore: Path | None) -> Life:
-        options, extra = self._options, self._extra_buffers
+        options = replace(self._options, extra_buffers=self._extra_buffers)
         with self._reserve.spent():
-            process = await spawn(lambda link: options.command(link, restore, extra), {**_OPENMP, **os.environ})
+            process = await spawn(lambda link: options.command(link, restore), {**_OPENMP, **os.environ})
         log = asyncio.create_task(relay_all(process.errors, logger), name="generator log")
         client = GeneratorClient(on_lost)
         try:

@@ -1,0 +1,229 @@
+"""Every option of a server, declared once: name, type, bounds, default, and what it trades.
+
+One name is the flag, the variable, the key of the file, and the attribute that code reads. `config.settings` gathers
+them; help and documentation are made from the docstrings here. A group is handed whole to the code that needs it, in
+this process or another. Bounds hold for what users give; a group that is made in code is taken as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
+
+from annotated_types import Ge, Gt, Le, MinLen
+
+from quizglass_server.config.address import MilvusAddress
+
+Seconds = Annotated[float, Gt(0), Le(3600)]
+
+
+@dataclass(frozen=True)
+class Options:
+    """A group of options, under a title of the command line's help."""
+
+    title: ClassVar[str] = ""
+
+    @classmethod
+    def of(cls, whole: Self) -> Self:
+        """This group alone, out of settings that have more."""
+        return cls(**{each.name: getattr(whole, each.name) for each in fields(cls)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleOptions(Options):
+    """What is served."""
+
+    title: ClassVar[str] = "models and knowledge"
+    bundle: Path
+    """Directory with the models, prompts and manifest. Required. Every file is hashed at the start: a damaged bundle
+    never serves, at the price of reading it once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeOptions(Options):
+    """Where the knowledge is, and how one that is not a directory is used."""
+
+    title: ClassVar[str] = "models and knowledge"
+    knowledge: Path | MilvusAddress
+    """Directory of the knowledge store; made when it does not exist. Required. One server at a time owns it. Or a
+    Milvus, which several servers share and which is slower: http://HOST:PORT, https://HOST:PORT, or milvus:FILE.db for
+    one in this process; needs the extra milvus."""
+    knowledge_collections: str = "quizglass"
+    """What the names of the collections in Milvus begin with. Another name is another, empty store: take one for a
+    bundle with other encoders."""
+    knowledge_token_file: Path | None = None
+    """File with the token for Milvus: user:password or an API key. Without one, none is sent."""
+    knowledge_timeout_s: Seconds = 5.0
+    """Seconds that one call of Milvus may take. Less gives up sooner; more waits out a busy one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(Options):
+    """How the machine is shared between engines."""
+
+    title: ClassVar[str] = "models and knowledge"
+    threads: Annotated[int, Ge(0), Le(1024)] = 0
+    """Threads of one run of an engine; 0 is half of the cores, because two engines often run at once. More speed up a
+    single turn, fewer leave room for other programs."""
+    provider: Literal["auto", "tensorrt", "cuda", "cpu"] = "auto"
+    """What ONNX Runtime executes models with. auto takes the best that is there; a named one that is not there refuses
+    to start instead of being slow."""
+    engine_cache: Path | None = None
+    """Directory where TensorRT keeps the engines it builds, and where those that `quizglass-export tensorrt` built are
+    looked for. Without one it builds them at every start, which takes minutes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchOptions(Options):
+    """How much the generator's engine does at once; these reach its process."""
+
+    title: ClassVar[str] = "generator"
+    generator_batch: Annotated[int, Ge(1), Le(64)] = 8
+    """Most answers that the generator writes together. More serve more clients at once and give each fewer tokens a
+    second; the engine batches only as many as it measured to be worth it on this machine."""
+    generator_cells: Annotated[int, Ge(0), Le(1 << 24)] = 0
+    """Tokens that the generator's memory (KV cache) holds, kept prefixes and running answers together. More remember
+    more pictures and dialogues, at the price of memory; 0 lets the engine choose from the bundle's context."""
+    generator_queue: Annotated[int, Ge(1), Le(65536)] = 64
+    """Requests that wait for the generator beyond that; a turn makes up to three of them. Fewer refuse sooner."""
+    vision_threads: Annotated[int, Ge(0), Le(1024)] = 0
+    """Threads of the generator's picture encoder, which runs beside the answers; 0 is as many as `threads`. More see
+    sooner and slow the answers down meanwhile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorOptions(BatchOptions):
+    """How the generator process is run."""
+
+    generator_hang_s: Seconds = 10.0
+    """Silence after which the generator process counts as hanging and is replaced. Shorter frees its turns sooner; too
+    short ends one that is merely slow. A model whose calls were measured to be slow gets more."""
+    generator_crashes: Annotated[int, Ge(1), Le(1_000_000)] = 5
+    """Deaths of the generator process within a minute after which it is paused and turns that need it are refused at
+    once. More try for longer; fewer spare the machine."""
+    generator_pause_s: Seconds = 30.0
+    """Seconds of the first such pause; it doubles, up to sixteen times, while the process that is started after it dies
+    too."""
+    state_directory: Path | None = None
+    """Directory where the generator keeps what it has read of pictures and dialogues when the server stops, so that the
+    next start answers as fast. It holds content of users' requests; only this user may read it. Without one, nothing is
+    kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryOptions(Options):
+    """How much is remembered, and for how long; beyond its bounds the oldest sightings are forgotten."""
+
+    title: ClassVar[str] = "visual memory"
+    memory_directory: Path | None = None
+    """Directory of the visual memory: frames that turns ask to remember, with what was asked and answered. Only this
+    user may read it. Without one, the default, nothing is ever remembered."""
+    memory_ttl_s: Annotated[int, Ge(1), Le(100 * 366 * 86_400)] = 30 * 86_400
+    """Seconds that a frame is remembered. Shorter keeps less of the wearer's life; longer finds more."""
+    memory_sightings: Annotated[int, Ge(1)] = 10_000
+    """Most frames that are remembered; beyond, the oldest are forgotten."""
+    memory_bytes: Annotated[int, Ge(1)] = 1 << 30
+    """Most bytes that they take on the disk, without indexes; beyond, the oldest are forgotten."""
+    memory_thumbnail_side: Annotated[int, Ge(0), Le(1024)] = 256
+    """Longest side of the small pictures that are kept of them, in pixels. 0 keeps none: frames are then found by what
+    was computed from them, until the bundle has another image encoder."""
+    memory_texts: bool = True
+    """Whether question and answer are kept with a frame. Without them it is found by its looks, its time and what was
+    recognised in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddressOptions(Options):
+    """Where clients connect to."""
+
+    title: ClassVar[str] = "address"
+    host: Annotated[str, MinLen(1)] = "127.0.0.1"
+    """Address to listen on. The default can be reached from this machine only. There is no encryption and no login:
+    listen on others (0.0.0.0, ::) only in a network you trust."""
+    port: Annotated[int, Ge(0), Le(65535)] = 50061
+    """Port to listen on; 0 takes a free one, see the ready line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureLimits(Options):
+    """What pictures may be at most, those asked about and those of entries alike."""
+
+    title: ClassVar[str] = "limits on requests"
+    max_frame_bytes: Annotated[int, Ge(1), Le(30 << 20)] = 8 << 20
+    """Largest encoded picture, in bytes. More admits sharper pictures, which the models scale down anyway; less
+    protects a small machine's memory."""
+    max_frame_pixels: Annotated[int, Ge(1)] = 40_000_000
+    """Largest picture, in pixels; each takes 1 to 17 bytes while it is decoded, by format. What has more than 8.3
+    million (4K) is kept at a half or a third of its sides, which no model notices."""
+    max_frame_aspect: Annotated[float, Ge(1)] = 8.0
+    """Longest side of a picture over its shortest. Extremes carry no content and upset image code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestLimits(Options):
+    """What requests may be at most besides."""
+
+    title: ClassVar[str] = "limits on requests"
+    work_memory_bytes: Annotated[int, Ge(32 << 20)] = 832 << 20
+    """Memory that messages and pictures under way may take together, beyond what the server takes when idle. Requests
+    wait for it, and are refused where they wait in vain. Less protects a small machine and refuses the largest
+    pictures; the default takes one WebP of 40 million pixels at a time."""
+    max_question_chars: Annotated[int, Ge(1), Le(20_000)] = 2000
+    """Longest question. Longer ones crowd evidence out of the prompt."""
+    max_history: Annotated[int, Ge(0), Le(64)] = 8
+    """Most earlier exchanges a request may carry. Each makes every prompt longer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnOptions(Options):
+    """How turns are answered, and how many at once."""
+
+    title: ClassVar[str] = "turns"
+    default_policy: str | None = None
+    """Policy of requests that name none: none, image, text and both always look up the same; planning-agent asks its
+    planner, prompt-based the generator, draft-first the tool router about a draft; cogplanner-parallel,
+    cogplanner-sequential, omnisearch, core-mmrag and qa-dragon are systems of several steps, and fixed-text,
+    fixed-image, self-reflective, core-one-stage, core-two-stage and core-chain-of-thought what they are compared with.
+    One that the bundle cannot serve refuses to start. Without one the best that it can serve is taken, in the order
+    planning-agent, draft-first, both, image, text, none."""
+    default_budget_s: Seconds = 10.0
+    """Seconds a turn may take when the request has no deadline. Shorter answers sooner with fewer lookups: steps that
+    no longer fit are skipped."""
+    max_turns: Annotated[int, Ge(1), Le(1024)] = 8
+    """Turns and searches that run at once. More keep the engines busy, and make each slower."""
+    queue: Annotated[int, Ge(0), Le(65536)] = 16
+    """Turns that wait for a place beyond that. More smooths bursts; fewer refuse sooner, so that clients can go
+    elsewhere."""
+    grace_s: Seconds = 10.0
+    """Seconds that running turns get to finish once the server is told to stop. Longer loses fewer answers and restarts
+    later."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientOptions(Options):
+    """What is granted to clients together."""
+
+    title: ClassVar[str] = "clients"
+    max_connections: Annotated[int, Ge(0), Le(65536)] = 0
+    """Connections of clients that are open at once; further ones are closed as they come. 0 is as many as the
+    descriptors that the system grants this process leave, and at most 1024. More serve more clients; each costs memory
+    as soon as it is used."""
+    message_s: Seconds = 60.0
+    """Seconds that a client may take to send a message, and may pause between two entries of an import. Longer suits
+    slow links and slow sources; shorter frees the places of clients that stopped midway."""
+    message_bytes: Annotated[int, Ge(1)] = 256 << 20
+    """Bytes of requests that are not whole yet, over all clients; and as many of responses that nobody has read yet.
+    Beyond, the clients that hold most are cut off. More admits more large uploads at once; less protects a small
+    machine's memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogOptions(Options):
+    """What is logged, and how."""
+
+    title: ClassVar[str] = "logs"
+    log_format: Literal["human", "json"] = "human"
+    """Logs and the ready line for people, or as one JSON object a line for machines."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe log shown. Info has one line a turn; questions and answers are never logged."""

@@ -1,0 +1,72 @@
+"""Where values of settings come from: variables, a file, flags; and what is said when one is wrong.
+
+Knows no setting by name.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, TomlConfigSettingsSource
+
+from quizglass_server.errors import SettingMissing, SettingsError
+
+PREFIX = "QUIZGLASS_"
+CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+FLAG, VARIABLE = "--{}", f"{PREFIX}{{}}"
+"""How a setting is named on the command line and in the environment."""
+_NOT_OURS = (f"{PREFIX}SERVER", f"{PREFIX}CLIENT_", f"{PREFIX}EXPORT_", f"{PREFIX}TEST_")
+"""Other programs of the project read these."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """ "; did you mean ...?" when a known name is near, else nothing."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def refuse_unknown_variables(names: Iterable[str]) -> None:
+    """Raise SettingsError for a variable of ours that names no setting."""
+    known = {f"{PREFIX}{name.upper()}" for name in names} | {CONFIG_VARIABLE}
+    for variable in os.environ:
+        if variable.startswith(PREFIX) and variable not in known and not variable.startswith(_NOT_OURS):
+            raise SettingsError(f"{variable}: no such setting{suggestion(variable, known)}")
+
+
+def file_values(config: Path, settings: type[BaseSettings]) -> dict[str, Any]:
+    """What a TOML file says. Raises SettingsError when it cannot be read."""
+    try:
+        config.open("rb").close()  # the source takes a file that is not there for an empty one
+        return TomlConfigSettingsSource(settings, config)()
+    except OSError as error:
+        raise SettingsError(f"{config}: cannot be read ({error.strerror}); give another --config") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{config}: not valid TOML: {error}") from None
+
+
+def explained(error: ValidationError, layers: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> SettingsError:
+    """What is wrong first, named as the user wrote it: an unknown name, or the first of `names`."""
+
+    def place(each: ErrorDetails) -> tuple[bool, int]:
+        return each["type"] != "extra_forbidden", names.index(_name(each)) if _name(each) in names else -1
+
+    first = min(error.errors(include_url=False), key=place)
+    name = _name(first)
+    if first["type"] == "missing":
+        return SettingMissing(f"{name}: required; give --{name}, {PREFIX}{name.upper()} or {name} in the file")
+    where = next((place for place, layer in layers.items() if name in layer), "{}")
+    shown = {FLAG: name.replace("_", "-"), VARIABLE: name.upper()}.get(where, name)
+    if first["type"] == "extra_forbidden":
+        return SettingsError(f"{where.format(shown)}: no such setting{suggestion(name, names)}")
+    return SettingsError(f"{where.format(shown)}: {first['msg'][:1].lower()}{first['msg'][1:]}")
+
+
+def _name(error: ErrorDetails) -> str:
+    return str(error["loc"][0]) if error["loc"] else "settings"
