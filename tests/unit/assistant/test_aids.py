@@ -53,6 +53,9 @@ class Judge:
         self.word = word
         self.asked: list[Values] = []
 
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
     async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
         self.asked.append(values)
         return [(name, 0.6 if name == self.word else 0.2) for name in ("supported", "contradicted", "incomplete")]
@@ -74,6 +77,9 @@ class Router:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.asked: list[object] = []
+
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
 
     async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
         self.asked.append(values["draft"])

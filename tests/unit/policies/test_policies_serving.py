@@ -45,7 +45,7 @@ async def test_a_policy_runs_with_what_it_needs_alone(name: str) -> None:
     world.models.deciders["tool_router"] = Router()  # type: ignore[assignment]
     for role in (*ROLES, "reader"):
         if role not in POLICIES[name].needs:
-            setattr(world.models, role, None)
+            world.models.put(role, None)
     events = await world.ask(policy=name)
     assert isinstance(events[-1], Done)
     needed = {*POLICIES[name].needs, *(f"generator.prompts.{task}" for task in POLICIES[name].tasks)}

@@ -106,6 +106,9 @@ class Judge:
         self.weighed = list(weighed)
         self.asked: list[str] = []
 
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
     async def probabilities(self, picture: Any, values: Any) -> list[tuple[str, float]]:
         self.asked.append(values["answer"])
         return self.weighed
