@@ -12,7 +12,7 @@ from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.doctor.finding import Status
 from quizglass_server.doctor.serving import policies
-from quizglass_server.domain.turns import Done, Plan, PlanDecision, Turn
+from quizglass_server.domain.turns import Done
 from quizglass_server.errors import RoleMissing
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import BY_PREFERENCE, preferred, status_of, survey
@@ -28,8 +28,11 @@ ROLES = ("planner", "tool_router", "generator", "reranker", *ENCODERS)
 class Router:
     """A tool router that always wants both."""
 
-    async def route(self, turn: Turn, words: str, draft: str) -> PlanDecision:
-        return PlanDecision(Plan.BOTH, "tool_router", ((Plan.BOTH, 1.0),))
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, picture: object, values: object) -> list[tuple[str, float]]:
+        return [("both", 1.0)]
 
 
 def test_every_need_is_a_part_of_a_bundle() -> None:
