@@ -118,7 +118,7 @@ def test_roles_of_one_bundle_join_another(bundle: Bundle, tmp_path: Path) -> Non
     made = add_roles(base, Bundle.load(other), tmp_path / "made")
     assert made.roles.names() == ("planner", "reranker", "image_encoder", "generator")
     assert made.roles.reranker.tokenizer == "reranker/tokenizer.json"  # the shared name was taken by another file
-    assert made.path(made.reranker.tokenizer).read_text() == tokenizer.read_text()
+    assert made.path(made.roles.reranker.tokenizer).read_text() == tokenizer.read_text()
     assert "reranker" in made.manifest.provenance["added"]
     with pytest.raises(ExportError, match=r"roles\.reranker: already in .*--replace-role"):
         add_roles(made, Bundle.load(other), tmp_path / "again")
