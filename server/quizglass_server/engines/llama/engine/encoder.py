@@ -82,7 +82,7 @@ class PictureEncoder:
         return (perf_counter_ns() - began) // 1000 if began else 0
 
     def provide(self, request: Request) -> bool:
-        """Whether a request has its picture's embedding now; if not it is parked until `deliver`."""
+        """Whether a request has its picture's embedding now; if not it waits until `deliver`."""
         picture = request.picture
         if picture is None or request.embedding is not None:
             return True
@@ -99,8 +99,8 @@ class PictureEncoder:
             self._put(known)
         known.wanted = True
         known.waiting.append(request)
-        request.parked = True
-        request.parked_at = perf_counter_ns()
+        request.awaits_picture = True
+        request.awaiting_since = perf_counter_ns()
         return False
 
     def has(self, sha256: bytes) -> bool:
@@ -119,13 +119,13 @@ class PictureEncoder:
         if encoding.embedding is not None:
             self._cache.put(encoding.picture.sha256, encoding.embedding)
         for request in encoding.waiting:
-            request.unpark(encoding.began, encoding.ended)
+            request.picture_encoded(encoding.began, encoding.ended)
             request.embedding = encoding.embedding
         return encoding.waiting
 
     def leave(self, request: Request) -> None:
-        """A request that may be parked has ended."""
-        if not request.parked or request.picture is None:
+        """A request that may wait for its picture has ended."""
+        if not request.awaits_picture or request.picture is None:
             return
         known = self._known[request.picture.sha256]
         known.waiting.remove(request)
