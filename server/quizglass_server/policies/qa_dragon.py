@@ -135,8 +135,11 @@ class QADragon:
     async def answer(self, tools: Tools) -> Draft:
         """Draft, route, and what the branch asks for."""
         state = tools.start() if self._parts.domain_router else tools.start().noting(domain="")
-        state, draft = await self._draft(state, tools)
-        branch = await self._branch(state, draft, tools)
+        steps = (await _listed("think", state, tools))[:MOST_STEPS]  # D-CoT: the first names the object
+        state = state.noting(steps=steps)
+        draft = await tools.write("draft", state)
+        state = state.noting(draft=draft.text)
+        branch = await self._branch(state, draft, steps, tools)
         if branch is Branch.DIRECT and draft.text:
             return tools.tell(draft)
         if branch is Branch.VERIFY and draft.text:
@@ -157,16 +160,10 @@ class QADragon:
             return tools.refuse(answer, doubt)
         return tools.tell(answer)
 
-    async def _draft(self, state: State, tools: Tools) -> tuple[State, Draft]:
-        """D-CoT: the trace, whose first step names the object, then the answer."""
-        state = state.noting(steps=(await _listed("think", state, tools))[:MOST_STEPS])
-        draft = await tools.write("draft", state)
-        return state.noting(draft=draft.text), draft
-
-    async def _branch(self, state: State, draft: Draft, tools: Tools) -> Branch:
+    async def _branch(self, state: State, draft: Draft, steps: Sequence[str], tools: Tools) -> Branch:
         if not self._parts.search_router:
             return Branch.RAG
-        told = signs(draft, state.notes["steps"])
+        told = signs(draft, steps)
         return await tools.decide(Branch, state, by="search_router", otherwise=Branch.RAG, signs=told)
 
     async def _plan(self, state: State, tools: Tools) -> Plan:
