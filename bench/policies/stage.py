@@ -12,10 +12,9 @@ from typing import Any, cast
 
 from rich.progress import Progress
 
-from bench.accuracy import load
 from bench.planners import as_turn
 from bench.policies.given import GivenGenerator, Span
-from bench.worlds import UNSEEN_SHARE, Trial, prepare
+from bench.worlds import UNSEEN_SHARE, Trial, load, prepare
 from quizglass_export.metrics import exact_match
 from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_server.app import running, tuning
