@@ -75,6 +75,15 @@ async def test_the_rewriter_sees_k_i_only_when_there_is_one() -> None:
     assert world.models.calls.of("text_encoder") == [[QUERY], [QUERY]]
 
 
+async def test_a_rewritten_query_is_one_clean_line() -> None:
+    world = World()
+    world.models.query = ["\n How much", " does\nit\x07 cost? ", ""]
+    events = await world.ask(policy="text")
+    (rewritten,) = [event for event in events if isinstance(event, QueryRewritten)]
+    assert rewritten.text == "How much does it cost?"
+    assert world.models.calls.of("text_encoder") == [["How much does it cost?"]]
+
+
 async def test_prompt_based_asks_for_the_letter_in_the_order_of_the_plans() -> None:
     world = World()
     world.models.decision = Plan.TEXT
