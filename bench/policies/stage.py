@@ -118,7 +118,7 @@ class Stage:
 async def staged(setup: Setup) -> AsyncGenerator[Stage, None]:
     """A world of `setup.things` things, imported, behind an assistant."""
     folder = setup.folder / f"world-{setup.seed}-{setup.things}"
-    trial = prepare(setup.seed, setup.things, setup.count(400, 24), folder)
+    trial = prepare(setup.seed, setup.things, setup.count(600, 40), folder)
     async with AsyncExitStack() as stack:
         settings = Settings.model_validate({"bundle": setup.bundle, "knowledge": folder / "knowledge", "port": 0})
         server = await stack.enter_async_context(running(settings))
