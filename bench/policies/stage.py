@@ -20,7 +20,7 @@ from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_server.app import running, tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
-from quizglass_server.domain.turns import AnswerDelta, Done, EvidenceFound, Turn
+from quizglass_server.domain.turns import Done, EvidenceFound, Turn
 from quizglass_server.roles.load import Models
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.turn.journal import Journal
@@ -60,8 +60,6 @@ class Outcome:
     entries: tuple[str, ...]
     """That the searches brought back and the generator was shown, in order."""
     spans: tuple[Span, ...]
-    deltas: int
-    """Pieces of the answer."""
 
     @property
     def right(self) -> bool:
@@ -87,21 +85,19 @@ class Stage:
         """One turn, whatever it takes."""
         turn = await asyncio.to_thread(as_turn, question)
         entries: list[str] = []
-        deltas, done = 0, None
+        done = None
         with self.given.about(question):
             began = perf_counter()
             async with aclosing(self._assistant.answer(turn, policy, Budget(budget_s))) as events:
                 async for event in events:
                     if isinstance(event, EvidenceFound):
                         entries += [item.entry_id for item in event.items if item.used]
-                    elif isinstance(event, AnswerDelta):
-                        deltas += 1
                     elif isinstance(event, Done):
                         done = event
             seconds = perf_counter() - began
         if done is None:
             raise RuntimeError(f"a turn of {policy} ended without its last event")
-        return Outcome(question, done, seconds, tuple(entries), tuple(self.given.spans), deltas)
+        return Outcome(question, done, seconds, tuple(entries), tuple(self.given.spans))
 
     @asynccontextmanager
     async def tools(self, question: Question, kind: type[Toolbox] = Toolbox) -> AsyncGenerator[Toolbox, None]:

@@ -131,4 +131,4 @@ def test_a_turn_ends_well_with_an_answer_or_a_reason_in_time(
     chain: Question, answer: str, reason: AbstainReason | None, seconds: float, well: bool
 ) -> None:
     done = Done(answer, FinishReason.BUDGET, abstain_reason=reason)
-    assert ended_well(Outcome(chain, done, seconds, (), (), 0), 1.0) == well
+    assert ended_well(Outcome(chain, done, seconds, (), ()), 1.0) == well
