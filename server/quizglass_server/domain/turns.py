@@ -148,10 +148,6 @@ class GenerationEnd:
     answer_tokens: int
     engine_us: int
     """Microseconds in the engine."""
-    min_probability: float = 1.0
-    """Of the answer's tokens; 1 for an empty answer."""
-    mean_probability: float = 1.0
-    """Of the answer's tokens, arithmetic; 1 for an empty answer."""
 
 
 class VerdictOutcome(Enum):
