@@ -12,7 +12,7 @@ from bench.policies.stage import Outcome
 from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_export.pocketworld.world import World, core_world, make_world, with_core
 from quizglass_server.domain.turns import AbstainReason, Done, FinishReason, GenerationEnd, Picture, Plan, Token
-from quizglass_server.roles.interfaces import GenerationRequest
+from quizglass_server.roles.generator import GenerationRequest
 
 
 class Generator:
