@@ -330,6 +330,8 @@ class Done(Event):
     """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
     all_prompt_tokens: int = 0
     """Of everything that the generator was given in the turn, where it says."""
+    session: bytes = b""
+    """What the next turn is given to go on from here."""
 
 
 TurnEvent = (

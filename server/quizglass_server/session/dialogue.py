@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from quizglass_server.domain.turns import Citation, Evidence, Exchange, Origin, Turn, VerdictOutcome
+from quizglass_server.domain.turns import (
+    Done,
+    EvidenceFound,
+    Exchange,
+    Origin,
+    Turn,
+    TurnEvent,
+    Verdict,
+    VerdictOutcome,
+)
 from quizglass_server.session.references import Reference, asks_for_other, carried, refers
 
 _ENTITIES, _LONGEST_TITLE = 4, 200
@@ -85,19 +94,20 @@ def _unsaid_name(last: Spoken) -> str:
     return "" if name.casefold() in f"{last.question}\n{last.answer}".casefold() else name
 
 
-def spoken(
-    turn: Turn, answer: str, outcome: VerdictOutcome, evidence: Sequence[Evidence], citations: Sequence[Citation]
-) -> Spoken:
-    """What a turn that is over leaves to the next ones.
-
-    Its entities are those that a supported answer cites. Where a picture was looked up, only those that it was taken
-    for: of "Who founded its maker?" the evidence is about the maker, and "it" stays the thing in the picture.
-    """
-    titles = {citation.title: None for citation in citations if citation.title}
-    taken_for = {item.title for item in evidence if item.origin is Origin.IMAGE_SEARCH and item.used}
-    verified = [title for title in titles if not taken_for or title in taken_for]
-    if outcome is not VerdictOutcome.SUPPORTED:
-        verified = []
+def spoken(turn: Turn, events: Sequence[TurnEvent], done: Done) -> Spoken:
+    """What a turn leaves to the next ones, by its events and its end."""
+    supported = any(isinstance(event, Verdict) and event.outcome is VerdictOutcome.SUPPORTED for event in events)
     frame = turn.picture.sha256 if turn.picture is not None else b""
-    short = tuple(title[:_LONGEST_TITLE] for title in verified[:_ENTITIES])
-    return Spoken(turn.question, answer, frame, short)
+    return Spoken(turn.question, done.answer, frame, _entities(done, events) if supported else ())
+
+
+def _entities(done: Done, events: Sequence[TurnEvent]) -> tuple[str, ...]:
+    """Titles that the answer cites; where a picture was looked up, those that it was taken for.
+
+    Of "Who founded its maker?" the evidence is about the maker, and "it" stays the thing in the picture.
+    """
+    evidence = [item for event in events if isinstance(event, EvidenceFound) for item in event.items]
+    taken_for = {item.title for item in evidence if item.origin is Origin.IMAGE_SEARCH and item.used}
+    cited = dict.fromkeys(citation.title for citation in done.citations if citation.title)
+    titles = [title for title in cited if not taken_for or title in taken_for]
+    return tuple(title[:_LONGEST_TITLE] for title in titles[:_ENTITIES])

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import tempfile
 from pathlib import Path
 
+from quizglass_server.config.options import SessionOptions
 from quizglass_server.errors import SettingsError
 
-BYTES = 32
-FILE = "session.key"
+_BYTES = 32
+_FILE = "session.key"
 _SETTING = "session_key_file"
+log = logging.getLogger(__name__)
 
 
-def new_key() -> bytes:
-    """A random key."""
-    return secrets.token_bytes(BYTES)
+def keys_of(options: SessionOptions, directory: Path | None) -> tuple[bytes, ...]:
+    """The keys to sign with: of the file that is named, else of one in `directory`.
+
+    Where nothing can be kept there, a new one, which ends with this process; the log says so.
+
+    Raises:
+        SettingsError: the file that is named cannot be used.
+    """
+    if options.session_key_file is not None:
+        return load_keys(options.session_key_file)
+    try:
+        if directory is not None:
+            return load_keys(directory / _FILE)
+        why = "the knowledge is elsewhere"
+    except SettingsError as error:
+        why = error.message
+    log.warning("sessions end with this process: give session_key_file to keep their key", extra={"why": why})
+    return (secrets.token_bytes(_BYTES),)
 
 
 def load_keys(path: Path) -> tuple[bytes, ...]:
@@ -49,8 +67,8 @@ def _key(line: str, path: Path, number: int) -> bytes:
         key = bytes.fromhex(line)
     except ValueError:
         key = b""
-    if len(key) != BYTES:
-        raise SettingsError(f"{_SETTING}: line {number} of {path} is no key of {2 * BYTES} hexadecimal digits")
+    if len(key) != _BYTES:
+        raise SettingsError(f"{_SETTING}: line {number} of {path} is no key of {2 * _BYTES} hexadecimal digits")
     return key
 
 
@@ -59,7 +77,7 @@ def _make(path: Path) -> None:
     descriptor, written = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # mode 0600
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{new_key().hex()}\n")
+            file.write(f"{secrets.token_hex(_BYTES)}\n")
             file.flush()
             os.fsync(file.fileno())
         os.link(written, path)

@@ -3,7 +3,20 @@
 import numpy as np
 import pytest
 
-from quizglass_server.domain.turns import Citation, Evidence, Exchange, Origin, Picture, Turn, VerdictOutcome
+from quizglass_server.domain.turns import (
+    Citation,
+    Done,
+    Evidence,
+    EvidenceFound,
+    Exchange,
+    FinishReason,
+    Origin,
+    Picture,
+    Turn,
+    TurnEvent,
+    Verdict,
+    VerdictOutcome,
+)
 from quizglass_server.session.dialogue import Followed, Spoken, appended, follow, spoken
 
 OLD, NEW = b"\1" * 32, b"\2" * 32
@@ -97,7 +110,10 @@ SUPPORTED = VerdictOutcome.SUPPORTED
 
 def left(outcome: VerdictOutcome, evidence: list[Evidence], *cited: str) -> Spoken:
     turn = Turn("0" * 32, "What?", Picture(OLD, np.zeros((1, 1, 3), np.uint8)))
-    return spoken(turn, "That.", outcome, evidence, [Citation("1", title.lower(), title, 0, 4) for title in cited])
+    citations = tuple(Citation("1", title.lower(), title, 0, 4) for title in cited)
+    done = Done("That.", FinishReason.COMPLETE, citations)
+    events: list[TurnEvent] = [*(EvidenceFound((item,)) for item in evidence), Verdict(outcome, 1.0, 1.0)]
+    return spoken(turn, events, done)
 
 
 def test_a_turn_leaves_what_its_supported_answer_cites() -> None:
