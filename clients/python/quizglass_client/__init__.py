@@ -10,7 +10,7 @@
 a subclass of `ClientError`.
 """
 
-from quizglass_client.aio import AsyncClient
+from quizglass_client.aio import AsyncClient, AsyncDialogue
 from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.errors import (
     Cancelled,
@@ -24,7 +24,7 @@ from quizglass_client.errors import (
     ServerUnavailable,
 )
 from quizglass_client.sightings import Forgotten, MemoryStats, Sighting
-from quizglass_client.sync import Client
+from quizglass_client.sync import Client, Dialogue
 from quizglass_client.types import (
     Accepted,
     AddReport,
@@ -62,6 +62,7 @@ __all__ = [
     "Answer",
     "AnswerDelta",
     "AsyncClient",
+    "AsyncDialogue",
     "Cancelled",
     "Capabilities",
     "Citation",
@@ -71,6 +72,7 @@ __all__ = [
     "DeadlineExceeded",
     "Decided",
     "Deleted",
+    "Dialogue",
     "Done",
     "Entry",
     "Event",

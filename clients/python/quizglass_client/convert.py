@@ -45,7 +45,8 @@ def ask_request(
     history: Sequence[tuple[str, str]],
     policy: str,
     budget: float | None,
-    session: str,
+    session: bytes,
+    session_id: str,
     remember: bool = False,
     recall: bool = False,
 ) -> assistant_pb2.AskRequest:
@@ -65,7 +66,8 @@ def ask_request(
         ],
         policy=sendable(policy, "policy"),
         budget_us=0 if budget is None else _microseconds(budget),
-        session_id=sendable(session, "session_id"),
+        session_id=sendable(session_id, "session_id"),
+        session=session,
         memory=assistant_pb2.MemoryUse(remember=remember, recall=recall) if remember or recall else None,
     )
 
@@ -156,6 +158,7 @@ def _done(done: assistant_pb2.Done) -> types.Done:
         answer_tokens=done.answer_tokens,
         history_left_out=done.history_left_out,
         all_prompt_tokens=done.all_prompt_tokens,
+        session=done.session,
     )
 
 

@@ -19,7 +19,7 @@ _ORDERS = {
 }
 
 
-def sighting_filter(session: str, frame: bytes, since: Moment, until: Moment) -> memory_pb2.SightingFilter:
+def sighting_filter(session_id: str, frame: bytes, since: Moment, until: Moment) -> memory_pb2.SightingFilter:
     """Which sightings are meant.
 
     Raises:
@@ -28,7 +28,7 @@ def sighting_filter(session: str, frame: bytes, since: Moment, until: Moment) ->
     return memory_pb2.SightingFilter(
         time_from=_seconds(since, "filter.time_from"),
         time_until=_seconds(until, "filter.time_until"),
-        session_id=sendable(session, "filter.session_id"),
+        session_id=sendable(session_id, "filter.session_id"),
         frame_sha256=frame,
     )
 
@@ -71,7 +71,7 @@ def sighting(message: memory_pb2.Sighting) -> Sighting:
         id=message.id,
         time=message.time,
         age=message.age_s,
-        session=message.session_id,
+        session_id=message.session_id,
         frame_sha256=message.frame_sha256,
         question=message.question,
         answer=message.answer,

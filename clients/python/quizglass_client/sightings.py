@@ -16,7 +16,7 @@ class Sighting:
     """Seconds since 1970, by the server's clock."""
     age: int
     """Seconds ago, by the server's clock."""
-    session: str
+    session_id: str
     """Empty: the turn named none."""
     frame_sha256: bytes
     question: str

@@ -169,6 +169,8 @@ class Done:
     """Exchanges of the history, the oldest ones, that the answer's prompt had no room for."""
     all_prompt_tokens: int = 0
     """Of everything that the generator was given in the turn, where it says."""
+    session: bytes = b""
+    """For the next question, to go on from here; empty from a server that has none."""
 
 
 Payload = (
@@ -218,6 +220,11 @@ class Answer:
     def text(self) -> str:
         """The answer."""
         return self.done.answer
+
+    @property
+    def session(self) -> bytes:
+        """For the next question, to go on from here."""
+        return self.done.session
 
     @property
     def abstained(self) -> bool:

@@ -84,6 +84,8 @@ class Turn:
     """Whether the picture is to be remembered."""
     recall: bool = False
     """Whether the answer may come from what is remembered."""
+    other_than: tuple[str, ...] = ()
+    """Texts that name things which the question is not about ("the other one")."""
 
 
 class Origin(Enum):
@@ -328,6 +330,8 @@ class Done(Event):
     """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
     all_prompt_tokens: int = 0
     """Of everything that the generator was given in the turn, where it says."""
+    session: bytes = b""
+    """What the next turn is given to go on from here."""
 
 
 TurnEvent = (

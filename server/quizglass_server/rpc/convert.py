@@ -150,6 +150,7 @@ def _done_message(done: domain.Done, elapsed_us: int) -> assistant_pb2.Done:
         prompt_tokens=done.prompt_tokens,
         answer_tokens=done.answer_tokens,
         history_left_out=done.history_left_out,
+        session=done.session,
         all_prompt_tokens=done.all_prompt_tokens,
     )
 

@@ -59,7 +59,7 @@ class Lookups:
             return []
         shown = limit or self._tuning.seen
         tuning = replace(self._tuning, image_candidates=max(limit, self._tuning.image_candidates))
-        hits = await self._runner.run(search_pictures, vectors, self._turn.question, tuning)
+        hits = await self._runner.run(search_pictures, vectors, self._turn.question, tuning, self._turn.other_than)
         return _shown(self._journal.found(picture_evidence(hits or [], shown)))
 
     async def text(self, queries: Sequence[str], limit: int, *, reranked: bool = True) -> list[Evidence]:
