@@ -24,19 +24,24 @@ _Job = tuple[Priority, int, Callable[[], None], Callable[[], bool]]
 class EnginePool:
     """A few threads for engines, so that no model ever runs on the event loop.
 
-    The most urgent work goes first, and what is equally urgent in order of arrival. Background work never takes the
-    last thread (unless there is only one), so a turn waits for nothing longer than one run.
+    The most urgent work goes first, and what is equally urgent in order of arrival. Background work has threads of its
+    own, one less than there are for turns and at least one, of a lower priority: no turn waits for it to end, and it
+    gets the cores that no turn wants.
     """
 
     def __init__(self, workers: int) -> None:
-        self._jobs: list[_Job] = []
+        self._urgent: list[_Job] = []
+        self._background: list[_Job] = []
         self._order = count()
         self._changed = Condition()
         self._closed = False
-        self._background = 0
-        self._most_background = max(1, workers - 1)
-        self._threads = [Thread(target=self._serve, name=f"onnx-{n}", daemon=True) for n in range(workers)]
+        behind = max(1, workers - 1)
+        self._threads = [
+            *(Thread(target=self._serve, args=(self._urgent,), name=f"onnx-{n}") for n in range(workers)),
+            *(Thread(target=self._serve, args=(self._background,), name=f"onnx-b{n}") for n in range(behind)),
+        ]
         for thread in self._threads:
+            thread.daemon = True
             thread.start()
 
     def submit(self, work: Callable[[], T], priority: Priority | None = None) -> Future[T]:
@@ -56,8 +61,8 @@ class EnginePool:
                 raise EngineFailed("the engines are closed; the server is stopping")
             at = current_priority() if priority is None else priority
             entry: _Job = (at, next(self._order), job, future.cancel)
-            heappush(self._jobs, entry)
-            self._changed.notify()
+            heappush(self._background if at is Priority.BACKGROUND else self._urgent, entry)
+            self._changed.notify_all()
         return future
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -68,32 +73,29 @@ class EnginePool:
         """Let running work end and drop the rest."""
         with self._changed:
             self._closed = True
-            dropped, self._jobs = self._jobs, []
+            dropped = [*self._urgent, *self._background]
+            self._urgent.clear()
+            self._background.clear()
             self._changed.notify_all()
         for _, _, _, drop in dropped:
             drop()
         for thread in self._threads:
             thread.join()
 
-    def _serve(self) -> None:
+    def _serve(self, jobs: list[_Job]) -> None:
         give_way()
-        while (job := self._next()) is not None:
-            priority, _, work, _ = job
-            work()
-            if priority is Priority.BACKGROUND:
-                with self._changed:
-                    self._background -= 1
+        if jobs is self._background:
+            give_way()
+        while (job := self._next(jobs)) is not None:
+            job[2]()
             # Nothing of the work may stay alive while this thread waits.
-            del job, work
+            del job
 
-    def _next(self) -> _Job | None:
+    def _next(self, jobs: list[_Job]) -> _Job | None:
         with self._changed:
             while not self._closed:
-                if self._jobs:
-                    urgent = self._jobs[0][0] is not Priority.BACKGROUND
-                    if urgent or self._background < self._most_background:
-                        self._background += not urgent
-                        return heappop(self._jobs)
+                if jobs:
+                    return heappop(jobs)
                 self._changed.wait()
         return None
 
