@@ -21,6 +21,58 @@ _Job = tuple[Priority, int, Callable[[], None], Callable[[], bool]]
 """Priority, order of arrival, the work, and what drops it."""
 
 
+class _Lane:
+    """Threads that work off one queue, the most urgent first; `behind` is how often they give way to other threads."""
+
+    def __init__(self, name: str, threads: int, behind: int) -> None:
+        self._jobs: list[_Job] = []
+        self._order = count()
+        self._changed = Condition()
+        self._closed = False
+        self._behind = behind
+        self._threads = [Thread(target=self._serve, name=f"{name}-{n}", daemon=True) for n in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def put(self, priority: Priority, work: Callable[[], None], drop: Callable[[], bool]) -> None:
+        """Queue work. Raises EngineFailed when it is closed."""
+        with self._changed:
+            if self._closed:
+                raise EngineFailed("the engines are closed; the server is stopping")
+            heappush(self._jobs, (priority, next(self._order), work, drop))
+            self._changed.notify()
+
+    def drop(self) -> None:
+        """Begin nothing more."""
+        with self._changed:
+            self._closed = True
+            dropped, self._jobs = self._jobs, []
+            self._changed.notify_all()
+        for _, _, _, drop in dropped:
+            drop()
+
+    def join(self) -> None:
+        """Wait for what runs."""
+        for thread in self._threads:
+            thread.join()
+
+    def _serve(self) -> None:
+        for _ in range(self._behind):
+            give_way()
+        while (job := self._next()) is not None:
+            job[2]()
+            # Nothing of the work may stay alive while this thread waits.
+            del job
+
+    def _next(self) -> _Job | None:
+        with self._changed:
+            while not self._closed:
+                if self._jobs:
+                    return heappop(self._jobs)
+                self._changed.wait()
+        return None
+
+
 class EnginePool:
     """A few threads for engines, so that no model ever runs on the event loop.
 
@@ -30,19 +82,8 @@ class EnginePool:
     """
 
     def __init__(self, workers: int) -> None:
-        self._urgent: list[_Job] = []
-        self._background: list[_Job] = []
-        self._order = count()
-        self._changed = Condition()
-        self._closed = False
-        behind = max(1, workers - 1)
-        self._threads = [
-            *(Thread(target=self._serve, args=(self._urgent,), name=f"onnx-{n}") for n in range(workers)),
-            *(Thread(target=self._serve, args=(self._background,), name=f"onnx-b{n}") for n in range(behind)),
-        ]
-        for thread in self._threads:
-            thread.daemon = True
-            thread.start()
+        self._turns = _Lane("onnx", workers, behind=1)
+        self._background = _Lane("onnx-background", max(1, workers - 1), behind=2)
 
     def submit(self, work: Callable[[], T], priority: Priority | None = None) -> Future[T]:
         """Queue `work`, which runs in a copy of this context; cancelled before it begins, it never runs.
@@ -55,14 +96,9 @@ class EnginePool:
             EngineFailed: the pool is closed.
         """
         future: Future[T] = Future()
-        job = partial(_fulfil, future, partial(contextvars.copy_context().run, work))
-        with self._changed:
-            if self._closed:
-                raise EngineFailed("the engines are closed; the server is stopping")
-            at = current_priority() if priority is None else priority
-            entry: _Job = (at, next(self._order), job, future.cancel)
-            heappush(self._background if at is Priority.BACKGROUND else self._urgent, entry)
-            self._changed.notify_all()
+        at = current_priority() if priority is None else priority
+        lane = self._background if at is Priority.BACKGROUND else self._turns
+        lane.put(at, partial(_fulfil, future, partial(contextvars.copy_context().run, work)), future.cancel)
         return future
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -71,33 +107,10 @@ class EnginePool:
 
     def close(self) -> None:
         """Let running work end and drop the rest."""
-        with self._changed:
-            self._closed = True
-            dropped = [*self._urgent, *self._background]
-            self._urgent.clear()
-            self._background.clear()
-            self._changed.notify_all()
-        for _, _, _, drop in dropped:
-            drop()
-        for thread in self._threads:
-            thread.join()
-
-    def _serve(self, jobs: list[_Job]) -> None:
-        give_way()
-        if jobs is self._background:
-            give_way()
-        while (job := self._next(jobs)) is not None:
-            job[2]()
-            # Nothing of the work may stay alive while this thread waits.
-            del job
-
-    def _next(self, jobs: list[_Job]) -> _Job | None:
-        with self._changed:
-            while not self._closed:
-                if jobs:
-                    return heappop(jobs)
-                self._changed.wait()
-        return None
+        for lane in (self._turns, self._background):
+            lane.drop()
+        for lane in (self._turns, self._background):
+            lane.join()
 
 
 def _fulfil(future: Future[T], work: Callable[[], T]) -> None:
