@@ -10,6 +10,7 @@ STARTER := models/starter
 SEED ?= 101 202 303
 THINGS ?= 2000
 QUESTIONS ?= 800
+JOBS ?= 2
 MINUTES ?= 170
 THREADS ?= 2
 ACCURACY ?=
@@ -66,7 +67,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
 protos: $(VENV)/.dev ## Regenerate the checked-in protobuf code
 	$(BIN)/python protos/generate.py

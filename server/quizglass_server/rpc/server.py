@@ -34,7 +34,7 @@ from quizglass_server.rpc.memory import MemoryServicer
 from quizglass_server.rpc.transport.calls import Bound, Calls
 from quizglass_server.rpc.transport.described import described
 from quizglass_server.rpc.transport.guard import Guard
-from quizglass_server.rpc.transport.incoming import Incoming
+from quizglass_server.rpc.transport.incoming import UNASKED_BYTES, Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.scheduling.memory import WorkMemory
@@ -151,6 +151,9 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
         ("grpc.keepalive_time_ms", _PING_MS),
         ("grpc.keepalive_timeout_ms", _PONG_MS),
         ("grpc.so_reuseport", 0),
+        ("grpc.http2.lookahead_bytes", UNASKED_BYTES),
+        # It would let clients send megabytes of a message that nobody has asked for.
+        ("grpc.http2.bdp_probe", 0),
     ]
 
 
@@ -166,7 +169,7 @@ def _calls(services: Services) -> Calls:
             "AddEntries": Bound(_MAX_MESSAGE_BYTES),
         },
         Bound(_SMALL_BYTES),
-        Incoming(settings.message_bytes, settings.message_s, sockets),
+        Incoming(settings.message_bytes, _MAX_MESSAGE_BYTES, settings.message_s, sockets),
         Outgoing(settings.message_bytes, _UNREAD_S),
         sockets,
     )

@@ -166,7 +166,7 @@ class WorkMemory:
         now = time.monotonic()
         if now - self._last_trim >= _TRIM_EVERY_S:
             self._last_trim, self._given_back = now, 0
-            threading.Thread(target=_trim, name="trim", daemon=True).start()
+            trim_soon()
 
 
 def address_space_left() -> int | None:
@@ -179,6 +179,11 @@ def address_space_left() -> int | None:
     except OSError:
         return None
     return limit - pages * resource.getpagesize()
+
+
+def trim_soon() -> None:
+    """Give free memory back to the system, on a thread of its own, which takes about a tenth of a second."""
+    threading.Thread(target=_trim, name="trim", daemon=True).start()
 
 
 def _trim() -> None:

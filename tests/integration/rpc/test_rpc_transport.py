@@ -239,6 +239,19 @@ async def test_unfinished_messages_are_cut_off_where_there_is_most_of_them(tmp_p
         assert small.of(waiting, 1) == [], "who sends little is left alone"
 
 
+async def test_large_messages_take_turns_and_all_become_whole(tmp_path):
+    async with serving(tmp_path, message_bytes=64 << 20) as stage, AsyncExitStack() as stack, asyncio.timeout(60):
+        clients = [await stack.enter_async_context(http2(stage.target)) for _ in range(8)]
+
+        async def ask(client):
+            stream = await client.call(ASK)
+            await client.message(stream, QUESTION.SerializeToString() + unknown(4 << 20))
+            return await client.ended(stream)
+
+        ended = await asyncio.gather(*map(ask, clients))
+        assert not any(b"unfinished" in trailers for trailers in ended)
+
+
 async def test_what_became_whole_is_not_unfinished(tmp_path):
     async with serving(tmp_path, message_bytes=2 << 20) as stage, http2(stage.target) as client, asyncio.timeout(60):
         for _ in range(6):

@@ -106,7 +106,7 @@ class Calls(grpc.aio.ServerInterceptor):
             self._check_room(call.bound)
             await call.finish(call.begin(call if call.handler.request_streaming else await call.only()))
         except QuizglassError as error:
-            await call.refuse(error)
+            await call.refuse(error.with_traceback(None))  # whose frames hold the message
 
     def _collect(self, received: int) -> None:
         """Have Python look for garbage by bytes too: a refusal and the frames that it passed, with the message in them,
@@ -149,7 +149,7 @@ class _Call:
             InvalidInput: it is too large or no message of its kind.
             Unfinished, Overloaded: it did not come whole in time, or too much comes in.
         """
-        received: Any = await self._incoming.message(self.context.peer(), self.context.read())
+        received: Any = await self._incoming.message(self.context.peer(), self.context.read)
         if received is grpc.aio.EOF:
             raise StopAsyncIteration
         return self._parsed(received)

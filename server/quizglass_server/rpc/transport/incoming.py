@@ -1,23 +1,36 @@
 """Receives messages within a time, and bounds the bytes of those that are not whole yet.
 
 gRPC compares a message with its limits once all of it is there, so that until then a client may make the server hold
-as much as it likes. How much that is, the system knows: it counts what each connection has received.
+as much as it likes. How much that is, the system knows: it counts what each connection has received. Large messages
+take turns (`turns`); a connection on which little comes in needs none, since a small message is there already.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from time import perf_counter
 
 from quizglass_server.errors import Overloaded, Unfinished
 from quizglass_server.rpc.transport.sockets import Sockets
+from quizglass_server.rpc.transport.turns import Turn, Turns
+from quizglass_server.scheduling.memory import trim_soon
 
 _LOOK_S = 0.05
 """Between two looks at what comes in: what a fast client sends meanwhile may be beyond the bound."""
+_HURRIED_LOOK_S = 0.01
+"""The same while messages wait for their turn, of which most are small."""
+UNASKED_BYTES = 256 * 1024
+"""What a client may send of a message before it is asked for. An ordinary picture fits, which then never waits."""
+_SMALL_BYTES = UNASKED_BYTES - 4096
+"""A message that is not asked for is small where less has come in."""
 _LOOK_SHARE = 0.05
 """Of the time, at most, is spent on looking."""
+_COPIES = 4
+"""Of a message while gRPC hands it over: its own blocks, a buffer that grows, the bytes, what the allocator keeps."""
+_TRIM_BYTES, _TRIM_S = 64 << 20, 0.25
+"""After so many bytes, free memory is given back: gRPC receives in small blocks, which the allocator would keep."""
 _MANY = 4096
 _RETRY_S = 1.0
 
@@ -28,12 +41,15 @@ class _Connection:
     """Bytes received when nothing was expected."""
     whole: int = 0
     """Bytes of messages that have become whole since."""
+    latest: int = 0
+    """Bytes received at the latest look."""
     expected: set[_Expected] = field(default_factory=set)
 
 
 @dataclass(eq=False, slots=True)
 class _Expected:
     timeout: asyncio.Timeout
+    turn: Turn
     too_much: bool = False
 
 
@@ -42,19 +58,23 @@ class Incoming:
 
     Args:
         most_bytes: of messages that are not whole. Beyond, those of the connection that has most of them are ended.
+        largest_bytes: of a message.
         limit_s: seconds that a message may take, waiting for its first byte included.
         sockets: where bytes are counted.
     """
 
-    def __init__(self, most_bytes: int, limit_s: float, sockets: Sockets) -> None:
+    def __init__(self, most_bytes: int, largest_bytes: int, limit_s: float, sockets: Sockets) -> None:
         self._most_bytes = most_bytes
+        self._turns = Turns(max(1, most_bytes // largest_bytes // _COPIES))
         self._limit_s = limit_s
         self._sockets = sockets
         self._connections: dict[str, _Connection] = {}
         self._watching: asyncio.Task[None] | None = None
+        self._untrimmed = 0
+        self._trimmed = 0.0
 
-    async def message(self, peer: str, read: Awaitable[object]) -> object:
-        """The next message of a call, or what stands for its end.
+    async def message(self, peer: str, read: Callable[[], Awaitable[object]]) -> object:
+        """The next message of a call, asked for by `read` when its turn has come, or what stands for its end.
 
         Raises:
             Unfinished: it did not come, or not whole, in time.
@@ -62,18 +82,20 @@ class Incoming:
         """
         connection = self._connection(peer)
         timeout = asyncio.timeout(self._limit_s)
-        expected = _Expected(timeout)
+        expected = _Expected(timeout, self._turns.take(peer))
         connection.expected.add(expected)
         self._watch()
         try:
             async with timeout:
-                message = await read
+                await expected.turn.begun
+                message = await read()
         except TimeoutError:
             if not timeout.expired():
                 raise
             raise self._too_much() if expected.too_much else Unfinished(self._limit_s) from None
         finally:
             connection.expected.discard(expected)
+            self._turns.uncount(expected.turn)
         if isinstance(message, bytes):
             connection.whole += len(message)
         return message
@@ -86,7 +108,8 @@ class Incoming:
                 self._forget_idle()
             known = self._connections[peer] = _Connection()
         elif not known.expected:
-            known.before, known.whole = self._sockets.received([peer]).get(peer, 0), 0
+            known.before = known.latest = self._sockets.received([peer]).get(peer, 0)
+            known.whole = 0
         return known
 
     def _forget_idle(self) -> None:
@@ -102,14 +125,36 @@ class Incoming:
             await asyncio.sleep(pause)
             busy = {peer: each for peer, each in self._connections.items() if each.expected}
             if not busy:
+                self._give_back(0, last=True)
                 return
             started = perf_counter()
-            self._bound(busy)
-            pause = max(_LOOK_S, (perf_counter() - started) / _LOOK_SHARE)
+            received = self._sockets.received(busy)
+            self._give_back(sum(max(0, received.get(peer, 0) - each.latest) for peer, each in busy.items()))
+            unfinished = {peer: max(0, received.get(peer, 0) - each.before - each.whole) for peer, each in busy.items()}
+            self._let_small_pass(busy, received, unfinished)
+            self._bound(busy, unfinished)
+            least = _HURRIED_LOOK_S if self._turns.waiting else _LOOK_S
+            pause = max(least, (perf_counter() - started) / _LOOK_SHARE)
 
-    def _bound(self, busy: dict[str, _Connection]) -> None:
-        received = self._sockets.received(busy)
-        unfinished = {peer: max(0, received.get(peer, 0) - each.before - each.whole) for peer, each in busy.items()}
+    def _give_back(self, more: int, *, last: bool = False) -> None:
+        self._untrimmed += more
+        if self._untrimmed >= _TRIM_BYTES and (last or perf_counter() - self._trimmed >= _TRIM_S):
+            self._untrimmed, self._trimmed = 0, perf_counter()
+            trim_soon()
+
+    def _let_small_pass(
+        self, busy: dict[str, _Connection], received: dict[str, int], unfinished: dict[str, int]
+    ) -> None:
+        """Count no turn by which no large message comes in: none can, or none has since the latest look."""
+        for peer, connection in busy.items():
+            more, connection.latest = received.get(peer, 0) - connection.latest, received.get(peer, 0)
+            for turn in [expected.turn for expected in connection.expected]:
+                turn.looks += 1
+                if turn.looks > 1 and (more if turn.begun.done() else unfinished[peer]) < _SMALL_BYTES:
+                    self._turns.uncount(turn)
+
+    def _bound(self, busy: dict[str, _Connection], unfinished: dict[str, int]) -> None:
+        """End the messages of the connections that have most of what is not whole, beyond what may be."""
         total = sum(unfinished.values())
         for peer in sorted(unfinished, key=lambda peer: unfinished[peer], reverse=True):
             if total <= self._most_bytes:

@@ -1,0 +1,63 @@
+"""A real server under a limit of address space little above what it has: it refuses, and does not die."""
+
+import resource
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from quizglass_client import Client, ClientError, Overloaded
+from quizglass_client.local import LocalServer
+from quizglass_export.pocketworld.draw import draw_thing
+from quizglass_export.pocketworld.world import core_world
+from tests.integration.server.test_server_faults import png
+
+THING = core_world().things[0]
+MB = 10**6
+AT_ONCE = 8
+
+
+def picture(shade: int) -> bytes:
+    """One that no cache has seen."""
+    image = draw_thing(THING.look, 224)
+    image.putpixel((0, 0), (shade, 0, 0))
+    return png(image)
+
+
+@contextmanager
+def limited(pid: int, more: int) -> Iterator[None]:
+    """So many bytes of address space above what the process has."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[0])
+    before = resource.prlimit(pid, resource.RLIMIT_AS)
+    resource.prlimit(pid, resource.RLIMIT_AS, (pages * resource.getpagesize() + more, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_AS, before)
+
+
+def became(client: Client, shade: int) -> str:
+    try:
+        client.answer("What colour is this?", picture(shade))
+    except ClientError as error:
+        return type(error).__name__
+    return "answered"
+
+
+def test_turns_near_the_limit_of_memory_are_refused_by_the_servers_own_budget(
+    starter_bundle: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "server.log"
+    with (
+        LocalServer(starter_bundle, tmp_path / "knowledge", log=log) as server,
+        Client(server.target, timeout=60) as client,
+        ThreadPoolExecutor(AT_ONCE) as askers,
+    ):
+        with limited(server.pid, 60 * MB):  # before the first turn, which makes most of what a server keeps
+            near = list(askers.map(lambda shade: became(client, shade), range(2 * AT_ONCE)))
+        with limited(server.pid, 10 * MB):
+            beyond = [became(client, 100 + shade) for shade in range(3)]
+        assert set(near) <= {"answered", Overloaded.__name__}, near
+        assert set(beyond) == {Overloaded.__name__}, beyond
+        assert client.answer("What colour is this?", picture(255)).text
+    assert "MemoryError" not in log.read_text()

@@ -1,0 +1,111 @@
+"""Which messages are asked for while large ones come in."""
+
+import asyncio
+
+import pytest
+
+from quizglass_server.errors import Unfinished
+from quizglass_server.rpc.transport import incoming
+from quizglass_server.rpc.transport.incoming import Incoming
+from quizglass_server.rpc.transport.turns import Turns
+
+MIB = 1 << 20
+
+
+class Connections:
+    """Stands for what the system counts."""
+
+    def __init__(self):
+        self.bytes = {}
+        self.looks = asyncio.Queue()
+
+    def received(self, peers):
+        self.looks.put_nowait(None)
+        return {peer: self.bytes.get(peer, 0) for peer in peers}
+
+
+class Client:
+    """One message, which comes when the test says so."""
+
+    def __init__(self, coming, peer):
+        self.asked = asyncio.Event()
+        self.sent = asyncio.get_running_loop().create_future()
+        self.task = asyncio.create_task(coming.message(peer, self._read))
+
+    async def _read(self):
+        self.asked.set()
+        return await self.sent
+
+
+@pytest.fixture
+def connections():
+    return Connections()
+
+
+def one_large_at_once(connections, limit_s=60.0):
+    return Incoming(256 * MIB, 64 * MIB, limit_s, connections)
+
+
+async def test_a_large_message_is_asked_for_when_the_one_before_is_whole(connections):
+    coming = one_large_at_once(connections)
+    first, second = Client(coming, "a"), Client(coming, "b")
+    connections.bytes["b"] = MIB  # as much as it may send unasked, and a little more
+    await asyncio.wait_for(first.asked.wait(), 10)
+    for _ in range(4):
+        connections.bytes["a"] = connections.bytes.get("a", 0) + MIB
+        await connections.looks.get()
+    assert not second.asked.is_set()
+    first.sent.set_result(b"whole")
+    assert await first.task == b"whole"
+    await asyncio.wait_for(second.asked.wait(), 10)
+    second.task.cancel()
+
+
+async def test_a_small_message_does_not_wait_for_a_large_one(connections):
+    coming = one_large_at_once(connections)
+    large, small = Client(coming, "a"), Client(coming, "b")
+    connections.bytes["b"] = 1000
+    sending = asyncio.create_task(busy(connections, "a"))
+    await asyncio.wait_for(small.asked.wait(), 10)
+    for each in (sending, large.task, small.task):
+        each.cancel()
+
+
+async def test_a_message_that_stops_in_its_middle_lets_others_begin(connections):
+    coming = one_large_at_once(connections)
+    stopped, other = Client(coming, "a"), Client(coming, "b")
+    connections.bytes = {"a": 30 * MIB, "b": MIB}
+    await asyncio.wait_for(other.asked.wait(), 10)
+    for client in (stopped, other):
+        client.task.cancel()
+
+
+async def test_who_waits_for_a_turn_has_a_time_and_leaves_no_place_behind(connections, monkeypatch):
+    monkeypatch.setattr(incoming, "_LOOK_S", 60.0)  # nobody sees who is slow
+    coming = one_large_at_once(connections, limit_s=0.2)
+    clients = [Client(coming, peer) for peer in ("a", "b", "c")]
+    for client in clients:
+        with pytest.raises(Unfinished):
+            await client.task
+    assert not coming._turns.waiting
+    last = Client(coming, "d")
+    last.sent.set_result(b"whole")
+    assert await last.task == b"whole"
+
+
+async def test_turns_go_to_the_connection_that_has_fewest():
+    turns = Turns(2)
+    running = [turns.take("greedy"), turns.take("other")]
+    waiting = [turns.take("greedy") for _ in range(3)]
+    modest = turns.take("modest")
+    turns.uncount(running[1])
+    assert modest.begun.done()
+    assert not any(turn.begun.done() for turn in waiting)
+    turns.uncount(modest)
+    assert [turn.begun.done() for turn in waiting] == [True, False, False]
+
+
+async def busy(connections, peer):
+    while True:
+        connections.bytes[peer] = connections.bytes.get(peer, 0) + MIB
+        await asyncio.sleep(0.001)
