@@ -6,9 +6,13 @@ from quizglass_server.policies.draft_first import DraftFirst
 from quizglass_server.policies.fixed import FixedPlan
 from quizglass_server.policies.planning_agent import PlanningAgent
 from quizglass_server.policies.policy import Policy
-from quizglass_server.policies.prompt_based import PromptBased
 
 __all__ = ["POLICIES", "Policy"]
 
-_ALL: tuple[Policy, ...] = (PlanningAgent(), *FixedPlan.every(), PromptBased(), DraftFirst())
+_ALL: tuple[Policy, ...] = (
+    PlanningAgent(),
+    *FixedPlan.every(),
+    PlanningAgent("prompt-based", by="plan"),
+    DraftFirst(),
+)
 POLICIES: dict[str, Policy] = {policy.name: policy for policy in _ALL}

@@ -29,7 +29,7 @@ class Router:
     """A tool router that always wants both."""
 
     async def route(self, turn: Turn, words: str, draft: str) -> PlanDecision:
-        return PlanDecision(Plan.BOTH, "tool_router")
+        return PlanDecision(Plan.BOTH, "tool_router", ((Plan.BOTH, 1.0),))
 
 
 def test_every_need_is_a_part_of_a_bundle() -> None:
@@ -48,11 +48,16 @@ async def test_a_policy_runs_with_what_it_needs_alone(name: str) -> None:
             setattr(world.models, role, None)
     events = await world.ask(policy=name)
     assert isinstance(events[-1], Done)
-    assert status_of(POLICIES[name], lambda part: part in POLICIES[name].needs).servable
+    needed = {*POLICIES[name].needs, *(f"generator.prompts.{task}" for task in POLICIES[name].tasks)}
+    assert status_of(POLICIES[name], lambda part: part in needed).servable
 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_what_is_missing_is_named(name: str) -> None:
+    for task in POLICIES[name].tasks:
+        prompt = f"generator.prompts.{task}"
+        assert status_of(POLICIES[name], lambda part, out=(task, prompt): part not in out).missing == (prompt,)
+        assert status_of(POLICIES[name], lambda part, prompt=prompt: part != prompt).servable  # by a decider
     for need in POLICIES[name].needs:
         assert status_of(POLICIES[name], lambda part, need=need: part != need).missing == (need,)
 
@@ -76,7 +81,7 @@ def test_a_generator_without_a_prompt_for_plans_cannot_be_asked_for_one(tmp_path
 
 async def test_the_assistant_asks_the_bundle() -> None:
     world = World()
-    assistant = Assistant(world.resources, has=lambda part: part != "generator.prompts.plan")
+    assistant = Assistant(world.resources, has=lambda part: part not in ("plan", "generator.prompts.plan"))
     with pytest.raises(RoleMissing, match=r"no generator\.prompts\.plan, which policy 'prompt-based' needs"):
         async for _ in assistant.answer(turn(), "prompt-based", Budget(60)):
             pass
