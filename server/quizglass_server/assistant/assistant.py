@@ -164,7 +164,7 @@ class Assistant:
         """Check the answer and tell of the verdict and the end."""
         abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
-        reason: AbstainReason | None = None
+        reason = AbstainReason.NONE
         if not answer or draft.refused or same_wording(answer, abstain):
             reason = draft.refused or _abstain_reason(draft, journal)
             if not journal.answering:

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture
-from quizglass_server.domain.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, Finding, PicturedEntry
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import KnowledgeFailed
@@ -140,12 +140,12 @@ class KnowledgeBase(PictureSearch):
         """A stored picture, encoded. Raises NotFound."""
         return await self._store.read(lambda reader: reader.picture(sha256))
 
-    async def delete(self, id: str) -> Deletion:
+    async def delete(self, id: str) -> Deleted:
         """Delete an entry, durably; its bytes are gone from the files after `compact`. Raises NotFound."""
         self._check_writable()
         change = await self._store.write(lambda writer: writer.delete([id]), self._follow)
         self._indexes.look_after()
-        return Deletion(id, change.sequence, len(change.removed[Kind.CHUNKS]), len(change.removed[Kind.PICTURES]))
+        return Deleted(id, change.sequence, len(change.removed[Kind.CHUNKS]), len(change.removed[Kind.PICTURES]))
 
     async def compact(self) -> int:
         """Remove what deleted entries have left in the files; the sequence number up to which that is done."""

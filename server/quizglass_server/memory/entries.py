@@ -34,7 +34,7 @@ def entry_of(sighting: Sighting, ttl_s: int) -> Entry:
         text=_BREAK.join(text for text in (sighting.question, sighting.answer) if text),
         source=sighting.session,
         time=sighting.time,
-        expires_after_s=ttl_s,
+        expires_after=ttl_s,
     )
 
 
@@ -50,7 +50,7 @@ def sighting_of(entry: Entry) -> Sighting:
         question=question,
         answer=answer,
         recognised=tuple(title for title in entry.caption.split("\n") if title),
-        expires_after_s=entry.expires_after_s,
+        expires_after=entry.expires_after,
         thumbnail_sha256=None if shown == NO_PICTURE else shown,
     )
 

@@ -93,7 +93,7 @@ async def test_a_clock_that_was_set_back_prolongs_nothing(tmp_path):
         await keep(memory, "a", at=int(memory._store.now()))
     async with opened(tmp_path, memory_ttl_s=100) as memory:
         (hit,) = await memory.latest(ALL)
-        assert 90 <= hit.sighting.expires_after_s <= 100
+        assert 90 <= hit.sighting.expires_after <= 100
         wait(memory, 101)
         assert await ids(memory) == []
 

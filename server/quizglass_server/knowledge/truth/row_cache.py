@@ -45,7 +45,7 @@ class HotRows:
             if removals != self._removals:
                 return
             for label, hit in read.items():
-                if not hit.entry.expires_after_s and (kind, label) not in self._rows:  # what expires counts seconds
+                if not hit.entry.expires_after and (kind, label) not in self._rows:  # what expires counts seconds
                     with suppress(ValueError):  # larger than all that is kept
                         self._rows[kind, label] = hit
 
