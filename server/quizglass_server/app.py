@@ -170,6 +170,8 @@ def tuning(bundle: Bundle) -> Tuning:
         coarse_accept=manifest.thresholds.coarse_accept,
         coarse_candidates=manifest.evidence.coarse_candidates,
         detect_accept=manifest.thresholds.detect_accept,
+        p_min=manifest.thresholds.p_min,
+        p_mean=manifest.thresholds.p_mean,
         boxes=manifest.evidence.boxes,
         image_candidates=manifest.evidence.image_candidates,
         seen=manifest.evidence.seen,

@@ -137,6 +137,6 @@ def test_only_rpc_knows_grpc_and_the_public_messages() -> None:
     assert {name for name in known if not name.startswith("rpc/")} == set()
 
 
-def test_only_the_llama_engine_knows_the_private_messages_and_llama_cpp() -> None:
-    known = importers("quizglass.internal", "llama_cpp")
+def test_only_the_llama_engine_knows_llama_cpp() -> None:
+    known = importers("llama_cpp")
     assert {name for name in known if not name.startswith("engines/llama/")} == set()

@@ -32,6 +32,8 @@ from quizglass_client.types import (
     AnswerDelta,
     Capabilities,
     Citation,
+    Confirmed,
+    Decided,
     Deleted,
     Done,
     Entry,
@@ -43,11 +45,14 @@ from quizglass_client.types import (
     PictureLike,
     Plan,
     PlanMade,
+    Provisional,
+    Queries,
     QueryRewritten,
     Refused,
     Role,
     StageTiming,
     Verdict,
+    Withdrawn,
 )
 
 __all__ = [
@@ -62,7 +67,9 @@ __all__ = [
     "Citation",
     "Client",
     "ClientError",
+    "Confirmed",
     "DeadlineExceeded",
+    "Decided",
     "Deleted",
     "Done",
     "Entry",
@@ -80,6 +87,8 @@ __all__ = [
     "PictureLike",
     "Plan",
     "PlanMade",
+    "Provisional",
+    "Queries",
     "QueryRewritten",
     "Refused",
     "Role",
@@ -88,4 +97,5 @@ __all__ = [
     "Sighting",
     "StageTiming",
     "Verdict",
+    "Withdrawn",
 ]

@@ -98,7 +98,8 @@ def event(message: assistant_pb2.AskResponse) -> types.Event | None:
     payload = _payload(message)
     if payload is None:
         return None
-    return types.Event(message.turn_id, message.seq, message.elapsed_us / 1e6, payload)
+    elapsed = message.elapsed_us / 1e6
+    return types.Event(message.turn_id, message.seq, elapsed, payload, message.round, message.branch)
 
 
 def _payload(message: assistant_pb2.AskResponse) -> types.Payload | None:
@@ -109,6 +110,18 @@ def _payload(message: assistant_pb2.AskResponse) -> types.Payload | None:
         case "plan":
             scores = {_plan(score.plan): score.probability for score in message.plan.scores}
             return types.PlanMade(_plan(message.plan.plan), message.plan.decided_by, scores)
+        case "decided":
+            decided = message.decided
+            by_label = {score.label: score.probability for score in decided.scores}
+            return types.Decided(decided.by, decided.label, decided.decided_by, by_label)
+        case "queries":
+            return types.Queries(message.queries.task, tuple(message.queries.texts))
+        case "provisional":
+            return types.Provisional(message.provisional.text)
+        case "confirmed":
+            return types.Confirmed()
+        case "withdrawn":
+            return types.Withdrawn()
         case "query":
             return types.QueryRewritten(message.query.text, message.query.used_image_evidence)
         case "evidence":
@@ -118,7 +131,8 @@ def _payload(message: assistant_pb2.AskResponse) -> types.Payload | None:
         case "verdict":
             verdict = message.verdict
             outcome = _OUTCOMES.get(verdict.outcome, "")
-            return types.Verdict(outcome, verdict.min_token_probability, verdict.mean_token_probability)
+            smallest, mean = verdict.min_token_probability, verdict.mean_token_probability
+            return types.Verdict(outcome, smallest, mean, dict(verdict.notes))
         case "done":
             return _done(message.done)
         case _:
@@ -141,6 +155,7 @@ def _done(done: assistant_pb2.Done) -> types.Done:
         prompt_tokens=done.prompt_tokens,
         answer_tokens=done.answer_tokens,
         history_left_out=done.history_left_out,
+        all_prompt_tokens=done.all_prompt_tokens,
     )
 
 

@@ -79,6 +79,43 @@ class PlanMade:
 
 
 @dataclass(frozen=True, slots=True)
+class Decided:
+    """The policy chose one of a closed set, other than a plan."""
+
+    by: str
+    """What was decided: the name of a decider or a prompt."""
+    label: str
+    decided_by: str
+    """The decider's name, prompt or fixed."""
+    probabilities: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """What the policy had written to go on from, such as the queries that are looked up next."""
+
+    task: str
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Provisional:
+    """An answer to show at once, which `Confirmed` or `Withdrawn` follows. Its text is in no `AnswerDelta`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """The provisional answer is the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The provisional answer is not the answer."""
+
+
+@dataclass(frozen=True, slots=True)
 class QueryRewritten:
     """The question, rewritten to stand alone."""
 
@@ -107,6 +144,8 @@ class Verdict:
     outcome: str
     min_token_probability: float
     mean_token_probability: float
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """How the answer came about, where the policy says so: of core-mmrag memory, external, believed and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +156,7 @@ class Done:
     finish_reason: str
     """complete, length, budget or cancelled."""
     abstain_reason: str
-    """model, no_evidence or budget; empty when there is an answer."""
+    """model, no_evidence, budget, unsure, unsupported, contradicted or incomplete; empty when there is an answer."""
     citations: tuple[Citation, ...]
     skipped: Mapping[str, str]
     """Step to reason."""
@@ -128,9 +167,24 @@ class Done:
     answer_tokens: int
     history_left_out: int = 0
     """Exchanges of the history, the oldest ones, that the answer's prompt had no room for."""
+    all_prompt_tokens: int = 0
+    """Of everything that the generator was given in the turn, where it says."""
 
 
-Payload = Accepted | PlanMade | QueryRewritten | EvidenceFound | AnswerDelta | Verdict | Done
+Payload = (
+    Accepted
+    | PlanMade
+    | Decided
+    | Queries
+    | QueryRewritten
+    | EvidenceFound
+    | Provisional
+    | Confirmed
+    | Withdrawn
+    | AnswerDelta
+    | Verdict
+    | Done
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +196,10 @@ class Event:
     elapsed: float
     """Seconds since the turn was accepted."""
     payload: Payload
+    round: int = 0
+    """Of a policy that looks up more than once: 1, 2, ...; 0 outside of rounds."""
+    branch: str = ""
+    """Of a policy that does several things at the same time: "1", "2", within the first "1.1"; empty: there is one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class MemoryUse(_message.Message):
     def __init__(self, remember: _Optional[bool] = ..., recall: _Optional[bool] = ...) -> None: ...
 
 class AskResponse(_message.Message):
-    __slots__ = ("turn_id", "seq", "elapsed_us", "accepted", "plan", "query", "evidence", "answer_delta", "verdict", "done")
+    __slots__ = ("turn_id", "seq", "elapsed_us", "accepted", "plan", "query", "evidence", "answer_delta", "verdict", "done", "decided", "queries", "provisional", "confirmed", "withdrawn", "round", "branch")
     TURN_ID_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
     ELAPSED_US_FIELD_NUMBER: _ClassVar[int]
@@ -56,6 +56,13 @@ class AskResponse(_message.Message):
     ANSWER_DELTA_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     DONE_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_FIELD_NUMBER: _ClassVar[int]
+    QUERIES_FIELD_NUMBER: _ClassVar[int]
+    PROVISIONAL_FIELD_NUMBER: _ClassVar[int]
+    CONFIRMED_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAWN_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    BRANCH_FIELD_NUMBER: _ClassVar[int]
     turn_id: str
     seq: int
     elapsed_us: int
@@ -66,7 +73,14 @@ class AskResponse(_message.Message):
     answer_delta: AnswerDelta
     verdict: Verdict
     done: Done
-    def __init__(self, turn_id: _Optional[str] = ..., seq: _Optional[int] = ..., elapsed_us: _Optional[int] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., plan: _Optional[_Union[PlanMade, _Mapping]] = ..., query: _Optional[_Union[QueryRewritten, _Mapping]] = ..., evidence: _Optional[_Union[EvidenceFound, _Mapping]] = ..., answer_delta: _Optional[_Union[AnswerDelta, _Mapping]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ...) -> None: ...
+    decided: Decided
+    queries: Queries
+    provisional: Provisional
+    confirmed: Confirmed
+    withdrawn: Withdrawn
+    round: int
+    branch: str
+    def __init__(self, turn_id: _Optional[str] = ..., seq: _Optional[int] = ..., elapsed_us: _Optional[int] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., plan: _Optional[_Union[PlanMade, _Mapping]] = ..., query: _Optional[_Union[QueryRewritten, _Mapping]] = ..., evidence: _Optional[_Union[EvidenceFound, _Mapping]] = ..., answer_delta: _Optional[_Union[AnswerDelta, _Mapping]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., decided: _Optional[_Union[Decided, _Mapping]] = ..., queries: _Optional[_Union[Queries, _Mapping]] = ..., provisional: _Optional[_Union[Provisional, _Mapping]] = ..., confirmed: _Optional[_Union[Confirmed, _Mapping]] = ..., withdrawn: _Optional[_Union[Withdrawn, _Mapping]] = ..., round: _Optional[int] = ..., branch: _Optional[str] = ...) -> None: ...
 
 class Accepted(_message.Message):
     __slots__ = ("policy", "frame_sha256", "budget_us")
@@ -96,6 +110,48 @@ class PlanScore(_message.Message):
     probability: float
     def __init__(self, plan: _Optional[_Union[_types_pb2.Plan, str]] = ..., probability: _Optional[float] = ...) -> None: ...
 
+class Decided(_message.Message):
+    __slots__ = ("by", "label", "decided_by", "scores")
+    BY_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_BY_FIELD_NUMBER: _ClassVar[int]
+    SCORES_FIELD_NUMBER: _ClassVar[int]
+    by: str
+    label: str
+    decided_by: str
+    scores: _containers.RepeatedCompositeFieldContainer[LabelScore]
+    def __init__(self, by: _Optional[str] = ..., label: _Optional[str] = ..., decided_by: _Optional[str] = ..., scores: _Optional[_Iterable[_Union[LabelScore, _Mapping]]] = ...) -> None: ...
+
+class LabelScore(_message.Message):
+    __slots__ = ("label", "probability")
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    label: str
+    probability: float
+    def __init__(self, label: _Optional[str] = ..., probability: _Optional[float] = ...) -> None: ...
+
+class Queries(_message.Message):
+    __slots__ = ("task", "texts")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    texts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, task: _Optional[str] = ..., texts: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Provisional(_message.Message):
+    __slots__ = ("text",)
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    def __init__(self, text: _Optional[str] = ...) -> None: ...
+
+class Confirmed(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Withdrawn(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class QueryRewritten(_message.Message):
     __slots__ = ("text", "used_image_evidence")
     TEXT_FIELD_NUMBER: _ClassVar[int]
@@ -117,7 +173,7 @@ class AnswerDelta(_message.Message):
     def __init__(self, text: _Optional[str] = ...) -> None: ...
 
 class Verdict(_message.Message):
-    __slots__ = ("outcome", "min_token_probability", "mean_token_probability")
+    __slots__ = ("outcome", "min_token_probability", "mean_token_probability", "notes")
     class Outcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         OUTCOME_UNSPECIFIED: _ClassVar[Verdict.Outcome]
@@ -130,13 +186,22 @@ class Verdict(_message.Message):
     OUTCOME_UNSUPPORTED: Verdict.Outcome
     OUTCOME_UNCHECKED: Verdict.Outcome
     OUTCOME_ABSTAINED: Verdict.Outcome
+    class NotesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     MIN_TOKEN_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     MEAN_TOKEN_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     outcome: Verdict.Outcome
     min_token_probability: float
     mean_token_probability: float
-    def __init__(self, outcome: _Optional[_Union[Verdict.Outcome, str]] = ..., min_token_probability: _Optional[float] = ..., mean_token_probability: _Optional[float] = ...) -> None: ...
+    notes: _containers.ScalarMap[str, str]
+    def __init__(self, outcome: _Optional[_Union[Verdict.Outcome, str]] = ..., min_token_probability: _Optional[float] = ..., mean_token_probability: _Optional[float] = ..., notes: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Citation(_message.Message):
     __slots__ = ("evidence_id", "entry_id", "title", "start", "end")
@@ -153,15 +218,17 @@ class Citation(_message.Message):
     def __init__(self, evidence_id: _Optional[str] = ..., entry_id: _Optional[str] = ..., title: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
 
 class SkippedStep(_message.Message):
-    __slots__ = ("step", "reason")
+    __slots__ = ("step", "reason", "round")
     STEP_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
     step: str
     reason: str
-    def __init__(self, step: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+    round: int
+    def __init__(self, step: _Optional[str] = ..., reason: _Optional[str] = ..., round: _Optional[int] = ...) -> None: ...
 
 class Done(_message.Message):
-    __slots__ = ("answer", "citations", "finish_reason", "abstain_reason", "skipped", "timings", "total_us", "prompt_tokens", "answer_tokens", "history_left_out")
+    __slots__ = ("answer", "citations", "finish_reason", "abstain_reason", "skipped", "timings", "total_us", "prompt_tokens", "answer_tokens", "history_left_out", "all_prompt_tokens")
     class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         FINISH_REASON_UNSPECIFIED: _ClassVar[Done.FinishReason]
@@ -180,10 +247,18 @@ class Done(_message.Message):
         ABSTAIN_REASON_MODEL: _ClassVar[Done.AbstainReason]
         ABSTAIN_REASON_NO_EVIDENCE: _ClassVar[Done.AbstainReason]
         ABSTAIN_REASON_BUDGET: _ClassVar[Done.AbstainReason]
+        ABSTAIN_REASON_UNSURE: _ClassVar[Done.AbstainReason]
+        ABSTAIN_REASON_UNSUPPORTED: _ClassVar[Done.AbstainReason]
+        ABSTAIN_REASON_CONTRADICTED: _ClassVar[Done.AbstainReason]
+        ABSTAIN_REASON_INCOMPLETE: _ClassVar[Done.AbstainReason]
     ABSTAIN_REASON_UNSPECIFIED: Done.AbstainReason
     ABSTAIN_REASON_MODEL: Done.AbstainReason
     ABSTAIN_REASON_NO_EVIDENCE: Done.AbstainReason
     ABSTAIN_REASON_BUDGET: Done.AbstainReason
+    ABSTAIN_REASON_UNSURE: Done.AbstainReason
+    ABSTAIN_REASON_UNSUPPORTED: Done.AbstainReason
+    ABSTAIN_REASON_CONTRADICTED: Done.AbstainReason
+    ABSTAIN_REASON_INCOMPLETE: Done.AbstainReason
     ANSWER_FIELD_NUMBER: _ClassVar[int]
     CITATIONS_FIELD_NUMBER: _ClassVar[int]
     FINISH_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -194,6 +269,7 @@ class Done(_message.Message):
     PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     ANSWER_TOKENS_FIELD_NUMBER: _ClassVar[int]
     HISTORY_LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    ALL_PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
     answer: str
     citations: _containers.RepeatedCompositeFieldContainer[Citation]
     finish_reason: Done.FinishReason
@@ -204,7 +280,8 @@ class Done(_message.Message):
     prompt_tokens: int
     answer_tokens: int
     history_left_out: int
-    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., finish_reason: _Optional[_Union[Done.FinishReason, str]] = ..., abstain_reason: _Optional[_Union[Done.AbstainReason, str]] = ..., skipped: _Optional[_Iterable[_Union[SkippedStep, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[_types_pb2.StageTiming, _Mapping]]] = ..., total_us: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., answer_tokens: _Optional[int] = ..., history_left_out: _Optional[int] = ...) -> None: ...
+    all_prompt_tokens: int
+    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., finish_reason: _Optional[_Union[Done.FinishReason, str]] = ..., abstain_reason: _Optional[_Union[Done.AbstainReason, str]] = ..., skipped: _Optional[_Iterable[_Union[SkippedStep, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[_types_pb2.StageTiming, _Mapping]]] = ..., total_us: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., answer_tokens: _Optional[int] = ..., history_left_out: _Optional[int] = ..., all_prompt_tokens: _Optional[int] = ...) -> None: ...
 
 class GetCapabilitiesRequest(_message.Message):
     __slots__ = ()

@@ -63,11 +63,13 @@ class Evidence(_message.Message):
     def __init__(self, id: _Optional[str] = ..., origin: _Optional[_Union[Evidence.Origin, str]] = ..., entry_id: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., search_score: _Optional[float] = ..., rerank_score: _Optional[float] = ..., source: _Optional[str] = ..., used: _Optional[bool] = ...) -> None: ...
 
 class StageTiming(_message.Message):
-    __slots__ = ("stage", "duration_us", "engine_us")
+    __slots__ = ("stage", "duration_us", "engine_us", "round")
     STAGE_FIELD_NUMBER: _ClassVar[int]
     DURATION_US_FIELD_NUMBER: _ClassVar[int]
     ENGINE_US_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
     stage: str
     duration_us: int
     engine_us: int
-    def __init__(self, stage: _Optional[str] = ..., duration_us: _Optional[int] = ..., engine_us: _Optional[int] = ...) -> None: ...
+    round: int
+    def __init__(self, stage: _Optional[str] = ..., duration_us: _Optional[int] = ..., engine_us: _Optional[int] = ..., round: _Optional[int] = ...) -> None: ...

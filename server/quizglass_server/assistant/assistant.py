@@ -12,6 +12,7 @@ from quizglass_server.assistant.recollection import note_unremembered, recall, r
 from quizglass_server.assistant.search import search
 from quizglass_server.domain.entries import Finding
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
+from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import (
     AbstainReason,
     AnswerDelta,
@@ -20,7 +21,6 @@ from quizglass_server.domain.turns import (
     FinishReason,
     Origin,
     Picture,
-    Plan,
     Turn,
     TurnEvent,
     Verdict,
@@ -31,12 +31,12 @@ from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
-from quizglass_server.steps.generate import Draft
 from quizglass_server.steps.verify import Support, judged, verify
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.outbox import Outbox
 from quizglass_server.turn.resources import Resources
+from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class Assistant:
         return await search(self._resources, text, picture, limit, finding, more)
 
     async def search_memory(self, text: str, picture: Picture | None, query: SightingQuery) -> list[SightingHit]:
-        """Search the visual memory outside of any turn; see `remembering.search_memory`."""
+        """Search the visual memory outside of any turn; see `recollection.search_memory`."""
         return await search_memory(self._resources, text, picture, query)
 
     def _check_needs(self, policy: Policy) -> None:
@@ -123,25 +123,29 @@ class Assistant:
             raise RoleMissing(missing, f"policy {policy.name!r}")
 
     def _has_model(self, part: str) -> bool:
-        return getattr(self._resources.models, part.partition(".")[0]) is not None
+        return self._resources.filling(part.partition(".")[0]) is not None
 
     async def _run(self, turn: Turn, policy: Policy, budget: Budget, journal: Journal) -> None:
         started = monotonic()
         about = {"turn": turn.id, "policy": policy.name}
         try:
-            recalled = await recall(turn, budget, self._resources, journal)
-            draft, plan = recalled or await self._answered(turn, policy, budget, journal)
-        except asyncio.CancelledError:
-            log.info("turn cancelled", extra=about)
+            runner = StepRunner(budget, self._resources, journal, f"policy {policy.name!r}")
+            recalled = await recall(turn, runner, self._resources, journal) if turn.recall else None
+            draft = recalled or await self._answered(turn, policy, runner, journal)
+        except BaseException as error:
+            journal.settle(None)
+            if isinstance(error, asyncio.CancelledError):
+                log.info("turn cancelled", extra=about)
+            if isinstance(error, QuizglassError):
+                log.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
+                if turn.remember:
+                    remember(turn, None, self._resources, journal)
             raise
-        except QuizglassError as error:
-            log.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
-            remember(turn, None, self._resources, journal)
-            raise
-        note_unremembered(turn, self._resources, journal)
-        done = self._finish(draft, plan, journal)
+        if turn.remember:
+            note_unremembered(turn, self._resources, journal)
+        done = self._finish(draft, journal)
         told = {
-            "plan": plan.value if plan else None,
+            "plan": journal.plan.value if journal.plan else None,
             "finish": done.finish_reason.value,
             "abstained": done.abstain_reason.value if done.abstain_reason else None,
             "skipped": [f"{skipped.step}:{skipped.reason}" for skipped in done.skipped],
@@ -151,34 +155,31 @@ class Assistant:
             await asyncio.sleep(0)  # the last events leave before the log is written
         finally:
             log.info("turn finished", extra={**about, **told})
-            if recalled is None:
+            if turn.remember and recalled is None:
                 remember(turn, done, self._resources, journal)
 
-    async def _answered(
-        self, turn: Turn, policy: Policy, budget: Budget, journal: Journal
-    ) -> tuple[Draft, Plan | None]:
-        """What the policy answers, and by what plan."""
-        tools = Toolbox(turn, budget, self._resources, journal, policy.name)
-        async with tools:
-            draft = await policy.answer(tools)
-            await tools.judge(draft)
-            return draft, tools.plan
+    async def _answered(self, turn: Turn, policy: Policy, runner: StepRunner, journal: Journal) -> Draft:
+        async with Toolbox(turn, runner, self._resources, journal) as tools:
+            return await tools.judge(await policy.answer(tools))
 
-    def _finish(self, draft: Draft, plan: Plan | None, journal: Journal) -> Done:
+    def _finish(self, draft: Draft, journal: Journal) -> Done:
         """Check the answer and tell of the verdict and the end."""
         abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
+        abstains = not answer or draft.refused is not None or same_wording(answer, abstain)
+        journal.settle(None if abstains else answer)
         reason: AbstainReason | None = None
-        if not answer or same_wording(answer, abstain):
-            reason = _abstain_reason(draft, plan, journal)
-            if not answer:
+        if abstains:
+            reason = draft.refused or _abstain_reason(draft, journal)
+            if not journal.answering:
                 journal.emit(AnswerDelta(abstain))
             answer, support = abstain, Support(VerdictOutcome.ABSTAINED)
         else:
             with journal.stage("verify"):
                 support = judged(verify(answer, journal.evidence), draft.supported)
         likely = draft.probabilities
-        journal.emit(Verdict(support.outcome, min(likely, default=0.0), sum(likely) / len(likely) if likely else 0.0))
+        mean = sum(likely) / len(likely) if likely else 0.0
+        journal.emit(Verdict(support.outcome, min(likely, default=0.0), mean, draft.notes))
         done = Done(
             answer=answer,
             finish_reason=draft.finish,
@@ -189,19 +190,18 @@ class Assistant:
             prompt_tokens=draft.prompt_tokens,
             answer_tokens=draft.answer_tokens,
             history_left_out=draft.history_left_out,
+            all_prompt_tokens=journal.prompt_tokens,
         )
         journal.emit(done)
         return done
 
 
-def _abstain_reason(draft: Draft, plan: Plan | None, journal: Journal) -> AbstainReason:
+def _abstain_reason(draft: Draft, journal: Journal) -> AbstainReason:
     """Why nothing is known; what was read in the picture is no search result."""
     if draft.finish is FinishReason.BUDGET and not draft.text.strip():
         return AbstainReason.BUDGET
     shown = any(item.used and item.origin is not Origin.READ_TEXT for item in journal.evidence)
-    if plan not in (None, Plan.NONE) and not shown:
-        return AbstainReason.NO_EVIDENCE
-    return AbstainReason.MODEL
+    return AbstainReason.NO_EVIDENCE if journal.searched and not shown else AbstainReason.MODEL
 
 
 def _policy(name: str) -> Policy:

@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import partial
 
 from quizglass_server.domain.sightings import Seen, Sighting, SightingHit, SightingQuery
+from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import (
     AnswerDelta,
     Done,
@@ -24,8 +25,6 @@ from quizglass_server.domain.turns import (
     Vector,
 )
 from quizglass_server.errors import InvalidInput, MemoryOff, RoleMissing
-from quizglass_server.scheduling.budget import Budget
-from quizglass_server.steps.generate import Draft
 from quizglass_server.steps.lookup.crop import WHOLE, View, views_of
 from quizglass_server.steps.lookup.image_search import embed_views
 from quizglass_server.steps.lookup.recall import (
@@ -35,47 +34,43 @@ from quizglass_server.steps.lookup.recall import (
     recognised,
     told_sighting,
 )
+from quizglass_server.steps.step import step
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources, VisualMemory
-from quizglass_server.turn.step_runner import StepRunner
+from quizglass_server.turn.runner import StepRunner
 
 
-async def recall(turn: Turn, budget: Budget, resources: Resources, journal: Journal) -> tuple[Draft, Plan] | None:
-    """The answer from the visual memory to a question for an earlier sighting, and what it was looked for by.
+async def recall(turn: Turn, runner: StepRunner, resources: Resources, journal: Journal) -> Draft | None:
+    """The answer from the visual memory to a question for an earlier sighting, for a turn that opted in.
 
     Returns:
-        None when the question is one for the policy: the turn did not opt in, asks for something else, or the memory
-        is off, failed, or too slow for the budget.
+        None when the question is one for the policy: it asks for something else, or the memory is off, failed, or too
+        slow for the budget.
     """
-    memory = resources.memory
-    if not turn.recall or not asks_for_sighting(turn.question):
+    if not asks_for_sighting(turn.question):
         return None
-    if memory is None:
+    if resources.memory is None:
         journal.skip("recall", "MEMORY_OFF")
         return None
     if turn.picture is not None and resources.models.image_encoder is None:
         return None
-    plan = Plan.TEXT if turn.picture is None else Plan.IMAGE
-
-    async def search() -> list[SightingHit]:
-        hit = await _last_seen(memory, turn, resources)
-        return [] if hit is None else [hit]
-
-    found = await StepRunner(budget, resources.costs, journal).run("recall", search, optional=True)
-    if found is None:
+    sightings = await runner.run(_last_seen, turn, resources)
+    if sightings is None:
         return None
+    plan = Plan.TEXT if turn.picture is None else Plan.IMAGE
+    journal.searched = True
     journal.emit(PlanMade(PlanDecision(plan, "memory")))
     draft, now = Draft(finish=FinishReason.COMPLETE), datetime.now()
-    for evidence in journal.found([told_sighting(hit, now) for hit in found]):
-        draft.text = evidence.text
+    for evidence in journal.found([told_sighting(hit, now) for hit in sightings]):
+        draft = replace(draft, text=evidence.text)
         journal.emit(AnswerDelta(evidence.text))
-    return draft, plan
+    return draft
 
 
 def remember(turn: Turn, done: Done | None, resources: Resources, journal: Journal) -> None:
     """Hand a turn that is over, and asked for it, to the memory. `done` is None when it failed."""
     picture, memory = turn.picture, resources.memory
-    if not turn.remember or memory is None or picture is None:
+    if memory is None or picture is None:
         return
     answer = done.answer if done is not None and done.abstain_reason is None else ""
     sighting = Sighting(
@@ -87,9 +82,9 @@ def remember(turn: Turn, done: Done | None, resources: Resources, journal: Journ
 
 def note_unremembered(turn: Turn, resources: Resources, journal: Journal) -> None:
     """Say in a turn's end why it will not be remembered, though it asked for it."""
-    if turn.remember and resources.memory is None:
+    if resources.memory is None:
         journal.skip("remember", "MEMORY_OFF")
-    elif turn.remember and turn.picture is None:
+    elif turn.picture is None:
         journal.skip("remember", "NO_PICTURE")
 
 
@@ -120,12 +115,17 @@ async def search_memory(
     return await memory.by_text(vector, text, query)
 
 
-async def _last_seen(memory: VisualMemory, turn: Turn, resources: Resources) -> SightingHit | None:
+@step("recall", role="memory", optional=True)
+async def _last_seen(memory: VisualMemory, turn: Turn, resources: Resources) -> list[SightingHit]:
+    """The last sighting of what the picture shows, or of what the question names; none, or one."""
     picture, encoder = turn.picture, resources.models.text_encoder
+    hit = None
     if picture is not None:
         look = partial(_vectors, resources, picture)
-        return await last_seen(memory, look, turn.question, resources.tuning)
-    return None if encoder is None else await last_seen_by_name(memory, encoder, turn.question)
+        hit = await last_seen(memory, look, turn.question, resources.tuning)
+    elif encoder is not None:
+        hit = await last_seen_by_name(memory, encoder, turn.question)
+    return [] if hit is None else [hit]
 
 
 async def _vectors(resources: Resources, picture: Picture, views: Sequence[View]) -> list[Vector]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -180,6 +181,7 @@ class SkippedStep:
 
     step: str
     reason: str
+    round: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +191,7 @@ class StageTiming:
     stage: str
     duration_us: int
     engine_us: int = 0
+    round: int = 0
 
 
 class FinishReason(Enum):
@@ -206,10 +209,28 @@ class AbstainReason(Enum):
     MODEL = "model"
     NO_EVIDENCE = "no_evidence"
     BUDGET = "budget"
+    UNSURE = "unsure"
+    """An answer was written, and the model was not sure enough of it."""
+    UNSUPPORTED = "unsupported"
+    """The evidence does not support what was written."""
+    CONTRADICTED = "contradicted"
+    """The evidence contradicts what was written."""
+    INCOMPLETE = "incomplete"
+    """What was written does not answer the whole question."""
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class Event:
+    """Something that happened in a turn, and where."""
+
+    round: int = field(default=0, kw_only=True)
+    """Of a policy that looks up more than once: 1, 2, ...; 0 outside of rounds."""
+    branch: str = field(default="", kw_only=True)
+    """Of a policy that does several things at the same time: "1", "2", within the first "1.1"; empty: there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted(Event):
     """Event: the turn begins."""
 
     policy: str
@@ -218,14 +239,52 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanMade:
+class PlanMade(Event):
     """Event: what will be looked up."""
 
     decision: PlanDecision
 
 
 @dataclass(frozen=True, slots=True)
-class QueryRewritten:
+class Decided(Event):
+    """Event: one of a closed set was chosen."""
+
+    by: str
+    """The decision, as the policy names it: a decider's or a prompt's name."""
+    label: str
+    decided_by: str
+    """The decider's name; "prompt": the generator; "fixed": there was no time to decide."""
+    probabilities: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Queries(Event):
+    """Event: what the policy had the generator write to go on from, such as what is looked up next."""
+
+    task: str
+    """The prompt's name."""
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Provisional(Event):
+    """Event: an answer that may still be taken back; `Confirmed` or `Withdrawn` follows."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed(Event):
+    """Event: the provisional answer is the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn(Event):
+    """Event: the provisional answer is not the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRewritten(Event):
     """Event: the gold query."""
 
     text: str
@@ -233,30 +292,32 @@ class QueryRewritten:
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceFound:
+class EvidenceFound(Event):
     """Event: what a search brought back, best first."""
 
     items: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerDelta:
+class AnswerDelta(Event):
     """Event: the next piece of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Event):
     """Event: what checking the answer found."""
 
     outcome: VerdictOutcome
     min_token_probability: float
     mean_token_probability: float
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """How the answer came about, where the policy says so."""
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Done(Event):
     """Event: the turn is over."""
 
     answer: str
@@ -269,6 +330,21 @@ class Done:
     answer_tokens: int = 0
     history_left_out: int = 0
     """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
+    all_prompt_tokens: int = 0
+    """Of everything that the generator was given in the turn, where it says."""
 
 
-TurnEvent = Accepted | PlanMade | QueryRewritten | EvidenceFound | AnswerDelta | Verdict | Done
+TurnEvent = (
+    Accepted
+    | PlanMade
+    | Decided
+    | Queries
+    | QueryRewritten
+    | EvidenceFound
+    | Provisional
+    | Confirmed
+    | Withdrawn
+    | AnswerDelta
+    | Verdict
+    | Done
+)

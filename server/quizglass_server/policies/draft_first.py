@@ -8,23 +8,24 @@ QA-Dragon's router reads a trace of reasoning; here it reads the draft alone, in
 
 from __future__ import annotations
 
+from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Plan
-from quizglass_server.policies.planning_agent import follow
-from quizglass_server.steps.generate import Draft
-from quizglass_server.turn.toolbox import Toolbox
+from quizglass_server.policies.planning_agent import SEARCHES, follow
+from quizglass_server.policies.tools import Tools
 
 
 class DraftFirst:
     """Looks up what the tool router finds missing in a draft."""
 
     name = "draft-first"
-    needs = ("tool_router", "generator", "image_encoder", "text_encoder", "reranker")
+    needs = ("tool_router", "generator", *SEARCHES)
+    likes = ("detector", "coarse_reranker", "domain_router", "verifier")
+    tasks = ("rewrite",)
 
-    async def answer(self, tools: Toolbox) -> Draft:
+    async def answer(self, tools: Tools) -> Draft:
         """Draft, decide, then follow the plan."""
-        tools.look_ahead()
-        draft = await tools.draft()
-        plan = await tools.plan_by_tool_router(draft)
-        if plan is Plan.NONE and draft.text.strip():
-            return tools.tell(draft)
-        return await follow(plan, tools)
+        state = tools.start()
+        draft = await tools.write("answer", state)
+        text = draft.text.strip()
+        plan = await tools.decide(Plan, state, by="tool_router", otherwise=Plan.NONE, draft=text)
+        return tools.tell(draft) if plan is Plan.NONE and text else await follow(plan, state, tools)

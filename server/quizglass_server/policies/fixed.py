@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.planning_agent import follow
-from quizglass_server.steps.generate import Draft
-from quizglass_server.turn.toolbox import Toolbox
+from quizglass_server.policies.tools import Tools
 
 
 class FixedPlan:
     """Follows one plan always; its name is the plan's."""
 
     def __init__(self, plan: Plan) -> None:
+        image, text = ("image_encoder",), ("text_encoder", "reranker")
         self.name = plan.value
-        self.needs: tuple[str, ...] = ("generator",)
-        if plan.searches_image:
-            self.needs += ("image_encoder",)
-        if plan.searches_text:
-            self.needs += ("text_encoder", "reranker")
+        self.needs = ("generator", *(image if plan.searches_image else ()), *(text if plan.searches_text else ()))
+        self.likes = (
+            *(("detector",) if plan.searches_image else ()),
+            *(("coarse_reranker",) if plan.searches_text else ()),
+            *("domain_router", "verifier"),
+        )
+        self.tasks = ("rewrite",) if plan.searches_text else ()
         self._plan = plan
 
     @classmethod
@@ -25,6 +28,6 @@ class FixedPlan:
         """One for each plan."""
         return tuple(cls(plan) for plan in Plan)
 
-    async def answer(self, tools: Toolbox) -> Draft:
+    async def answer(self, tools: Tools) -> Draft:
         """Follow the plan."""
-        return await follow(tools.fixed_plan(self._plan), tools)
+        return await follow(tools.fixed(self._plan), tools.start(), tools)

@@ -11,28 +11,62 @@ One decision per question, made by a fine-tuned vision-language model before any
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
+from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Plan
-from quizglass_server.steps.generate import Draft
-from quizglass_server.turn.toolbox import Toolbox
+from quizglass_server.policies.tools import Tools
+
+SEARCHES = ("image_encoder", "text_encoder", "reranker")
+
+Answerer = Callable[[State, Tools], Awaitable[Draft]]
+"""Answers from what was found."""
+
+
+async def answered(state: State, tools: Tools) -> Draft:
+    """M(y | q, k_i, k_t), streamed."""
+    return await tools.answer(state)
 
 
 class PlanningAgent:
-    """Looks up what the planner says is needed, and nothing else."""
+    """Looks up what is said to be needed, and nothing else.
 
-    name = "planning-agent"
-    needs = ("planner", "generator", "image_encoder", "text_encoder", "reranker")
+    Args:
+        name: what clients ask for it by.
+        by: who says what is needed: the fine-tuned planner, or in the prompt-based baseline the answering model itself,
+            which is not tuned for it and asked for the letter of the plan.
+        answerer: how it answers from what was found.
+        tasks: what the answerer has the generator write besides answering.
+    """
 
-    async def answer(self, tools: Toolbox) -> Draft:
+    likes = ("detector", "coarse_reranker", "domain_router", "verifier")
+
+    def __init__(
+        self,
+        name: str = "planning-agent",
+        by: str = "planner",
+        answerer: Answerer = answered,
+        tasks: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        self._by = by
+        self._answerer = answerer
+        tuned = by == "planner"
+        self.needs = (*(("planner",) if tuned else ()), "generator", *SEARCHES)
+        self.tasks = (*(() if tuned else (by,)), "rewrite", *tasks)
+
+    async def answer(self, tools: Tools) -> Draft:
         """Decide, then follow the plan."""
-        tools.look_ahead()
-        return await follow(await tools.plan_by_planner(), tools)
+        state = tools.start()
+        plan = await tools.decide(Plan, state, by=self._by, otherwise=Plan.NONE)
+        return await follow(plan, state, tools, self._answerer)
 
 
-async def follow(plan: Plan, tools: Toolbox) -> Draft:
+async def follow(plan: Plan, state: State, tools: Tools, answerer: Answerer = answered) -> Draft:
     """The four paths of the figure."""
-    k_i = await tools.search_image() if plan.searches_image else []
-    if not plan.searches_text:
-        return await tools.generate(k_i)
-    q_g = await tools.rewrite(k_i)
-    k_t = await tools.search_text(q_g)
-    return await tools.generate(k_i, k_t, q_g)
+    if plan.searches_image:
+        state = state.having(await tools.search_image())
+    if plan.searches_text:
+        queries = await tools.lines("rewrite", state)
+        state = state.asking(queries).having(await tools.search_text(queries))
+    return await answerer(state, tools)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from quizglass_server.steps.generate import Draft
-from quizglass_server.turn.toolbox import Toolbox
+from quizglass_server.domain.state import Draft
+from quizglass_server.policies.tools import Tools
 
 
 class Policy(Protocol):
-    """A published system that runs a turn with the steps of a toolbox."""
+    """A published system that runs a turn with the verbs of `Tools`."""
 
     @property
     def name(self) -> str:
@@ -18,12 +18,22 @@ class Policy(Protocol):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What it cannot do without: roles, and parts of them that a bundle may leave out ("generator.prompts.plan").
+        """Roles that it cannot do without.
 
         The reader is never among them: without it no printed words are known.
         """
         ...
 
-    async def answer(self, tools: Toolbox) -> Draft:
-        """Run the turn; the toolbox tells of every event on the way."""
+    @property
+    def likes(self) -> tuple[str, ...]:
+        """Roles that make it better where the bundle has them."""
+        ...
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """What is to be written or decided besides the answer: each needs a decider or a prompt of that name."""
+        ...
+
+    async def answer(self, tools: Tools) -> Draft:
+        """Run the turn; the tools tell of every event on the way."""
         ...

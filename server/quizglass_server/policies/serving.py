@@ -1,7 +1,7 @@
 """Which policies can be served with what there is, and what the others lack.
 
-A policy says itself what it needs (`Policy.needs`). The check of a turn, a server's start and capabilities, and
-`quizglass-export inspect` all ask here; `has` is a bundle's or the loaded models'.
+A policy says itself what it needs (`Policy.needs`, `Policy.tasks`). The check of a turn, a server's start and
+capabilities, and `quizglass-export inspect` all ask here; `has` is a bundle's or the loaded models'.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from quizglass_server.policies import POLICIES, Policy
 
 Has = Callable[[str], bool]
-"""Whether a role is filled ("planner"), or a part of one that may be left out ("generator.prompts.plan")."""
+"""Whether a role is filled or a decider there ("planner"), or a part of one ("generator.prompts.plan")."""
 
 BY_PREFERENCE = ("planning-agent", "draft-first", "both", "image", "text", "none")
 """Which policy a server takes when nobody names one: the first of these that it can serve. One that was taught to
@@ -38,8 +38,12 @@ class PolicyStatus:
 
 
 def status_of(policy: Policy, has: Has) -> PolicyStatus:
-    """What a policy lacks."""
-    return PolicyStatus(policy.name, tuple(need for need in policy.needs if not has(need)))
+    """What a policy lacks: roles, and prompts ("generator.prompts.plan") that no decider stands in for."""
+    missing = [need for need in policy.needs if not has(need)]
+    if "generator" not in missing:
+        prompts = {task: f"generator.prompts.{task}" for task in policy.tasks}
+        missing += [prompt for task, prompt in prompts.items() if not (has(task) or has(prompt))]
+    return PolicyStatus(policy.name, tuple(missing))
 
 
 def survey(has: Has) -> tuple[PolicyStatus, ...]:

@@ -39,6 +39,10 @@ _ABSTENTIONS = {
     domain.AbstainReason.MODEL: assistant_pb2.Done.ABSTAIN_REASON_MODEL,
     domain.AbstainReason.NO_EVIDENCE: assistant_pb2.Done.ABSTAIN_REASON_NO_EVIDENCE,
     domain.AbstainReason.BUDGET: assistant_pb2.Done.ABSTAIN_REASON_BUDGET,
+    domain.AbstainReason.UNSURE: assistant_pb2.Done.ABSTAIN_REASON_UNSURE,
+    domain.AbstainReason.UNSUPPORTED: assistant_pb2.Done.ABSTAIN_REASON_UNSUPPORTED,
+    domain.AbstainReason.CONTRADICTED: assistant_pb2.Done.ABSTAIN_REASON_CONTRADICTED,
+    domain.AbstainReason.INCOMPLETE: assistant_pb2.Done.ABSTAIN_REASON_INCOMPLETE,
 }
 
 _FORMATS: dict[int, str] = {
@@ -78,13 +82,25 @@ def evidence_message(evidence: domain.Evidence) -> types_pb2.Evidence:
 
 def event_message(event: domain.TurnEvent, elapsed_us: int) -> assistant_pb2.AskResponse:
     """One event of a turn, without its name and number."""
-    response = assistant_pb2.AskResponse(elapsed_us=elapsed_us)
+    response = assistant_pb2.AskResponse(elapsed_us=elapsed_us, round=event.round, branch=event.branch)
     match event:
         case domain.Accepted(policy, frames, budget_us):
             accepted = assistant_pb2.Accepted(policy=policy, frame_sha256=frames, budget_us=budget_us)
             response.accepted.CopyFrom(accepted)
         case domain.PlanMade(decision):
             response.plan.CopyFrom(_plan_message(decision))
+        case domain.Decided(by, label, decided_by, probabilities):
+            scores = [assistant_pb2.LabelScore(label=name, probability=value) for name, value in probabilities]
+            decided = assistant_pb2.Decided(by=by, label=label, decided_by=decided_by, scores=scores)
+            response.decided.CopyFrom(decided)
+        case domain.Queries(task, texts):
+            response.queries.CopyFrom(assistant_pb2.Queries(task=task, texts=texts))
+        case domain.Provisional(text):
+            response.provisional.text = text
+        case domain.Confirmed():
+            response.confirmed.SetInParent()
+        case domain.Withdrawn():
+            response.withdrawn.SetInParent()
         case domain.QueryRewritten(text, used):
             response.query.CopyFrom(assistant_pb2.QueryRewritten(text=text, used_image_evidence=used))
         case domain.EvidenceFound(items):
@@ -92,10 +108,10 @@ def event_message(event: domain.TurnEvent, elapsed_us: int) -> assistant_pb2.Ask
             response.evidence.SetInParent()
         case domain.AnswerDelta(text):
             response.answer_delta.text = text
-        case domain.Verdict(outcome, smallest, mean):
+        case domain.Verdict(outcome, smallest, mean, notes):
             response.verdict.CopyFrom(
                 assistant_pb2.Verdict(
-                    outcome=_OUTCOMES[outcome], min_token_probability=smallest, mean_token_probability=mean
+                    outcome=_OUTCOMES[outcome], min_token_probability=smallest, mean_token_probability=mean, notes=notes
                 )
             )
         case domain.Done():
@@ -125,14 +141,16 @@ def _done_message(done: domain.Done, elapsed_us: int) -> assistant_pb2.Done:
         ],
         finish_reason=_FINISHES[done.finish_reason],
         abstain_reason=_ABSTENTIONS[done.abstain_reason],
-        skipped=[assistant_pb2.SkippedStep(step=s.step, reason=s.reason) for s in done.skipped],
+        skipped=[assistant_pb2.SkippedStep(step=s.step, reason=s.reason, round=s.round) for s in done.skipped],
         timings=[
-            types_pb2.StageTiming(stage=t.stage, duration_us=t.duration_us, engine_us=t.engine_us) for t in done.timings
+            types_pb2.StageTiming(stage=t.stage, duration_us=t.duration_us, engine_us=t.engine_us, round=t.round)
+            for t in done.timings
         ],
         total_us=elapsed_us,
         prompt_tokens=done.prompt_tokens,
         answer_tokens=done.answer_tokens,
         history_left_out=done.history_left_out,
+        all_prompt_tokens=done.all_prompt_tokens,
     )
 
 

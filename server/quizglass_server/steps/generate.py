@@ -1,14 +1,19 @@
-"""Lets the generator answer from the picture and the evidence: M(y | q, k_i, k_t)."""
+"""Has the generator complete a prompt: silently, or streamed as the answer M(y | q, k_i, k_t)."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TypeVar
 
-from quizglass_server.domain.turns import FinishReason, GenerationEnd, Token, Turn
+from quizglass_server.domain.state import Draft
+from quizglass_server.domain.turns import FinishReason, GenerationEnd, Token
+from quizglass_server.errors import BudgetExceeded, InvalidInput
+from quizglass_server.models.prompts import clean
 from quizglass_server.roles.interfaces import GenerationRequest, Generator
-from quizglass_server.steps.prompt_values import history_values
-from quizglass_server.steps.streams import closing, complete
+from quizglass_server.steps.step import step
 
 _FINISH = {
     "stop": FinishReason.COMPLETE,
@@ -16,83 +21,113 @@ _FINISH = {
     "cancelled": FinishReason.CANCELLED,
     "deadline": FinishReason.BUDGET,
 }
+_BULLET = re.compile(r"^(?:[-*\u2022]|\d{1,2}[.)])\s+")
+_Item = TypeVar("_Item")
 
 
-@dataclass(slots=True)
-class Draft:
-    """An answer while it is being written."""
+class Writing:
+    """A draft while it is being written: whatever ends it, `draft` is what there is."""
 
-    text: str = ""
-    probabilities: list[float] = field(default_factory=list)
-    """Of every token so far."""
-    finish: FinishReason = FinishReason.BUDGET
-    """Until the generator says how it ended."""
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
-    history_left_out: int = 0
-    """Earlier exchanges, the oldest ones, that the prompt had no room for."""
-    supported: bool | None = None
-    """What the bundle's verifier says of the whole; None when it was not asked."""
+    def __init__(self) -> None:
+        self._text = ""
+        self._probabilities: list[float] = []
+        self._end: GenerationEnd | None = None
+        self.history_left_out = 0
 
     def add(self, token: Token) -> str:
-        """Take a token; returns what it adds to the answer, without white space at the answer's start."""
-        self.probabilities.append(token.probability)
-        self.answer_tokens = len(self.probabilities)
-        new = token.text if self.text else token.text.lstrip()
-        self.text += new
+        """Take a token; returns what it adds to the text, without white space at its start."""
+        self._probabilities.append(token.probability)
+        new = token.text if self._text else token.text.lstrip()
+        self._text += new
         return new
 
     def close(self, end: GenerationEnd) -> None:
         """Take the end of the generation."""
-        self.finish = _FINISH[end.reason]
-        self.prompt_tokens, self.answer_tokens = end.prompt_tokens, end.answer_tokens
+        self._end = end
+
+    @property
+    def draft(self) -> Draft:
+        """What was written so far."""
+        end = self._end or GenerationEnd("deadline", 0, len(self._probabilities), 0)
+        return Draft(
+            self._text,
+            tuple(self._probabilities),
+            _FINISH[end.reason],
+            end.prompt_tokens,
+            end.answer_tokens,
+            self.history_left_out,
+        )
 
 
-def answer_request(
-    turn: Turn, words: str, seen: Sequence[str], found: Sequence[str], query: str | None, domain: str = ""
-) -> GenerationRequest:
-    """What the generator is given.
+@step("generate", role="generator", answers=True)
+async def generate(
+    generator: Generator, request: GenerationRequest, writing: Writing, tell: Callable[[str], None]
+) -> None:
+    """Fill `writing` and tell each new piece of its text.
 
-    Args:
-        turn: the question.
-        words: read in the picture.
-        seen, found: evidence lines "<title>: <text>" of the picture and the text search.
-        query: the gold query if there is one.
-        domain: of the question, as the domain router says; empty without one.
+    Raises:
+        BudgetExceeded: the engine ended it for want of time.
+        InvalidInput: the prompt is too long even without its dialogue.
     """
-    return GenerationRequest(
-        task="answer",
-        values={
-            "question": turn.question,
-            "history": history_values(turn),
-            "words": words,
-            "seen": list(seen),
-            "found": list(found),
-            "query": query,
-            "domain": domain,
-        },
-        picture=turn.picture,
-        max_tokens=turn.max_answer_tokens,
-    )
+    await _complete(generator, request, writing, tell)
+    if writing.draft.finish is FinishReason.BUDGET:
+        raise BudgetExceeded("the answer was ended at its deadline")
 
 
-async def write(generator: Generator, request: GenerationRequest, draft: Draft) -> AsyncGenerator[str, None]:
-    """Fill `draft`, yielding each new piece of text. However it ends, `draft` holds what was written."""
-
-    def shortened(left_out: int) -> None:
-        draft.history_left_out = left_out
-
-    async with closing(complete(generator, request, shortened)) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, GenerationEnd):
-                draft.close(piece)
-            elif text := draft.add(piece):
-                yield text
+@step("write", role="generator")
+async def write(generator: Generator, request: GenerationRequest) -> Draft:
+    """A whole completion, nothing of it told; errors as `generate`."""
+    writing = Writing()
+    await _complete(generator, request, writing, lambda _: None)
+    return writing.draft
 
 
-async def written(generator: Generator, request: GenerationRequest) -> Draft:
-    """A whole answer, nothing of it told before it is there."""
-    draft = Draft()
-    async for _ in write(generator, request, draft):
-        pass
-    return draft
+def lines_of(text: str) -> list[str]:
+    """The lines of a text without bullets and numbers, each once, none empty."""
+    lines = (clean(_BULLET.sub("", row.strip())) for row in text.splitlines())
+    return list(dict.fromkeys(row for row in lines if row))
+
+
+async def _complete(
+    generator: Generator, request: GenerationRequest, writing: Writing, tell: Callable[[str], None]
+) -> None:
+    """A prompt too long for the model loses its older dialogue, never question or evidence."""
+    refusal: InvalidInput | None = None
+    for attempt, left_out in _shorter(request):
+        begun = False
+        try:
+            async with _closing(generator.generate(attempt)) as pieces:
+                async for piece in pieces:
+                    begun, writing.history_left_out = True, left_out
+                    if isinstance(piece, GenerationEnd):
+                        writing.close(piece)
+                    elif text := writing.add(piece):
+                        tell(text)
+            return
+        except InvalidInput as error:
+            if begun:
+                raise
+            refusal = error
+    if refusal is not None:
+        raise refusal
+
+
+def _shorter(request: GenerationRequest) -> Iterator[tuple[GenerationRequest, int]]:
+    """The request as it is, then with the last exchange only, then without dialogue; with how much is left out."""
+    yield request, 0
+    history = request.values.get("history")
+    if isinstance(history, list):
+        for kept in (1, 0):
+            if len(history) > kept:
+                left_out = len(history) - kept
+                yield replace(request, values={**request.values, "history": history[left_out:]}), left_out
+
+
+@asynccontextmanager
+async def _closing(items: AsyncIterator[_Item]) -> AsyncGenerator[AsyncIterator[_Item], None]:
+    """Close an iterator at the end: an abandoned stream must stop its engine now, not when memory is collected."""
+    try:
+        yield items
+    finally:
+        if isinstance(items, AsyncGenerator):
+            await items.aclose()

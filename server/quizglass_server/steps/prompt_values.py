@@ -1,13 +1,43 @@
-"""The dialogue and the evidence, as prompt templates take them."""
+"""Fills prompts: every prompt of a policy, decider or verifier is given the same values, made here.
+
+| value | |
+|---|---|
+| `question` | as it was asked |
+| `history` | earlier exchanges, oldest first, each with `question` and `answer` |
+| `words` | read in the picture; may be empty |
+| `domain` | of the question, as a domain router says; empty without one |
+| `seen`, `found` | evidence lines of picture and text searches |
+| `query` | the question as it was reformulated last, several parted by semicolons; None: it was not |
+| `queries` | the same as a list |
+
+Besides these the state's notes, and what a policy gives with one call, each under its own name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Turn
+from quizglass_server.models.prompts import PromptValue
 
 
-def history_values(turn: Turn) -> list[dict[str, str]]:
-    """Earlier exchanges, oldest first."""
-    return [{"question": exchange.question, "answer": exchange.answer} for exchange in turn.history]
+def prompt_values(
+    turn: Turn, words: str, domain: str, state: State, also: Mapping[str, Note]
+) -> dict[str, PromptValue]:
+    """What prompts may name besides `image`."""
+    return {
+        "question": state.question,
+        "history": [{"question": each.question, "answer": each.answer} for each in turn.history],
+        "words": words,
+        "domain": domain,
+        "seen": [line(item) for item in state.seen],
+        "found": [line(item) for item in state.found],
+        "query": "; ".join(state.queries) or None,
+        "queries": list(state.queries),
+        **state.notes,
+        **also,
+    }
 
 
 def line(evidence: Evidence) -> str:

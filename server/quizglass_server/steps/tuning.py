@@ -26,9 +26,14 @@ class Tuning:
     rerank_accept: float = 0.0
     """Passages of a smaller reranker probability are not shown to the generator."""
     coarse_accept: float = -1.0
-    """Passages that go with the picture by a smaller cosine are not reranked and not shown to the generator."""
+    """With a coarse reranker, passages are shown whose relevance x cosine is at least `rerank_accept` x this. At 0 or
+    less it sets no line, and relevance alone decides."""
     coarse_candidates: int | None = None
     """Of the chunks, how many the coarse reranker leaves to the fine one; None: all."""
+    p_min: float | None = None
+    """A draft whose least probable token is less probable is not certain; None: any is."""
+    p_mean: float | None = None
+    """A draft whose tokens' mean probability is smaller is not certain; None: any is."""
     detect_accept: float = 0.3
     """Boxes of a smaller probability are not looked up."""
     boxes: int = 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from quizglass_server.domain.turns import AnswerDelta, TurnEvent
 
@@ -23,8 +24,9 @@ class Outbox:
 
     def put(self, event: TurnEvent) -> None:
         """Add an event."""
-        if isinstance(event, AnswerDelta) and self._waiting and isinstance(last := self._waiting[-1], AnswerDelta):
-            self._waiting[-1] = AnswerDelta(last.text + event.text)
+        last = self._waiting[-1] if self._waiting else None
+        if isinstance(event, AnswerDelta) and isinstance(last, AnswerDelta):
+            self._waiting[-1] = replace(last, text=last.text + event.text)
         else:
             self._waiting.append(event)
         self._changed.set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from quizglass_server.domain.entries import EntryHit, Finding
 from quizglass_server.domain.sightings import Seen, SightingHit, SightingQuery
@@ -132,6 +132,10 @@ class Resources:
     words: BoundedCache[bytes, str] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Printed words, by picture's SHA-256."""
     _vectors: BoundedCache[tuple[bytes, Part], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
+
+    def filling(self, role: str) -> Any | None:
+        """What fills a role of the bundle, "knowledge" or "memory"; None when nothing does."""
+        return getattr(self if role in ("knowledge", "memory") else self.models, role, None)
 
     async def vectors(self, picture: Picture, views: Sequence[Part], embed: Embed) -> list[Vector]:
         """One vector a view, each made once for the same picture.

@@ -1,298 +1,217 @@
-"""The steps of one turn, bound to its picture, its budget and its journal.
-
-Each step is timed, fitted into what is left of the budget, and left out by name when it does not fit. Policies call
-these and nothing else.
-"""
+"""The verbs of policies (`policies.tools.Tools`) for one turn: each runs steps and tells of what they brought."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Sequence
-from time import monotonic
-from typing import TypeVar
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import Any, TypeVar
 
+from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import (
+    AbstainReason,
     AnswerDelta,
+    Decided,
     Evidence,
-    FinishReason,
     Origin,
     Plan,
     PlanDecision,
     PlanMade,
+    Queries,
     QueryRewritten,
     Turn,
-    Vector,
 )
-from quizglass_server.errors import BudgetExceeded, RoleMissing
-from quizglass_server.roles.interfaces import Answered, Generator
-from quizglass_server.scheduling.budget import Budget
-from quizglass_server.scheduling.deadline import due_within
-from quizglass_server.steps.generate import Draft, answer_request, write, written
-from quizglass_server.steps.lookup.crop import Part, views_of
-from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
-from quizglass_server.steps.lookup.rerank import choose, rerank
-from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
-from quizglass_server.steps.plan import plan_by_planner, plan_by_prompt
+from quizglass_server.models.prompts import PromptValue, clean
+from quizglass_server.roles.interfaces import GenerationRequest
+from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported
+from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.prompt_values import line
-from quizglass_server.steps.rewrite import rewrite
 from quizglass_server.steps.wording import same_wording
+from quizglass_server.turn.branches import at_once, in_rounds
+from quizglass_server.turn.deciders import decider_of
+from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
-from quizglass_server.turn.optional_roles import Aids
+from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.resources import Resources
-from quizglass_server.turn.step_runner import LAST_STEP, StepRunner
+from quizglass_server.turn.runner import StepRunner
 
-log = logging.getLogger(__name__)
+Label = TypeVar("Label", bound=Enum)
+One = TypeVar("One")
+Two = TypeVar("Two")
 
-_Role = TypeVar("_Role")
-
-CHEAP_S = 0.05
-"""An embedding that usually takes longer is not begun before the plan asks for it."""
-_CLOSING_S, _CLOSING_SHARE = 0.05, 0.05
-"""Kept back from the generator for the verdict and the last messages: seconds at most, share of the budget at most."""
+ANSWER, REWRITE, VERIFIER = "answer", "rewrite", "verifier"
 
 
 class Toolbox:
-    """The steps of one turn. Use as an async context manager: leaving it ends whatever still runs.
+    """The verbs of one turn. Use as an async context manager: leaving it ends whatever still runs.
 
     Args:
         turn: the question.
-        budget: time left; no step runs past it.
+        runner: runs the steps.
         resources: what turns share.
-        journal: takes events, evidence, timings and skipped steps.
-        policy: its name, for errors.
+        journal: takes events, evidence and skipped steps.
     """
 
-    def __init__(self, turn: Turn, budget: Budget, resources: Resources, journal: Journal, policy: str) -> None:
-        self.turn = turn
-        self.plan: Plan | None = None
-        self._budget = budget
-        self._runner = StepRunner(budget, resources.costs, journal)
-        self._models = resources.models
-        self._aids = Aids(turn, self._runner, resources.models, resources.tuning)
+    def __init__(self, turn: Turn, runner: StepRunner, resources: Resources, journal: Journal) -> None:
+        self._turn = turn
+        self._runner = runner
         self._resources = resources
         self._journal = journal
-        self._policy = policy
-        self._words: asyncio.Task[str] | None = None
-        self._untold_words = ""
-        self._vectors: asyncio.Task[list[Vector]] | None = None
+        self._lookups = Lookups(turn, runner, resources, journal)
+        self._givens: Givens | None = None
         self._looks_ahead = False
-        self._ahead: list[asyncio.Task[None]] = []
+        self._verified = False
 
     async def __aenter__(self) -> Toolbox:
-        self._words = asyncio.create_task(self._read())
-        self._aids.begin()
+        self._givens = Givens(self._turn, self._runner, self._resources, self._journal, self._while_reading)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        tasks = [task for task in (self._words, self._vectors, *self._ahead, *self._aids.running) if task is not None]
-        for task in tasks:
-            task.cancel()
-        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(outcome, Exception):
-                log.debug("a step that was not waited for failed", exc_info=outcome)
+        await self._runner.end()
 
-    def look_ahead(self) -> None:
-        """While the plan is made, begin what is likely to be of use whatever it says; nothing is searched yet.
+    def start(self) -> State:
+        """The question, with nothing found out yet."""
+        return State(self._turn.question)
 
-        The generator looks at the picture, after all else it has to do. While words are read, which holds up the plan
-        for long, views are embedded if that is cheap; without words that would only take a core from the planner.
+    def fixed(self, plan: Plan) -> Plan:
+        """Take a plan that needs no decision."""
+        self._journal.emit(PlanMade(PlanDecision(plan, "fixed")))
+        return plan
+
+    async def decide(self, labels: type[Label], state: State, *, by: str, otherwise: Label, **also: Note) -> Label:
+        """Choose one of a closed set, by the decider of that name or else by the generator's prompt."""
+        self._look_ahead()
+        self._verified = self._verified or by == VERIFIER
+        name, names = "plan" if labels is Plan else by, [str(label.value) for label in labels]
+        decider, picture = decider_of(self._resources.models, by, self._turn), self._turn.picture
+        if decider is None:
+            request = GenerationRequest(by, await self._values(state, also), picture)
+            weighed = await self._runner.run(ask_letter.named(name), request, names)
+        else:
+            if picture is not None and (look_at := getattr(decider, "look_at", None)) is not None:
+                self._runner.begin(look_at(picture))
+            values = await self._values(state, also)
+            weighed = await self._runner.run_on(decider, ask_decider.named(name), picture, values, names)
+        label, decided_by = otherwise, "fixed"
+        if weighed is not None:
+            label = labels(max(weighed, key=lambda item: item[1])[0])
+            decided_by = "prompt" if decider is None else by
+        self._tell_decision(by, label, decided_by, weighed or ())
+        return label
+
+    async def write(self, task: str, state: State, **also: Note) -> Draft:
+        """Complete a prompt, telling nobody; empty when there is no time for it."""
+        self._look_ahead()
+        return await self._write("draft" if task == ANSWER else task, task, state, also) or Draft()
+
+    async def lines(self, task: str, state: State, **also: Note) -> list[str]:
+        """The lines of a completion; what the state asks when there is no time for it. A rewriting is one line."""
+        draft = await self._write(task, task, state, also)
+        if draft is None:
+            return list(state.asked)
+        if task != REWRITE:
+            lines = lines_of(draft.text)
+            self._journal.emit(Queries(task, tuple(lines)))
+        elif lines := [clean(draft.text)] if clean(draft.text) else []:
+            self._journal.emit(QueryRewritten(lines[0], used_image_evidence=bool(state.seen)))
+        return lines
+
+    async def answer(self, state: State, task: str = ANSWER, **also: Note) -> Draft:
+        """Complete a prompt and stream it as the answer, at most until the budget ends."""
+        writing = Writing()
+        request = self._request(task, await self._values(state, also), answers=True)
+        await self._runner.run(generate, request, writing, lambda text: self._journal.emit(AnswerDelta(text)))
+        self._journal.prompt_tokens += writing.draft.prompt_tokens
+        return writing.draft
+
+    def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
+        """Give a draft as the answer, or show it until the turn's end says whether it is."""
+        if provisional:
+            self._journal.propose(draft.text)
+        elif draft.text:
+            self._journal.emit(AnswerDelta(draft.text))
+        return draft
+
+    def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:
+        """Say "I don't know" instead of giving a draft."""
+        return replace(draft, refused=reason)
+
+    async def search_image(self, phrases: Sequence[str] = (), limit: int = 0) -> list[Evidence]:
+        """Look the picture up; the evidence the generator is to be shown."""
+        self._journal.searched = True
+        return await self._lookups.image(phrases, limit)
+
+    async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
+        """Look queries up and rerank what comes back; the evidence the generator is to be shown."""
+        self._journal.searched = True
+        return await self._lookups.text(queries, limit, reranked=rerank)
+
+    async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:
+        """Two branches at the same time; if one fails, the other ends."""
+        work: tuple[Awaitable[Any], Awaitable[Any]] = (one, two)
+        first, second = await at_once(work, branches=True)
+        return first, second
+
+    def certain(self, draft: Draft) -> bool:
+        """Whether a draft's token probabilities lie above the bundle's line; true without one."""
+        tuning, likely = self._resources.tuning, draft.probabilities
+        if tuning.p_min is None and tuning.p_mean is None:
+            return True
+        mean = sum(likely) / len(likely) if likely else 0.0
+        return min(likely, default=0.0) >= (tuning.p_min or 0.0) and mean >= (tuning.p_mean or 0.0)
+
+    def rounds(self, most: int, *steps: str) -> Iterator[int]:
+        """1, 2, ... while the usual cost of these steps and of answering still fits."""
+        with in_rounds() as current:
+            for number in range(1, most + 1):
+                current.set(number)
+                if not self._runner.fits(steps):
+                    return
+                yield number
+
+    async def judge(self, draft: Draft) -> Draft:
+        """The draft with what the bundle's verifier says of it, unless there is none or the policy asked it itself."""
+        verifier, answer = decider_of(self._resources.models, VERIFIER, self._turn), draft.text.strip()
+        shown = [line(item) for item in self._journal.evidence if item.used and item.origin is not Origin.READ_TEXT]
+        abstains = not answer or draft.refused or same_wording(answer, self._resources.tuning.abstain)
+        if verifier is None or self._verified or not shown or abstains:
+            return draft
+        values = await self._values(self.start(), {"evidence": shown, "answer": answer})
+        return replace(draft, supported=await self._runner.run_on(verifier, is_supported, self._turn.picture, values))
+
+    async def _write(self, name: str, task: str, state: State, also: Mapping[str, Note]) -> Draft | None:
+        request = self._request(task, await self._values(state, also), answers=task == ANSWER)
+        draft = await self._runner.run(write.named(name), request)
+        self._journal.prompt_tokens += 0 if draft is None else draft.prompt_tokens
+        return draft
+
+    def _request(self, task: str, values: Mapping[str, PromptValue], *, answers: bool) -> GenerationRequest:
+        return GenerationRequest(task, values, self._turn.picture, self._turn.max_answer_tokens if answers else 0)
+
+    async def _values(self, state: State, also: Mapping[str, Note]) -> dict[str, PromptValue]:
+        if self._givens is None:
+            raise RuntimeError("the toolbox is not entered")
+        return await self._givens.values(state, also)
+
+    def _tell_decision(self, by: str, label: Enum, decided_by: str, weighed: Sequence[tuple[str, float]]) -> None:
+        if isinstance(label, Plan):
+            plans = tuple((Plan(name), probability) for name, probability in weighed)
+            self._journal.emit(PlanMade(PlanDecision(label, decided_by, plans)))
+        else:
+            self._journal.emit(Decided(by, str(label.value), decided_by, tuple(weighed)))
+
+    def _look_ahead(self) -> None:
+        """While something is decided, begin what is likely to be of use whatever comes of it; nothing is searched yet.
+
+        The generator looks at the picture, after all else it has to do. While words are read, which holds up decisions
+        for long, views are embedded if that is cheap; without words that would only take a core from the decider.
         """
+        if self._looks_ahead:
+            return
         self._looks_ahead = True
-        if self.turn.picture is not None and (generator := self._models.generator) is not None:
-            self._ahead.append(asyncio.create_task(generator.prepare(self.turn.picture)))
+        if self._turn.picture is not None and (generator := self._resources.models.generator) is not None:
+            self._runner.begin(generator.prepare(self._turn.picture))
 
     def _while_reading(self) -> None:
-        if (
-            self._looks_ahead
-            and self._vectors is None
-            and self._models.image_encoder is not None
-            and self._resources.knowledge.count() > 0
-            and self._resources.costs.usual("detect") + self._resources.costs.usual("embed") <= CHEAP_S
-        ):
-            self._vectors = asyncio.create_task(self._embed())
-
-    def fixed_plan(self, plan: Plan) -> Plan:
-        """Take a plan that needs no decision."""
-        return self._announce(PlanDecision(plan, "fixed"))
-
-    async def plan_by_planner(self) -> Plan:
-        """Let the planner decide; no lookups when the budget leaves it no time."""
-        planner = self._need(self._models.planner, "planner")
-        if self.turn.picture is not None:
-            self._ahead.append(asyncio.create_task(planner.look_at(self.turn.picture)))
-        words = await self.words()
-        decision = await self._runner.run("plan", lambda: plan_by_planner(planner, self.turn, words))
-        return self._announce(decision or PlanDecision(Plan.NONE, "fixed"))
-
-    async def plan_by_prompt(self) -> Plan:
-        """Ask the generator for the letter; no lookups when the budget leaves it no time."""
-        words = await self.words()
-        generator = self._generator()
-        decision = await self._runner.run("plan", lambda: plan_by_prompt(generator, self.turn, words))
-        return self._announce(decision or PlanDecision(Plan.NONE, "fixed"))
-
-    async def plan_by_tool_router(self, draft: Draft) -> Plan:
-        """Ask what a draft answer lacks; no lookups when the budget leaves it no time."""
-        words = await self.words()
-        router = self._need(self._models.tool_router, "tool_router")
-        decision = await self._runner.run("plan", lambda: router.route(self.turn, words, draft.text.strip()))
-        return self._announce(decision or PlanDecision(Plan.NONE, "fixed"))
-
-    async def words(self) -> str:
-        """The words printed in the picture; empty when there are none or they could not be read."""
-        if self._words is None:
-            raise RuntimeError("the toolbox is not entered")
-        return await asyncio.shield(self._words)
-
-    async def search_image(self) -> list[Evidence]:
-        """Look the picture up; the evidence the generator is to be shown."""
-        if self.turn.picture is None:
-            self._journal.skip("image_search", "NO_PICTURE")
-            return []
-        if self._is_empty("image_search"):
-            return []
-        if self._vectors is None:
-            self._vectors = asyncio.create_task(self._embed())
-        if not (vectors := await self._vectors):
-            self._journal.skip("image_search", "BUDGET")
-            return []
-        tuning, knowledge, question = self._resources.tuning, self._resources.knowledge, self.turn.question
-        hits = await self._runner.run("image_search", lambda: search_pictures(knowledge, vectors, question, tuning))
-        return _shown(self._journal.found(picture_evidence(hits or [], tuning.seen)))
-
-    async def rewrite(self, seen: Sequence[Evidence] = ()) -> str:
-        """The gold query; the question itself when there is no time to rewrite it."""
-        words = await self.words()
-        generator = self._generator()
-        lines, domain = [line(evidence) for evidence in seen], await self._aids.domain()
-        query = await self._runner.run("rewrite", lambda: rewrite(generator, self.turn, words, lines, domain))
-        if query is None:
-            return self.turn.question
-        if query:
-            self._journal.emit(QueryRewritten(query, used_image_evidence=bool(seen)))
-        return query
-
-    async def search_text(self, query: str) -> list[Evidence]:
-        """Look the gold query up, rerank what comes back; the evidence the generator is to be shown."""
-        if not query:
-            self._journal.skip("text_search", "NO_QUERY")
-            return []
-        if self._is_empty("text_search"):
-            return []
-        tuning, knowledge = self._resources.tuning, self._resources.knowledge
-        encoder = self._need(self._models.text_encoder, "text_encoder")
-        hits = await self._runner.run(
-            "text_search", lambda: search_texts(encoder, knowledge, query, tuning.text_candidates)
-        )
-        if not hits:
-            return []
-        passages, dropped = await self._aids.coarse(text_evidence(hits))
-        reranker = self._need(self._models.reranker, "reranker")
-        ranked = await self._runner.run("rerank", lambda: rerank(reranker, query, passages), optional=True)
-        chosen = choose(passages if ranked is None else ranked, tuning, reranked=ranked is not None)
-        return _shown(self._journal.found([*chosen, *dropped]))
-
-    async def draft(self) -> Draft:
-        """Answer from the picture and memory alone, telling nobody yet; empty when there is no time for it."""
-        generator, domain = self._generator(), await self._aids.domain()
-        request = answer_request(self.turn, await self.words(), (), (), None, domain)
-        return await self._runner.run("draft", lambda: written(generator, request)) or Draft()
-
-    def tell(self, draft: Draft) -> Draft:
-        """Give a draft as the answer."""
-        self._journal.emit(AnswerDelta(draft.text))
-        return draft
-
-    async def generate(
-        self, seen: Sequence[Evidence] = (), found: Sequence[Evidence] = (), query: str | None = None
-    ) -> Draft:
-        """Answer from the picture and the evidence, streaming, at most until the budget ends."""
-        draft = Draft()
-        seen_lines, found_lines = [line(item) for item in seen], [line(item) for item in found]
-        domain = await self._aids.domain()
-        request = answer_request(self.turn, await self.words(), seen_lines, found_lines, query, domain)
-        left = self._budget.left_s - min(_CLOSING_S, _CLOSING_SHARE * self._budget.total_s)
-        if left <= 0:
-            self._journal.skip(LAST_STEP, "BUDGET")
-            return draft
-        started, costs = monotonic(), self._resources.costs
-        try:
-            with self._journal.stage(LAST_STEP), due_within(left):
-                async with asyncio.timeout(left) as limit:
-                    async for text in write(self._generator(), request, draft):
-                        self._journal.emit(AnswerDelta(text))
-        except (TimeoutError, BudgetExceeded) as error:
-            if isinstance(error, TimeoutError) and not limit.expired():
-                raise
-            draft.finish = FinishReason.BUDGET
-        if draft.finish is FinishReason.BUDGET:
-            costs.was_cut(LAST_STEP, monotonic() - started)
-        else:
-            costs.took(LAST_STEP, monotonic() - started)
-        return draft
-
-    async def judge(self, draft: Draft) -> None:
-        """Have the bundle's verifier, if it has one, compare an answer with the evidence shown for it."""
-        answer = draft.text.strip()
-        if answer and not same_wording(answer, self._resources.tuning.abstain):
-            shown = [line(item) for item in self._journal.evidence if item.used and item.origin is not Origin.READ_TEXT]
-            draft.supported = await self._aids.supported(Answered(self.turn, await self.words(), shown, answer))
-
-    def _announce(self, decision: PlanDecision) -> Plan:
-        self.plan = decision.plan
-        self._journal.emit(PlanMade(decision))
-        self._tell_words()
-        return decision.plan
-
-    def _tell_words(self) -> None:
-        """The plan comes first in a turn's events: words read before it wait for it."""
-        if self.plan is not None and self._untold_words:
-            self._journal.found([Evidence("", Origin.READ_TEXT, "", "", self._untold_words, used=True)])
-            self._untold_words = ""
-
-    async def _read(self) -> str:
-        """Words in the picture, which are evidence from the moment the plan is made."""
-        picture = self.turn.picture
-        if picture is None:
-            return ""
-        known = self._resources.words.get(picture.sha256)
-        if known is None:
-            known = await self._aids.words(self._while_reading)
-            if known is None:
-                return ""
-            self._resources.words.put(picture.sha256, known)
-        self._untold_words = known
-        self._tell_words()
-        return known
-
-    async def _embed(self) -> list[Vector]:
-        """Vectors of the views that the question is looked up by; none when there is no time for them."""
-        picture = self.turn.picture
-        if picture is None:
-            return []
-        encoder = self._need(self._models.image_encoder, "image_encoder")
-
-        async def embed(views: Sequence[Part]) -> list[Vector] | None:
-            return await self._runner.run("embed", lambda: embed_views(encoder, picture.pixels, views))
-
-        views = views_of(self.turn.question, self._resources.tuning.views)
-        return await self._resources.vectors(picture, (*views, *await self._aids.regions()), embed)
-
-    def _is_empty(self, step: str) -> bool:
-        if self._resources.knowledge.count() > 0:
-            return False
-        self._journal.skip(step, "EMPTY_KNOWLEDGE")
-        return True
-
-    def _generator(self) -> Generator:
-        return self._need(self._models.generator, "generator")
-
-    def _need(self, model: _Role | None, role: str) -> _Role:
-        if model is None:
-            raise RoleMissing(role, f"policy {self._policy!r}")
-        return model
-
-
-def _shown(evidence: Sequence[Evidence]) -> list[Evidence]:
-    return [item for item in evidence if item.used]
+        if self._looks_ahead:
+            self._lookups.embed_if_cheap()

@@ -127,6 +127,9 @@ async def test_fine_times_coarse_decides_where_there_is_a_coarse_reranker() -> N
 
     assert [item.text for item in await rerank(Fine(), "q", kept)] == ["two", "one"]  # 0.27 before 0.16
     assert [item.text for item in await rerank(Fine(), "q", passages)] == ["one", "two"]
+    line = Tuning(rerank_accept=0.5, coarse_accept=0.6)  # no relevance lifts 0.2 over 0.3
+    near, far = await rerank_coarsely(Coarse(one=0.2, two=0.4), picture(), passages, line)
+    assert ([item.text for item in near], [item.text for item in far]) == (["two"], ["one"])
 
 
 async def test_without_a_picture_passages_are_ranked_by_the_search_alone() -> None:

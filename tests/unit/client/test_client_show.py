@@ -8,9 +8,10 @@ import pytest
 from rich.console import Console
 
 from quizglass_client import Answer, Citation, convert
-from quizglass_client.terminal.output import print_json
+from quizglass_client.terminal.output import as_json, print_json
 from quizglass_client.terminal.show import TurnView, evidence_table, marked, plain
 from quizglass_client.types import AnswerDelta, Done, Event, Evidence
+from quizglass_server.domain import turns as domain
 from quizglass_server.rpc.convert import event_message
 from tests.support.rpc_fakes import EVENTS
 
@@ -76,6 +77,13 @@ def test_a_history_that_did_not_fit_is_told_of():
     assert not any("history" in line for line in shown(*turn()))
 
 
+def test_a_verdict_says_how_the_answer_came_about():
+    told = domain.Verdict(domain.VerdictOutcome.SUPPORTED, 0.5, 0.75, {"believed": "external", "why": "it says so"})
+    lines = shown(convert.event(event_message(told, 1)).payload)
+    assert "         believed: external" in lines
+    assert "         why: it says so" in lines
+
+
 def test_an_abstention_says_why():
     lines = shown(AnswerDelta(" nobody"), finished("I don't know", abstain="no_evidence"))
     assert "answer   I don't know" in lines
@@ -118,3 +126,39 @@ def test_json_steers_no_terminal(capsys):
     out = capsys.readouterr().out
     assert out.strip().isprintable()
     assert json.loads(out) == {"answer": "\x1b[2J \x9b2J \x7f \u00e9"}
+
+
+def test_what_later_policies_tell_is_shown_with_its_round_and_branch():
+    told = (
+        domain.Decided("act", "text", "prompt", (("text", 0.75), ("none", 0.25)), round=2),
+        domain.Queries("split", ("Who\x1b made it?", "When?"), branch="1"),
+        domain.Provisional("45 crowns"),
+        domain.Withdrawn(),
+        domain.Provisional("1974"),
+        domain.Confirmed(),
+    )
+    events = [convert.event(event_message(event, 1)) for event in told]
+    out = io.StringIO()
+    for event in events:
+        TurnView(Console(file=out, width=100)).event(event)
+    assert [line.rstrip() for line in out.getvalue().splitlines()] == [
+        "decided  text  by act (prompt)  text 0.75  none 0.25  round 2",
+        "wrote    Who  made it?; When?  for split  branch 1",
+        "draft    45 crowns  may still be taken back",
+        "draft    is taken back",
+        "draft    1974  may still be taken back",
+        "draft    is the answer",
+    ]
+    lines = [as_json(event) for event in events]
+    assert [line["event"] for line in lines] == [
+        *("decided", "queries", "provisional", "withdrawn", "provisional", "confirmed"),
+    ]
+    assert (lines[0]["round"], lines[1]["branch"], "round" in lines[1], "branch" in lines[0]) == (2, "1", False, False)
+    assert lines[0]["probabilities"] == {"text": 0.75, "none": 0.25}
+
+
+@pytest.mark.parametrize("reason", domain.AbstainReason)
+def test_every_reason_for_knowing_nothing_is_said_in_words(reason):
+    done = domain.Done("I don't know", domain.FinishReason.COMPLETE, abstain_reason=reason)
+    (line,) = [line for line in shown(convert.event(event_message(done, 1)).payload) if line.startswith("because")]
+    assert reason.value != line.removeprefix("because").strip()

@@ -19,6 +19,7 @@ from quizglass_server.memory.entries import drafted, sighting_of
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.lookup.recall import asks_for_sighting, recognised, said_time, told_sighting
 from quizglass_server.turn.journal import Journal
+from quizglass_server.turn.runner import StepRunner
 from tests.support.knowledge_fakes import FakeTextEncoder
 from tests.support.turn_fakes import World, turn
 
@@ -149,7 +150,9 @@ async def test_a_sighting_from_before_the_clocks_were_changed_has_the_time_that_
 
     resources = replace(World().resources, memory=Index())
     asked = replace(turn("When did I last see this?"), recall=True)
-    draft, _ = await recall(asked, Budget(60), resources, Journal(lambda _: None))
+    journal = Journal(lambda _: None)
+    draft = await recall(asked, StepRunner(Budget(60), resources, journal, "the test"), resources, journal)
+    assert draft is not None
     assert draft.text.endswith(time.strftime(" at %H:%M.", time.localtime(then)))
 
 

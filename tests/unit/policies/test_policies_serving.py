@@ -29,7 +29,7 @@ class Router:
     """A tool router that always wants both."""
 
     async def route(self, turn: Turn, words: str, draft: str) -> PlanDecision:
-        return PlanDecision(Plan.BOTH, "tool_router")
+        return PlanDecision(Plan.BOTH, "tool_router", ((Plan.BOTH, 1.0),))
 
 
 def test_every_need_is_a_part_of_a_bundle() -> None:
@@ -48,19 +48,34 @@ async def test_a_policy_runs_with_what_it_needs_alone(name: str) -> None:
             setattr(world.models, role, None)
     events = await world.ask(policy=name)
     assert isinstance(events[-1], Done)
-    assert status_of(POLICIES[name], lambda part: part in POLICIES[name].needs).servable
+    needed = {*POLICIES[name].needs, *(f"generator.prompts.{task}" for task in POLICIES[name].tasks)}
+    assert status_of(POLICIES[name], lambda part: part in needed).servable
 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_what_is_missing_is_named(name: str) -> None:
+    for task in POLICIES[name].tasks:
+        prompt = f"generator.prompts.{task}"
+        assert status_of(POLICIES[name], lambda part, out=(task, prompt): part not in out).missing == (prompt,)
+        assert status_of(POLICIES[name], lambda part, prompt=prompt: part != prompt).servable  # by a decider
     for need in POLICIES[name].needs:
         assert status_of(POLICIES[name], lambda part, need=need: part != need).missing == (need,)
 
 
 def test_an_untuned_model_never_decides_unasked() -> None:
-    assert {*BY_PREFERENCE, "prompt-based"} == set(POLICIES)
+    assert set(BY_PREFERENCE) <= set(POLICIES) - {"prompt-based"}
+    assert all(set(POLICIES[name].tasks) <= {"rewrite"} for name in BY_PREFERENCE)
     assert preferred(survey(lambda part: True)) == "planning-agent"
     assert preferred(survey(lambda part: False)) is None
+
+
+def test_a_policy_without_its_prompts_says_which(tmp_path: Path) -> None:
+    bundle = Bundle.load(write_bundle(tmp_path / "b"))
+    missing = {status.policy: status.missing for status in survey(bundle.has)}
+    assert missing["cogplanner-parallel"] == ("generator.prompts.reformulate", "generator.prompts.act")
+    assert missing["core-one-stage"] == missing["fixed-text"] == missing["fixed-image"] == ()
+    assert "generator.prompts.verifier" in missing["qa-dragon"]
+    assert "generator.prompts.verifier" not in missing["qa-dragon-no-verifier"]
 
 
 def test_a_generator_without_a_prompt_for_plans_cannot_be_asked_for_one(tmp_path: Path) -> None:
@@ -76,7 +91,7 @@ def test_a_generator_without_a_prompt_for_plans_cannot_be_asked_for_one(tmp_path
 
 async def test_the_assistant_asks_the_bundle() -> None:
     world = World()
-    assistant = Assistant(world.resources, has=lambda part: part != "generator.prompts.plan")
+    assistant = Assistant(world.resources, has=lambda part: part not in ("plan", "generator.prompts.plan"))
     with pytest.raises(RoleMissing, match=r"no generator\.prompts\.plan, which policy 'prompt-based' needs"):
         async for _ in assistant.answer(turn(), "prompt-based", Budget(60)):
             pass

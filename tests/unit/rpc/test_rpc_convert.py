@@ -32,6 +32,12 @@ def test_every_outcome(outcome):
     assert assistant_pb2.Verdict.Outcome.Name(message.verdict.outcome) == f"OUTCOME_{outcome.name}"
 
 
+def test_a_verdict_says_how_the_answer_came_about():
+    told = {"memory": "1974", "external": "1981", "believed": "external", "why": "the article is about it"}
+    message = convert.event_message(domain.Verdict(domain.VerdictOutcome.SUPPORTED, 0.5, 0.5, told), 0)
+    assert dict(message.verdict.notes) == told
+
+
 @pytest.mark.parametrize("finish", domain.FinishReason)
 def test_every_finish_reason(finish):
     message = convert.event_message(domain.Done("", finish), 9)
@@ -47,11 +53,32 @@ def test_every_abstain_reason(reason):
 
 
 def test_every_event_has_its_message():
-    events = (domain.Accepted("both", (bytes(32),), 5_000_000), *EVENTS)
+    later = (
+        domain.Decided("act", "text", "act", (("text", 0.75), ("none", 0.25))),
+        domain.Queries("split", ("Who?", "When?")),
+        domain.Provisional("45"),
+        domain.Confirmed(),
+        domain.Withdrawn(),
+    )
+    events = (domain.Accepted("both", (bytes(32),), 5_000_000), *EVENTS, *later)
     made = [convert.event_message(event, 0).WhichOneof("event") for event in events]
-    assert made == ["accepted", "plan", "query", "evidence", "answer_delta", "answer_delta", "verdict", "done"]
+    assert made[:8] == ["accepted", "plan", "query", "evidence", "answer_delta", "answer_delta", "verdict", "done"]
+    assert made[8:] == ["decided", "queries", "provisional", "confirmed", "withdrawn"]
+    decided, queries = (convert.event_message(event, 0) for event in later[:2])
+    assert [(score.label, score.probability) for score in decided.decided.scores] == [("text", 0.75), ("none", 0.25)]
+    assert (decided.decided.by, decided.decided.label, decided.decided.decided_by) == ("act", "text", "act")
+    assert (queries.queries.task, list(queries.queries.texts)) == ("split", ["Who?", "When?"])
     assert {type(event) for event in events} == set(get_args(domain.TurnEvent))
     assert convert.event_message(domain.EvidenceFound(()), 0).WhichOneof("event") == "evidence"
+
+
+def test_events_say_their_round_and_branch():
+    message = convert.event_message(domain.AnswerDelta("45", round=2, branch="1.1"), 0)
+    assert (message.round, message.branch) == (2, "1.1")
+    skipped, timing = domain.SkippedStep("act", "BUDGET", 3), domain.StageTiming("act", 9, 1, 2)
+    finish = domain.FinishReason.COMPLETE
+    done = convert.event_message(domain.Done("", finish, skipped=(skipped,), timings=(timing,)), 0).done
+    assert (done.skipped[0].round, done.timings[0].round) == (3, 2)
 
 
 def test_evidence_keeps_every_field():

@@ -2,17 +2,18 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 
-from quizglass_server.domain.turns import Evidence, Exchange, GenerationEnd, Origin, Token
+from quizglass_server.domain.state import State
+from quizglass_server.domain.turns import Evidence, Exchange, GenerationEnd, Origin, Token, Turn
 from quizglass_server.errors import InvalidInput
 from quizglass_server.roles.interfaces import GenerationRequest
-from quizglass_server.steps.generate import answer_request, written
+from quizglass_server.steps.generate import lines_of, write
 from quizglass_server.steps.lookup.rerank import choose, rerank
-from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.prompt_values import line, prompt_values
 from quizglass_server.steps.read import MAX_WORDS_CHARS, read_words
-from quizglass_server.steps.rewrite import rewrite
 from quizglass_server.steps.tuning import Tuning
 from tests.support.turn_fakes import Models, picture, turn
 
@@ -33,10 +34,14 @@ async def test_words_are_one_clean_line_that_leaves_the_prompt_room() -> None:
     assert len(await read_words(models, picture())) == MAX_WORDS_CHARS
 
 
-async def test_a_rewritten_query_is_one_clean_line() -> None:
-    models = Models()
-    models.query = ["\n How much", " does it\x07 cost? ", ""]
-    assert await rewrite(models, turn(), "", []) == "How much does it cost?"
+def test_lines_come_without_bullets_and_each_once() -> None:
+    assert lines_of("1. Who made it?\n\n- Who\x07 made it?\n  2) Where?  \n\u2022 When?") == [
+        "Who made it?",
+        "Where?",
+        "When?",
+    ]
+    assert lines_of("1974 was when\n3.5 crowns") == ["1974 was when", "3.5 crowns"]
+    assert lines_of(" \n") == []
 
 
 async def test_reranking_orders_by_score_and_keeps_the_search_order_of_equals() -> None:
@@ -64,14 +69,26 @@ async def test_passages_that_the_reranker_rejects_keep_the_search_order() -> Non
 
 def test_only_accepted_passages_are_shown_and_at_most_so_many() -> None:
     passages = [passage("a", 0.9), passage("b", 0.8), passage("c", 0.7)]
-    assert [p.used for p in choose(passages, Tuning(found=2, rerank_accept=0.85), reranked=True)] == [
+    assert [p.used for p in choose(passages, 2, Tuning(rerank_accept=0.85), reranked=True)] == [
         True,
         False,
         False,
     ]
-    assert [p.used for p in choose(passages, Tuning(found=2), reranked=True)] == [True, True, False]
+    assert [p.used for p in choose(passages, 2, Tuning(), reranked=True)] == [True, True, False]
     unscored = [passage("a"), passage("b")]
-    assert [p.used for p in choose(unscored, Tuning(found=1, rerank_accept=0.85), reranked=False)] == [True, False]
+    assert [p.used for p in choose(unscored, 1, Tuning(rerank_accept=0.85), reranked=False)] == [True, False]
+
+
+def test_fine_times_coarse_is_held_against_the_product_of_their_thresholds() -> None:
+    def weighed(fine: float, coarse: float | None) -> Evidence:
+        return replace(passage("a", fine), coarse_score=coarse)
+
+    line = Tuning(rerank_accept=0.5, coarse_accept=0.4)  # 0.2
+    passages = [weighed(0.9, 0.3), weighed(0.3, 0.9), weighed(0.4, 0.4), weighed(0.5, 0.4)]
+    assert [p.used for p in choose(passages, 9, line, reranked=True)] == [True, True, False, True]
+    assert [p.used for p in choose(passages, 9, line, reranked=False)] == [False, True, True, True]
+    assert [p.used for p in choose([weighed(0.4, None)], 9, line, reranked=True)] == [False]
+    assert [p.used for p in choose([weighed(0.6, -0.3)], 9, Tuning(rerank_accept=0.5), reranked=True)] == [True]
 
 
 class ShortContext(Models):
@@ -90,27 +107,43 @@ class ShortContext(Models):
 DIALOGUE = turn(history=[Exchange("What is this?", "Velmora"), Exchange("And who made it?", "Tandric")])
 
 
-async def test_a_prompt_too_long_loses_its_older_dialogue_first() -> None:
-    models = ShortContext()
-    assert await rewrite(models, DIALOGUE, "", [])
-    assert models.calls.of("rewrite")[0].values["history"] == [{"question": "And who made it?", "answer": "Tandric"}]
-    models.longest = 0
-    assert await rewrite(models, DIALOGUE, "", [])
-    assert models.calls.of("rewrite")[1].values["history"] == []
+def request(asked: Turn) -> GenerationRequest:
+    return GenerationRequest("answer", prompt_values(asked, "", "", State(asked.question), {}), asked.picture)
 
 
-async def test_a_draft_tells_how_much_of_the_dialogue_its_prompt_had_no_room_for() -> None:
+async def test_a_prompt_too_long_loses_its_older_dialogue_first_and_the_draft_tells_how_much() -> None:
     models = ShortContext()
-    request = answer_request(DIALOGUE, "", (), (), None)
     for models.longest, left_out in ((2, 0), (1, 1), (0, 2)):
-        assert (await written(models, request)).history_left_out == left_out
+        assert (await write(models, request(DIALOGUE))).history_left_out == left_out
+    shown = [given.values["history"] for given in models.calls.of("answer")]
+    last = {"question": "And who made it?", "answer": "Tandric"}
+    assert shown == [[{"question": "What is this?", "answer": "Velmora"}, last], [last], []]
 
 
 async def test_a_prompt_too_long_without_dialogue_is_refused() -> None:
     models = ShortContext()
     models.longest = -1
     with pytest.raises(InvalidInput, match="too long"):
-        await rewrite(models, turn(), "", [])
+        await write(models, request(turn()))
+
+
+def test_every_prompt_is_filled_with_the_same_values() -> None:
+    state = State("Who made it?").having([passage("text")])
+    values = prompt_values(DIALOGUE, "words", "cars", state.noting(draft="d"), {"objects": ["car"]})
+    assert values == {
+        "question": "Who made it?",
+        "history": [{"question": each.question, "answer": each.answer} for each in DIALOGUE.history],
+        "words": "words",
+        "domain": "cars",
+        "seen": [],
+        "found": ["Title: text"],
+        "query": None,
+        "queries": [],
+        "draft": "d",
+        "objects": ["car"],
+    }
+    asked = state.asking(["Who made the car?", "When?"])
+    assert prompt_values(DIALOGUE, "", "", asked, {})["query"] == "Who made the car?; When?"
 
 
 def test_a_line_needs_no_colon_when_half_is_missing() -> None:

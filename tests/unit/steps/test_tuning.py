@@ -30,6 +30,13 @@ def test_views_and_the_bonus_of_kinds_come_from_the_bundle() -> None:
     assert found.kind_bonus == 0.2
 
 
+def test_the_line_of_certain_drafts_comes_from_the_bundle() -> None:
+    manifest = SimpleNamespace(abstain="", thresholds=Thresholds(p_min=0.25, p_mean=0.75), evidence=EvidenceLimits())
+    tuning = app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
+    assert (tuning.p_min, tuning.p_mean) == (0.25, 0.75)
+    assert (Tuning().p_min, Tuning().p_mean) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -17,13 +17,18 @@ from quizglass_client.terminal.show import plain
 from quizglass_client.types import (
     Accepted,
     AnswerDelta,
+    Confirmed,
+    Decided,
     Done,
     Event,
     EvidenceFound,
     Payload,
     PlanMade,
+    Provisional,
+    Queries,
     QueryRewritten,
     Verdict,
+    Withdrawn,
 )
 
 _UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
@@ -33,8 +38,13 @@ OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
 EVENT_NAMES: dict[type[Payload], str] = {
     Accepted: "accepted",
     PlanMade: "plan",
+    Decided: "decided",
+    Queries: "queries",
     QueryRewritten: "query",
     EvidenceFound: "evidence",
+    Provisional: "provisional",
+    Confirmed: "confirmed",
+    Withdrawn: "withdrawn",
     AnswerDelta: "answer_delta",
     Verdict: "verdict",
     Done: "done",
@@ -62,6 +72,8 @@ def as_json(value: object) -> object:
     """SDK values as JSON values: bytes in hexadecimal, plans by name, an event's payload beside its number."""
     if isinstance(value, Event):
         about = {"turn_id": value.turn_id, "seq": value.seq, "elapsed": value.elapsed}
+        about |= {"round": value.round} if value.round else {}
+        about |= {"branch": value.branch} if value.branch else {}
         return about | {"event": EVENT_NAMES[type(value.payload)]} | _fields(value.payload)
     if dataclasses.is_dataclass(value):
         return _fields(value)

@@ -14,14 +14,19 @@ from quizglass_client.types import (
     Accepted,
     AnswerDelta,
     Citation,
+    Confirmed,
+    Decided,
     Done,
     Event,
     Evidence,
     EvidenceFound,
     Plan,
     PlanMade,
+    Provisional,
+    Queries,
     QueryRewritten,
     Verdict,
+    Withdrawn,
 )
 
 _LABEL_WIDTH = 9
@@ -78,6 +83,17 @@ class TurnView:
                 )
             case PlanMade() as made:
                 self._line("plan", _plan(made))
+            case Decided() as decided:
+                self._line("decided", Text.assemble(_decided(decided), (_where(event), "dim")))
+            case Queries(task, texts):
+                written = plain("; ".join(texts)) or "nothing"
+                self._line("wrote", Text.assemble(written, (f"  for {plain(task)}{_where(event)}", "dim")))
+            case Provisional(text):
+                self._line("draft", Text.assemble((plain(text), "bold"), ("  may still be taken back", "dim")))
+            case Confirmed():
+                self._line("draft", Text("is the answer", "green"))
+            case Withdrawn():
+                self._line("draft", Text("is taken back", "yellow"))
             case QueryRewritten() as query:
                 how = "  (knowing what the picture shows)" if query.used_image_evidence else ""
                 self._line("query", Text.assemble(plain(query.text), (how, "dim")))
@@ -89,6 +105,8 @@ class TurnView:
             case Verdict() as verdict:
                 self.interrupt()
                 self._line("check", _verdict(verdict))
+                for name, text in verdict.notes.items():
+                    self._line("", Text.assemble((f"{plain(name)}: ", "dim"), plain(text)))
             case Done() as done:
                 self.interrupt()
                 self._done(done)
@@ -169,6 +187,22 @@ def _plan(made: PlanMade) -> Text:
     return text
 
 
+def _decided(decided: Decided) -> Text:
+    text = Text.assemble((plain(decided.label), "bold magenta"))
+    how = "" if decided.decided_by in ("", decided.by) else f" ({plain(decided.decided_by)})"
+    text.append(f"  by {plain(decided.by)}{how}", "dim")
+    for label, probability in decided.probabilities.items():
+        text.append(f"  {plain(label)} ", "dim")
+        text.append(f"{probability:.2f}", "bold" if label == decided.label else "dim")
+    return text
+
+
+def _where(event: Event) -> str:
+    """Round and branch, where there are several."""
+    branch = f"  branch {plain(event.branch)}" if event.branch else ""
+    return f"  round {event.round}{branch}" if event.round else branch
+
+
 def _verdict(verdict: Verdict) -> Text:
     text = Text(verdict.outcome or "?", _OUTCOMES.get(verdict.outcome, ""))
     if verdict.mean_token_probability:
@@ -193,6 +227,10 @@ def _reason(reason: str) -> str:
         "model": "the model does not know, having seen what there was",
         "no_evidence": "nothing relevant enough was found",
         "budget": "the time ran out",
+        "unsure": "the model was not sure enough of what it wrote",
+        "unsupported": "the evidence does not support what was written",
+        "contradicted": "the evidence contradicts what was written",
+        "incomplete": "what was written does not answer the whole question",
     }
     return reasons.get(reason, reason)
 

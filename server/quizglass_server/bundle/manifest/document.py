@@ -22,13 +22,15 @@ class FileEntry(Part):
 
 class Thresholds(Part):
     """Scores below which evidence is dropped: cosine for pictures, probability of "yes" for reranking, cosine of the
-    coarse reranker, probability of a detector's box.
+    coarse reranker, probability of a detector's box. `p_min` and `p_mean`, of a draft's tokens, say when it is certain.
     """
 
     image_accept: float = 0.0
     rerank_accept: float = 0.0
     coarse_accept: float = -1.0
     detect_accept: Annotated[float, Field(ge=0, le=1)] = 0.3
+    p_min: Annotated[float, Field(ge=0, le=1)] | None = None
+    p_mean: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
 Share = Annotated[float, Field(gt=0, le=1)]

@@ -12,16 +12,22 @@ from dataclasses import replace
 from quizglass_server.domain.turns import Evidence, Picture
 from quizglass_server.roles.interfaces import CoarseReranker
 from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.step import step
 from quizglass_server.steps.tuning import Tuning
 
 
+@step("coarse_rerank", role="coarse_reranker", optional=True)
 async def rerank_coarsely(
     reranker: CoarseReranker, picture: Picture, passages: Sequence[Evidence], tuning: Tuning
 ) -> tuple[list[Evidence], list[Evidence]]:
-    """The passages with their coarse scores, best first: those worth a closer look, and the others."""
+    """The passages with their coarse scores, best first: those worth a closer look, and the others.
+
+    Worth it are the first `coarse_candidates`, unless no relevance could lift them over the line (`rerank.choose`).
+    """
     scores = await reranker.compare(picture, [line(passage) for passage in passages])
     scored = [replace(passage, coarse_score=score) for passage, score in zip(passages, scores, strict=True)]
     scored.sort(key=lambda passage: -passage.coarse)
-    near = sum(passage.coarse >= tuning.coarse_accept for passage in scored)
+    least = tuning.rerank_accept * tuning.coarse_accept if tuning.coarse_accept > 0 else -1.0
+    near = sum(passage.coarse >= least for passage in scored)
     kept = near if tuning.coarse_candidates is None else min(near, tuning.coarse_candidates)
     return scored[:kept], scored[kept:]

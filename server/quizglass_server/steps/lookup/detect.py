@@ -10,6 +10,7 @@ from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.turns import Picture
 from quizglass_server.roles.interfaces import Detector
 from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, place_of
+from quizglass_server.steps.step import step
 from quizglass_server.steps.tuning import Tuning
 
 ANYTHING = "object"
@@ -37,9 +38,20 @@ def phrases_of(question: str) -> list[str]:
     return list(dict.fromkeys(found)) or [ANYTHING]
 
 
-async def find_regions(detector: Detector, picture: Picture, question: str, tuning: Tuning) -> list[Region]:
-    """The likeliest `boxes` parts of the picture that show what is asked about, above the threshold; may be none."""
-    found = await detector.detect(picture, phrases_of(question), tuning.detect_accept)
+@step("detect", role="detector", optional=True)
+async def find_regions(
+    detector: Detector, picture: Picture, question: str, tuning: Tuning, phrases: Sequence[str] = ()
+) -> list[Region]:
+    """The likeliest `boxes` parts of the picture that show what is asked about, above the threshold; may be none.
+
+    Args:
+        detector: finds things by words for them.
+        picture: where they are looked for.
+        question: says where in the picture, and what where no phrases do.
+        tuning: the threshold, and how many.
+        phrases: things, a few words each.
+    """
+    found = await detector.detect(picture, list(phrases) or phrases_of(question), tuning.detect_accept)
     return chosen(found, place_of(question), tuning)
 
 

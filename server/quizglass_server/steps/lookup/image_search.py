@@ -14,6 +14,7 @@ from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import RGB, Evidence, Origin, Vector
 from quizglass_server.roles.interfaces import ImageEncoder
 from quizglass_server.steps.lookup.crop import Part, crop
+from quizglass_server.steps.step import step
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.steps.wording import stands_in, words
 
@@ -26,11 +27,13 @@ class PictureIndex(Protocol):
         ...
 
 
+@step("embed", role="image_encoder")
 async def embed_views(encoder: ImageEncoder, pixels: RGB, views: Sequence[Part]) -> list[Vector]:
     """One vector a view, all made in one batch."""
     return await encoder.embed([crop(pixels, view) for view in views])
 
 
+@step("image_search", role="knowledge")
 async def search_pictures(
     index: PictureIndex, vectors: Sequence[Vector], question: str, tuning: Tuning
 ) -> list[EntryHit]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.roles.interfaces import Reranker
 from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.step import step
 from quizglass_server.steps.tuning import Tuning
 
 REJECTED = 0.02
 """Among passages less probable than this the reranker has no favourite: they keep the search's order."""
 
 
+@step("rerank", role="reranker", optional=True)
 async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -> list[Evidence]:
     """The passages with the reranker's scores, best first by fine x coarse (QA-Dragon's coarse-to-fine reranker).
 
@@ -25,11 +28,28 @@ async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -
     return sorted(scored, key=lambda passage: -max(passage.rerank_score, REJECTED) * max(passage.coarse, 0.0))
 
 
-def choose(passages: Sequence[Evidence], tuning: Tuning, *, reranked: bool) -> list[Evidence]:
-    """Mark what the generator is shown: the first `tuning.found`, if reranked only those above the threshold."""
+def choose(passages: Sequence[Evidence], shown: int, tuning: Tuning, *, reranked: bool) -> list[Evidence]:
+    """Mark what the generator is shown: the first `shown` that are accepted."""
     return [
-        replace(
-            passage, used=position < tuning.found and (not reranked or passage.rerank_score >= tuning.rerank_accept)
-        )
+        replace(passage, used=position < shown and _accepted(passage, tuning, reranked=reranked))
         for position, passage in enumerate(passages)
     ]
+
+
+def _accepted(passage: Evidence, tuning: Tuning, *, reranked: bool) -> bool:
+    """Fine x coarse >= the product of their thresholds (QA-Dragon); of one of the two, that one against its own."""
+    coarse = None if tuning.coarse_accept <= 0 else passage.coarse_score
+    if coarse is None:
+        return not reranked or passage.rerank_score >= tuning.rerank_accept
+    if not reranked:
+        return coarse >= tuning.coarse_accept
+    return passage.rerank_score * coarse >= tuning.rerank_accept * tuning.coarse_accept
+
+
+def merged(rankings: Sequence[Sequence[Evidence]]) -> list[Evidence]:
+    """The passages that several queries found, each once: the best of every query, then the second of each, ..."""
+    by_rank = (passage for rank in zip_longest(*rankings) for passage in rank if passage is not None)
+    first: dict[tuple[str, str], Evidence] = {}
+    for passage in by_rank:
+        first.setdefault((passage.entry_id, passage.text), passage)
+    return list(first.values())

@@ -9,6 +9,7 @@ from quizglass_server.domain.entries import ChunkHit, Finding, SearchMode
 from quizglass_server.domain.turns import Evidence, Origin, Vector
 from quizglass_server.errors import RoleMissing
 from quizglass_server.roles.interfaces import TextEncoder
+from quizglass_server.steps.step import step
 
 _ANY = Finding()
 
@@ -23,6 +24,7 @@ class TextIndex(Protocol):
         ...
 
 
+@step("text_search", role="text_encoder")
 async def search_texts(
     encoder: TextEncoder | None, index: TextIndex, query: str, limit: int, finding: Finding = _ANY
 ) -> list[ChunkHit]:

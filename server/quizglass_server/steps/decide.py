@@ -1,0 +1,57 @@
+"""Chooses one of a closed set of labels, in one prefill pass of a decider or of the generator.
+
+Sources: the planner and the prompt-based baseline of "Efficient Multimodal Planning Agent for VQA"; the routers and the
+model-based verifier of QA-Dragon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
+from typing import Protocol
+
+from quizglass_server.domain.turns import Picture
+from quizglass_server.errors import EngineFailed
+from quizglass_server.models.prompts import PromptValue
+from quizglass_server.roles.interfaces import SUPPORTED, GenerationRequest, Generator
+from quizglass_server.steps.step import step
+
+
+class Decider(Protocol):
+    """Chooses among labels of its own."""
+
+    async def probabilities(
+        self, picture: Picture | None, values: Mapping[str, PromptValue]
+    ) -> Sequence[tuple[str, float]]:
+        """Each label's name with its probability; its prompt is filled with the values."""
+        ...
+
+
+@step("decide")
+async def ask_decider(
+    decider: Decider, picture: Picture | None, values: Mapping[str, PromptValue], labels: Sequence[str]
+) -> list[tuple[str, float]]:
+    """Each label with its probability, without those of the decider that nobody asks for.
+
+    Raises:
+        EngineFailed: it has none of them.
+    """
+    weighed = await decider.probabilities(picture, values)
+    if asked := [(name, probability) for name, probability in weighed if name in labels]:
+        return asked
+    raise EngineFailed(f"the bundle's decider chooses among {[name for name, _ in weighed]}, not {list(labels)}")
+
+
+@step("decide", role="generator")
+async def ask_letter(
+    generator: Generator, request: GenerationRequest, labels: Sequence[str]
+) -> list[tuple[str, float]]:
+    """Each label with its probability as the prompt's continuation: " A" is the first."""
+    letters = [f" {letter}" for letter in ascii_uppercase[: len(labels)]]
+    return list(zip(labels, await generator.choose(request, letters), strict=True))
+
+
+@step("judge", optional=True, after=True)
+async def is_supported(verifier: Decider, picture: Picture | None, values: Mapping[str, PromptValue]) -> bool:
+    """Whether "supported" is likelier than every other judgement of the `answer` by its `evidence`."""
+    return max(await verifier.probabilities(picture, values), key=lambda item: item[1])[0] == SUPPORTED

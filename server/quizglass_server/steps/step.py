@@ -1,0 +1,50 @@
+"""What a step is: a function over one model or store, with all that running it in a turn has to know.
+
+    @step("rerank", role="reranker", optional=True)
+    async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -> list[Evidence]: ...
+
+Called, it is the function. `turn.runner` runs it in a turn: finds what fills the role, which is the first argument,
+times it, fits it into the budget, cuts it off, and notes that it was left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Generic, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+Result = TypeVar("Result", covariant=True)
+
+
+@dataclass(frozen=True)
+class Step(Generic[P, Result]):
+    """A step of a turn."""
+
+    work: Callable[P, Awaitable[Result]]
+    """What it does; its first argument is what fills the role."""
+    name: str
+    """As in timings, learned costs and skipped steps."""
+    role: str
+    """A role of the bundle, "knowledge" or "memory"; empty: whoever runs it says what fills it."""
+    optional: bool = False
+    """Whether the turn goes on without it when it fails or nothing fills its role."""
+    after: bool = False
+    """Whether the answer is there already, so that no time is kept for one."""
+    answers: bool = False
+    """Whether it is the answer: begun whatever it usually costs, and at the end cut off instead of left out."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Awaitable[Result]:
+        """Do it outside of any turn."""
+        return self.work(*args, **kwargs)
+
+    def named(self, name: str) -> Step[P, Result]:
+        """The same under another name, with costs of its own."""
+        return replace(self, name=name)
+
+
+def step(
+    name: str, *, role: str = "", optional: bool = False, after: bool = False, answers: bool = False
+) -> Callable[[Callable[P, Awaitable[Result]]], Step[P, Result]]:
+    """Make a function a step; see `Step`."""
+    return lambda work: Step(work, name, role, optional, after, answers)

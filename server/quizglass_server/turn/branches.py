@@ -1,0 +1,64 @@
+"""Where in a turn something happens: its round and its branch, which travel with the task.
+
+A policy that searches again begins another round; one that does two things at the same time goes on in two branches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+_round: ContextVar[int] = ContextVar("round", default=0)
+_branch: ContextVar[str] = ContextVar("branch", default="")
+
+
+def current_round() -> int:
+    """Of the current task: 1, 2, ...; 0 outside of rounds."""
+    return _round.get()
+
+
+def current_branch() -> str:
+    """Of the current task: "1", "2", within the first "1.1", ...; empty where there is but one."""
+    return _branch.get()
+
+
+@contextmanager
+def in_rounds() -> Iterator[ContextVar[int]]:
+    """A block that goes through rounds, which it sets itself."""
+    outer = _round.get()
+    try:
+        yield _round
+    finally:
+        _round.set(outer)
+
+
+async def at_once(work: Sequence[Awaitable[Result]], *, branches: bool = False) -> list[Result]:
+    """Do things at the same time; if one fails, the others end and its error is raised as it is.
+
+    Args:
+        work: what to wait for, in order.
+        branches: whether each is a branch of its own.
+    """
+
+    async def follow(one: Awaitable[Result], number: int) -> Result:
+        if branches:
+            outer = _branch.get()
+            _branch.set(f"{outer}.{number}" if outer else str(number))
+        return await one
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(follow(one, number)) for number, one in enumerate(work, 1)]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    finally:
+        for one in work:
+            if inspect.iscoroutine(one):
+                one.close()  # one that was never begun would complain
+    return [task.result() for task in tasks]

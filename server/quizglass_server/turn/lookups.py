@@ -1,0 +1,119 @@
+"""Looks a turn's picture and queries up in the knowledge store, with whatever roles the bundle has for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from quizglass_server.domain.turns import Evidence, Turn, Vector
+from quizglass_server.steps.lookup.coarse import rerank_coarsely
+from quizglass_server.steps.lookup.crop import Part, views_of
+from quizglass_server.steps.lookup.detect import find_regions
+from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
+from quizglass_server.steps.lookup.rerank import choose, merged, rerank
+from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
+from quizglass_server.turn.branches import at_once
+from quizglass_server.turn.journal import Journal
+from quizglass_server.turn.resources import Resources
+from quizglass_server.turn.runner import StepRunner
+
+CHEAP_S = 0.05
+"""An embedding that usually takes longer is not begun before somebody asks for it."""
+
+
+class Lookups:
+    """The searches of one turn.
+
+    Args:
+        turn: the question and its picture.
+        runner: runs the steps.
+        resources: the store, the vectors of pictures seen before, and how much is looked up.
+        journal: takes the evidence.
+    """
+
+    def __init__(self, turn: Turn, runner: StepRunner, resources: Resources, journal: Journal) -> None:
+        self._turn = turn
+        self._runner = runner
+        self._resources = resources
+        self._tuning = resources.tuning
+        self._journal = journal
+        self._vectors: dict[tuple[str, ...], asyncio.Task[list[Vector]]] = {}
+
+    def embed_if_cheap(self) -> None:
+        """Begin to embed the picture's views, if that is of use and takes no time worth mentioning."""
+        usual, resources = self._resources.costs.usual, self._resources
+        cheap = usual(find_regions.name) + usual(embed_views.name) <= CHEAP_S
+        if not self._vectors and cheap and resources.models.image_encoder is not None and resources.knowledge.count():
+            self._embedding(())
+
+    async def image(self, phrases: Sequence[str], limit: int) -> list[Evidence]:
+        """What the generator is shown of the entries that look like the picture; see `Tools.search_image`."""
+        if self._turn.picture is None:
+            self._journal.skip("image_search", "NO_PICTURE")
+            return []
+        if self._is_empty("image_search"):
+            return []
+        if not (vectors := await self._embedding(tuple(phrases))):
+            self._journal.skip("image_search", "BUDGET")
+            return []
+        shown = limit or self._tuning.seen
+        tuning = replace(self._tuning, image_candidates=max(limit, self._tuning.image_candidates))
+        hits = await self._runner.run(search_pictures, vectors, self._turn.question, tuning)
+        return _shown(self._journal.found(picture_evidence(hits or [], shown)))
+
+    async def text(self, queries: Sequence[str], limit: int, *, reranked: bool = True) -> list[Evidence]:
+        """What the generator is shown of the passages that answer the queries; see `Tools.search_text`."""
+        if not queries:
+            self._journal.skip("text_search", "NO_QUERY")
+            return []
+        if self._is_empty("text_search"):
+            return []
+        asked = list(dict.fromkeys(queries))
+        found = [self._passages(query, limit, reranked=reranked) for query in asked]
+        (best, dropped, reranked), *others = results = await at_once(found)
+        if others:
+            best = merged([ranked for ranked, _, _ in results])
+            dropped = [passage for passage in merged([left for _, left, _ in results]) if passage not in best]
+            reranked = all(fine for _, _, fine in results)
+        chosen = choose(best, limit or len(asked) * self._tuning.found, self._tuning, reranked=reranked)
+        return _shown(self._journal.found([*chosen, *dropped]))
+
+    async def _passages(self, query: str, limit: int, *, reranked: bool) -> tuple[list[Evidence], list[Evidence], bool]:
+        """Passages for a query, best first; those that do not go with the picture; whether the first were reranked."""
+        candidates = max(limit, self._tuning.text_candidates)
+        hits = await self._runner.run(search_texts, self._resources.knowledge, query, candidates)
+        passages, dropped = text_evidence(hits or []), list[Evidence]()
+        if passages and self._turn.picture is not None:
+            parted = await self._runner.run(rerank_coarsely, self._turn.picture, passages, self._tuning)
+            passages, dropped = parted or (passages, dropped)
+        ranked = await self._runner.run(rerank, query, passages) if hits and reranked else None
+        return passages if ranked is None else ranked, dropped, ranked is not None
+
+    def _embedding(self, phrases: tuple[str, ...]) -> asyncio.Task[list[Vector]]:
+        if phrases not in self._vectors:
+            self._vectors[phrases] = self._runner.begin(self._embed(phrases))
+        return self._vectors[phrases]
+
+    async def _embed(self, phrases: Sequence[str]) -> list[Vector]:
+        """Vectors of the views that the question is looked up by; none when there is no time for them."""
+        picture, question = self._turn.picture, self._turn.question
+        if picture is None:
+            return []
+
+        async def embed(views: Sequence[Part]) -> list[Vector] | None:
+            return await self._runner.run(embed_views, picture.pixels, views)
+
+        views = views_of(question, self._tuning.views)
+        regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
+        return await self._resources.vectors(picture, (*views, *(regions or ())), embed)
+
+    def _is_empty(self, step: str) -> bool:
+        if self._resources.knowledge.count() > 0:
+            return False
+        self._journal.skip(step, "EMPTY_KNOWLEDGE")
+        return True
+
+
+def _shown(evidence: Sequence[Evidence]) -> list[Evidence]:
+    return [item for item in evidence if item.used]

@@ -1,0 +1,145 @@
+"""Runs the steps of one turn: the one place where they are timed, fitted into the budget, cut, learned and skipped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from time import monotonic
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from quizglass_server.errors import BudgetExceeded, EngineLost, KnowledgeLost, Overloaded, RoleMissing
+from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.deadline import due_within
+from quizglass_server.steps.step import Step
+from quizglass_server.turn.journal import Journal
+from quizglass_server.turn.resources import Resources
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+LAST_STEP = "generate"
+"""The step that the others leave time for."""
+_CLOSING_S, _CLOSING_SHARE = 0.05, 0.05
+"""Kept back from the answer for the verdict and the last messages: seconds at most, share of the budget at most."""
+
+
+class StepRunner:
+    """Times steps, leaves out those that no longer fit, and cuts off those that take too long.
+
+    What counts as left is the budget without the usual cost of generating: evidence that leaves no time for an answer
+    is of no use.
+
+    Args:
+        budget: time left; no step runs past it.
+        resources: what fills the roles of steps, and what steps usually cost.
+        journal: takes timings and skipped steps.
+        needed_by: who asks for the steps, for errors.
+    """
+
+    def __init__(self, budget: Budget, resources: Resources, journal: Journal, needed_by: str) -> None:
+        self._budget = budget
+        self._resources = resources
+        self._costs = resources.costs
+        self._journal = journal
+        self._needed_by = needed_by
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    async def run(self, step: Step[Concatenate[Any, P], Result], *args: P.args, **kwargs: P.kwargs) -> Result | None:
+        """Run a step with what fills its role.
+
+        Returns:
+            Its result; None when it was left out (noted as BUDGET or FAILED), as is a search of a knowledge store
+            that does not answer, or when nothing fills the role of an optional step.
+
+        Raises:
+            RoleMissing: nothing fills the role of a step that is not optional.
+            EngineLost: always passed on, optional or not.
+            Exception: whatever a step that is not optional raises.
+        """
+        filling = self._resources.filling(step.role)
+        if filling is not None:
+            return await self.run_on(filling, step, *args, **kwargs)
+        if step.optional:
+            return None
+        raise RoleMissing(step.role, self._needed_by)
+
+    async def run_on(
+        self, filling: object, step: Step[Concatenate[Any, P], Result], *args: P.args, **kwargs: P.kwargs
+    ) -> Result | None:
+        """The same with what is to fill the role."""
+        reserve = self._reserve(step)
+        if not self._begins(step, reserve):
+            return None
+        started, seconds = monotonic(), self._budget.left_s - reserve
+        limit = asyncio.timeout(seconds)
+        try:
+            with self._journal.stage(step.name), due_within(seconds):
+                async with limit:
+                    result = await step.work(filling, *args, **kwargs)
+        except (EngineLost, RoleMissing):
+            raise
+        except Exception as error:
+            if isinstance(error, BudgetExceeded) or (isinstance(error, TimeoutError) and limit.expired()):
+                self._costs.was_cut(step.name, monotonic() - started)
+                reason = "" if step.answers else "BUDGET"
+            else:
+                reason = _left_out(step, error)
+            if reason:
+                self._journal.skip(step.name, reason)
+            return None
+        self._costs.took(step.name, monotonic() - started)
+        return result
+
+    def fits(self, steps: Sequence[str]) -> bool:
+        """Whether the usual cost of these steps, by name, and of answering still fits."""
+        if self._budget.fits(sum(map(self._costs.usual, (*steps, LAST_STEP)))):
+            return True
+        for step in steps:
+            self._costs.was_skipped(step)
+        self._journal.skip("rounds", "BUDGET")
+        return False
+
+    def begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+        """Begin what goes on beside the steps, to be ended with the turn."""
+        task = asyncio.create_task(work)
+        self._tasks.append(task)
+        return task
+
+    async def end(self) -> None:
+        """End all that was begun and still runs."""
+        for task in self._tasks:
+            task.cancel()
+        for outcome in await asyncio.gather(*self._tasks, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                log.debug("a step that was not waited for failed", exc_info=outcome)
+
+    def _begins(self, step: Step[Any, Any], reserve: float) -> bool:
+        if step.answers and self._budget.left_s > reserve:
+            return True
+        if not step.answers:
+            if self._budget.fits(self._costs.usual(step.name) + reserve):
+                return True
+            self._costs.was_skipped(step.name)
+        self._journal.skip(step.name, "BUDGET")
+        return False
+
+    def _reserve(self, step: Step[Any, Any]) -> float:
+        """Seconds that the step leaves to what comes after it."""
+        if step.answers:
+            return min(_CLOSING_S, _CLOSING_SHARE * self._budget.total_s)
+        return 0.0 if step.after else self._costs.usual(LAST_STEP)
+
+
+def _left_out(step: Step[Any, Any], error: Exception) -> str:
+    """Why a turn goes on without a step that failed; raises the error where it does not."""
+    if isinstance(error, Overloaded) and not step.answers:
+        return "BUDGET"  # the engine does not begin what it cannot do in this time
+    if step.optional or isinstance(error, KnowledgeLost):  # an answer without lookups is better than none
+        known = isinstance(error, KnowledgeLost)  # that was logged once, when it was lost
+        about = {"step": step.name}
+        log.warning("step failed; the turn goes on without it", exc_info=None if known else error, extra=about)
+        return "FAILED"
+    raise error

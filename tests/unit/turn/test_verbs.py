@@ -1,0 +1,488 @@
+"""What each verb of a policy does: on dummy models, with budgets, failures and branches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from enum import Enum
+from typing import Any
+
+import pytest
+
+from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.domain.entries import ChunkHit
+from quizglass_server.domain.regions import Detection, Region
+from quizglass_server.domain.state import Draft, State
+from quizglass_server.domain.turns import (
+    AbstainReason,
+    AnswerDelta,
+    Confirmed,
+    Decided,
+    Done,
+    Evidence,
+    EvidenceFound,
+    FinishReason,
+    Origin,
+    Picture,
+    PlanMade,
+    Provisional,
+    Queries,
+    SkippedStep,
+    TurnEvent,
+    Vector,
+    Verdict,
+    VerdictOutcome,
+    Withdrawn,
+)
+from quizglass_server.errors import EngineFailed, EngineLost
+from quizglass_server.policies import POLICIES
+from quizglass_server.policies.tools import Tools
+from quizglass_server.roles.interfaces import Answered
+from quizglass_server.scheduling.budget import Budget
+from tests.support.turn_fakes import CHUNKS, VELMORA, World, done, turn
+
+Run = Callable[[Tools], Awaitable[Draft]]
+
+
+class Action(Enum):
+    NONE, TEXT, IMAGE = "none", "text", "image"
+
+
+class Scripted:
+    """A policy that does what a test says."""
+
+    name = "scripted"
+    needs: tuple[str, ...] = ("generator",)
+    likes: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+
+    def __init__(self, run: Run) -> None:
+        self.answer = run
+
+
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Awaitable[list[TurnEvent]]]:
+    """Asks a world's question of a policy that is written in the test."""
+
+    async def asked(world: World, run: Run, **kwargs: Any) -> list[TurnEvent]:
+        monkeypatch.setitem(POLICIES, "scripted", Scripted(run))
+        world.assistant = Assistant(world.resources)
+        return await world.ask(policy="scripted", **kwargs)
+
+    return asked
+
+
+def of(kind: type, events: Sequence[TurnEvent]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+async def test_the_generator_decides_by_letters_where_no_decider_has_the_name(ask: Any) -> None:
+    world = World()
+    chosen: list[Action] = []
+    letters: list[Sequence[str]] = []
+
+    async def choose(request: Any, labels: Sequence[str]) -> list[float]:
+        letters.append(labels)
+        assert (request.task, request.values["draft"], request.values["hint"]) == ("act", "d", "h")
+        return [0.1, 0.7, 0.2]
+
+    world.models.choose = choose  # type: ignore[method-assign]
+
+    async def run(tools: Tools) -> Draft:
+        state = tools.start().noting(draft="d")
+        chosen.append(await tools.decide(Action, state, by="act", otherwise=Action.NONE, hint="h"))
+        return await tools.answer(state)
+
+    events = await ask(world, run)
+    assert (chosen, letters) == ([Action.TEXT], [[" A", " B", " C"]])
+    assert of(Decided, events) == [Decided("act", "text", "prompt", (("none", 0.1), ("text", 0.7), ("image", 0.2)))]
+    assert of(PlanMade, events) == []
+    assert "act" in [timing.stage for timing in done(events).timings]
+
+
+class Judge:
+    """A verifier with labels of its own."""
+
+    def __init__(self, *weighed: tuple[str, float]) -> None:
+        self.weighed = list(weighed)
+        self.asked: list[str] = []
+
+    async def check(self, answered: Answered) -> list[tuple[str, float]]:
+        self.asked.append(answered.answer)
+        return self.weighed
+
+
+async def test_a_decider_decides_and_labels_that_nobody_asks_for_do_not_count(ask: Any) -> None:
+    world = World()
+
+    async def run(tools: Tools) -> Draft:
+        shown = {"evidence": ["e"], "answer": "a"}
+        assert await tools.decide(Action, tools.start(), by="verifier", otherwise=Action.NONE, **shown) is Action.TEXT
+        return Draft()
+
+    world.models.verifier = Judge(("text", 0.3), ("other", 0.6), ("image", 0.1))  # type: ignore[assignment]
+    decided = of(Decided, await ask(world, run))
+    assert decided == [Decided("verifier", "text", "verifier", (("text", 0.3), ("image", 0.1)))]
+    world.models.verifier = Judge(("other", 1.0))  # type: ignore[assignment]
+    with pytest.raises(EngineFailed, match="chooses among"):
+        await ask(world, run)
+
+
+async def test_without_time_a_decision_is_what_the_policy_says(ask: Any) -> None:
+    world = World()
+    world.resources.costs.took("act", 100.0)
+
+    async def run(tools: Tools) -> Draft:
+        assert await tools.decide(Action, tools.start(), by="act", otherwise=Action.IMAGE) is Action.IMAGE
+        return await tools.answer(tools.start())
+
+    events = await ask(world, run)
+    assert of(Decided, events) == [Decided("act", "image", "fixed")]
+    assert done(events).skipped == (SkippedStep("act", "BUDGET"),)
+
+
+async def test_lines_are_told_of_and_fall_back_to_what_is_asked(ask: Any) -> None:
+    world = World()
+    world.models.answer = ["1. Who made it?\n", "2. Who made it?\n\n", "Where?"]
+    written: list[list[str]] = []
+
+    async def run(tools: Tools) -> Draft:
+        state = tools.start()
+        written.append(await tools.lines("split", state))
+        world.resources.costs.took("split", 1000.0)
+        written.append(await tools.lines("split", state))
+        written.append(await tools.lines("split", state.asking(written[0])))
+        return Draft("x", finish=FinishReason.COMPLETE)
+
+    events = await ask(world, run)
+    assert written == [["Who made it?", "Where?"], [turn().question], ["Who made it?", "Where?"]]
+    assert of(Queries, events) == [Queries("split", ("Who made it?", "Where?"))]
+
+
+async def test_what_is_written_is_told_to_nobody_and_all_prompts_are_counted(ask: Any) -> None:
+    world = World()
+
+    async def run(tools: Tools) -> Draft:
+        state = tools.start()
+        draft = await tools.write("reason", state)
+        assert draft == Draft("45 crowns", (0.9, 0.5), FinishReason.COMPLETE, 20, 2)
+        await tools.lines("rewrite", state)
+        return await tools.answer(state, "reconcile", memory=draft.text)
+
+    events = await ask(world, run)
+    assert "".join(event.text for event in of(AnswerDelta, events)) == "45 crowns"
+    assert world.models.calls.of("reconcile")[0].values["memory"] == "45 crowns"
+    assert (done(events).prompt_tokens, done(events).all_prompt_tokens) == (20, 60)
+
+
+async def test_several_queries_are_searched_at_once_each_reranked_by_itself_and_merged(ask: Any) -> None:
+    world = World(found=1)
+    brought = {
+        "one": [CHUNKS[0], CHUNKS[1]],
+        "two": [ChunkHit(VELMORA, CHUNKS[1].text, 0.75), CHUNKS[2]],
+        "three": [CHUNKS[0]],
+    }
+    together = asyncio.Barrier(3)
+    reranked: list[tuple[str, list[str]]] = []
+
+    async def search_texts(vector: Vector, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:
+        await together.wait()  # all three are under way
+        return brought[words]
+
+    async def score(query: str, passages: Sequence[str]) -> list[float]:
+        reranked.append((query, [passage.partition(": ")[2] for passage in passages]))
+        return [0.9 - 0.1 * place for place, _ in enumerate(passages)]
+
+    world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
+    world.models.score = score  # type: ignore[method-assign]
+    shown: list[list[str]] = []
+
+    async def run(tools: Tools) -> Draft:
+        shown.append([item.text for item in await tools.search_text(["one", "two", "one", "three"])])
+        shown.append([item.text for item in await tools.search_text(["three", "two", "one"], limit=2)])
+        return Draft()
+
+    events = await ask(world, run)
+    texts = {query: [hit.text for hit in hits] for query, hits in brought.items()}
+    assert sorted(reranked[:3]) == sorted(texts.items())
+    best_of_each = [CHUNKS[0].text, CHUNKS[1].text, CHUNKS[2].text]
+    assert shown == [best_of_each, [CHUNKS[0].text, CHUNKS[1].text]]
+    (told,) = of(EvidenceFound, events)
+    assert [item.text for item in told.items] == best_of_each
+    assert [item.id for item in told.items] == ["1", "2", "3"]
+
+
+async def test_a_limit_widens_a_search_and_what_is_shown(ask: Any) -> None:
+    world = World(seen=1, image_candidates=1, text_candidates=1, found=1)
+    world.models.scores = {"": 0.9}
+    counts: list[int] = []
+
+    async def run(tools: Tools) -> Draft:
+        counts.append(len(await tools.search_image()))
+        counts.append(len(await tools.search_image(limit=2)))
+        counts.append(len(await tools.search_text(["q"])))
+        counts.append(len(await tools.search_text(["q"], limit=3)))
+        return Draft()
+
+    events = await ask(world, run)
+    assert counts == [1, 2, 1, 3]
+    told = [[(item.id, item.used) for item in event.items] for event in of(EvidenceFound, events)]
+    assert told == [[("1", True)], [("2", True)], [("3", True)], [("4", True), ("5", True)]]
+
+
+async def test_phrases_are_looked_for_by_the_detector_and_looked_up(ask: Any) -> None:
+    world = World()
+    asked: list[list[str]] = []
+
+    class Boxes:
+        async def detect(self, picture: Picture, phrases: Sequence[str], least: float) -> list[Detection]:
+            asked.append(list(phrases))
+            return [Detection(Region(0.0, 0.0, 0.5, 0.5), 0.9, phrases[0])]
+
+    world.models.detector = Boxes()  # type: ignore[assignment]
+
+    async def run(tools: Tools) -> Draft:
+        await tools.search_image(["red car", "left boat"])
+        await tools.search_image(["red car", "left boat"])
+        await tools.search_image()
+        return Draft()
+
+    await ask(world, run)
+    assert asked == [["red car", "left boat"], ["object"]]
+    assert world.models.calls.of("image_encoder") == [[(6, 8, 3), (3, 4, 3)]]
+
+
+async def test_branches_go_on_at_the_same_time_and_say_so(ask: Any) -> None:
+    world = World()
+    meeting = asyncio.Barrier(2)
+
+    async def side(tools: Tools, by: str) -> str:
+        await meeting.wait()
+        await tools.decide(Action, tools.start(), by=by, otherwise=Action.NONE)
+        return by
+
+    async def deeper(tools: Tools) -> str:
+        one, two = await tools.together(side(tools, "b"), side(tools, "c"))
+        return one + two
+
+    async def run(tools: Tools) -> Draft:
+        assert await tools.together(tools.search_text(["q"]), deeper(tools))
+        return await tools.answer(tools.start())
+
+    world.models.choose = lambda request, labels: _scores(labels)  # type: ignore[method-assign]
+    events = await ask(world, run)
+    assert {(event.by, event.branch) for event in of(Decided, events)} == {("b", "2.1"), ("c", "2.2")}
+    assert [event.branch for event in of(EvidenceFound, events)] == ["1"]
+    assert {event.branch for event in of(AnswerDelta, events)} == {""}
+
+
+async def _scores(labels: Sequence[str]) -> list[float]:
+    return [1.0 / len(labels)] * len(labels)
+
+
+@pytest.mark.parametrize("error", [EngineLost("gone"), EngineFailed("broken")])
+async def test_a_branch_that_fails_ends_the_other_and_the_turn_with_its_own_error(ask: Any, error: Exception) -> None:
+    world = World()
+    ended: list[bool] = []
+
+    async def waits() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    async def fails() -> None:
+        await asyncio.sleep(0)
+        raise error
+
+    async def run(tools: Tools) -> Draft:
+        await tools.together(waits(), fails())
+        return Draft()
+
+    with pytest.raises(type(error)):
+        await ask(world, run)
+    assert ended == [True]
+
+
+async def test_rounds_are_numbered_and_end_when_another_no_longer_fits(ask: Any) -> None:
+    world = World()
+    world.models.choose = lambda request, labels: _scores(labels)  # type: ignore[method-assign]
+    numbers: list[int] = []
+
+    async def run(tools: Tools) -> Draft:
+        for number in tools.rounds(5, "act", "text_search"):
+            numbers.append(number)
+            await tools.decide(Action, tools.start(), by="act", otherwise=Action.NONE)
+            await tools.search_text(["q"])
+            if number == 2:
+                world.resources.costs.took("act", 1000.0)
+        return await tools.answer(tools.start())
+
+    events = await ask(world, run)
+    assert numbers == [1, 2]
+    assert [event.round for event in of(Decided, events)] == [1, 2]
+    assert {event.round for event in of(AnswerDelta, events)} == {0}
+    assert done(events).skipped == (SkippedStep("rounds", "BUDGET", 3),)
+    rounds = [timing.round for timing in done(events).timings if timing.stage == "text_search"]
+    assert rounds == [1, 2]
+    (told,) = of(EvidenceFound, events)  # what comes back again in the second round is not told of again
+    assert told.round == 1
+
+
+async def test_rounds_that_fit_go_on_to_the_last_and_leave_time_for_the_answer(ask: Any) -> None:
+    world = World()
+    numbers: list[int] = []
+
+    async def run(tools: Tools) -> Draft:
+        numbers.extend(tools.rounds(3, "act"))
+        world.resources.costs.took("generate", 59.0)
+        world.resources.costs.took("act", 2.0)
+        numbers.extend(tools.rounds(3, "act"))
+        return Draft()
+
+    await ask(world, run, budget_s=60)
+    assert numbers == [1, 2, 3]
+
+
+async def test_a_provisional_answer_is_confirmed_by_the_same_words(ask: Any) -> None:
+    world = World()
+
+    async def run(tools: Tools) -> Draft:
+        tools.tell(Draft("45 Crowns."), provisional=True)
+        return await tools.answer(tools.start())
+
+    kinds = [type(event) for event in await ask(world, run)]
+    assert kinds == [Provisional, AnswerDelta, AnswerDelta, Confirmed, Verdict, Done]
+
+
+@pytest.mark.parametrize("end", ["other", "refused", "unknown", "cut"])
+async def test_a_provisional_answer_is_withdrawn_once_whatever_else_is_given(ask: Any, end: str) -> None:
+    world = World()
+    if end == "unknown":
+        world.models.answer = [" I don't know"]
+    if end == "cut":
+        world.models.before["answer"] = asyncio.Event().wait
+
+    async def run(tools: Tools) -> Draft:
+        draft = tools.tell(Draft("I don't know" if end == "unknown" else "1974"), provisional=True)
+        return tools.refuse(draft, AbstainReason.UNSURE) if end == "refused" else await tools.answer(tools.start())
+
+    events = await ask(world, run, budget_s=0.3 if end == "cut" else 60.0)
+    assert len(of(Withdrawn, events)) == 1
+    assert of(Confirmed, events) == []
+
+
+async def test_a_turn_that_fails_withdraws_its_provisional_answer_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    seen: list[TurnEvent] = []
+
+    async def run(tools: Tools) -> Draft:
+        tools.tell(Draft("1973"), provisional=True)
+        tools.tell(Draft("1974"), provisional=True)
+        raise EngineLost("gone")
+
+    monkeypatch.setitem(POLICIES, "failing", Scripted(run))
+    events = world.assistant.answer(turn(), "failing", Budget(60.0))
+
+    async def read() -> None:
+        async for event in events:
+            seen.append(event)  # noqa: PERF401, those before the failure count
+
+    with pytest.raises(EngineLost):
+        await read()
+    assert [type(event) for event in seen] == [Provisional, Withdrawn, Provisional, Withdrawn]
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [AbstainReason.UNSURE, AbstainReason.UNSUPPORTED, AbstainReason.CONTRADICTED, AbstainReason.INCOMPLETE],
+)
+async def test_a_refused_draft_is_not_given_and_the_reason_is(ask: Any, reason: AbstainReason) -> None:
+    world = World()
+
+    async def run(tools: Tools) -> Draft:
+        state = tools.start().having(await tools.search_text(["q"]))
+        return tools.refuse(await tools.write("reason", state), reason)
+
+    events = await ask(world, run)
+    assert (done(events).answer, done(events).abstain_reason) == ("I don't know", reason)
+    assert [event.text for event in of(AnswerDelta, events)] == ["I don't know"]
+    assert of(Verdict, events)[0].outcome is VerdictOutcome.ABSTAINED
+
+
+async def test_a_verifier_that_the_policy_asks_itself_is_not_asked_again(ask: Any) -> None:
+    world = World()
+    judge = Judge(("supported", 0.2), ("contradicted", 0.8))
+    world.models.verifier = judge  # type: ignore[assignment]
+
+    class Judgement(Enum):
+        SUPPORTED, CONTRADICTED = "supported", "contradicted"
+
+    async def run(tools: Tools) -> Draft:
+        state = tools.start().having(await tools.search_text(["q"]))
+        draft = await tools.write("reason", state)
+        evidence = [item.text for item in state.found]
+        judged = await tools.decide(
+            Judgement, state, by="verifier", otherwise=Judgement.SUPPORTED, answer=draft.text, evidence=evidence
+        )
+        assert judged is Judgement.CONTRADICTED
+        return tools.tell(draft)
+
+    events = await ask(world, run)
+    assert judge.asked == ["45 crowns"]
+    assert of(Verdict, events)[0].outcome is VerdictOutcome.SUPPORTED  # by the words of the evidence
+
+
+@pytest.mark.parametrize(
+    ("line", "certain"),
+    [({}, True), ({"p_min": 0.5}, True), ({"p_min": 0.51}, False), ({"p_mean": 0.7}, True), ({"p_mean": 0.71}, False)],
+)
+async def test_a_draft_is_certain_above_the_bundles_line(ask: Any, line: dict[str, float], certain: bool) -> None:
+    world = World(**line)
+    said: list[bool] = []
+
+    async def run(tools: Tools) -> Draft:
+        said.append(tools.certain(await tools.write("reason", tools.start())))
+        said.append(tools.certain(Draft()))
+        return Draft()
+
+    await ask(world, run)
+    assert said == [certain, not line]
+
+
+async def test_a_lookup_that_shows_nothing_is_why_nothing_is_known_whatever_was_planned(ask: Any) -> None:
+    world = World(rerank_accept=0.95)
+    world.models.answer = [" I don't know"]
+
+    async def run(tools: Tools) -> Draft:
+        state = tools.start().having(await tools.search_text(["q"]))
+        return await tools.answer(state)
+
+    assert done(await ask(world, run)).abstain_reason is AbstainReason.NO_EVIDENCE
+
+
+async def test_words_in_the_picture_come_after_the_first_thing_that_is_told(ask: Any) -> None:
+    world = World()
+    world.models.lines = ["Bakery"]
+    world.models.choose = lambda request, labels: _scores(labels)  # type: ignore[method-assign]
+
+    async def run(tools: Tools) -> Draft:
+        await tools.decide(Action, tools.start(), by="act", otherwise=Action.NONE)
+        return await tools.answer(tools.start())
+
+    assert [type(event) for event in await ask(world, run)][:2] == [Decided, EvidenceFound]
+
+
+def test_a_state_shows_each_text_once_in_the_order_in_which_it_came() -> None:
+    def item(origin: Origin, text: str, score: float = 0.0) -> Evidence:
+        return Evidence("", origin, "e", "E", text, search_score=score)
+
+    first, second, seen = (
+        item(Origin.TEXT_SEARCH, "first"),
+        item(Origin.TEXT_SEARCH, "second"),
+        item(Origin.IMAGE_SEARCH, "first"),
+    )
+    state = State("q").having([first, seen]).having([second, item(Origin.TEXT_SEARCH, "first", 0.9)])
+    assert (state.found, state.seen) == ((first, second), (seen,))
+    assert (state.asked, state.asking([]).queries, state.asking(["a", "b"]).asked) == (("q",), (), ("a", "b"))
+    assert state.noting(draft="a").noting(memory="b").notes == {"draft": "a", "memory": "b"}
