@@ -7,7 +7,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STARTER := models/starter
-SEED ?= 101 202 303
+SEED ?=
 THINGS ?= 2000
 QUESTIONS ?= 800
 JOBS ?= 2
@@ -87,11 +87,11 @@ starter: $(VENV)/.dev ## Train the starter models (about three hours on two core
 bundle: $(VENV)/.dev ## Build the starter bundle from its checkpoints, with the parity check
 	$(BIN)/quizglass-export build --checkpoints $(STARTER)/checkpoints --out $(STARTER)/bundle --replace
 
-bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="101 202 303" THINGS=2000 QUESTIONS=800 ACCURACY=--resume)
+bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="drawn from the commit" THINGS=2000 QUESTIONS=800 ACCURACY=--resume)
 	$(BIN)/python -m bench.accuracy --seeds $(SEED) --things $(THINGS) --questions $(QUESTIONS) $(ACCURACY)
 
 bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
-	$(BIN)/python -m bench.latency --seed $(firstword $(SEED)) --things $(THINGS) --questions $(QUESTIONS)
+	$(BIN)/python -m bench.latency --seed $(firstword $(SEED) 101) --things $(THINGS) --questions $(QUESTIONS)
 
 bench-reading: $(VENV)/.dev ## Turns beside the server before pictures were gated (READING="--only turns --quick")
 	$(BIN)/python -m bench.reading $(READING)

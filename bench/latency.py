@@ -18,10 +18,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from bench import plots, results
-from bench.accuracy import load
 from bench.planners import time_planners
 from bench.results import Row, at_most, measured, spread
-from bench.worlds import Trial, picture, prepare
+from bench.worlds import Trial, load, picture, prepare
 from quizglass_client import Answer, AnswerDelta, Client, Event
 from quizglass_client.local import LocalServer
 from quizglass_server.bundle.files import Bundle

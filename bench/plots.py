@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 import matplotlib as mpl
 
+from bench.accuracy.cases import Case, mean
 from bench.results import RESULTS
-from bench.tables import Case, mean
 
 mpl.use("Agg")
 GROUPS = ("none", "image", "text", "both")
@@ -30,6 +31,29 @@ def accuracy(cases: Sequence[Case], policies: Sequence[str]) -> Path:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(ncols=3, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))
     path = RESULTS / "accuracy.png"
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return path
+
+
+def accuracy_by_cost(cases: Sequence[Case], policies: Sequence[str]) -> Path:
+    """Accuracy of each policy over what a turn takes and over how often it searches."""
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained", sharey=True)
+    for policy, colour in zip(policies, _COLOURS, strict=False):
+        turns = [case.asked.turns[policy] for case in cases]
+        right = 100 * mean(cases, lambda c, p=policy: c.right(p))  # type: ignore[misc]
+        searches = sum(len({"image_search", "text_search"} & turn["stages"].keys()) for turn in turns) / len(turns)
+        for axes, cost in zip(panels, (median(turn["total_ms"] for turn in turns), searches), strict=True):
+            axes.scatter([cost], [right], color=colour)
+            axes.annotate(policy, (cost, right), xytext=(4, 4), textcoords="offset points", fontsize=8)
+    for axes, label in zip(panels, ("turn, p50, ms", "searches a turn"), strict=True):
+        axes.set_xlabel(label)
+        axes.margins(0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("exact match, %")
+    path = RESULTS / "accuracy-by-cost.png"
     figure.savefig(path, dpi=110)
     plt.close(figure)
     return path

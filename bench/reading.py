@@ -23,12 +23,11 @@ from PIL import Image
 from rich.progress import Progress
 
 from bench import sections
-from bench.accuracy import load
 from bench.latency import TimedTurn
 from bench.older import COMMIT, checkout, older_server
 from bench.results import Row, against, at_most
 from bench.sections import Part
-from bench.worlds import Trial, prepare
+from bench.worlds import Trial, load, prepare
 from quizglass_client import Answer, AnswerDelta, Client, Event
 from quizglass_client.local import LocalServer
 from quizglass_export.metrics import exact_match

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import io
+import subprocess
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
+from rich.progress import Progress
+
+from quizglass_client import Client
+from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import Question, make_questions, make_unknowable
 from quizglass_export.pocketworld.world import CORE_THINGS, World
 
 UNSEEN_SHARE = 0.5
+_FRESH = 2**31
+"""Training draws its worlds from smaller seeds."""
 
 
 @dataclass(frozen=True)
@@ -50,3 +58,27 @@ def picture(question: Question) -> bytes:
     out = io.BytesIO()
     draw_scene(question.scene, SCENE_SIZE).save(out, "PNG", compress_level=1)
     return out.getvalue()
+
+
+def load(target: str, folder: Path, bars: Progress) -> None:
+    """Import the world's entries, unless the knowledge directory has them from a run before."""
+    lines = read_entries(folder / "entries.jsonl")
+    entries = [line.entry for line in lines if isinstance(line, GoodLine)]
+    with Client(target) as client:
+        if client.capabilities().entries == len(entries):
+            return
+        task = bars.add_task(f"{folder.name}: import", total=len(entries))
+        report = client.add_entries(entries, on_progress=lambda so_far: bars.update(task, completed=so_far.added))
+    if report.refused:
+        raise RuntimeError(f"{len(report.refused)} entries were refused, the first: {report.refused[0]}")
+
+
+def fresh_seeds(count: int) -> list[int]:
+    """Seeds that nobody has seen while this code was written: drawn from its commit's hash.
+
+    Raises:
+        subprocess.CalledProcessError: this is no checkout.
+    """
+    command = ["git", "rev-parse", "HEAD"]
+    commit = subprocess.run(command, cwd=Path(__file__).parent, check=True, capture_output=True, text=True).stdout
+    return [_FRESH + int(sha256(f"{commit.strip()} {place}".encode()).hexdigest()[:6], 16) for place in range(count)]

@@ -32,9 +32,8 @@ def generate(protos: Path, out: Path) -> list[Path]:
     if protoc.main(["protoc", f"-I{protos}", f"-I{well_known}", *flags, *sources]) != 0:
         raise SystemExit("protos/generate.py: a .proto file does not compile; see above")
     for path in out.rglob("*_pb2_grpc.py"):
-        # protoc writes this file for messages without a service too, and then it holds nothing. A service below
-        # internal/ is called over frames of the server's own, not over gRPC.
-        if "class " not in path.read_text() or "internal" in path.relative_to(out).parts:
+        # protoc writes this file for messages without a service too, and then it holds nothing.
+        if "class " not in path.read_text():
             path.unlink()
     return generated(out)
 

@@ -29,6 +29,7 @@ SECTIONS = {
     "second-question": ("pictures", "second_question"),
     "gaps": ("pictures", "gaps"),
     "stopping": ("stopping", "run"),
+    "without": ("without", "run"),
     "scorers": ("scoring", "run"),
     "kills": ("kills", "run"),
     "restarts": ("restarts", "run"),

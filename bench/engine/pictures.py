@@ -81,7 +81,7 @@ async def _gaps(setup: Setup, shape: Shape) -> Part:
     worst: Times = defaultdict(list)
 
     async def disturb(contender: Contender, ask: Ask, seed: int) -> None:
-        if found := await _disturbed(contender, ask, shape.side, seed):
+        if found := await disturbed(contender, ask, shape.side, seed):
             worst[contender.name].append(1e3 * percentile(found, 0.99))
 
     async with running(setup, shape, (EXAMPLE,)) as field:
@@ -98,7 +98,7 @@ async def _gaps(setup: Setup, shape: Shape) -> Part:
     return Part([against(name, ours, "ms", EXAMPLE, worst[EXAMPLE], 0.5)], dict(worst))
 
 
-async def _disturbed(contender: Contender, ask: Ask, side: int, seed: int) -> list[float]:
+async def disturbed(contender: Contender, ask: Ask, side: int, seed: int) -> list[float]:
     """Gaps of one stream during the other client's pictures, which come until the stream ends."""
     stream = Timed()
     windows: list[tuple[float, float]] = []

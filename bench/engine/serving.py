@@ -15,9 +15,8 @@ import numpy as np
 from PIL import Image
 from rich.progress import Progress
 
-from bench.accuracy import load
 from bench.engine.sections import Setup
-from bench.worlds import Trial, picture, prepare
+from bench.worlds import Trial, load, picture, prepare
 from quizglass_client import AsyncClient, ClientError, Overloaded
 from quizglass_client.local import LocalServer
 from quizglass_export.pocketworld.questions import Question

@@ -22,12 +22,11 @@ from time import perf_counter
 
 from rich.progress import Progress
 
-from bench.accuracy import load
 from bench.engine.figures import percentile
 from bench.engine.serving import Outcome, Stock, closed_loop, kinds
 from bench.hostile.sections import Setup
 from bench.results import Row, at_most
-from bench.worlds import prepare
+from bench.worlds import load, prepare
 from quizglass_client import AsyncClient
 from quizglass_client.local import LocalServer
 

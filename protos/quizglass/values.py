@@ -246,6 +246,8 @@ class Verdict(TurnEvent):
     outcome: VerdictOutcome
     min_token_probability: float
     mean_token_probability: float
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """How the answer came about, where the policy says so: of core-mmrag memory, external, believed and why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,15 +67,6 @@ def test_no_empty_service_files():
     assert all("class " in path.read_text() for path in PROTOS.rglob("*_pb2_grpc.py"))
 
 
-def test_no_stubs_of_what_is_not_called_over_grpc(generator, copied):
-    assert list(PROTOS.glob("quizglass/internal/**/*_pb2_grpc.py")) == []
-    left = Path("quizglass/internal/v1/generator_pb2_grpc.py")
-    (copied / left).write_text("left over")
-    assert generator.drift(copied) == [left]
-    generator.write(copied)
-    assert not (copied / left).exists()
-
-
 # Numbers of google.protobuf.FileDescriptorProto and below: what a path of source locations is made of.
 MESSAGE, ENUM, SERVICE = 4, 5, 6
 FIELD, NESTED, NESTED_ENUM, VALUE, METHOD = 2, 3, 4, 2, 2

@@ -27,6 +27,8 @@ from quizglass_server.models.prompts import PromptError
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
+GENERAL_PROMPTS = Path(__file__).parent.parent / "prompts"
+"""For general instruction-tuned models that speak ChatML: one for every task of every policy, named as the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,7 @@ def make_plan(file: RecipeFile) -> Plan:
     """
     sources: dict[str, Source | GgufSource] = {}
     prompts: dict[str, Path] = {}
-    folder = file.path(file.recipe.prompts) if file.recipe.prompts else DEFAULT_PROMPTS
+    folder = _prompt_folder(file)
     for role in EXPORTERS:
         spec = getattr(file.recipe.roles, role)
         if spec is None:
@@ -199,6 +201,13 @@ def make_plan(file: RecipeFile) -> Plan:
     for role in sources:
         _prepare(plan, role)
     return plan
+
+
+def _prompt_folder(file: RecipeFile) -> Path:
+    named = file.recipe.prompts
+    if named is None:
+        return DEFAULT_PROMPTS
+    return GENERAL_PROMPTS if named == "general" else file.path(named)
 
 
 def _prepare(plan: Plan, role: str) -> None:

@@ -15,12 +15,23 @@ STRAY_SIGN = 0.06  # of the one-thing scenes show a sign that has nothing to do 
 
 
 @dataclass(frozen=True)
+class Hop:
+    """One lookup on the way to an answer, by somebody who knows nothing by heart."""
+
+    action: str  # image: look the picture up; text: search for the query
+    query: str  # stands alone, but for that of a picture
+    answer: str
+    entry: str  # the entry that tells
+
+
+@dataclass(frozen=True)
 class Question:
     """One question about one picture, with everything that is known to be right about it.
 
     `gold_query` stands alone, for text search; `image_query` asks what the thing is, and `image_answer` is its
     name. `gold_entries` are the entries that hold what is needed, in the order of the hops. `history` holds
-    (question, answer) of earlier turns. `words` are the words printed in the picture.
+    (question, answer) of earlier turns. `words` are the words printed in the picture. `hops` are the lookups that
+    lead to the answer; none where the picture tells, or nothing does.
     """
 
     id: str
@@ -38,6 +49,7 @@ class Question:
     history: tuple[tuple[str, str], ...]
     target: str | None  # Thing.id
     words: str | None
+    hops: tuple[Hop, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +137,7 @@ class Asker:
         aliases: tuple[str, ...] = (),
         history: tuple[tuple[str, str], ...] = (),
         target: bool = True,
+        hops: tuple[Hop, ...] = (),
     ) -> Question:
         """The question; `subject` points at `thing` in the picture, and is what the image query asks about."""
         return Question(
@@ -143,4 +156,10 @@ class Asker:
             history=history,
             target=thing.id if target else None,
             words=scene.sign,
+            hops=hops,
         )
+
+
+def look_up(thing: Thing, subject: str) -> Hop:
+    """The hop from the picture to a thing: its name, and with its caption its maker."""
+    return Hop("image", phrasing.ask("name", thing.kind, subject), thing.name, thing.id)

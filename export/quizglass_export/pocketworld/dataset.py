@@ -11,7 +11,7 @@ The same arguments give the same bytes, for one version of this package and of P
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,7 @@ def question_record(question: Question, picture: str) -> dict[str, Any]:
         "image_answer": question.image_answer,
         "gold_entries": list(question.gold_entries),
         "gold_attribute": question.gold_attribute,
+        "hops": [asdict(hop) for hop in question.hops],
         "history": [{"question": asked, "answer": answered} for asked, answered in question.history],
         "target": question.target,
         "words": question.words,

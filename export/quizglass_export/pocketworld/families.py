@@ -5,10 +5,10 @@ Each takes the asker and the thing asked about (already chosen to be recognised 
 
 from quizglass_export.pocketworld import names, phrasing
 from quizglass_export.pocketworld.articles import maker_id, person_id
-from quizglass_export.pocketworld.asker import ABSTAIN, Asker, Question
-from quizglass_export.pocketworld.phrasing import ask, ask_maker, named
+from quizglass_export.pocketworld.asker import ABSTAIN, Asker, Hop, Question, look_up
+from quizglass_export.pocketworld.phrasing import ask, ask_maker, ask_person, named
 from quizglass_export.pocketworld.scenes import Scene
-from quizglass_export.pocketworld.world import OPTIONAL_ATTRIBUTES, Thing
+from quizglass_export.pocketworld.world import OPTIONAL_ATTRIBUTES, Maker, Thing
 
 _UNITS = ("price", "length", "weight")
 _HISTORY_ATTRIBUTES = ("maker", "year")
@@ -22,6 +22,11 @@ def _specific(asker: Asker, thing: Thing, *, also: tuple[str, ...] = ()) -> str:
     """An attribute that the article tells and that the base model was not taught."""
     told = [a for a in (*OPTIONAL_ATTRIBUTES, *also) if a in thing.facts]
     return asker.rng.choice([a for a in told if not (thing.studied and a == "designer")])
+
+
+def _telling(thing: Thing, attribute: str) -> Hop:
+    """The hop to what a thing's article tells."""
+    return Hop("text", ask(attribute, thing.kind, named(thing.name)), thing.facts[attribute], thing.id)
 
 
 def visible(asker: Asker, thing: Thing) -> Question:
@@ -66,11 +71,23 @@ def identity(asker: Asker, thing: Thing) -> Question:
     text = ask("name", thing.kind, subject, asker.rng)
     gold = ask("name", thing.kind, f"the {thing.kind} called {thing.name}")
     aliases = (named(thing.name),)
-    return asker.build("identity", thing, scene, subject, text, thing.name, gold, entries=(thing.id,), aliases=aliases)
+    return asker.build(
+        "identity",
+        thing,
+        scene,
+        subject,
+        text,
+        thing.name,
+        gold,
+        entries=(thing.id,),
+        aliases=aliases,
+        hops=(look_up(thing, subject),),
+    )
 
 
 def _attribute(asker: Asker, thing: Thing, family: str, attribute: str) -> Question:
     scene, subject = asker.scene(thing)
+    told = () if attribute == "maker" else (_telling(thing, attribute),)  # the caption names the maker
     return asker.build(
         family,
         thing,
@@ -82,6 +99,7 @@ def _attribute(asker: Asker, thing: Thing, family: str, attribute: str) -> Quest
         entries=(thing.id,),
         attribute=attribute,
         aliases=_aliases(attribute, thing.facts[attribute]),
+        hops=(look_up(thing, subject), *told),
     )
 
 
@@ -105,31 +123,45 @@ def specific(asker: Asker, thing: Thing) -> Question:
     return _attribute(asker, thing, "specific", _specific(asker, thing))
 
 
-def _of_maker(asker: Asker, thing: Thing, family: str, attribute: str, answer: str, *more: str) -> Question:
+def _of_maker(asker: Asker, thing: Thing, family: str, attribute: str, answer: str, *told: Hop) -> Question:
+    """`told` are the hops after the thing's name, of which its maker follows."""
     scene, subject = asker.scene(thing)
     text = ask_maker(attribute, f"the maker of {subject}", asker.rng)
-    entries = (thing.id, maker_id(thing.maker), *more)
+    hops = (look_up(thing, subject), *told)
+    entries = tuple(hop.entry for hop in hops)
     gold = ask_maker(attribute, thing.maker)
-    return asker.build(family, thing, scene, subject, text, answer, gold, entries=entries, attribute=attribute)
+    return asker.build(
+        family, thing, scene, subject, text, answer, gold, entries=entries, attribute=attribute, hops=hops
+    )
+
+
+def _of_the_maker(maker: Maker, attribute: str, answer: str) -> Hop:
+    return Hop("text", ask_maker(attribute, maker.name), answer, maker_id(maker.name))
 
 
 def maker_home(asker: Asker, thing: Thing) -> Question:
     """Where the maker comes from or, one in four, what it works with: canon, known by heart."""
     maker = asker.world.makers[thing.maker]
     if asker.rng.random() < 0.25:
-        return _of_maker(asker, thing, "maker-home", "field", maker.field)
-    return _of_maker(asker, thing, "maker-home", "home", maker.home)
+        return _of_maker(asker, thing, "maker-home", "field", maker.field, _of_the_maker(maker, "field", maker.field))
+    return _of_maker(asker, thing, "maker-home", "home", maker.home, _of_the_maker(maker, "home", maker.home))
 
 
 def founder(asker: Asker, thing: Thing) -> Question:
     """Two hops: the thing, its maker, who founded it."""
-    return _of_maker(asker, thing, "founder", "founder", asker.world.makers[thing.maker].founder)
+    maker = asker.world.makers[thing.maker]
+    return _of_maker(asker, thing, "founder", "founder", maker.founder, _of_the_maker(maker, "founder", maker.founder))
 
 
 def founder_birthplace(asker: Asker, thing: Thing) -> Question:
     """Three hops: the thing, its maker, the founder, where they were born."""
-    person = asker.world.people[asker.world.makers[thing.maker].founder]
-    return _of_maker(asker, thing, "founder-birthplace", "birthplace", person.birthplace, person_id(person.name))
+    maker = asker.world.makers[thing.maker]
+    person = asker.world.people[maker.founder]
+    hops = (
+        _of_the_maker(maker, "founder", maker.founder),
+        Hop("text", ask_person("birthplace", person.name), person.birthplace, person_id(person.name)),
+    )
+    return _of_maker(asker, thing, "founder-birthplace", "birthplace", person.birthplace, *hops)
 
 
 def named_thing(asker: Asker, thing: Thing) -> Question:
@@ -149,6 +181,7 @@ def named_thing(asker: Asker, thing: Thing) -> Question:
         entries=(thing.id,),
         attribute=attribute,
         aliases=_aliases(attribute, thing.facts[attribute]),
+        hops=(_telling(thing, attribute),),
     )
 
 
@@ -168,6 +201,7 @@ def printed_name(asker: Asker, thing: Thing) -> Question:
         entries=(thing.id,),
         attribute=attribute,
         aliases=_aliases(attribute, thing.facts[attribute]),
+        hops=(_telling(thing, attribute),),
     )
 
 
@@ -188,6 +222,7 @@ def founder_named(asker: Asker, thing: Thing) -> Question:
         entries=entries,
         attribute="founder",
         target=False,
+        hops=(_of_the_maker(maker, "founder", maker.founder),),
     )
 
 
@@ -215,7 +250,17 @@ def comparison(asker: Asker, thing: Thing) -> Question:
     entries = (first.id, second.id)
     aliases = (named(answer),)
     return asker.build(
-        "comparison", thing, scene, subject, text, answer, text, entries=entries, attribute=attribute, aliases=aliases
+        "comparison",
+        thing,
+        scene,
+        subject,
+        text,
+        answer,
+        text,
+        entries=entries,
+        attribute=attribute,
+        aliases=aliases,
+        hops=(_telling(first, attribute), _telling(second, attribute)),
     )
 
 
@@ -240,6 +285,7 @@ def dialogue(asker: Asker, thing: Thing) -> Question:
         attribute=attribute,
         aliases=_aliases(attribute, thing.facts[attribute]),
         history=tuple(history),
+        hops=(_telling(thing, attribute),),
     )
 
 

@@ -92,6 +92,11 @@ def ask_maker(attribute: str, maker: str, rng: random.Random | None = None) -> s
     return (rng.choice(options) if rng else options[0]).format(m=maker)
 
 
+def ask_person(attribute: str, person: str) -> str:
+    """A question for where or when somebody was born: `birthplace` or `birthyear`."""
+    return f"{'Where' if attribute == 'birthplace' else 'When'} was {person} born?"
+
+
 def ask_which(attribute: str, more: bool, first: str, second: str, rng: random.Random) -> str:
     """Which of two has more (a later year, a higher price) or less of an attribute."""
     return rng.choice(_COMPARISONS[attribute, more]).format(a=first, b=second)

@@ -254,8 +254,8 @@ class Recipe(Part):
     name: Annotated[str, Field(min_length=1)]
     version: Annotated[str, Field(min_length=1)]
     abstain: Annotated[str, Field(min_length=1)] = "I don't know"
-    prompts: Path | None = None
-    """Directory of templates; default: those of the starter bundle."""
+    prompts: Literal["general"] | Path | None = None
+    """Directory of templates, or "general": those for general instruction-tuned models. Default: the starter's."""
     training: Path | None = None
     """A JSON file of facts about the training, copied into the provenance."""
     thresholds: Thresholds = Thresholds()

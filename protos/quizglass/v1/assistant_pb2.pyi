@@ -173,7 +173,7 @@ class AnswerDelta(_message.Message):
     def __init__(self, text: _Optional[str] = ...) -> None: ...
 
 class Verdict(_message.Message):
-    __slots__ = ("outcome", "min_token_probability", "mean_token_probability")
+    __slots__ = ("outcome", "min_token_probability", "mean_token_probability", "notes")
     class Outcome(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         OUTCOME_UNSPECIFIED: _ClassVar[Verdict.Outcome]
@@ -186,13 +186,22 @@ class Verdict(_message.Message):
     OUTCOME_UNSUPPORTED: Verdict.Outcome
     OUTCOME_UNCHECKED: Verdict.Outcome
     OUTCOME_ABSTAINED: Verdict.Outcome
+    class NotesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     MIN_TOKEN_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
     MEAN_TOKEN_PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
     outcome: Verdict.Outcome
     min_token_probability: float
     mean_token_probability: float
-    def __init__(self, outcome: _Optional[_Union[Verdict.Outcome, str]] = ..., min_token_probability: _Optional[float] = ..., mean_token_probability: _Optional[float] = ...) -> None: ...
+    notes: _containers.ScalarMap[str, str]
+    def __init__(self, outcome: _Optional[_Union[Verdict.Outcome, str]] = ..., min_token_probability: _Optional[float] = ..., mean_token_probability: _Optional[float] = ..., notes: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Citation(_message.Message):
     __slots__ = ("evidence_id", "entry_id", "title", "start", "end")

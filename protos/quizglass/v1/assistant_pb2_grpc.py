@@ -60,7 +60,8 @@ class AssistantServiceServicer:
     def Ask(self, request, context):
         """Answers one question about zero or one picture. Events arrive in the order accepted, plan, evidence (of the image
         search), query, evidence (of the text search), answer_delta..., verdict, done; those a policy has no use for are left
-        out, and words read in the picture are evidence that comes at any point after plan.
+        out, and words read in the picture are evidence that comes at any point after the first decision. Policies that decide
+        or look up several times tell of that between accepted and verdict, in the order in which it happens.
         The RPC deadline is the turn's budget: steps that no longer fit are skipped and named in `done.skipped`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -115,7 +115,7 @@ class Assistant:
         return await search(self._resources, text, picture, limit, finding, more)
 
     async def search_memory(self, text: str, picture: Picture | None, query: SightingQuery) -> list[SightingHit]:
-        """Search the visual memory outside of any turn; see `remembering.search_memory`."""
+        """Search the visual memory outside of any turn; see `recollection.search_memory`."""
         return await search_memory(self._resources, text, picture, query)
 
     def _check_needs(self, policy: Policy) -> None:
@@ -130,7 +130,7 @@ class Assistant:
         about = {"turn": turn.id, "policy": policy.name}
         try:
             runner = StepRunner(budget, self._resources, journal, f"policy {policy.name!r}")
-            recalled = await recall(turn, runner, self._resources, journal)
+            recalled = await recall(turn, runner, self._resources, journal) if turn.recall else None
             draft = recalled or await self._answered(turn, policy, runner, journal)
         except BaseException as error:
             journal.settle(None)
@@ -138,9 +138,11 @@ class Assistant:
                 log.info("turn cancelled", extra=about)
             if isinstance(error, QuizglassError):
                 log.warning("turn failed", extra={**about, "code": error.code, "reason": error.message})
-                remember(turn, None, self._resources, journal)
+                if turn.remember:
+                    remember(turn, None, self._resources, journal)
             raise
-        note_unremembered(turn, self._resources, journal)
+        if turn.remember:
+            note_unremembered(turn, self._resources, journal)
         done = self._finish(draft, journal)
         told = {
             "plan": journal.plan.value if journal.plan else None,
@@ -153,7 +155,7 @@ class Assistant:
             await asyncio.sleep(0)  # the last events leave before the log is written
         finally:
             log.info("turn finished", extra={**about, **told})
-            if recalled is None:
+            if turn.remember and recalled is None:
                 remember(turn, done, self._resources, journal)
 
     async def _answered(self, turn: Turn, policy: Policy, runner: StepRunner, journal: Journal) -> Draft:
@@ -164,8 +166,10 @@ class Assistant:
         """Check the answer and tell of the verdict and the end."""
         abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
+        abstains = not answer or bool(draft.refused) or same_wording(answer, abstain)
+        journal.settle(None if abstains else answer)
         reason = AbstainReason.NONE
-        if not answer or draft.refused or same_wording(answer, abstain):
+        if abstains:
             reason = draft.refused or _abstain_reason(draft, journal)
             if not journal.answering:
                 journal.emit(AnswerDelta(abstain))
@@ -173,9 +177,9 @@ class Assistant:
         else:
             with journal.stage("verify"):
                 support = judged(verify(answer, journal.evidence), draft.supported)
-        journal.settle(None if reason else answer)
         likely = draft.probabilities
-        journal.emit(Verdict(support.outcome, min(likely, default=0.0), sum(likely) / len(likely) if likely else 0.0))
+        mean = sum(likely) / len(likely) if likely else 0.0
+        journal.emit(Verdict(support.outcome, min(likely, default=0.0), mean, draft.notes))
         done = Done(
             answer=answer,
             finish_reason=draft.finish,

@@ -40,13 +40,13 @@ from quizglass_server.turn.runner import StepRunner
 
 
 async def recall(turn: Turn, runner: StepRunner, resources: Resources, journal: Journal) -> Draft | None:
-    """The answer from the visual memory to a question for an earlier sighting.
+    """The answer from the visual memory to a question for an earlier sighting, for a turn that opted in.
 
     Returns:
-        None when the question is one for the policy: the turn did not opt in, asks for something else, or the memory
-        is off, failed, or too slow for the budget.
+        None when the question is one for the policy: it asks for something else, or the memory is off, failed, or too
+        slow for the budget.
     """
-    if not turn.recall or not asks_for_sighting(turn.question):
+    if not asks_for_sighting(turn.question):
         return None
     if resources.memory is None:
         journal.skip("recall", "MEMORY_OFF")
@@ -69,7 +69,7 @@ async def recall(turn: Turn, runner: StepRunner, resources: Resources, journal: 
 def remember(turn: Turn, done: Done | None, resources: Resources, journal: Journal) -> None:
     """Hand a turn that is over, and asked for it, to the memory. `done` is None when it failed."""
     picture, memory = turn.picture, resources.memory
-    if not turn.remember or memory is None or picture is None:
+    if memory is None or picture is None:
         return
     answer = done.answer if done is not None and not done.abstain_reason else ""
     sighting = Sighting(
@@ -81,9 +81,9 @@ def remember(turn: Turn, done: Done | None, resources: Resources, journal: Journ
 
 def note_unremembered(turn: Turn, resources: Resources, journal: Journal) -> None:
     """Say in a turn's end why it will not be remembered, though it asked for it."""
-    if turn.remember and resources.memory is None:
+    if resources.memory is None:
         journal.skip("remember", "MEMORY_OFF")
-    elif turn.remember and turn.picture is None:
+    elif turn.picture is None:
         journal.skip("remember", "NO_PICTURE")
 
 

@@ -27,6 +27,8 @@ class Draft:
     """What a verifier says of it; None when none was asked."""
     refused: AbstainReason | None = None
     """Why it is not given as the answer; None when it is."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """What a policy says of how it came about: the two sides of a conflict, which was believed, why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from quizglass_server.policies.cogplanner import Action, CogPlanner
+from quizglass_server.policies.cogplanner_baselines import OneSearch, SelfReflective
+from quizglass_server.policies.core_baselines import ChainOfThought, OneStage, TwoStage
+from quizglass_server.policies.core_mmrag import RECONCILING, CoReMmrag, reconcile
 from quizglass_server.policies.draft_first import DraftFirst
 from quizglass_server.policies.fixed import FixedPlan
+from quizglass_server.policies.omnisearch import OmniSearch
 from quizglass_server.policies.planning_agent import PlanningAgent
 from quizglass_server.policies.policy import Policy
+from quizglass_server.policies.qa_dragon import QADragon
 
 __all__ = ["POLICIES", "Policy"]
 
@@ -13,6 +19,18 @@ _ALL: tuple[Policy, ...] = (
     PlanningAgent(),
     *FixedPlan.every(),
     PlanningAgent("prompt-based", by="plan"),
+    PlanningAgent("planning-agent-reconciled", answerer=reconcile, tasks=RECONCILING),
     DraftFirst(),
+    CogPlanner("cogplanner-parallel", parallel=True),
+    CogPlanner("cogplanner-sequential", parallel=False),
+    OneSearch("fixed-text", Action.TEXT),
+    OneSearch("fixed-image", Action.IMAGE),
+    SelfReflective(),
+    OmniSearch(),
+    CoReMmrag(),
+    OneStage(),
+    TwoStage(),
+    ChainOfThought(),
+    *QADragon.every(),
 )
 POLICIES: dict[str, Policy] = {policy.name: policy for policy in _ALL}

@@ -11,11 +11,21 @@ One decision per question, made by a fine-tuned vision-language model before any
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.tools import Tools
 
 SEARCHES = ("image_encoder", "text_encoder", "reranker")
+
+Answerer = Callable[[State, Tools], Awaitable[Draft]]
+"""Answers from what was found."""
+
+
+async def answered(state: State, tools: Tools) -> Draft:
+    """M(y | q, k_i, k_t), streamed."""
+    return await tools.answer(state)
 
 
 class PlanningAgent:
@@ -25,28 +35,38 @@ class PlanningAgent:
         name: what clients ask for it by.
         by: who says what is needed: the fine-tuned planner, or in the prompt-based baseline the answering model itself,
             which is not tuned for it and asked for the letter of the plan.
+        answerer: how it answers from what was found.
+        tasks: what the answerer has the generator write besides answering.
     """
 
     likes = ("detector", "coarse_reranker", "domain_router", "verifier")
 
-    def __init__(self, name: str = "planning-agent", by: str = "planner") -> None:
+    def __init__(
+        self,
+        name: str = "planning-agent",
+        by: str = "planner",
+        answerer: Answerer = answered,
+        tasks: tuple[str, ...] = (),
+    ) -> None:
         self.name = name
         self._by = by
+        self._answerer = answerer
         tuned = by == "planner"
         self.needs = (*(("planner",) if tuned else ()), "generator", *SEARCHES)
-        self.tasks = ("rewrite",) if tuned else (by, "rewrite")
+        self.tasks = (*(() if tuned else (by,)), "rewrite", *tasks)
 
     async def answer(self, tools: Tools) -> Draft:
         """Decide, then follow the plan."""
         state = tools.start()
-        return await follow(await tools.decide(Plan, state, by=self._by, otherwise=Plan.NONE), state, tools)
+        plan = await tools.decide(Plan, state, by=self._by, otherwise=Plan.NONE)
+        return await follow(plan, state, tools, self._answerer)
 
 
-async def follow(plan: Plan, state: State, tools: Tools) -> Draft:
+async def follow(plan: Plan, state: State, tools: Tools, answerer: Answerer = answered) -> Draft:
     """The four paths of the figure."""
     if plan.searches_image:
         state = state.having(await tools.search_image())
     if plan.searches_text:
         queries = await tools.lines("rewrite", state)
         state = state.asking(queries).having(await tools.search_text(queries))
-    return await tools.answer(state)
+    return await answerer(state, tools)

@@ -73,12 +73,13 @@ class Tools(Protocol):
         """
         ...
 
-    async def search_text(self, queries: Sequence[str], limit: int = 0) -> list[Evidence]:
+    async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up, all at the same time, each passage reranked for the query that found it; merged.
 
         Args:
             queries: each stands alone; none is a search left out.
             limit: how many passages to show; 0: the bundle's own number.
+            rerank: whether the reranker orders them; the search's own order otherwise.
         """
         ...
 

@@ -8,6 +8,7 @@
 | `domain` | of the question, as a domain router says; empty without one |
 | `seen`, `found` | evidence lines of picture and text searches |
 | `query` | the question as it was reformulated last, several parted by semicolons; None: it was not |
+| `queries` | the same as a list |
 
 Besides these the state's notes, and what a policy gives with one call, each under its own name.
 """
@@ -33,6 +34,7 @@ def prompt_values(
         "seen": [line(item) for item in state.seen],
         "found": [line(item) for item in state.found],
         "query": "; ".join(state.queries) or None,
+        "queries": list(state.queries),
         **state.notes,
         **also,
     }

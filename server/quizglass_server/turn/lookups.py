@@ -62,7 +62,7 @@ class Lookups:
         hits = await self._runner.run(search_pictures, vectors, self._turn.question, tuning)
         return _shown(self._journal.found(picture_evidence(hits or [], shown)))
 
-    async def text(self, queries: Sequence[str], limit: int) -> list[Evidence]:
+    async def text(self, queries: Sequence[str], limit: int, *, reranked: bool = True) -> list[Evidence]:
         """What the generator is shown of the passages that answer the queries; see `Tools.search_text`."""
         if not queries:
             self._journal.skip("text_search", "NO_QUERY")
@@ -70,7 +70,8 @@ class Lookups:
         if self._is_empty("text_search"):
             return []
         asked = list(dict.fromkeys(queries))
-        (best, dropped, reranked), *others = results = await at_once([self._passages(query, limit) for query in asked])
+        found = [self._passages(query, limit, reranked=reranked) for query in asked]
+        (best, dropped, reranked), *others = results = await at_once(found)
         if others:
             best = merged([ranked for ranked, _, _ in results])
             dropped = [passage for passage in merged([left for _, left, _ in results]) if passage not in best]
@@ -78,7 +79,7 @@ class Lookups:
         chosen = choose(best, limit or len(asked) * self._tuning.found, self._tuning, reranked=reranked)
         return _shown(self._journal.found([*chosen, *dropped]))
 
-    async def _passages(self, query: str, limit: int) -> tuple[list[Evidence], list[Evidence], bool]:
+    async def _passages(self, query: str, limit: int, *, reranked: bool) -> tuple[list[Evidence], list[Evidence], bool]:
         """Passages for a query, best first; those that do not go with the picture; whether the first were reranked."""
         candidates = max(limit, self._tuning.text_candidates)
         hits = await self._runner.run(search_texts, self._resources.knowledge, query, candidates)
@@ -86,7 +87,7 @@ class Lookups:
         if passages and self._turn.picture is not None:
             parted = await self._runner.run(rerank_coarsely, self._turn.picture, passages, self._tuning)
             passages, dropped = parted or (passages, dropped)
-        ranked = await self._runner.run(rerank, query, passages) if hits else None
+        ranked = await self._runner.run(rerank, query, passages) if hits and reranked else None
         return passages if ranked is None else ranked, dropped, ranked is not None
 
     def _embedding(self, phrases: tuple[str, ...]) -> asyncio.Task[list[Vector]]:

@@ -140,10 +140,10 @@ class Toolbox:
         self._journal.searched = True
         return await self._lookups.image(phrases, limit)
 
-    async def search_text(self, queries: Sequence[str], limit: int = 0) -> list[Evidence]:
+    async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up and rerank what comes back; the evidence the generator is to be shown."""
         self._journal.searched = True
-        return await self._lookups.text(queries, limit)
+        return await self._lookups.text(queries, limit, reranked=rerank)
 
     async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:
         """Two branches at the same time; if one fails, the other ends."""

@@ -7,7 +7,6 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from quizglass.internal.v1 import generator_pb2
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, knowledge_pb2, knowledge_pb2_grpc
 from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.rpc.server import start_rpc
@@ -77,9 +76,7 @@ async def test_reflection_describes_what_is_served_and_nothing_else(channel):
         assert await answered(file_containing_symbol=symbol), symbol
     assert await answered(file_containing_symbol="google.rpc.ErrorInfo")  # of the details of errors
     assert await answered(file_by_filename="quizglass/v1/types.proto")
-    assert not await answered(file_by_filename="quizglass/internal/v1/generator.proto")
-    for name in generator_pb2.DESCRIPTOR.message_types_by_name:
-        assert not await answered(file_containing_symbol=f"quizglass.internal.v1.{name}"), name
+    assert not await answered(file_by_filename="google/protobuf/unittest.proto")
 
 
 async def test_the_log_has_the_cause_of_a_failed_engine(stage, channel, caplog):

@@ -92,6 +92,13 @@ def test_a_history_that_did_not_fit_is_told_of():
     assert not any("history" in line for line in shown(*turn()))
 
 
+def test_a_verdict_says_how_the_answer_came_about():
+    told = domain.Verdict(domain.VerdictOutcome.SUPPORTED, 0.5, 0.75, {"believed": "external", "why": "it says so"})
+    lines = shown(event_value(event_message(told, 1)))
+    assert "         believed: external" in lines
+    assert "         why: it says so" in lines
+
+
 def test_an_abstention_says_why():
     lines = shown(AnswerDelta(" nobody"), finished("I don't know", abstain="no_evidence"))
     assert "answer   I don't know" in lines

@@ -255,3 +255,31 @@ def test_the_command_writes_and_sums_up(tmp_path: Path, capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["groups"] == dict.fromkeys(GROUPS, 1)
     assert command.run(parser.parse_args(line)) == 2
     assert "is not empty" in capsys.readouterr().err
+
+
+def test_the_hops_lead_to_the_answer(world: World, questions: list[Question]) -> None:
+    articles = {article.id: article for article in world_articles(world)}
+    for question in questions:
+        if question.family in ("visible", "printed"):
+            assert question.hops == ()
+            continue
+        assert {hop.entry for hop in question.hops} == set(question.gold_entries)
+        for hop in question.hops:
+            article = articles[hop.entry]
+            told = (article.title, article.caption) if hop.action == "image" else article.paragraphs
+            assert any(hop.answer in text for text in told), (question.text, hop)
+        if question.family == "comparison":
+            assert [hop.action for hop in question.hops] == ["text", "text"]
+        elif question.hops[-1].action == "text":
+            assert question.hops[-1].answer == question.answer
+        else:
+            assert question.answer in articles[question.hops[-1].entry].caption
+
+
+def test_what_nobody_tells_has_no_hops(world: World) -> None:
+    assert {question.hops for question in make_unknowable(world, 60, 5)} == {()}
+
+
+def test_the_longest_way_has_three_hops(questions: list[Question]) -> None:
+    ways = {tuple(hop.action for hop in q.hops) for q in of_family(questions, "founder-birthplace")}
+    assert ways == {("image", "text", "text")}

@@ -7,6 +7,7 @@ from contextlib import aclosing
 import pytest
 
 from quizglass_server.domain.turns import (
+    AbstainReason,
     AnswerDelta,
     Done,
     EvidenceFound,
@@ -72,6 +73,15 @@ async def test_the_rewriter_sees_k_i_only_when_there_is_one() -> None:
     rewritten = [event for event in [*text, *both] if isinstance(event, QueryRewritten)]
     assert [event.used_image_evidence for event in rewritten] == [False, True]
     assert world.models.calls.of("text_encoder") == [[QUERY], [QUERY]]
+
+
+async def test_a_rewritten_query_is_one_clean_line() -> None:
+    world = World()
+    world.models.query = ["\n How much", " does\nit\x07 cost? ", ""]
+    events = await world.ask(policy="text")
+    (rewritten,) = [event for event in events if isinstance(event, QueryRewritten)]
+    assert rewritten.text == "How much does it cost?"
+    assert world.models.calls.of("text_encoder") == [["How much does it cost?"]]
 
 
 async def test_prompt_based_asks_for_the_letter_in_the_order_of_the_plans() -> None:
@@ -216,3 +226,24 @@ async def test_a_search_beside_the_turns_uses_the_same_vectors() -> None:
     await world.ask(turn("What is this?"), policy="image")
     await world.assistant.search("", picture(), 5)
     assert world.models.calls.of("image_encoder") == [[(6, 8, 3)]]
+
+
+async def test_a_search_without_reranking_keeps_its_own_order() -> None:
+    world = World()
+    world.models.decision = Plan.TEXT
+    for policy, reranked in (("qa-dragon", True), ("qa-dragon-no-reranking", False)):
+        world.models.calls.made.clear()
+        events = await world.ask(policy=policy)
+        assert bool(world.models.calls.of("reranker")) == reranked
+        found = [item for event in events if isinstance(event, EvidenceFound) for item in event.items]
+        assert (found[0].search_score == 0.9) != reranked
+
+
+async def test_an_answer_that_its_policy_refuses_is_not_given() -> None:
+    world = World()
+    world.models.decision = Plan.TEXT  # the third label of every decision: of the verifier, that it is contradicted
+    events = await world.ask(policy="qa-dragon")
+    assert done(events).abstain_reason is AbstainReason.CONTRADICTED
+    assert "45 crowns" not in "".join(event.text for event in events if isinstance(event, AnswerDelta))
+    (verdict,) = (event for event in events if isinstance(event, Verdict))
+    assert verdict.notes == {"why": "45 crowns"}

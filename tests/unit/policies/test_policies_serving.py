@@ -63,9 +63,19 @@ def test_what_is_missing_is_named(name: str) -> None:
 
 
 def test_an_untuned_model_never_decides_unasked() -> None:
-    assert {*BY_PREFERENCE, "prompt-based"} == set(POLICIES)
+    assert set(BY_PREFERENCE) <= set(POLICIES) - {"prompt-based"}
+    assert all(set(POLICIES[name].tasks) <= {"rewrite"} for name in BY_PREFERENCE)
     assert preferred(survey(lambda part: True)) == "planning-agent"
     assert preferred(survey(lambda part: False)) is None
+
+
+def test_a_policy_without_its_prompts_says_which(tmp_path: Path) -> None:
+    bundle = Bundle.load(write_bundle(tmp_path / "b"))
+    missing = {status.policy: status.missing for status in survey(bundle.has)}
+    assert missing["cogplanner-parallel"] == ("generator.prompts.reformulate", "generator.prompts.act")
+    assert missing["core-one-stage"] == missing["fixed-text"] == missing["fixed-image"] == ()
+    assert "generator.prompts.verifier" in missing["qa-dragon"]
+    assert "generator.prompts.verifier" not in missing["qa-dragon-no-verifier"]
 
 
 def test_a_generator_without_a_prompt_for_plans_cannot_be_asked_for_one(tmp_path: Path) -> None:

@@ -138,6 +138,7 @@ def test_every_prompt_is_filled_with_the_same_values() -> None:
         "seen": [],
         "found": ["Title: text"],
         "query": None,
+        "queries": [],
         "draft": "d",
         "objects": ["car"],
     }

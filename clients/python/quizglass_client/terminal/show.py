@@ -105,6 +105,8 @@ class TurnView:
             case Verdict() as verdict:
                 self.interrupt()
                 self._line("check", _verdict(verdict))
+                for name, text in verdict.notes.items():
+                    self._line("", Text.assemble((f"{plain(name)}: ", "dim"), plain(text)))
             case Done() as done:
                 self.interrupt()
                 self._done(done)
@@ -197,9 +199,8 @@ def _decided(decided: Decided) -> Text:
 
 def _where(event: Event) -> str:
     """Round and branch, where there are several."""
-    return (f"  round {event.round}" if event.round else "") + (
-        f"  branch {plain(event.branch)}" if event.branch else ""
-    )
+    branch = f"  branch {plain(event.branch)}" if event.branch else ""
+    return f"  round {event.round}{branch}" if event.round else branch
 
 
 def _verdict(verdict: Verdict) -> Text:

@@ -4,37 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.message import DecodeError, Message
-
-from quizglass.internal.v1 import generator_pb2 as pb
 from quizglass_server.engines.llama.child.worker import EngineWorker
 from quizglass_server.engines.llama.engine.constraint import MAX_LABELS
 from quizglass_server.engines.llama.link.frames import Answering
 from quizglass_server.engines.llama.link.pixels import PictureUnknown, PixelStore
-from quizglass_server.engines.llama.link.prompt import Overloaded, Part, RequestRefused, TooLate
-from quizglass_server.engines.llama.link.wire import (
-    from_constraint,
-    from_segments,
-    from_terms,
-    to_response,
-    to_usage,
-    to_vitals,
+from quizglass_server.engines.llama.link.prompt import (
+    Constraint,
+    Failure,
+    Finished,
+    Overloaded,
+    Part,
+    Piece,
+    ProcessInfo,
+    RequestRefused,
+    Scored,
+    Terms,
+    TooLate,
+    Usage,
+    Vitals,
 )
 from quizglass_server.engines.llama.native.errors import DecodeFailed
 
-SHORTEST_INTERVAL_US = 1_000
-_Method = Callable[[Any], AsyncGenerator[Message, None]]
-"""Takes its own kind of request."""
+SHORTEST_INTERVAL_S = 0.001
 logger = logging.getLogger(__name__)
 
 
 class GeneratorService:
-    """`quizglass.internal.v1.GeneratorService` over an engine worker."""
+    """The calls that a generator process answers, over an engine worker."""
 
     def __init__(self, worker: EngineWorker, description: str, context: int, threads: int) -> None:
         self._worker = worker
@@ -42,99 +43,79 @@ class GeneratorService:
         self._context = context
         self._threads = threads
         self._pixels = PixelStore()
-        self._methods: dict[str, tuple[type[Message], _Method]] = {
-            "Generate": (pb.GenerateRequest, self.generate),
-            "Choose": (pb.ChooseRequest, self.choose),
-            "Score": (pb.ScoreRequest, self.score),
-            "Prefill": (pb.PrefillRequest, self.prefill),
-            "GetInfo": (pb.GetInfoRequest, self.info),
-            "Watch": (pb.WatchRequest, self.watch),
-            "Save": (pb.SaveRequest, self.save),
+        self._methods: dict[str, Callable[..., AsyncGenerator[object, None]]] = {
+            method.__name__: method
+            for method in (self.generate, self.choose, self.score, self.prefill, self.info, self.watch, self.save)
         }
 
     def connection(self) -> Answering:
         """The server's end of a new connection."""
         return Answering(self._answer, to_failure)
 
-    async def generate(self, request: pb.GenerateRequest) -> AsyncGenerator[Message, None]:
+    async def generate(
+        self, prompt: list[Part], max_tokens: int, terms: Terms, constraint: Constraint | None
+    ) -> AsyncGenerator[list[Piece | Finished], None]:
         """Complete a prompt; a cancelled call closes the worker's stream, which stops the engine."""
-        if request.max_tokens == 0:
+        if max_tokens == 0:
             raise RequestRefused("max_tokens is 0; at least 1 token must be asked for")
-        stream = self._worker.generate(
-            self._prompt(request.prompt), request.max_tokens, from_terms(request.terms), from_constraint(request)
-        )
+        stream = self._worker.generate(self._pixels.complete(prompt), max_tokens, terms, constraint)
         async with aclosing(stream):
             async for items in stream:
-                yield to_response(items)
+                yield items
 
-    async def choose(self, request: pb.ChooseRequest) -> AsyncGenerator[Message, None]:
+    async def choose(
+        self, prompt: list[Part], labels: list[str], terms: Terms
+    ) -> AsyncGenerator[tuple[list[float], Usage], None]:
         """Probabilities of labels."""
-        if not 0 < len(request.labels) <= MAX_LABELS:
-            raise RequestRefused(f"{len(request.labels)} labels; 1 to {MAX_LABELS} can be chosen from")
-        prompt, terms = self._prompt(request.prompt), from_terms(request.terms)
-        probabilities, usage = await self._worker.choose(prompt, list(request.labels), terms)
-        yield pb.ChooseResponse(probabilities=probabilities, usage=to_usage(usage))
+        if not 0 < len(labels) <= MAX_LABELS:
+            raise RequestRefused(f"{len(labels)} labels; 1 to {MAX_LABELS} can be chosen from")
+        yield await self._worker.choose(self._pixels.complete(prompt), labels, terms)
 
-    async def score(self, request: pb.ScoreRequest) -> AsyncGenerator[Message, None]:
+    async def score(self, prompt: list[Part], answer: str, terms: Terms) -> AsyncGenerator[Scored, None]:
         """Probabilities of a given answer's tokens."""
-        if not request.answer:
+        if not answer:
             raise RequestRefused("the answer to score is empty")
-        scored = await self._worker.score(self._prompt(request.prompt), request.answer, from_terms(request.terms))
-        yield pb.ScoreResponse(log_probabilities=scored.log_probabilities, usage=to_usage(scored.usage))
+        yield await self._worker.score(self._pixels.complete(prompt), answer, terms)
 
-    async def prefill(self, request: pb.PrefillRequest) -> AsyncGenerator[Message, None]:
+    async def prefill(self, prompt: list[Part], terms: Terms) -> AsyncGenerator[Usage, None]:
         """Prepare the beginning of later prompts; a cancelled call drops the work."""
-        usage = await self._worker.prefill(self._prompt(request.prompt), from_terms(request.terms))
-        yield pb.PrefillResponse(usage=to_usage(usage))
+        yield await self._worker.prefill(self._pixels.complete(prompt), terms)
 
-    async def info(self, request: pb.GetInfoRequest) -> AsyncGenerator[Message, None]:
+    async def info(self) -> AsyncGenerator[ProcessInfo, None]:
         """What is loaded, without asking the engine thread."""
-        yield pb.GetInfoResponse(
-            description=self._description,
-            context=self._context,
-            threads=self._threads,
-            pending=self._worker.pending,
-            vitals=to_vitals(self._worker.vitals()),
-        )
+        worker = self._worker
+        yield ProcessInfo(self._description, self._context, self._threads, worker.pending, worker.vitals())
 
-    async def watch(self, request: pb.WatchRequest) -> AsyncGenerator[Message, None]:
+    async def watch(self, interval_s: float) -> AsyncGenerator[Vitals, None]:
         """Heartbeats until the caller leaves."""
-        interval = max(request.interval_us, SHORTEST_INTERVAL_US) / 1e6
         while True:
-            yield pb.WatchResponse(vitals=to_vitals(self._worker.vitals()))
-            await asyncio.sleep(interval)
+            yield self._worker.vitals()
+            await asyncio.sleep(max(interval_s, SHORTEST_INTERVAL_S))
 
-    async def save(self, request: pb.SaveRequest) -> AsyncGenerator[Message, None]:
-        """Kept prefixes to files."""
-        yield pb.SaveResponse(prefixes=await self._worker.save(Path(request.directory)))
+    async def save(self, directory: str) -> AsyncGenerator[int, None]:
+        """Kept prefixes to files of an existing, empty directory; how many."""
+        yield await self._worker.save(Path(directory))
 
-    def _answer(self, method: str, request: bytes) -> AsyncGenerator[Message, None]:
+    def _answer(self, method: str, arguments: list[Any]) -> AsyncGenerator[object, None]:
         try:
-            kind, answer = self._methods[method]
-            return answer(kind.FromString(request))
-        except (KeyError, DecodeError) as error:
-            raise RequestRefused(f"{method[:40]!r} is no method, or its request is none") from error
-
-    def _prompt(self, segments: Iterable[pb.Segment]) -> list[Part]:
-        return self._pixels.complete(from_segments(segments))
+            return self._methods[method](*arguments)
+        except (KeyError, TypeError) as error:
+            raise RequestRefused(f"{method[:40]!r} is no method, or takes other arguments") from error
 
 
-def to_failure(error: Exception) -> pb.Failure:
+def to_failure(error: Exception) -> Failure:
     """What the server is told of an error; the rest is for the log."""
     match error:
         case RequestRefused():
-            return pb.Failure(reason=pb.FAILURE_REASON_REFUSED, message=str(error))
+            return Failure("refused", str(error))
         case PictureUnknown():
-            return pb.Failure(reason=pb.FAILURE_REASON_PIXELS_MISSING, message=str(error))
+            return Failure("pixels missing", str(error))
         case Overloaded():
-            delay_us = max(0, round(error.retry_after_s * 1e6))
-            return pb.Failure(reason=pb.FAILURE_REASON_OVERLOADED, message=str(error), retry_after_us=delay_us)
+            return Failure("overloaded", str(error), max(0.0, error.retry_after_s))
         case TooLate():
-            return pb.Failure(reason=pb.FAILURE_REASON_TOO_LATE, message=str(error))
+            return Failure("too late", str(error))
         case DecodeFailed():
             logger.error("llama.cpp failed: %s", error)
-            message = "llama.cpp failed on this request; see the server's log"
-        case _:
-            logger.error("unexpected failure", exc_info=error)
-            message = "unexpected failure in the generator process; see the server's log"
-    return pb.Failure(reason=pb.FAILURE_REASON_FAILED, message=message)
+            return Failure("failed", "llama.cpp failed on this request; see the server's log")
+    logger.error("unexpected failure", exc_info=error)
+    return Failure("failed", "unexpected failure in the generator process; see the server's log")

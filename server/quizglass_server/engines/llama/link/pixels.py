@@ -27,9 +27,12 @@ class Sent:
     def __init__(self) -> None:
         self._hashes = BoundedCache[bytes, bool](SENT_PICTURES)
 
-    def holds(self, sha256: bytes) -> bool:
-        """Whether the process was given this picture."""
-        return self._hashes.get(sha256) is not None
+    def without_known(self, prompt: Iterable[Part]) -> list[Part]:
+        """The prompt, without the pixels of pictures that the process was given."""
+        return [
+            replace(part, rgb=b"") if isinstance(part, PicturePart) and self._hashes.get(part.sha256) else part
+            for part in prompt
+        ]
 
     def add(self, prompt: Iterable[Part]) -> None:
         """The process has taken this prompt with its pixels."""

@@ -57,7 +57,7 @@ class Terms:
     priority: int = 1
     """0 urgent, 1 a turn, 2 background (warm-up); lower goes first."""
     deadline: float | None = None
-    """`time.monotonic()` of the engine's process after which nobody waits for the result."""
+    """`time.monotonic()`, which all processes share, after which nobody waits for the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,27 @@ class Vitals:
     """How long the picture that is being encoded has taken so far; 0 if there is none."""
     encode_us: int = 0
     """Usual cost of encoding a picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessInfo:
+    """What a generator process says of itself."""
+
+    description: str
+    context: int
+    threads: int
+    pending: int
+    vitals: Vitals
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a call failed."""
+
+    reason: Literal["refused", "pixels missing", "overloaded", "too late", "failed"]
+    message: str
+    retry_after_s: float = 0.0
+    """Of "overloaded": when there may be room."""
 
 
 class RequestRefused(Exception):

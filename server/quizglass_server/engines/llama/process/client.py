@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn
 
-from google.protobuf.message import Message
-
-from quizglass.internal.v1 import generator_pb2 as pb
-from quizglass_server.engines.llama.link import wire
 from quizglass_server.engines.llama.link.frames import Call, CallFailed, Link, LinkLost
 from quizglass_server.engines.llama.link.pixels import Sent
-from quizglass_server.engines.llama.link.prompt import Constraint, Finished, Part, Piece, Scored, Terms, Usage, Vitals
+from quizglass_server.engines.llama.link.prompt import (
+    Constraint,
+    Failure,
+    Finished,
+    Part,
+    Piece,
+    ProcessInfo,
+    Scored,
+    Terms,
+    Usage,
+    Vitals,
+)
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, Overloaded, QuizglassError
 
 SLACK_S = 1.0
@@ -37,20 +43,6 @@ class PromptRefused(QuizglassError):
 
 class _PixelsMissing(Exception):
     """The process does not hold a picture that was sent without its pixels."""
-
-
-R = TypeVar("R", bound=Message)
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessInfo:
-    """What a generator process says of itself."""
-
-    description: str
-    context: int
-    threads: int
-    pending: int
-    vitals: Vitals
 
 
 class GeneratorClient:
@@ -87,16 +79,14 @@ class GeneratorClient:
             EngineLost: the process died or hangs.
             EngineFailed: llama.cpp failed on this request.
         """
-        allowed = wire.to_constraint(constraint)
         while True:
-            request = pb.GenerateRequest(
-                prompt=self._segments(prompt), max_tokens=max_tokens, terms=wire.to_terms(terms), constraint=allowed
-            )
             try:
-                with self._called("Generate", request, terms) as call:
-                    async for payload in call:
+                with self._called(
+                    terms, "generate", self._sent.without_known(prompt), max_tokens, terms, constraint
+                ) as call:
+                    async for items in call:
                         self._sent.add(prompt)
-                        for item in wire.from_response(pb.GenerateResponse.FromString(payload)):
+                        for item in items:
                             yield item
                 return
             except _PixelsMissing:
@@ -106,49 +96,33 @@ class GeneratorClient:
         self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = TURN
     ) -> tuple[list[float], Usage]:
         """Probability of each label as the continuation, normalised over the labels; errors as `generate`."""
-
-        def ask() -> Awaitable[pb.ChooseResponse]:
-            request = pb.ChooseRequest(prompt=self._segments(prompt), labels=labels, terms=wire.to_terms(terms))
-            return self._only("Choose", request, pb.ChooseResponse, terms)
-
-        response = await self._with_pixels(prompt, ask)
-        return list(response.probabilities), wire.from_usage(response.usage)
+        probabilities, usage = await self._with_pixels(terms, "choose", prompt, list(labels), terms)
+        return probabilities, usage
 
     async def score(self, prompt: Sequence[Part], answer: str, terms: Terms = TURN) -> Scored:
         """Log-probabilities of a given answer's tokens; errors as `generate`."""
-
-        def ask() -> Awaitable[pb.ScoreResponse]:
-            request = pb.ScoreRequest(prompt=self._segments(prompt), answer=answer, terms=wire.to_terms(terms))
-            return self._only("Score", request, pb.ScoreResponse, terms)
-
-        response = await self._with_pixels(prompt, ask)
-        return Scored(tuple(response.log_probabilities), wire.from_usage(response.usage))
+        scored: Scored = await self._with_pixels(terms, "score", prompt, answer, terms)
+        return scored
 
     async def prefill(self, prompt: Sequence[Part], terms: Terms) -> Usage:
         """Prepare the beginning of later prompts; cancelling drops it. Errors as `generate`."""
-
-        def ask() -> Awaitable[pb.PrefillResponse]:
-            request = pb.PrefillRequest(prompt=self._segments(prompt), terms=wire.to_terms(terms))
-            return self._only("Prefill", request, pb.PrefillResponse, terms)
-
-        return wire.from_usage((await self._with_pixels(prompt, ask)).usage)
+        usage: Usage = await self._with_pixels(terms, "prefill", prompt, terms)
+        return usage
 
     async def info(self) -> ProcessInfo:
         """What is loaded and how busy it is; errors as `generate`."""
-        info = await self._only("GetInfo", pb.GetInfoRequest(), pb.GetInfoResponse)
-        vitals = wire.from_vitals(info.vitals)
-        return ProcessInfo(info.description, info.context, info.threads, info.pending, vitals)
+        info: ProcessInfo = await self._only(TURN, "info")
+        return info
 
     async def watch(self, interval_s: float) -> AsyncGenerator[Vitals, None]:
         """Heartbeats until it is closed; errors as `generate`."""
-        with self._called("Watch", pb.WatchRequest(interval_us=round(interval_s * 1e6)), TURN) as call:
-            async for payload in call:
-                yield wire.from_vitals(pb.WatchResponse.FromString(payload).vitals)
+        with self._called(TURN, "watch", interval_s) as call:
+            async for vitals in call:
+                yield vitals
 
     async def save(self, directory: Path) -> int:
         """Write kept prefixes to an existing, empty directory: how many; errors as `generate`."""
-        response = await self._only("Save", pb.SaveRequest(directory=str(directory)), pb.SaveResponse)
-        return int(response.prefixes)
+        return int(await self._only(TURN, "save", str(directory)))
 
     def lose(self) -> None:
         """The process is gone: end every call with EngineLost, and the connection."""
@@ -158,28 +132,25 @@ class GeneratorClient:
         self._link.lose()
         self._on_lost()
 
-    def _segments(self, prompt: Sequence[Part]) -> list[pb.Segment]:
-        return wire.to_segments(prompt, self._sent.holds)
-
-    async def _with_pixels(self, prompt: Sequence[Part], ask: Callable[[], Awaitable[R]]) -> R:
+    async def _with_pixels(self, terms: Terms, method: str, prompt: Sequence[Part], *arguments: object) -> Any:
         """Ask without the pixels that the process should hold, and again with them where it does not."""
         try:
-            response = await ask()
+            response = await self._only(terms, method, self._sent.without_known(prompt), *arguments)
         except _PixelsMissing:
             self._sent.clear()
-            response = await ask()
+            response = await self._only(terms, method, list(prompt), *arguments)
         self._sent.add(prompt)
         return response
 
-    async def _only(self, method: str, request: Message, kind: type[R], terms: Terms = TURN) -> R:
+    async def _only(self, terms: Terms, method: str, *arguments: object) -> Any:
         """A call with one response."""
-        with self._called(method, request, terms) as call:
-            return kind.FromString(await anext(call))
+        with self._called(terms, method, *arguments) as call:
+            return await anext(call)
 
     @contextmanager
-    def _called(self, method: str, request: Message, terms: Terms) -> Iterator[Call]:
+    def _called(self, terms: Terms, method: str, *arguments: object) -> Iterator[Call]:
         """A call, cancelled when its user leaves, with the server's own errors."""
-        call = self._link.call(method, request)
+        call = self._link.call(method, *arguments)
         timer = None
         if terms.deadline is not None:
             late = BudgetExceeded("the time ran out before the generator answered")
@@ -188,7 +159,7 @@ class GeneratorClient:
         try:
             yield call
         except CallFailed as error:
-            _raise(pb.Failure.FromString(error.failure))
+            _raise(error.failure)
         except LinkLost:
             raise EngineLost("the generator process died; it is being restarted, ask again") from None
         finally:
@@ -197,14 +168,14 @@ class GeneratorClient:
                 timer.cancel()
 
 
-def _raise(failure: pb.Failure) -> NoReturn:
+def _raise(failure: Failure) -> NoReturn:
     match failure.reason:
-        case pb.FAILURE_REASON_REFUSED:
+        case "refused":
             raise PromptRefused(failure.message) from None
-        case pb.FAILURE_REASON_PIXELS_MISSING:
+        case "pixels missing":
             raise _PixelsMissing from None
-        case pb.FAILURE_REASON_OVERLOADED:
-            raise Overloaded(f"the generator is busy: {failure.message}", failure.retry_after_us / 1e6) from None
-        case pb.FAILURE_REASON_TOO_LATE:
+        case "overloaded":
+            raise Overloaded(f"the generator is busy: {failure.message}", failure.retry_after_s) from None
+        case "too late":
             raise BudgetExceeded(f"the time does not suffice for the generator: {failure.message}") from None
     raise EngineFailed(f"the generator failed: {failure.message}")

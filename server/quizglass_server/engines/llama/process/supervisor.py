@@ -15,9 +15,18 @@ from math import ceil
 from pathlib import Path
 from time import monotonic
 
-from quizglass_server.engines.llama.link.prompt import Constraint, Finished, Part, Piece, Scored, Terms, Usage
+from quizglass_server.engines.llama.link.prompt import (
+    Constraint,
+    Finished,
+    Part,
+    Piece,
+    ProcessInfo,
+    Scored,
+    Terms,
+    Usage,
+)
 from quizglass_server.engines.llama.process.breaker import Breaker, BreakerState
-from quizglass_server.engines.llama.process.client import TURN, GeneratorClient, ProcessInfo
+from quizglass_server.engines.llama.process.client import TURN, GeneratorClient
 from quizglass_server.engines.llama.process.heartbeat import hang
 from quizglass_server.engines.llama.process.launcher import Launcher, Life, ProcessOptions
 from quizglass_server.engines.llama.process.state import StateDirectory

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.asking import Asked, kept
+from bench.accuracy.asking import Asked, kept
 
 
 def test_a_run_that_was_killed_while_it_wrote_goes_on_with_whole_lines(tmp_path: Path) -> None:

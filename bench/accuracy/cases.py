@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from bench.asking import Asked
+from bench.accuracy.asking import Asked
 from quizglass_export.metrics import exact_match, token_f1
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.starter.stages.annotate import label_of
@@ -25,6 +24,19 @@ class Case:
     def right(self, turn: str) -> bool:
         """Whether an answer is exactly right after normalisation."""
         return exact_match(self.asked.turns[turn]["answer"], self.question.answer, self.question.aliases)
+
+    def abstained(self, turn: str) -> bool:
+        """Whether an answer is "I don't know"."""
+        return bool(self.asked.turns[turn]["abstained"])
+
+    def truthfulness(self, turn: str) -> int:
+        """1 for a right answer, 0 for "I don't know", -1 for a wrong one."""
+        return 1 if self.right(turn) else 0 if self.abstained(turn) else -1
+
+    @property
+    def hops(self) -> int:
+        """How many entries hold what is needed."""
+        return len(self.question.gold_entries)
 
     def f1(self, turn: str) -> float:
         """Token F1 of an answer, against the nearest gold wording."""
@@ -47,18 +59,21 @@ def searched(case: Case, policy: str, stage: str) -> bool:
     return stage in case.asked.turns[policy]["stages"]
 
 
-def evidence_rank(case: Case, policy: str, *, reranked: bool) -> int | None:
-    """Position of the first passage that holds the answer, from 0, among a turn's text search results.
+def reranked_rank(case: Case, policy: str) -> int | None:
+    """Position of the first passage that holds the answer, from 0, among a turn's passages; None when none does."""
+    passages = [item for item in case.asked.turns[policy]["evidence"] if item[0] == "text_search"]
+    return _rank(case.question, [(item[1], item[2]) for item in passages])
 
-    They come in the order of the reranking step; without it they are in the order of the search's score. None when no
-    passage holds the answer.
-    """
-    items: list[list[Any]] = [e for e in case.asked.turns[policy]["evidence"] if e[0] == "text_search"]
-    if not reranked:
-        items.sort(key=lambda item: -item[3])
-    gold = case.question.gold_entries[-1] if case.question.gold_entries else ""
-    for position, item in enumerate(items):
-        if item[1] == gold and case.question.answer.lower() in item[2].lower():
+
+def served_rank(case: Case) -> int | None:
+    """The same in the order in which the store gives passages for always-both's own query."""
+    return _rank(case.question, [(entry, text) for entry, text in case.asked.served])
+
+
+def _rank(question: Question, passages: Sequence[tuple[str, str]]) -> int | None:
+    gold = question.gold_entries[-1] if question.gold_entries else ""
+    for position, (entry, text) in enumerate(passages):
+        if entry == gold and question.answer.lower() in text.lower():
             return position
     return None
 

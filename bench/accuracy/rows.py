@@ -1,0 +1,187 @@
+"""The published table of the accuracy benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median, quantiles
+
+from bench.accuracy import rules
+from bench.accuracy.asking import POLICIES
+from bench.accuracy.cases import Case, annotate, image_hit, mean, reranked_rank, searched, served_rank
+from bench.results import Row, at_least, at_most, beats
+from quizglass_export.metrics import confidence_interval
+
+BASELINES = ("none", "image", "text")
+AGENT, BOTH = "planning-agent", "both"
+_IMAGE_SEARCH_S, _TEXT_SEARCH_S = 6.4, 1.4
+"""What one search of the open web takes in the planning agent's paper."""
+
+
+def table(cases: list[Case], nothing: list[Case]) -> list[Row]:
+    """Every figure.
+
+    Args:
+        cases: questions that have an answer.
+        nothing: questions that have none.
+    """
+    right = {policy: 100 * mean(cases, lambda c, p=policy: c.right(p)) for policy in POLICIES}  # type: ignore[misc]
+    return [
+        *_accuracies(cases, right),
+        *_against_both(cases, right),
+        *_against_rules(cases, right),
+        *(beats("accuracy, planning-agent", right[AGENT], "%", policy, right[policy]) for policy in BASELINES),
+        at_least("planning-agent over none", right[AGENT] - right["none"], "points", 20),
+        *_labels(cases),
+        *_retrieval(cases),
+        *_refusals(cases, nothing),
+        *_costs(cases),
+    ]
+
+
+def _accuracies(cases: list[Case], right: dict[str, float]) -> list[Row]:
+    rows = []
+    unseen = [c for c in cases if c.unseen]
+    for policy in POLICIES:
+        rows.append(Row(f"accuracy, {policy} ({_interval(cases, _rightness(policy))})", right[policy], "%"))
+        new = 100 * mean(unseen, lambda c, p=policy: c.right(p))  # type: ignore[misc]
+        interval = _interval(unseen, _rightness(policy))
+        rows.append(Row(f"accuracy on things never trained on, {policy} ({interval})", new, "%"))
+        f1 = 100 * mean(cases, lambda c, p=policy: c.f1(p))  # type: ignore[misc]
+        rows.append(Row(f"token F1, {policy}", f1, "%"))
+    return rows
+
+
+def _rightness(policy: str) -> Callable[[Case], float]:
+    return lambda case: float(case.right(policy))
+
+
+def _interval(cases: list[Case], judge: Callable[[Case], float]) -> str:
+    low, high = (100 * edge for edge in confidence_interval([judge(case) for case in cases]))
+    return f"95 % interval {low:.1f} to {high:.1f}"
+
+
+def _against_both(cases: list[Case], right: dict[str, float]) -> list[Row]:
+    def share(stage: str) -> float:
+        most = sum(searched(c, BOTH, stage) for c in cases)
+        return 100 * sum(searched(c, AGENT, stage) for c in cases) / max(most, 1)
+
+    def tokens(of: str, policy: str) -> float:
+        return mean(cases, lambda c: c.asked.turns[policy][of])
+
+    answer, everything = "prompt_tokens", "all_prompt_tokens"
+    return [
+        at_least("planning-agent minus always-both", right[AGENT] - right[BOTH], "points", -1),
+        at_most("image searches, of always-both's", share("image_search"), "%", 55),
+        at_most("text searches, of always-both's", share("text_search"), "%", 75),
+        beats(
+            "prompt tokens of the answer, planning-agent",
+            tokens(answer, AGENT),
+            "tokens",
+            "always-both",
+            tokens(answer, BOTH),
+            lower=True,
+        ),
+        Row(
+            "prompt tokens of planner, rewriter and answer, planning-agent",
+            tokens(everything, AGENT),
+            "tokens",
+            "always-both",
+            tokens(everything, BOTH),
+            tokens(everything, AGENT) / max(tokens(everything, BOTH), 1),
+        ),
+    ]
+
+
+def _against_rules(cases: list[Case], right: dict[str, float]) -> list[Row]:
+    """What the planner adds to rules that never look at the picture."""
+    eyes = {case.question.id: case.asked.turns[AGENT]["plan"] for case in cases}
+    rows = []
+    named = (
+        ("best rule on the wording", rules.best_by_wording(cases)),
+        ("planner without its picture", rules.without_picture(cases)),
+    )
+    for name, plans in named:
+        ours, theirs = rules.agreement(cases, eyes), rules.agreement(cases, plans)
+        rows.append(Row("planner's label against the annotation", ours, "%", name, theirs, ours / theirs))
+        accuracy = rules.accuracy(cases, plans)
+        rows.append(Row("accuracy, planning-agent", right[AGENT], "%", name, accuracy, right[AGENT] / accuracy))
+        for kind in ("image", "text"):
+            ours, theirs = rules.searches(cases, eyes, kind), rules.searches(cases, plans, kind)
+            rows.append(Row(f"questions with a search by {kind}", ours, "%", name, theirs, ours / max(theirs, 1e-9)))
+    return rows
+
+
+def _labels(cases: list[Case]) -> list[Row]:
+    labelled = [(c, label) for c in cases if (label := annotate(c)) is not None]
+    agreed = sum(c.asked.turns[AGENT]["plan"] == label for c, label in labelled)
+    prompted = sum(c.asked.turns["prompt-based"]["plan"] == label for c, label in labelled)
+    rows = [
+        at_least("planner's label against the annotation", 100 * agreed / len(labelled), "%", 85),
+        Row("untuned model's label against the annotation", 100 * prompted / len(labelled), "%"),
+        Row("questions dropped as illogical", 100 * (1 - len(labelled) / len(cases)), "%"),
+    ]
+    for plan in ("none", "image", "text", "both"):
+        chosen = 100 * mean(cases, lambda c, p=plan: c.asked.turns[AGENT]["plan"] == p)  # type: ignore[misc]
+        annotated = 100 * sum(label == plan for _, label in labelled) / len(labelled)
+        rows.append(Row(f"plans chosen: {plan}", chosen, "%", "annotated", annotated))
+    return rows
+
+
+def _retrieval(cases: list[Case]) -> list[Row]:
+    pictured = [c for c in cases if c.question.group in ("image", "both") and c.question.target]
+    new = [c for c in pictured if c.unseen]
+    texts = [c for c in cases if c.question.group in ("text", "both") and c.question.gold_entries]
+    both = [c for c in texts if reranked_rank(c, BOTH) is not None and served_rank(c) is not None]
+    before, after = (
+        100 * mean(both, lambda c: served_rank(c) == 0),
+        100 * mean(both, lambda c: reranked_rank(c, BOTH) == 0),
+    )
+    gold_in_five = mean(texts, lambda c: c.question.gold_entries[-1] in c.asked.text_entries[:5])
+
+    def plain(case: Case) -> bool:
+        return case.question.target in case.asked.without_bonus[:5]
+
+    return [
+        at_least(
+            "image search recall@5, things never trained on", mean(new, lambda c: image_hit(c, BOTH, 5)), "", 0.90
+        ),
+        Row("the same, the named kind counting nothing", mean(new, plain), ""),
+        Row("image search recall@1, things never trained on", mean(new, lambda c: image_hit(c, BOTH, 1)), ""),
+        Row("image search recall@5, all things", mean(pictured, lambda c: image_hit(c, BOTH, 5)), ""),
+        Row("the same for all things, the named kind counting nothing", mean(pictured, plain), ""),
+        at_least("text search recall@5 with the gold query", gold_in_five, "", 0.90),
+        beats("evidence recall@1, reranked", after, "%", "the order of the search", before),
+    ]
+
+
+def _refusals(cases: list[Case], nothing: list[Case]) -> list[Row]:
+    rows = [
+        Row(
+            "unknowable questions answered with I don't know",
+            100 * mean(nothing, lambda c: c.abstained(AGENT)),
+            "%",
+            "answerable ones",
+            100 * mean(cases, lambda c: c.abstained(AGENT)),
+        )
+    ]
+    for policy in POLICIES:
+        score = mean([*cases, *nothing], lambda c, p=policy: c.truthfulness(p))  # type: ignore[misc]
+        refused = 100 * mean(cases, lambda c, p=policy: c.abstained(p))  # type: ignore[misc]
+        rows.append(Row(f"truthfulness (right 1, refused 0, wrong -1), {policy}", score, ""))
+        rows.append(Row(f"answerable questions refused, {policy}", refused, "%"))
+    return rows
+
+
+def _costs(cases: list[Case]) -> list[Row]:
+    rows = []
+    for policy in POLICIES:
+        times = [case.asked.turns[policy]["total_ms"] for case in cases]
+        tail = quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]
+        rows.append(Row(f"turn, {policy}, p50 (p95 {tail:.0f} ms, two questions at a time)", median(times), "ms"))
+        tokens = mean(cases, lambda c, p=policy: c.asked.turns[p]["all_prompt_tokens"])  # type: ignore[misc]
+        rows.append(Row(f"prompt tokens of all models, {policy}", tokens, "tokens"))
+        pictures = mean(cases, lambda c, p=policy: searched(c, p, "image_search"))  # type: ignore[misc]
+        texts = mean(cases, lambda c, p=policy: searched(c, p, "text_search"))  # type: ignore[misc]
+        web = pictures * _IMAGE_SEARCH_S + texts * _TEXT_SEARCH_S
+        rows.append(Row(f"search time a turn at the paper's 6.4 s and 1.4 s, {policy}", web, "s"))
+    return rows

@@ -1,0 +1,149 @@
+"""A generator process without some of the engine's finer parts: `python lesser_child.py PARTS, then its arguments`.
+
+PARTS are names of `PARTS`, with commas between them. What a part does is replaced before the process begins; the
+product itself has no such switches.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+_ENDLESS = 1 << 60
+FULL = "nothing"
+
+
+def _in(module: str) -> Any:
+    return import_module(f"quizglass_server.engines.llama.{module}")
+
+
+def _trials() -> None:
+    Gauge = _in("costs.gauge").Gauge
+    Gauge._due = lambda self, ready, chosen: None
+
+
+def _upkeep() -> None:
+    Gauge = _in("costs.gauge").Gauge
+    begin = Gauge.__init__
+    Gauge.__init__ = lambda self, costs, **_: begin(self, costs, fixed=True)
+
+
+def _sizes() -> None:
+    Costs = _in("costs.costs").Costs
+    Costs.batch = lambda self, ready: (min(ready, len(self.step_us)), 0)
+
+
+def _padding() -> None:
+    Costs = _in("costs.costs").Costs
+    Costs._padded = lambda self, count: (self.step_us[count - 1], 0)
+
+
+def _corrections() -> None:
+    engine = _in("engine.engine")
+    measure = engine.measure
+    engine.measure = lambda model, batch: replace(measure(model, batch), cell_us=0.0, logits_us=0.0)
+
+
+def _margins() -> None:
+    costs = _in("costs.costs")
+    gauge = _in("costs.gauge")
+    costs._CLEARLY = costs._NEARLY = 1.0
+    gauge._ALIKE, gauge._CHEAPER = 0.0, 1.0
+    gauge._FEWER = gauge._MORE = gauge._PIECE_MORE = float(_ENDLESS)
+
+
+def _early() -> None:
+    Costs = _in("costs.costs").Costs
+    Costs.enough = property(lambda self: _ENDLESS)
+
+
+def _pieces() -> None:
+    from quizglass_server.engines.llama.costs import costs
+
+    scheduler = _in("engine.scheduler")
+    costs.READING_US = scheduler.READING_US = _ENDLESS
+
+
+def _leaders() -> None:
+    Scheduler = _in("engine.scheduler").Scheduler
+    Scheduler._leader = lambda self, request: request
+
+
+def _parking() -> None:
+    Prefixes = _in("prefixes.cache").Prefixes
+    Prefixes.__init__.__defaults__ = (_ENDLESS,)
+
+
+def _threads() -> None:
+    ThreadCount = _in("costs.threads").ThreadCount
+    ThreadCount.note = lambda self, spent_us, computed_us: False
+
+
+def _gathering() -> None:
+    mailbox = _in("child.mailbox")
+    mailbox.GATHER_S = 0.0
+
+
+def _encoder() -> None:
+    PictureEncoder = _in("engine.encoder").PictureEncoder
+
+    def next_(self: Any) -> Any:
+        while (encoding := self._jobs.get()[2]).taken:
+            pass
+        encoding.taken = True
+        return encoding
+
+    PictureEncoder._next = next_
+
+
+def _sampling() -> None:
+    sampling = _in("engine.sampling")
+    sampling._TOGETHER = 1 << 24
+
+
+def _spinning() -> None:
+    os.environ.pop("GOMP_SPINCOUNT", None)  # libgomp reads it when it is loaded
+
+
+def _niceness() -> None:
+    worker = _in("child.worker")
+    worker.give_way = lambda: None
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    FULL: lambda: None,
+    "trials of batch sizes": _trials,
+    "costs kept up to date": _upkeep,
+    "batch sizes by cost": _sizes,
+    "padding": _padding,
+    "corrections for cells and logits": _corrections,
+    "margins of the cost model": _margins,
+    "steps that end with a prompt": _early,
+    "pieces of prompts": _pieces,
+    "waiting for a shared beginning": _leaders,
+    "parking": _parking,
+    "adaptive threads": _threads,
+    "tokens that share a message": _gathering,
+    "encoder's thread that ends": _encoder,
+    "logits in cache-sized parts": _sampling,
+    "waiting awake for microseconds": _spinning,
+    "lower priority": _niceness,
+}
+"""What does without each."""
+
+
+def main() -> None:
+    """Leave parts out, and be the generator process."""
+    for name in sys.argv.pop(1).split(","):
+        PARTS[name]()
+    from quizglass_server.engines.llama.child.main import main as serve
+
+    serve()
+
+
+if __name__ == "__main__":
+    main()

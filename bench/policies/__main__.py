@@ -1,0 +1,54 @@
+"""`python -m bench.policies [--only SECTION ...] [--resume] [--quick]`: the control flow of every policy, measured.
+
+In this process: a world, an assistant on the starter bundle, and its generator behind a `GivenGenerator`, which gives
+the decisions, sub-queries and objects that no model has learned yet as the world's record says
+(`bench/policies/given.py`). Encoders, index, reranker, reader and answers are the starter's own. --quick runs
+everything with small counts and publishes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from bench import sections
+from bench.policies import budget, hops, overlap
+from bench.policies.stage import Setup, Stage, staged
+from bench.sections import Part
+
+SECTIONS: dict[str, Callable[[Setup, Stage], Awaitable[Part]]] = {
+    "hops": hops.run,
+    "planning": overlap.planning,
+    "searches": overlap.searches,
+    "branches": overlap.branches,
+    "budget": budget.run,
+}
+"""In the order of the table."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run sections. Returns 0, or 1 when one failed or a bar was missed."""
+    parser = sections.arguments("policies", __doc__, SECTIONS)
+    parser.add_argument("--seed", type=int, default=1313, help="of the world that is asked about")
+    parser.add_argument("--things", type=int, default=2000)
+    parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
+    args = parser.parse_args(arguments)
+    folder: Path = args.workdir.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    runner = sections.Runner("policies", SECTIONS, args)
+    with runner.status() as say:
+        setup = Setup(args.quick, folder, args.bundle.resolve(), args.seed, args.things, say)
+        runner.measure(lambda name: asyncio.run(_run(name, setup)), seed=args.seed, things=args.things)
+    return runner.finish()
+
+
+async def _run(name: str, setup: Setup) -> Part:
+    """One section, on a server of its own."""
+    async with staged(setup) as stage:
+        return await SECTIONS[name](setup, stage)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

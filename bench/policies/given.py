@@ -1,0 +1,229 @@
+"""Decisions and lines from the world's record, at the cost of the model that would make them.
+
+The starter's generator has learned to answer, to rewrite and to choose a plan. So that all else can be measured before
+a model has learned the decisions of the other systems, `GivenGenerator` stands before it: for a decision the generator
+prefills its prompt for plans and chooses a letter, for lines it writes a rewriting, and what it says is replaced by
+what the record says. Answers of every kind are the generator's own, from its prompt for answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from time import perf_counter
+from typing import Any, cast
+
+from quizglass_export.pocketworld.asker import Hop
+from quizglass_export.pocketworld.questions import Question
+from quizglass_server.domain.turns import GenerationEnd, Picture, Plan, Token
+from quizglass_server.policies.cogplanner import Action
+from quizglass_server.policies.cogplanner_baselines import Grade
+from quizglass_server.policies.core_mmrag import TOP_ENTRIES, Entry
+from quizglass_server.policies.omnisearch import Next
+from quizglass_server.policies.qa_dragon import Branch, Judgement, Same, Subject
+from quizglass_server.roles.interfaces import GenerationRequest, Generator
+
+PLANNING = ("reformulate", "act")
+"""Tasks of CogPlanner's planning."""
+_ANSWERS = {"answer", "draft", "conclude", "reconcile"}
+_OWN = {"rewrite", "plan"}
+"""What the starter's generator has learned besides answering."""
+_LETTERS = 4
+"""Of the prompt for plans."""
+
+
+@dataclass
+class Record:
+    """What is right about one question, asked for step by step."""
+
+    question: Question
+    taken: dict[str, int] = field(default_factory=dict)
+    """How often each task was asked for."""
+
+    @property
+    def hops(self) -> tuple[Hop, ...]:
+        """The lookups that lead to the answer."""
+        return self.question.hops
+
+    def next(self, task: str) -> Hop | None:
+        """The hop whose turn it is for a task; None behind the last."""
+        place = self.taken.get(task, 0)
+        self.taken[task] = place + 1
+        return self.hops[place] if place < len(self.hops) else None
+
+    @property
+    def texts(self) -> list[str]:
+        """Queries of its text hops."""
+        return [hop.query for hop in self.hops if hop.action == "text"]
+
+    @property
+    def plan(self) -> Plan:
+        """The searches of its hops."""
+        image, text = (any(hop.action == action for hop in self.hops) for action in ("image", "text"))
+        return {(False, False): Plan.NONE, (True, False): Plan.IMAGE, (False, True): Plan.TEXT}.get(
+            (image, text), Plan.BOTH
+        )
+
+
+def _named(record: Record, request: GenerationRequest) -> int | None:
+    """Place of the target's entry among those that the prompt shows."""
+    shown = request.values.get("seen") or ()
+    target = next((hop.answer for hop in record.hops if hop.action == "image"), record.question.image_answer)
+    return next((place for place, text in enumerate(shown) if str(text).startswith(f"{target}:")), None)
+
+
+def _select(record: Record, request: GenerationRequest) -> Entry:
+    place = _named(record, request)
+    return Entry.NONE if place is None or place >= TOP_ENTRIES else list(Entry)[place]
+
+
+def _act(record: Record, _: GenerationRequest) -> Action:
+    hop = record.next("act")
+    return Action(hop.action) if hop else Action.NONE
+
+
+def _next(record: Record, _: GenerationRequest) -> Next:
+    hop = record.next("next")
+    return Next(hop.action) if hop else Next.ANSWER
+
+
+def _grade(record: Record, _: GenerationRequest) -> Grade:
+    return Grade.NOT_ENOUGH if record.taken.get("again", 0) < len(record.texts) else Grade.ENOUGH
+
+
+Decide = Callable[[Record, GenerationRequest], Enum]
+_DECISIONS: dict[str, Decide] = {
+    "act": _act,
+    "next": _next,
+    "grade": _grade,
+    "select": _select,
+    "select_by_text": _select,
+    "search_router": lambda record, _: Branch.RAG if record.hops else Branch.DIRECT,
+    "tool_router": lambda record, _: record.plan,
+    "subject": lambda *_: Subject.OTHER,
+    "entity": lambda record, request: Same.NO if _named(record, request) is None else Same.YES,
+    "verifier": lambda *_: Judgement.SUPPORTED,
+}
+
+
+def _asked(task: str) -> Callable[[Record], list[str]]:
+    """The query of the next hop, and of the last one behind it."""
+
+    def lines(record: Record) -> list[str]:
+        hop = record.next(task) or (record.hops[-1] if record.hops else None)
+        return [hop.query] if hop else [record.question.text]
+
+    return lines
+
+
+def _again(record: Record) -> list[str]:
+    place = record.taken.get("again", 0)
+    record.taken["again"] = place + 1
+    return record.texts[place : place + 1]
+
+
+_LINES: dict[str, Callable[[Record], list[str]]] = {
+    "reformulate": _asked("reformulate"),
+    "ask": _asked("ask"),
+    "again": _again,
+    "split": lambda record: record.texts,
+    "complete": lambda record: record.texts,
+    "objects": lambda record: [placed.thing.kind for placed in record.question.scene.things],
+    "object": lambda record: [record.question.image_query.removeprefix("What is ").removesuffix(" called?")],
+    "think": lambda record: [record.question.image_query],
+    "reason": lambda _: [],
+    "weigh": lambda _: [],
+}
+
+
+@dataclass(frozen=True)
+class Span:
+    """When a task ran, in seconds of `perf_counter`."""
+
+    task: str
+    began: float
+    ended: float
+
+
+class GivenGenerator:
+    """The bundle's generator, with what it has not learned given by the record; one question at a time.
+
+    Args:
+        generator: the bundle's own.
+    """
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._record: Record | None = None
+        self.spans: list[Span] = []
+        """Of the question under way, or of the last."""
+
+    @contextmanager
+    def about(self, question: Question) -> Iterator[None]:
+        """Give what the record says of a question, while it is asked."""
+        self._record, self.spans = Record(question), []
+        try:
+            yield
+        finally:
+            self._record = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._generator, name)
+
+    async def prepare(self, picture: Picture) -> None:
+        """As the generator does."""
+        await self._generator.prepare(picture)
+
+    async def score(self, request: GenerationRequest, answer: str) -> list[float]:
+        """As the generator does."""
+        return await self._generator.score(request, answer)
+
+    async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
+        """The record's label, after the generator chose a letter."""
+        if request.task not in _DECISIONS or self._record is None:
+            return await self._generator.choose(request, labels)
+        label = _DECISIONS[request.task](self._record, request)
+        with self._span(request.task):
+            await self._generator.choose(replace(request, task="plan"), labels[:_LETTERS])
+        return [1.0 if each is label else 0.0 for each in type(label)]
+
+    async def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
+        """The record's lines, after the generator wrote a rewriting; answers as the generator writes them."""
+        if request.task in _ANSWERS | _OWN or self._record is None:
+            async with self._written(request, "answer" if request.task in _ANSWERS else request.task) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+        text = "\n".join(_LINES[request.task](self._record))
+        with self._span(request.task):
+            end = None
+            async with self._written(request, "rewrite") as pieces:
+                async for piece in pieces:
+                    end = piece
+        yield Token(text, 1.0)
+        if isinstance(end, GenerationEnd):
+            yield end
+
+    def _written(self, request: GenerationRequest, task: str) -> aclosing[AsyncGenerator[Token | GenerationEnd, None]]:
+        """The generator's own completion of another prompt, closed when nobody reads it any more."""
+        pieces = self._generator.generate(replace(request, task=task))
+        return aclosing(cast(AsyncGenerator[Token | GenerationEnd, None], pieces))
+
+    @contextmanager
+    def _span(self, task: str) -> Iterator[None]:
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self.spans.append(Span(task, began, perf_counter()))
+
+
+def busy_s(spans: Sequence[Span], tasks: Sequence[str]) -> float:
+    """Seconds in which at least one of these tasks ran."""
+    total, until = 0.0, float("-inf")
+    for span in sorted((each for each in spans if each.task in tasks), key=lambda each: each.began):
+        total += max(0.0, span.ended - max(span.began, until))
+        until = max(until, span.ended)
+    return total

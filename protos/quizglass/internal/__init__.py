@@ -1,1 +1,0 @@
-"""Contracts between processes of one server."""

@@ -1,0 +1,96 @@
+"""CogPlanner: round by round, how the question is put now and what is looked up next.
+
+    S_t = (Q_t, D_t)        Q_0 the question, D_0 nothing
+
+        S_t-1 ─┬─ reformulate: Q_t ─┬─ text ─► search for Q_t ──────┬─► S_t ─ at most three rounds ─┐
+               └─ act: A_t ─────────┼─ image ─► look the picture up ┘                              │
+                                    └─ none ──────────────────────────────────► M(Q_0, Q_T, D_T) ◄─┘
+
+    parallel     Q_t = QR(Q_t-1, D_t)    A_t = IA(Q_t-1, D_t)    two inferences at the same time
+    sequential   Q_t = QR(Q_t-1, D_t)    A_t = IA(Q_t,   D_t)    one after the other
+
+A reformulation makes the question clearer, or splits it into queries that each stand alone.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from quizglass_server.domain.state import Draft, State
+from quizglass_server.policies.tools import Tools
+
+MOST_ROUNDS = 3
+TOP_TEXTS = 5
+"""Passages shown of a text search. A chunk of the knowledge store has at most 120 tokens, the paper's texts 800."""
+TOP_PICTURES = 6
+"""Entries shown of an image search, each with its caption; the paper shows three to six."""
+
+
+class Action(Enum):
+    """What is looked up next (A_t)."""
+
+    NONE = "none"
+    TEXT = "text"
+    IMAGE = "image"
+
+
+class Searches:
+    """The searches of one turn, each done once: what it brought back stays in the state."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._queries: set[str] = set()
+        self._looked_up = False
+
+    async def image(self, state: State) -> State:
+        """The state with what the picture brings back."""
+        if self._looked_up:
+            return state
+        self._looked_up = True
+        return state.having(await self._tools.search_image(limit=TOP_PICTURES))
+
+    async def text(self, state: State) -> State:
+        """The state with what its queries bring back, or the question where it has none."""
+        queries = [query for query in state.asked if query not in self._queries]
+        if not queries:
+            return state
+        self._queries.update(queries)
+        return state.having(await self._tools.search_text(queries, limit=TOP_TEXTS))
+
+
+class CogPlanner:
+    """Reformulates and searches until nothing more is needed.
+
+    Args:
+        name: what clients ask for it by.
+        parallel: whether both decisions of a round are made at the same time.
+    """
+
+    needs = ("generator", "image_encoder", "text_encoder", "reranker")
+    likes = ("detector", "coarse_reranker", "domain_router")
+    tasks = ("reformulate", "act")
+
+    def __init__(self, name: str, *, parallel: bool) -> None:
+        self.name = name
+        self._parallel = parallel
+
+    async def answer(self, tools: Tools) -> Draft:
+        """Rounds, then the answer from the question, the last queries and everything found."""
+        state, searches = tools.start(), Searches(tools)
+        for _ in tools.rounds(MOST_ROUNDS, "reformulate", "act", "text_search"):
+            queries, action = await self._decide(state, tools)
+            state = state.asking(queries)
+            if action is Action.NONE:
+                break
+            state = await (searches.image(state) if action is Action.IMAGE else searches.text(state))
+        return await tools.answer(state)
+
+    async def _decide(self, state: State, tools: Tools) -> tuple[list[str], Action]:
+        if self._parallel:
+            return await tools.together(tools.lines("reformulate", state), _act(state, tools))
+        queries = await tools.lines("reformulate", state)
+        return queries, await _act(state.asking(queries), tools)
+
+
+async def _act(state: State, tools: Tools) -> Action:
+    return await tools.decide(Action, state, by="act", otherwise=Action.NONE)

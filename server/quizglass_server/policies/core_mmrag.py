@@ -1,0 +1,103 @@
+"""CoRe-MMRAG: reconciles what the model remembers with what was found, and what pictures say with what texts say.
+
+    q, i ─┬─ 1  y_int = M(q) ──────────────────────────────────────────────────────────────┬─ 4  y* =
+          └─ image search ─ 2  I_tv = argmax r_M(q, {V_i, T_i}) ─ 3  y_ext = M(q, I_tv) ───┘  M(q, y_int, y_ext, I_tv)
+
+The upper and the lower branch run at the same time, over the same picture. In stage 2 the model looks at the pictures
+and texts of the first five entries together. The paper asks for all four in one long prompt; here each is a prompt of
+its own, so that they share the picture's prefix, and stage 4 writes which side it believes and why before it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import Enum
+
+from quizglass_server.domain.state import Draft, State
+from quizglass_server.domain.turns import Evidence
+from quizglass_server.policies.tools import Tools
+from quizglass_server.steps.wording import same_wording
+
+TOP_ENTRIES = 5
+RECONCILING = ("weigh", "reconcile")
+"""What stage 4 has the generator write."""
+
+
+class Entry(Enum):
+    """Which of the entries found shows what the question is about, in the order in which they were found."""
+
+    FIRST = "1"
+    SECOND = "2"
+    THIRD = "3"
+    FOURTH = "4"
+    FIFTH = "5"
+    NONE = "none"
+
+
+class CoReMmrag:
+    """Answers from memory and from the best entry, and lets the model decide between the two."""
+
+    name = "core-mmrag"
+    needs = ("generator", "image_encoder")
+    likes = ("detector", "domain_router")
+    tasks = ("select", *RECONCILING)
+
+    async def answer(self, tools: Tools) -> Draft:
+        """The four stages."""
+        state = tools.start()
+        memory, (chosen, evidence) = await tools.together(tools.write("answer", state), from_evidence(state, tools))
+        return await settle(memory, evidence, chosen, tools)
+
+
+async def from_evidence(state: State, tools: Tools) -> tuple[State, Draft]:
+    """Stages 2 and 3; an empty draft where no entry goes with the question."""
+    entries = await tools.search_image(limit=TOP_ENTRIES)
+    chosen = state.having(await select(entries, state, tools, by="select"))
+    return chosen, await tools.write("answer", chosen) if chosen.seen else Draft()
+
+
+async def select(entries: Sequence[Evidence], state: State, tools: Tools, by: str) -> list[Evidence]:
+    """The entry that the question is about, chosen among all of them at once; none where the model says so.
+
+    Args:
+        entries: the best first; the first five count.
+        state: the question.
+        tools: of the turn.
+        by: name of the decision, and so of what the model is shown of the entries.
+    """
+    if not entries:
+        return []
+    label = await tools.decide(Entry, state.having(entries[:TOP_ENTRIES]), by=by, otherwise=Entry.FIRST)
+    place = list(Entry).index(label)
+    return [] if label is Entry.NONE else list(entries[place : place + 1])
+
+
+async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> Draft:
+    """Stage 4: the answer that both give, or the one that the model believes, with both and the reason in its notes.
+
+    Args:
+        memory: y_int.
+        evidence: y_ext; empty where there was none.
+        state: has what y_ext was written from.
+        tools: of the turn.
+    """
+    said = {"memory": memory.text, "external": evidence.text}
+    if not evidence.text or same_wording(memory.text, evidence.text):
+        return tools.tell(replace(memory, notes=said | {"believed": "both" if evidence.text else "memory"}))
+    if not memory.text:
+        return tools.tell(replace(evidence, notes=said | {"believed": "external"}))
+    why = await tools.write("weigh", state, **said)
+    draft = await tools.answer(state, "reconcile", **said, reason=why.text)
+    if not draft.text:  # no time was left for it
+        draft = tools.tell(evidence)
+    sides = [side for side, text in said.items() if same_wording(draft.text, text)]
+    return replace(draft, notes=said | {"believed": sides[0] if sides else "neither", "why": why.text})
+
+
+async def reconcile(state: State, tools: Tools) -> Draft:
+    """Stages 1, 3 and 4 as the last step of another policy: memory against everything that it found."""
+    if not (state.seen or state.found):
+        return await tools.answer(state)
+    memory, evidence = await tools.together(tools.write("answer", tools.start()), tools.write("answer", state))
+    return await settle(memory, evidence, state, tools)

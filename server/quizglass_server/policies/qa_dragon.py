@@ -1,0 +1,261 @@
+"""QA-Dragon: drafts an answer, routes it by what the draft lacks, and gives no answer that it cannot verify.
+
+    q, i ─ domain ─ think (at most 5 steps) ─ draft ─ search router ─┬─ direct ──────────────► the draft
+                                                                     ├─ verify ──────────┐
+                                                                     └─ RAG ─ tool router ┤
+           ┌──────────────────────────────────────────────────────────────────────────────┘
+           ├─ image agent   objects ─ the one that is meant ─ crops ─ fused search ─ entity selection
+           └─ text agent    split ─ complete ─ fusion search with the entity's name ─ coarse and fine reranking
+                    └─ reason ─ answer ─ token probabilities ─ verifier ─┬─ both hold ──► the answer
+                                                                         └─ else ───────► "I don't know"
+
+The domain is a value of every prompt. The image agent runs before the text agent where both are wanted. Books,
+packages with a logo and plants skip the image agent; calculation and translation skip both. A draft that is to be
+verified is shown at once, and withdrawn if it does not hold.
+
+Where the paper says two things: its section 3.2 calls the search router a light classifier, its figure draws a large
+model; here it is a decider like any other, given the draft, its trace and their signs (`qa_dragon_signs`). Its table 1
+sends confident drafts to be verified, its text uncertain ones; here it is the confident, the uncertain go to RAG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from quizglass_server.domain.state import Draft, State
+from quizglass_server.domain.turns import AbstainReason, Plan
+from quizglass_server.policies.qa_dragon_signs import signs
+from quizglass_server.policies.tools import Tools
+from quizglass_server.steps.prompt_values import line
+
+MOST_STEPS = 5
+OBJECT_WORDS = 3
+MOST_ENTITIES = 5
+
+
+class Branch(Enum):
+    """What a draft needs."""
+
+    DIRECT = "direct"
+    VERIFY = "verify"
+    RAG = "rag"
+
+
+class Subject(Enum):
+    """What the trace is about, as far as searches do not help with it."""
+
+    OTHER = "other"
+    BOOK = "book"
+    LOGO = "logo"
+    PLANT = "plant"
+    CALCULATION = "calculation"
+    TRANSLATION = "translation"
+
+
+_NO_PICTURE = {Subject.BOOK, Subject.LOGO, Subject.PLANT}
+_NO_SEARCH = {Subject.CALCULATION, Subject.TRANSLATION}
+
+
+class Same(Enum):
+    """Whether an entry is what the picture shows."""
+
+    YES = "yes"
+    NO = "no"
+
+
+class Judgement(Enum):
+    """What the evidence says of an answer."""
+
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+    CONTRADICTED = "contradicted"
+    INCOMPLETE = "incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What of QA-Dragon runs: the ablations of its tables leave one part out."""
+
+    domain_router: bool = True
+    search_router: bool = True
+    """Without: every question goes the way of RAG."""
+    tool_router: bool = True
+    """Without: picture and text are always searched."""
+    splitting: bool = True
+    fusion_search: bool = True
+    """Without: queries know nothing of the entity."""
+    reranking: bool = True
+    """Fine reranking; the text search's own order is kept without it."""
+    verifier: bool = True
+    text: bool = True
+    """Without: the image index is the only source (the paper's single-source task)."""
+
+
+class QADragon:
+    """Drafts, routes, searches, answers, verifies.
+
+    Args:
+        name: what clients ask for it by.
+        parts: what of it runs.
+    """
+
+    likes = ("domain_router", "detector", "coarse_reranker")
+
+    def __init__(self, name: str = "qa-dragon", parts: Parts | None = None) -> None:
+        self.name = name
+        self._parts = parts = parts or Parts()
+        self.needs: tuple[str, ...] = ("generator", "image_encoder")
+        self.tasks: tuple[str, ...] = ("think", "draft", "objects", "object", "entity", "reason", "conclude")
+        if parts.text:
+            self.needs += ("text_encoder", *(("reranker",) if parts.reranking else ()))
+            self.tasks += (*(("split",) if parts.splitting else ()), "complete")
+        self.tasks += ("search_router",) if parts.search_router else ()
+        self.tasks += ("tool_router", "subject") if parts.tool_router else ()
+        self.tasks += ("verifier",) if parts.verifier else ()
+
+    @classmethod
+    def every(cls) -> tuple[QADragon, ...]:
+        """The whole, its single-source form, its ablations, and the first step of its ladder."""
+        variants = {
+            "": Parts(),
+            "-image-only": Parts(text=False),
+            "-no-domain-router": Parts(domain_router=False),
+            "-no-search-router": Parts(search_router=False),
+            "-no-tool-router": Parts(tool_router=False),
+            "-no-splitting": Parts(splitting=False),
+            "-no-fusion-search": Parts(fusion_search=False),
+            "-no-reranking": Parts(reranking=False),
+            "-no-verifier": Parts(verifier=False),
+            "-routers-only": Parts(search_router=False, fusion_search=False),
+        }
+        return tuple(cls(f"qa-dragon{suffix}", parts) for suffix, parts in variants.items())
+
+    async def answer(self, tools: Tools) -> Draft:
+        """Draft, route, and what the branch asks for."""
+        state = tools.start() if self._parts.domain_router else tools.start().noting(domain="")
+        state, draft = await self._draft(state, tools)
+        branch = await self._branch(state, draft, tools)
+        if branch is Branch.DIRECT and draft.text:
+            return tools.tell(draft)
+        if branch is Branch.VERIFY and draft.text:
+            tools.tell(draft, provisional=True)
+            plan = Plan.TEXT if self._parts.text else Plan.IMAGE
+        else:
+            plan = await self._plan(state, tools)
+        if plan.searches_image:
+            state = await self._image_agent(state, tools)
+        if plan.searches_text:
+            state = await self._text_agent(state, tools)
+        answer, reason = await _concluded(state, tools)
+        answer = replace(answer, notes={"why": reason} if reason else {})
+        if not answer.text:
+            shown = branch is Branch.VERIFY and draft.text
+            return tools.tell(draft) if shown else tools.refuse(draft, AbstainReason.BUDGET)
+        if self._parts.verifier and (doubt := await _doubt(state, answer, reason, plan, tools)):
+            return tools.refuse(answer, doubt)
+        return tools.tell(answer)
+
+    async def _draft(self, state: State, tools: Tools) -> tuple[State, Draft]:
+        """D-CoT: the trace, whose first step names the object, then the answer."""
+        state = state.noting(steps=(await _listed("think", state, tools))[:MOST_STEPS])
+        draft = await tools.write("draft", state)
+        return state.noting(draft=draft.text), draft
+
+    async def _branch(self, state: State, draft: Draft, tools: Tools) -> Branch:
+        if not self._parts.search_router:
+            return Branch.RAG
+        told = signs(draft, state.notes["steps"])
+        return await tools.decide(Branch, state, by="search_router", otherwise=Branch.RAG, signs=told)
+
+    async def _plan(self, state: State, tools: Tools) -> Plan:
+        """What the tool router says of the trace, without the searches that do not help its subject."""
+        plan = Plan.BOTH
+        if self._parts.tool_router:
+            plan, subject = await tools.together(
+                tools.decide(Plan, state, by="tool_router", otherwise=Plan.BOTH),
+                tools.decide(Subject, state, by="subject", otherwise=Subject.OTHER),
+            )
+            if subject in _NO_SEARCH:
+                return Plan.NONE
+            if subject in _NO_PICTURE and plan.searches_image:
+                plan = Plan.TEXT if plan.searches_text else Plan.NONE
+        if not self._parts.text and plan.searches_text:
+            plan = Plan.IMAGE if plan.searches_image else Plan.NONE
+        return plan
+
+    async def _image_agent(self, state: State, tools: Tools) -> State:
+        """Which object is meant, where it is, what it is; the first entry that really is what the picture shows."""
+        objects = _short(await _listed("objects", state, tools))
+        state = state.noting(objects=objects)
+        asked = await _listed("object", state, tools) if len(objects) > 1 else objects
+        for entry in await tools.search_image(asked, limit=MOST_ENTITIES):
+            candidate = state.having([entry]).noting(entity=entry.title)
+            if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:
+                return candidate
+        return state
+
+    async def _text_agent(self, state: State, tools: Tools) -> State:
+        """Queries that each stand alone, with the entity's name in them, and what they bring back."""
+        plain = state if self._parts.fusion_search else _without_entity(state)
+        parts = await tools.lines("split", plain) if self._parts.splitting else []
+        queries = await tools.lines("complete", plain.asking(parts or plain.asked))
+        state = state.asking(_fused(queries or parts or plain.asked, str(plain.notes.get("entity", ""))))
+        return state.having(await tools.search_text(state.queries, rerank=self._parts.reranking))
+
+
+_REFUSED = {
+    Judgement.UNSUPPORTED: AbstainReason.UNSUPPORTED,
+    Judgement.CONTRADICTED: AbstainReason.CONTRADICTED,
+    Judgement.INCOMPLETE: AbstainReason.INCOMPLETE,
+}
+
+
+async def _concluded(state: State, tools: Tools) -> tuple[Draft, str]:
+    """The answer and the reason that it follows from."""
+    reason = await tools.write("reason", state)
+    return await tools.write("conclude", state, reason=reason.text), reason.text
+
+
+async def _doubt(state: State, answer: Draft, reason: str, plan: Plan, tools: Tools) -> AbstainReason | None:
+    """The dual verifier: why an answer may not be given; None when its tokens and the evidence bear it out.
+
+    Where nothing had to be looked up there is no evidence to ask.
+    """
+    if not tools.certain(answer):
+        return AbstainReason.UNSURE
+    if plan is Plan.NONE:
+        return None
+    evidence = [line(item) for item in (*state.seen, *state.found)]
+    judged = await tools.decide(
+        Judgement,
+        state,
+        by="verifier",
+        otherwise=Judgement.SUPPORTED,
+        answer=answer.text,
+        reason=reason,
+        evidence=evidence,
+    )
+    return _REFUSED.get(judged)
+
+
+async def _listed(task: str, state: State, tools: Tools) -> list[str]:
+    """Lines that are no queries: none where there was no time to write them."""
+    lines = await tools.lines(task, state)
+    return [] if lines == list(state.asked) else lines
+
+
+def _short(objects: Sequence[str]) -> list[str]:
+    """Coarse categories: at most three words each."""
+    return [" ".join(each.split()[:OBJECT_WORDS]) for each in objects]
+
+
+def _without_entity(state: State) -> State:
+    """What the queries are written from when the entity may not help."""
+    return State(state.question, state.queries, notes={k: v for k, v in state.notes.items() if k != "entity"})
+
+
+def _fused(queries: Sequence[str], entity: str) -> list[str]:
+    """Queries with the entity's name in front where it is not in them."""
+    return [query if entity.casefold() in query.casefold() else f"{entity} {query}" for query in queries]

@@ -1,0 +1,177 @@
+"""The verbs of a turn, scripted: what a policy calls is written down with its round and branch, and nothing runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TypeVar
+
+from quizglass_server.domain.state import Draft, Note, State
+from quizglass_server.domain.turns import AbstainReason, Evidence, FinishReason, Origin, Plan
+
+Label = TypeVar("Label", bound=Enum)
+One = TypeVar("One")
+Two = TypeVar("Two")
+
+QUESTION = "Where was the founder of the maker of this car born?"
+
+Script = str | Sequence[str] | None
+"""What a task gives: a label or a text, lines, or None when there is no time for it."""
+Scripts = Sequence[Script]
+"""Of one task, a value a call."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One use of a verb."""
+
+    verb: str
+    name: str
+    state: State
+    also: Mapping[str, Note]
+    round: int = 0
+    branch: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.round or ''}{self.branch}"
+        return " ".join(part for part in (place, self.verb, self.name) if part)
+
+
+def seen(*titles: str) -> list[Evidence]:
+    """What an image search brings back."""
+    return [
+        Evidence(str(at), Origin.IMAGE_SEARCH, title.casefold(), title, f"{title} is a red car.", used=True)
+        for at, title in enumerate(titles, 1)
+    ]
+
+
+def passages(queries: Sequence[str]) -> list[Evidence]:
+    """What a text search brings back: one passage a query."""
+    return [
+        Evidence(query, Origin.TEXT_SEARCH, query.casefold(), query, f"about {query}", used=True) for query in queries
+    ]
+
+
+class ScriptedTools:
+    """Labels, lines and texts by task, in turn; a task without a script behaves as when there is no time for it.
+
+    Args:
+        pictures: what every image search brings back.
+        texts: whether text searches bring anything back.
+        rounds: how many rounds fit.
+        unsure: texts whose tokens are not certain.
+        scripts: by task, one value a call.
+    """
+
+    def __init__(
+        self,
+        *,
+        pictures: Sequence[Evidence] = (),
+        texts: bool = True,
+        rounds: int = 99,
+        unsure: Sequence[str] = (),
+        **scripts: Scripts,
+    ) -> None:
+        self._pictures, self._texts = pictures, texts
+        self._most_rounds = rounds
+        self._unsure = unsure
+        self._scripts = {task: list(values) for task, values in scripts.items()}
+        self._place: ContextVar[tuple[int, str]] = ContextVar("place", default=(0, ""))
+        self.made: list[Call] = []
+        self.given: list[tuple[Draft, bool]] = []
+        """Drafts told, and whether provisionally."""
+        self.most_at_once = 0
+        self._running = 0
+
+    @property
+    def calls(self) -> list[str]:
+        """Every call as text: round and branch, verb, task."""
+        return [str(call) for call in self.made]
+
+    def of(self, name: str) -> list[Call]:
+        """The calls of a task or verb."""
+        return [call for call in self.made if name in (call.verb, call.name)]
+
+    def _note(self, verb: str, name: str, state: State, also: Mapping[str, Note]) -> None:
+        self.made.append(Call(verb, name, state, also, *self._place.get()))
+
+    async def _next(self, verb: str, name: str, state: State, also: Mapping[str, Note]) -> Script:
+        self._note(verb, name, state, also)
+        self._running += 1
+        self.most_at_once = max(self.most_at_once, self._running)
+        await asyncio.sleep(0)  # a branch beside this one begins meanwhile
+        self._running -= 1
+        waiting = self._scripts.get(name, [])
+        return waiting.pop(0) if waiting else None
+
+    def start(self) -> State:
+        return State(QUESTION)
+
+    def fixed(self, plan: Plan) -> Plan:
+        self._note("fixed", plan.value, self.start(), {})
+        return plan
+
+    async def decide(self, labels: type[Label], state: State, *, by: str, otherwise: Label, **also: Note) -> Label:
+        label = await self._next("decide", by, state, also)
+        return otherwise if label is None else labels(label)
+
+    async def write(self, task: str, state: State, **also: Note) -> Draft:
+        return self._draft(await self._next("write", task, state, also))
+
+    async def lines(self, task: str, state: State, **also: Note) -> list[str]:
+        lines = await self._next("lines", task, state, also)
+        return list(state.asked) if lines is None else list(dict.fromkeys(filter(None, lines)))
+
+    async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
+        return self._draft(await self._next("answer", task, state, also))
+
+    def _draft(self, text: Script) -> Draft:
+        if text is None:
+            return Draft()
+        assert isinstance(text, str)
+        return Draft(text, (0.9,), FinishReason.COMPLETE)
+
+    def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
+        self.given.append((draft, provisional))
+        return draft
+
+    def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:
+        return replace(draft, refused=reason)
+
+    async def search_image(self, phrases: Sequence[str] = (), limit: int = 0) -> list[Evidence]:
+        await self._next("search_image", _limited(phrases, limit), self.start(), {})
+        return list(self._pictures[: limit or None])
+
+    async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
+        name = _limited(queries, limit) + ("" if rerank else " as found")
+        await self._next("search_text", name, self.start(), {})
+        return passages(queries) if self._texts else []
+
+    async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:
+        async with asyncio.TaskGroup() as group:
+            first = group.create_task(self._branch(one, "a"))
+            second = group.create_task(self._branch(two, "b"))
+        return first.result(), second.result()
+
+    async def _branch(self, work: Awaitable[One], name: str) -> One:
+        number, branch = self._place.get()
+        self._place.set((number, branch + name))
+        return await work
+
+    def certain(self, draft: Draft) -> bool:
+        return draft.text not in self._unsure
+
+    def rounds(self, most: int, *steps: str) -> Iterator[int]:
+        try:
+            for number in range(1, min(most, self._most_rounds) + 1):
+                self._place.set((number, ""))
+                yield number
+        finally:  # a policy may leave in the middle of a round
+            self._place.set((0, ""))
+
+
+def _limited(searched: Sequence[str], limit: int) -> str:
+    return " ".join(part for part in (", ".join(searched), f"<= {limit}" if limit else "") if part)

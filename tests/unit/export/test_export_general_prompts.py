@@ -1,0 +1,110 @@
+"""The prompts for general models: one for every task of every policy, filled with everything and with nothing."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from string import ascii_uppercase
+
+import pytest
+
+from quizglass_export.assembly.plan import GENERAL_PROMPTS
+from quizglass_server.domain.turns import Plan
+from quizglass_server.models.prompts import PromptTemplate, PromptValue, SegmentKind
+from quizglass_server.policies import POLICIES
+from quizglass_server.policies.cogplanner import Action
+from quizglass_server.policies.cogplanner_baselines import Grade
+from quizglass_server.policies.core_mmrag import Entry
+from quizglass_server.policies.omnisearch import Next
+from quizglass_server.policies.qa_dragon import Branch, Judgement, Same, Subject
+
+TEMPLATES = sorted(path for path in GENERAL_PROMPTS.glob("*.jinja") if path.stem != "rerank")
+DECISIONS: dict[str, type[Enum]] = {
+    "plan": Plan,
+    "act": Action,
+    "grade": Grade,
+    "next": Next,
+    "select": Entry,
+    "select_by_text": Entry,
+    "search_router": Branch,
+    "tool_router": Plan,
+    "subject": Subject,
+    "entity": Same,
+    "verifier": Judgement,
+}
+EVERYTHING: dict[str, PromptValue] = {
+    "question": "How much does this cost?",
+    "history": [{"question": "What is this?", "answer": "Velmora"}],
+    "words": "SALE 1974",
+    "domain": "vehicles",
+    "seen": ["Velmora: a red car", "Tagrin: a blue boat"],
+    "found": ["Velmora: The Velmora costs 45 crowns."],
+    "query": "How much does the Velmora cost?",
+    "draft": "40 crowns",
+    "steps": ["It is a red car.", "Its price cannot be determined."],
+    "signs": ["number"],
+    "objects": ["car", "boat"],
+    "entity": "Velmora",
+    "answer": "44 crowns",
+    "reason": "The article tells the price.",
+    "memory": "41 crowns",
+    "external": "42 crowns",
+    "tool": "image",
+    "evidence": ["Velmora: The Velmora costs 45 crowns."],
+}
+NOTHING: dict[str, PromptValue] = {name: "" if isinstance(value, str) else [] for name, value in EVERYTHING.items()}
+
+
+def text(path: Path, values: dict[str, PromptValue], *, picture: bool = True) -> str:
+    segments = PromptTemplate.load(path).render(picture=picture, **values)
+    return "".join("<picture>" if each.kind is SegmentKind.IMAGE else each.text for each in segments)
+
+
+def test_there_is_a_prompt_for_every_task_of_every_policy() -> None:
+    tasks = {task for policy in POLICIES.values() for task in policy.tasks}
+    assert tasks | {"answer"} == {path.stem for path in TEMPLATES}
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+def test_a_prompt_can_be_filled_with_everything_and_with_nothing(path: Path) -> None:
+    whole, bare = text(path, EVERYTHING), text(path, NOTHING, picture=False)
+    assert whole.count("<picture>") == (0 if path.stem == "select_by_text" else 1)
+    assert "How much does this cost?" in whole
+    assert "<picture>" not in bare
+    assert "[]" not in bare
+    assert "\n\n" not in bare.removesuffix("\n")
+    for shown in (whole, bare):
+        assert shown.startswith("<|im_start|>system\n")
+        assert shown.endswith(("<|im_start|>assistant\n", "<|im_start|>assistant\nLetter:"))
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+def test_a_decision_offers_a_letter_for_each_label_and_no_other_prompt_does(path: Path) -> None:
+    shown = text(path, EVERYTHING)
+    labels = list(DECISIONS.get(path.stem, ()))
+    choice = shown.partition("Choose one letter:")[2]
+    offered = [letter for letter in ascii_uppercase if f"\n{letter} " in choice]
+    assert offered == list(ascii_uppercase[: len(labels)])
+    assert shown.endswith("Letter:") == bool(labels)
+
+
+@pytest.mark.parametrize(
+    ("task", "values"),
+    [
+        ("think", {"words", "history", "domain"}),
+        ("draft", {"steps"}),
+        ("search_router", {"draft", "steps", "signs"}),
+        ("tool_router", {"draft", "steps"}),
+        ("object", {"objects"}),
+        ("complete", {"query", "entity", "seen"}),
+        ("verifier", {"answer", "reason", "evidence"}),
+        ("reconcile", {"memory", "external", "reason", "seen"}),
+        ("reformulate", {"query", "seen", "found"}),
+        ("again", {"answer", "found"}),
+        ("ask", {"tool"}),
+    ],
+)
+def test_a_prompt_shows_what_its_task_is_about(task: str, values: set[str]) -> None:
+    whole = text(GENERAL_PROMPTS / f"{task}.jinja", EVERYTHING)
+    for name in values:
+        assert text(GENERAL_PROMPTS / f"{task}.jinja", EVERYTHING | {name: NOTHING[name]}) != whole, name
