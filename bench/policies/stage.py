@@ -21,10 +21,10 @@ from quizglass_server.app import running, tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
 from quizglass_server.domain.turns import AnswerDelta, Done, EvidenceFound, Turn
-from quizglass_server.roles.load import Models
+from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.turn.journal import Journal
-from quizglass_server.turn.resources import ModelSet, Resources
+from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import Toolbox
 
@@ -128,7 +128,7 @@ async def staged(setup: Setup) -> AsyncGenerator[Stage, None]:
         if services.models.generator is None:
             raise RuntimeError(f"{setup.bundle} has no generator")
         given = GivenGenerator(services.models.generator)
-        models = cast(ModelSet, _Models(services.models, given))
+        models = cast(Models, _Models(services.models, given))
         yield Stage(trial, Resources(models, services.knowledge, tuning(services.bundle)), given)
 
 

@@ -30,7 +30,7 @@ from quizglass_server.knowledge.backends import open_knowledge
 from quizglass_server.memory import Memory
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
-from quizglass_server.roles.load import Models, load_models
+from quizglass_server.roles.load import LoadedModels, load_models
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
@@ -148,7 +148,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-async def _memory(settings: Settings, models: Models, busy: Callable[[], bool]) -> Memory | None:
+async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], bool]) -> Memory | None:
     """The visual memory, if there is to be one, which rests while turns are `busy`."""
     directory = settings.memory_directory
     if directory is None:

@@ -123,7 +123,7 @@ class Assistant:
             raise RoleMissing(missing, f"policy {policy.name!r}")
 
     def _has_model(self, part: str) -> bool:
-        return self._resources.filling(part.partition(".")[0]) is not None
+        return self._resources.filling(part) is not None
 
     async def _run(self, turn: Turn, policy: Policy, budget: Budget, journal: Journal) -> None:
         started = monotonic()

@@ -52,7 +52,6 @@ __all__ = [
     "Origin",
     "Picture",
     "Plan",
-    "PlanDecision",
     "PlanMade",
     "Provisional",
     "Queries",
@@ -140,16 +139,6 @@ class Evidence(values.Evidence):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanDecision:
-    """A plan and how it came about."""
-
-    plan: Plan
-    decided_by: str
-    """planner, tool_router, prompt, fixed or memory."""
-    probabilities: tuple[tuple[Plan, float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Token:
     """A piece of generated text. Its text may be empty while a character is incomplete."""
 
@@ -168,7 +157,3 @@ class GenerationEnd:
     answer_tokens: int
     engine_us: int
     """Microseconds in the engine."""
-    min_probability: float = 1.0
-    """Of the answer's tokens; 1 for an empty answer."""
-    mean_probability: float = 1.0
-    """Of the answer's tokens, arithmetic; 1 for an empty answer."""

@@ -38,7 +38,8 @@ from quizglass_server.knowledge.truth.row_cache import HotRows
 from quizglass_server.knowledge.truth.schema import FILE, is_writable
 from quizglass_server.knowledge.truth.threads import StoreThreads
 from quizglass_server.markup.converter import Converter
-from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 
 _log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from quizglass_server.knowledge.content.chunks import chunk_entry
 from quizglass_server.knowledge.content.perceptual_hash import look_of
 from quizglass_server.knowledge.content.records import Draft
 from quizglass_server.knowledge.content.validation import clean_line, clean_text
-from quizglass_server.roles.interfaces import TextEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 
 _BREAK = "\n\n"
 NO_PICTURE = hashlib.sha256(b"").digest()

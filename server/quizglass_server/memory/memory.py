@@ -23,7 +23,8 @@ from quizglass_server.knowledge.truth.disk import meaning
 from quizglass_server.memory.entries import drafted, filter_of, sighting_of
 from quizglass_server.memory.intake import Intake
 from quizglass_server.memory.store import SightingStore
-from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 
 _log = logging.getLogger(__name__)
 

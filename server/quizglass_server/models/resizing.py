@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from quizglass_server.bundle.manifest import Size
 from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.models.fields import Size
 
 LARGEST_PIXELS = 1 << 20
 """Of larger pictures Pillow needs less memory."""

@@ -40,7 +40,7 @@ from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.scheduling.memory import WorkMemory
 
 if TYPE_CHECKING:
-    from quizglass_server.roles.load import Models  # would load every engine
+    from quizglass_server.roles.load import LoadedModels  # would load every engine
 
 # An entry with its pictures is one message, and so is a search with several.
 _MAX_MESSAGE_BYTES = 32 * 1024 * 1024
@@ -74,7 +74,7 @@ class Services:
 
     assistant: Assistant
     knowledge: KnowledgeStore
-    models: Models
+    models: LoadedModels
     bundle: Bundle
     settings: Settings
     decoder: PictureDecoder

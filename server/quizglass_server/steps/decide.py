@@ -8,23 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
-from typing import Protocol
 
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import EngineFailed
 from quizglass_server.models.prompts import PromptValue
-from quizglass_server.roles.interfaces import SUPPORTED, GenerationRequest, Generator
+from quizglass_server.roles.decider import SUPPORTED, Decider
+from quizglass_server.roles.generator import GenerationRequest, Generator
 from quizglass_server.steps.step import step
-
-
-class Decider(Protocol):
-    """Chooses among labels of its own."""
-
-    async def probabilities(
-        self, picture: Picture | None, values: Mapping[str, PromptValue]
-    ) -> Sequence[tuple[str, float]]:
-        """Each label's name with its probability; its prompt is filled with the values."""
-        ...
 
 
 @step("decide")

@@ -12,7 +12,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import FinishReason, GenerationEnd, Token
 from quizglass_server.errors import BudgetExceeded, InvalidInput
 from quizglass_server.models.prompts import clean
-from quizglass_server.roles.interfaces import GenerationRequest, Generator
+from quizglass_server.roles.generator import GenerationRequest, Generator
 from quizglass_server.steps.step import step
 
 _FINISH = {

@@ -277,7 +277,7 @@ async def test_a_lost_engine_ends_the_turn_even_in_an_optional_step(role: str) -
 )
 async def test_a_missing_role_is_named_before_anything_runs(role: str, policy: str) -> None:
     world = World()
-    setattr(world.models, role, None)
+    world.models.put(role, None)
     with pytest.raises(RoleMissing) as refused:
         await world.ask(policy=policy)
     assert refused.value.role == role

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from quizglass_server.bundle.manifest import Size
 from quizglass_server.models import resizing
+from quizglass_server.models.fields import Size
 from quizglass_server.models.resizing import height_first, pillows_order, resize, width_first
 
 

@@ -21,7 +21,7 @@ from quizglass_server.domain.turns import (
     Verdict,
 )
 from quizglass_server.errors import InvalidInput
-from quizglass_server.roles.interfaces import GenerationRequest
+from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.tuning import Views
 from tests.support.turn_fakes import World, done, picture, turn
 

@@ -37,7 +37,6 @@ from quizglass_server.domain.turns import (
 from quizglass_server.errors import EngineFailed, EngineLost
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.tools import Tools
-from quizglass_server.roles.interfaces import Answered
 from quizglass_server.scheduling.budget import Budget
 from tests.support.turn_fakes import CHUNKS, VELMORA, World, done, turn
 
@@ -107,8 +106,11 @@ class Judge:
         self.weighed = list(weighed)
         self.asked: list[str] = []
 
-    async def check(self, answered: Answered) -> list[tuple[str, float]]:
-        self.asked.append(answered.answer)
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, picture: Any, values: Any) -> list[tuple[str, float]]:
+        self.asked.append(values["answer"])
         return self.weighed
 
 
@@ -120,10 +122,10 @@ async def test_a_decider_decides_and_labels_that_nobody_asks_for_do_not_count(as
         assert await tools.decide(Action, tools.start(), by="verifier", otherwise=Action.NONE, **shown) is Action.TEXT
         return Draft()
 
-    world.models.verifier = Judge(("text", 0.3), ("other", 0.6), ("image", 0.1))  # type: ignore[assignment]
+    world.models.deciders["verifier"] = Judge(("text", 0.3), ("other", 0.6), ("image", 0.1))  # type: ignore[assignment]
     decided = of(Decided, await ask(world, run))
     assert decided == [Decided("verifier", "text", "verifier", {"text": 0.3, "image": 0.1})]
-    world.models.verifier = Judge(("other", 1.0))  # type: ignore[assignment]
+    world.models.deciders["verifier"] = Judge(("other", 1.0))  # type: ignore[assignment]
     with pytest.raises(EngineFailed, match="chooses among"):
         await ask(world, run)
 
@@ -413,7 +415,7 @@ async def test_a_refused_draft_is_not_given_and_the_reason_is(ask: Any, reason: 
 async def test_a_verifier_that_the_policy_asks_itself_is_not_asked_again(ask: Any) -> None:
     world = World()
     judge = Judge(("supported", 0.2), ("contradicted", 0.8))
-    world.models.verifier = judge  # type: ignore[assignment]
+    world.models.deciders["verifier"] = judge  # type: ignore[assignment]
 
     class Judgement(Enum):
         SUPPORTED, CONTRADICTED = "supported", "contradicted"

@@ -19,7 +19,8 @@ from quizglass_server.knowledge.index.idle_window import Gaps
 from quizglass_server.knowledge.ingest.embedding import Embedders
 from quizglass_server.markup.blocks import Block
 from quizglass_server.markup.converter import Converter, is_long_markup
-from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 
 _COMMIT_ENTRIES = 128  # entries a commit: the wait for the disk is shared
 _COMMIT_WHILE_BUSY = 32

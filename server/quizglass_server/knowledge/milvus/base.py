@@ -30,7 +30,8 @@ from quizglass_server.knowledge.milvus.store import BACKEND, MilvusStore
 from quizglass_server.knowledge.search.picture_search import PictureSearch
 from quizglass_server.knowledge.truth.clock import StoreClock
 from quizglass_server.markup.converter import Converter
-from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 
 _log = logging.getLogger(__name__)
 

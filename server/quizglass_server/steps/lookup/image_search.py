@@ -12,7 +12,7 @@ from typing import Protocol
 
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import RGB, Evidence, Origin, Vector
-from quizglass_server.roles.interfaces import ImageEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.steps.lookup.crop import Part, crop
 from quizglass_server.steps.step import step
 from quizglass_server.steps.tuning import Tuning

@@ -42,14 +42,14 @@ class Intake:
         Raises:
             RequestRefused: the prompt does not fit or is not well formed, or the constraint cannot be understood.
         """
-        atoms, picture = to_atoms(self._model, prompt)
+        atoms, pictures = to_atoms(self._model, prompt)
         room = min(max_tokens, self._room(atoms))
         if room < 1:
             raise RequestRefused(f"max_tokens is {max_tokens}; at least 1 token must be asked for")
         following: Follower | None = None if constraint is None else follower(self._model, constraint)
         goal = Generation(room, self._ends, self._model.piece, following)
         # The last token of an answer is not read again.
-        return self._request(with_room(atoms, room - 1), len(atoms.ids), goal, terms, sink, picture)
+        return self._request(with_room(atoms, room - 1), len(atoms.ids), goal, terms, sink, pictures)
 
     def choice(
         self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = USUAL_TERMS, *, sink: Sink
@@ -59,7 +59,7 @@ class Intake:
         Raises:
             RequestRefused: as `generation`, or the labels are none, too many, empty, doubled or too long.
         """
-        atoms, picture = to_atoms(self._model, prompt)
+        atoms, pictures = to_atoms(self._model, prompt)
         goal = Choice(label_tokens(self._model, labels))
         room = self._room(atoms)
         for index, tokens in enumerate(goal.labels):
@@ -67,7 +67,7 @@ class Intake:
                 raise RequestRefused(f"labels[{index}] is {len(tokens)} tokens, too long for a label")
         if atoms.cells(len(atoms.ids)) + goal.spare > self._model.options.cache_cells:
             raise RequestRefused(f"prompt and labels take more than {self._model.options.cache_cells} tokens")
-        return self._request(atoms, len(atoms.ids), goal, terms, sink, picture)
+        return self._request(atoms, len(atoms.ids), goal, terms, sink, pictures)
 
     def scoring(self, prompt: Sequence[Part], answer: str, terms: Terms = USUAL_TERMS, *, sink: Sink) -> Request:
         """Log-probabilities of a given answer's tokens, as `Scored`.
@@ -75,7 +75,7 @@ class Intake:
         Raises:
             RequestRefused: as `generation`, or the answer is empty or does not fit the context.
         """
-        atoms, picture = to_atoms(self._model, prompt)
+        atoms, pictures = to_atoms(self._model, prompt)
         tokens = self._model.tokenise(answer, special=False)
         if not tokens:
             raise RequestRefused("answer is empty; at least 1 token is needed to score")
@@ -87,7 +87,7 @@ class Intake:
         length = len(atoms.ids)
         whole = with_room(atoms, len(tokens) - 1)
         whole.ids[length:] = tokens[:-1]
-        return self._request(whole, len(whole.ids), Scoring(length, tokens), terms, sink, picture)
+        return self._request(whole, len(whole.ids), Scoring(length, tokens), terms, sink, pictures)
 
     def warm_up(self, prompt: Sequence[Part], terms: Terms = USUAL_TERMS, *, sink: Sink) -> Request:
         """A prompt, or the beginning of one, to be kept in memory: gives `Usage`.
@@ -95,9 +95,9 @@ class Intake:
         Raises:
             RequestRefused: as `generation`; it may end with a picture.
         """
-        atoms, picture = to_atoms(self._model, prompt, open_end=True)
+        atoms, pictures = to_atoms(self._model, prompt, open_end=True)
         self._room(atoms)
-        return self._request(atoms, len(atoms.ids), WarmUp(), terms, sink, picture)
+        return self._request(atoms, len(atoms.ids), WarmUp(), terms, sink, pictures)
 
     def example(self) -> list[Part]:
         """A prompt with a few words, and a blank picture where the model reads pictures."""
@@ -108,9 +108,9 @@ class Intake:
         return [PicturePart(sha256(blank).digest(), *size, blank), text]
 
     def _request(
-        self, atoms: Atoms, length: int, goal: Goal, terms: Terms, sink: Sink, picture: PicturePart | None
+        self, atoms: Atoms, length: int, goal: Goal, terms: Terms, sink: Sink, pictures: tuple[PicturePart, ...]
     ) -> Request:
-        request = Request(atoms, length, goal, terms, sink, picture)
+        request = Request(atoms, length, goal, terms, sink, pictures)
         request.prompt_tokens = atoms.cells(length)
         return request
 

@@ -301,12 +301,11 @@ class Engine:
 
     def _ready(self, request: Request) -> bool:
         """Whether what is left of a request needs no picture that is not encoded yet; asks for it otherwise."""
-        if request.picture is None or request.embedding is not None:
+        if len(request.embeddings) >= len(request.pictures):
             return True
         done = request.done if request.held else self.prefixes.known(request.atoms, request.shareable)
-        if all(index < done for index in request.atoms.at):
-            return True
-        return self.encoder.provide(request)
+        picture = request.picture(done)
+        return picture is None or self.encoder.provide(request, picture)
 
     def _encode(self, rgb: bytes) -> Embedding:
         """Pictures come too seldom to tell by them how many threads have cores; steps tell."""

@@ -98,8 +98,8 @@ class Load:
         known = self._prefixes.known(request.atoms, request.length)
         own = request.atoms.cells(request.length) - request.atoms.cells(known)
         prompt = costs.prompt(own)
-        if request.picture is not None and any(index >= known for index in request.atoms.at):
-            prompt += 0 if self._encoder.has(request.picture.sha256) else self._encoder.encode_us
+        needed = {part.sha256 for part, at in zip(request.pictures, request.atoms.at, strict=True) if at >= known}
+        prompt += self._encoder.encode_us * sum(not self._encoder.has(sha256) for sha256 in needed)
         ahead = [each for each in self.waited_for() if each.order < request.order]
         together = sum(each.writing for each in ahead) + 1
         tokens = request.goal.expected_tokens(self._usual)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Protocol
@@ -68,16 +69,18 @@ class Request:
     goal: Goal
     terms: Terms
     sink: Sink
-    picture: PicturePart | None = None
+    pictures: tuple[PicturePart, ...] = ()
+    """Those of the prompt, in its order."""
     order: tuple[float, ...] = ()
     """Sorts requests: priority, deadline, arrival."""
     held: Held | None = None
     """Its sequence, once it has one."""
     picture_rows: int = 0
     """Rows in memory of the picture that is next."""
-    embedding: NDArray[np.float32] | None = None
-    parked: bool = False
-    """Waits for its picture to be encoded."""
+    embeddings: dict[bytes, NDArray[np.float32]] = field(default_factory=dict)
+    """Of pictures that it has been given, by content hash."""
+    awaited: bytes | None = None
+    """Content hash of the picture that it waits for."""
     cancelled: bool = False
     """Set by any thread; looked at between steps."""
     ended: bool = False
@@ -98,6 +101,22 @@ class Request:
     def done(self) -> int:
         """Atoms in memory."""
         return self.held.length if self.held else 0
+
+    @property
+    def parked(self) -> bool:
+        """Whether it waits for a picture to be encoded."""
+        return self.awaited is not None
+
+    def picture(self, done: int) -> PicturePart | None:
+        """The first picture behind the first `done` atoms; None where there is none."""
+        place = bisect_left(self.atoms.at, done)
+        return self.pictures[place] if place < len(self.pictures) else None
+
+    @property
+    def embedding(self) -> NDArray[np.float32] | None:
+        """Of the next picture, if it is encoded."""
+        picture = self.picture(self.done)
+        return None if picture is None else self.embeddings.get(picture.sha256)
 
     @property
     def todo(self) -> int:
@@ -154,7 +173,7 @@ class Request:
 
     def unpark(self, began: int, ended: int) -> None:
         """Its picture was encoded between these times of `perf_counter_ns`; what it waited of that is work for it."""
-        self.parked = False
+        self.awaited = None
         self._engine_ns += max(0, ended - max(began, self.parked_at))
 
     def usage(self) -> Usage:

@@ -86,8 +86,8 @@ class Atoms:
 
 def to_atoms(
     tokeniser: Tokeniser, prompt: Sequence[Part], *, open_end: bool = False
-) -> tuple[Atoms, PicturePart | None]:
-    """A prompt's atoms, and its picture.
+) -> tuple[Atoms, tuple[PicturePart, ...]]:
+    """A prompt's atoms, and its pictures in order.
 
     Args:
         tokeniser: of the model.
@@ -95,8 +95,8 @@ def to_atoms(
         open_end: the prompt may end with a picture, since nothing is asked of it yet.
 
     Raises:
-        RequestRefused: the prompt is empty, has more than one picture, one of another size or one that the model cannot
-            read, or ends with a picture.
+        RequestRefused: the prompt is empty, has a picture of another size or one that the model cannot read, or ends
+            with a picture.
     """
     ids: list[int] = []
     at: list[int] = []
@@ -112,12 +112,10 @@ def to_atoms(
         ids.append(PICTURE)
         ids.extend(slot.after)
         pictures.append(part)
-    if len(pictures) > 1:
-        raise RequestRefused("more than one picture in a prompt; this engine takes one")
     if not ids or (ids[-1] == PICTURE and not open_end):
         raise RequestRefused("the prompt is empty or ends with a picture; it must end with text")
     atoms = Atoms(np.array(ids, np.int32), tuple(at), tuple(part.sha256 for part in pictures), slot)
-    return atoms, pictures[0] if pictures else None
+    return atoms, tuple(pictures)
 
 
 def with_room(atoms: Atoms, room: int) -> Atoms:

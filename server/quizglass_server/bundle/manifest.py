@@ -1,4 +1,8 @@
-"""The whole of `manifest.json`."""
+"""The schema of a bundle's `manifest.json`, format 1.
+
+Unknown keys are refused, so that a typing mistake never passes as a default. What it says of a role is that role's own
+(`roles`); reading and hashing are `files`'.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from quizglass_server.bundle.manifest.fields import Count, FileName, Part
-from quizglass_server.bundle.manifest.roles import Roles
+from quizglass_server.models.fields import Count, FileName, Part, files_of
+from quizglass_server.roles.table import Roles
 
 FORMAT = 1
 
@@ -80,4 +84,4 @@ class Manifest(Part):
     def references(self) -> Iterator[tuple[str, str]]:
         """(key, file name) of every place where the manifest names a file, `files` itself apart."""
         yield "parity", self.parity
-        yield from self.roles.references()
+        yield from ((f"roles.{key}", name) for key, name in files_of(self.roles))

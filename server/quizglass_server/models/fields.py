@@ -1,9 +1,10 @@
-"""What several parts of a manifest are made of: file names, picture sizes, and the graphs that go with them."""
+"""What the parts of a manifest are made of: file names, picture sizes, and the graphs that go with them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -26,7 +27,13 @@ def _inside(name: str) -> str:
     return name
 
 
-FileName = Annotated[str, AfterValidator(_inside)]
+class _File(str):
+    """How a name of a file is told from other texts once it is checked."""
+
+    __slots__ = ()
+
+
+FileName = Annotated[str, AfterValidator(_inside), AfterValidator(_File)]
 Count = Annotated[int, Field(ge=1)]
 Channels = tuple[float, float, float]
 
@@ -35,6 +42,25 @@ class Part(BaseModel):
     """A part of the manifest; a key that it does not know is an error, and so is a number that is none."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False)
+
+
+def files_of(part: Part) -> Iterator[tuple[str, str]]:
+    """(key, file name) of every place where a part names a file, such as `grids.0.model`."""
+    for name in type(part).model_fields:
+        yield from _files(name, getattr(part, name))
+
+
+def _files(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, _File):
+        yield key, str(value)
+    elif isinstance(value, Part):
+        yield from ((f"{key}.{inner}", name) for inner, name in files_of(value))
+    elif isinstance(value, Mapping):
+        for inner, each in value.items():
+            yield from _files(f"{key}.{inner}", each)
+    elif isinstance(value, tuple):
+        for index, each in enumerate(value):
+            yield from _files(f"{key}.{index}", each)
 
 
 class Size(Part):
@@ -94,6 +120,10 @@ class Gridded(Part):
             if size in sizes[:index]:
                 raise ValueError(f"grids.{index - 1}: the size {size[0]} x {size[1]} is there already")
         return self
+
+    def sizes(self: _HasGraphs[Normalised]) -> list[tuple[int, int]]:
+        """(width, height) of every size of pictures that the model takes."""
+        return [(picture.width, picture.height) for picture, _ in graphs(self)]
 
 
 Taken = TypeVar("Taken", bound=Normalised, covariant=True)
