@@ -20,7 +20,7 @@ from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_server.app import running, tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
-from quizglass_server.domain.turns import AnswerDelta, Done, EvidenceFound, Turn
+from quizglass_server.domain.turns import Done, EvidenceFound, Turn
 from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.turn.journal import Journal
@@ -60,8 +60,6 @@ class Outcome:
     entries: tuple[str, ...]
     """That the searches brought back and the generator was shown, in order."""
     spans: tuple[Span, ...]
-    deltas: int
-    """Pieces of the answer."""
 
     @property
     def right(self) -> bool:
@@ -87,21 +85,19 @@ class Stage:
         """One turn, whatever it takes."""
         turn = await asyncio.to_thread(as_turn, question)
         entries: list[str] = []
-        deltas, done = 0, None
+        done = None
         with self.given.about(question):
             began = perf_counter()
             async with aclosing(self._assistant.answer(turn, policy, Budget(budget_s))) as events:
                 async for event in events:
                     if isinstance(event, EvidenceFound):
                         entries += [item.entry_id for item in event.items if item.used]
-                    elif isinstance(event, AnswerDelta):
-                        deltas += 1
                     elif isinstance(event, Done):
                         done = event
             seconds = perf_counter() - began
         if done is None:
             raise RuntimeError(f"a turn of {policy} ended without its last event")
-        return Outcome(question, done, seconds, tuple(entries), tuple(self.given.spans), deltas)
+        return Outcome(question, done, seconds, tuple(entries), tuple(self.given.spans))
 
     @asynccontextmanager
     async def tools(self, question: Question, kind: type[Toolbox] = Toolbox) -> AsyncGenerator[Toolbox, None]:
@@ -118,7 +114,7 @@ class Stage:
 async def staged(setup: Setup) -> AsyncGenerator[Stage, None]:
     """A world of `setup.things` things, imported, behind an assistant."""
     folder = setup.folder / f"world-{setup.seed}-{setup.things}"
-    trial = prepare(setup.seed, setup.things, setup.count(400, 24), folder)
+    trial = prepare(setup.seed, setup.things, setup.count(600, 40), folder)
     async with AsyncExitStack() as stack:
         settings = Settings.model_validate({"bundle": setup.bundle, "knowledge": folder / "knowledge", "port": 0})
         server = await stack.enter_async_context(running(settings))

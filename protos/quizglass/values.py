@@ -266,6 +266,8 @@ class Done(TurnEvent):
     """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
     all_prompt_tokens: int = 0
     """Of everything that the generator was given in the turn, where it says."""
+    session: bytes = b""
+    """For the next question, to go on from here; empty from a server that has none."""
     total: float = 0.0
     """Seconds since the turn was accepted; known when it is sent."""
 
@@ -341,7 +343,7 @@ class Sighting:
     time: int
     """Seconds since 1970, by the server's clock."""
     frame_sha256: bytes
-    session: str = ""
+    session_id: str = ""
     """Empty: the turn named none."""
     question: str = ""
     """One line; empty where texts are not remembered."""

@@ -34,6 +34,8 @@ from quizglass_server.roles.load import LoadedModels, load_models
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
+from quizglass_server.session.keys import keys_of
+from quizglass_server.session.token import Sessions
 from quizglass_server.steps.tuning import Tuning, Views
 from quizglass_server.turn.resources import Resources
 
@@ -94,7 +96,10 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
             admission,
             bundle.has,
         )
-        services = Services(assistant, knowledge, models, bundle, settings, decoder, work, memory)
+        place = settings.knowledge if isinstance(settings.knowledge, Path) else None
+        keys = await asyncio.to_thread(keys_of, settings, place)
+        sessions = Sessions(keys, settings.session_ttl_s)
+        services = Services(assistant, knowledge, models, bundle, settings, decoder, work, sessions, memory)
         _start(decoder)
         rpc = await start_rpc(services)
         stack.push_async_callback(_stop, rpc, settings.grace_s)

@@ -27,6 +27,7 @@ from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.session.token import Sessions
 
 Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[domain.TurnEvent, None]]
 
@@ -201,6 +202,7 @@ class Stage:
             made,
             self.decoder,
             work,
+            Sessions([bytes(32)], made.session_ttl_s),
         )
         self.rpc: RpcServer | None = None
 

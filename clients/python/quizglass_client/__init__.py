@@ -37,7 +37,7 @@ from quizglass.values import (
     Withdrawn,
 )
 from quizglass.values import TurnEvent as Payload
-from quizglass_client.aio import AsyncClient
+from quizglass_client.aio import AsyncClient, AsyncDialogue
 from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.errors import (
     Cancelled,
@@ -50,7 +50,7 @@ from quizglass_client.errors import (
     ServerError,
     ServerUnavailable,
 )
-from quizglass_client.sync import Client
+from quizglass_client.sync import Client, Dialogue
 from quizglass_client.types import AddReport, Answer, Entry, Event, PictureLike
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "Answer",
     "AnswerDelta",
     "AsyncClient",
+    "AsyncDialogue",
     "Cancelled",
     "Capabilities",
     "Citation",
@@ -69,6 +70,7 @@ __all__ = [
     "DeadlineExceeded",
     "Decided",
     "Deleted",
+    "Dialogue",
     "Done",
     "Entry",
     "Event",

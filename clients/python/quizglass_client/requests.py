@@ -26,7 +26,8 @@ def ask(
     history: Sequence[tuple[str, str]],
     policy: str,
     budget: float | None,
-    session: str,
+    session: bytes,
+    session_id: str,
     remember: bool = False,
     recall: bool = False,
 ) -> assistant_pb2.AskRequest:
@@ -46,7 +47,8 @@ def ask(
         ],
         policy=sendable(policy, "policy"),
         budget_us=0 if budget is None else _microseconds(budget),
-        session_id=sendable(session, "session_id"),
+        session_id=sendable(session_id, "session_id"),
+        session=session,
         memory=assistant_pb2.MemoryUse(remember=remember, recall=recall) if remember or recall else None,
     )
 
@@ -150,7 +152,7 @@ def _number(word: str, field: str, enum: EnumDescriptor) -> Any:  # of an enum, 
     return numbers[word]
 
 
-def sighting_filter(session: str, frame: bytes, since: Moment, until: Moment) -> memory_pb2.SightingFilter:
+def sighting_filter(session_id: str, frame: bytes, since: Moment, until: Moment) -> memory_pb2.SightingFilter:
     """Which sightings are meant.
 
     Raises:
@@ -159,7 +161,7 @@ def sighting_filter(session: str, frame: bytes, since: Moment, until: Moment) ->
     return memory_pb2.SightingFilter(
         time_from=_seconds(since, "filter.time_from"),
         time_until=_seconds(until, "filter.time_until"),
-        session_id=sendable(session, "filter.session_id"),
+        session_id=sendable(session_id, "filter.session_id"),
         frame_sha256=frame,
     )
 

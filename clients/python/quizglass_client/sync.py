@@ -22,7 +22,7 @@ from quizglass.values import Capabilities, Deleted, Evidence, Filter, Forgotten,
 from quizglass_client import requests
 from quizglass_client.batches import batches
 from quizglass_client.channel import DEFAULT_TARGET, open_channel
-from quizglass_client.errors import ServerError, translated
+from quizglass_client.errors import ClientError, ServerError, misses_picture, refuses_session, translated
 from quizglass_client.pictures import Encoder, encode, several
 from quizglass_client.requests import Moment
 from quizglass_client.timing import Limits
@@ -71,7 +71,8 @@ class Client:
         history: Sequence[tuple[str, str]] = (),
         policy: str = "",
         budget: float | None = None,
-        session: str = "",
+        session: bytes = b"",
+        session_id: str = "",
         remember: bool = False,
         recall: bool = False,
     ) -> Generator[Event]:
@@ -82,10 +83,12 @@ class Client:
         Args:
             question: what to answer.
             picture: what it is about; resized to what the server can use.
-            history: earlier questions about the same picture and their answers, oldest first.
+            history: earlier questions about the same picture and their answers, oldest first; with a session those that
+                came after it.
             policy: one of `capabilities().policies`; empty for the server's default.
             budget: seconds to answer in; steps that no longer fit are skipped.
-            session: a name of the dialogue, of the caller's choice.
+            session: that of an earlier answer, to go on from there.
+            session_id: a name of the dialogue, of the caller's choice, by which the memory finds it.
             remember: whether the server may remember the picture, if it has a visual memory.
             recall: whether "When did I last see this?" may be answered from that memory.
 
@@ -94,7 +97,7 @@ class Client:
         """
         with translated():
             encoded = self._encoded(picture)
-            request = requests.ask(question, encoded, history, policy, budget, session, remember, recall)
+            request = requests.ask(question, encoded, history, policy, budget, session, session_id, remember, recall)
             call = self._assistant.Ask(request, timeout=self._limits.turn(budget))
             try:
                 for message in call:
@@ -112,7 +115,8 @@ class Client:
         history: Sequence[tuple[str, str]] = (),
         policy: str = "",
         budget: float | None = None,
-        session: str = "",
+        session: bytes = b"",
+        session_id: str = "",
         remember: bool = False,
         recall: bool = False,
     ) -> Answer:
@@ -124,6 +128,7 @@ class Client:
             policy=policy,
             budget=budget,
             session=session,
+            session_id=session_id,
             remember=remember,
             recall=recall,
         )
@@ -269,6 +274,41 @@ class Client:
         return self._useful_side
 
 
+class Dialogue:
+    """Questions that follow one another: "And the other one?", "How much does it weigh?".
+
+    Carries the session from answer to answer. A picture that the server does not hold any more is sent again; where it
+    refuses the session, because that has expired or its key is gone, the dialogue begins anew with the last picture.
+
+    Args:
+        client: asks; its server may change between two questions if both servers have the same key.
+        session: that of an earlier answer, to go on from there.
+    """
+
+    def __init__(self, client: Client, session: bytes = b"") -> None:
+        self.session = session
+        """For a dialogue that is to go on elsewhere or later."""
+        self._client = client
+        self._picture: PictureLike | None = None
+
+    def answer(
+        self, question: str, picture: PictureLike | None = None, *, policy: str = "", budget: float | None = None
+    ) -> Answer:
+        """Ask the next question, about a new picture or without one; arguments and errors as the client's."""
+        if picture is not None:
+            self._picture = picture
+        try:
+            answer = self._client.answer(question, picture, session=self.session, policy=policy, budget=budget)
+        except ClientError as error:
+            if refuses_session(error):
+                self.session = b""
+            elif picture is not None or not misses_picture(error):
+                raise
+            answer = self._client.answer(question, self._picture, session=self.session, policy=policy, budget=budget)
+        self.session = answer.session
+        return answer
+
+
 class Memory:
     """The visual memory of a client's server. Every call raises NotSupported when the server has none."""
 
@@ -285,7 +325,7 @@ class Memory:
         *,
         limit: int = 5,
         order: str = "",
-        session: str = "",
+        session_id: str = "",
         frame: bytes = b"",
         since: Moment = 0,
         until: Moment = 0,
@@ -298,14 +338,14 @@ class Memory:
             text: words to look for in questions, answers and names; not together with a picture.
             limit: sightings wanted, 1 to 100.
             order: "latest" first (also the default, empty), or "best".
-            session: only of this one.
+            session_id: only of this one.
             frame: only of the frame of this SHA-256.
             since: at or after this time; 0: any.
             until: before this time; 0: any.
             least_score: least cosine of a search by picture; 0: what the server's bundle takes for the same thing.
         """
         with translated():
-            filter_ = requests.sighting_filter(session, frame, since, until)
+            filter_ = requests.sighting_filter(session_id, frame, since, until)
             request = requests.search_memory(self._encoded(picture), text, limit, order, filter_, least_score)
             response = self._stub.SearchMemory(request, timeout=self._limits.call)
             return [to_value(message, Sighting) for message in response.sightings]
@@ -324,7 +364,7 @@ class Memory:
     def forget(
         self,
         *,
-        session: str = "",
+        session_id: str = "",
         frame: bytes = b"",
         since: Moment = 0,
         until: Moment = 0,
@@ -336,7 +376,7 @@ class Memory:
             everything: forget all of them; nothing else may be given.
         """
         with translated():
-            request = requests.forget(requests.sighting_filter(session, frame, since, until), everything)
+            request = requests.forget(requests.sighting_filter(session_id, frame, since, until), everything)
             response = self._stub.ForgetMemory(request, timeout=self._limits.call)
             return Forgotten(response.forgotten, response.sequence)
 

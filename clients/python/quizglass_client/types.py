@@ -71,6 +71,11 @@ class Answer:
         return self.done.answer
 
     @property
+    def session(self) -> bytes:
+        """For the next question, to go on from here."""
+        return self.done.session
+
+    @property
     def abstained(self) -> bool:
         """Whether the answer is that it is not known."""
         return bool(self.done.abstain_reason)

@@ -25,8 +25,6 @@ from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_label
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
-GENERAL_PROMPTS = Path(__file__).parent.parent / "prompts"
-"""For general instruction-tuned models that speak ChatML: one for every task of every policy, named as the task."""
 
 
 def exporters_of(role: str) -> Mapping[str, Exporter]:
@@ -175,7 +173,7 @@ def _prompt_folder(file: RecipeFile) -> Path:
     named = file.recipe.prompts
     if named is None:
         return DEFAULT_PROMPTS
-    return GENERAL_PROMPTS if named == "general" else file.path(named)
+    return schema.GENERAL_PROMPTS if named == "general" else file.path(named)
 
 
 def _prepare(plan: Plan, role: str) -> None:

@@ -16,6 +16,8 @@ from quizglass_server.bundle.manifest import EvidenceLimits, Thresholds
 from quizglass_server.models.fields import Count, Part, Size
 
 FORMAT = 1
+GENERAL_PROMPTS = Path(__file__).parent.parent / "prompts"
+"""For general instruction-tuned models that speak ChatML: one for every task of every policy, named as the task."""
 PLAN_LABELS = (("none", " A"), ("image", " B"), ("text", " C"), ("both", " D"))
 RELEVANCE_LABELS = (("yes", " yes"), ("no", " no"))
 IMAGE_TOKEN = "<|image_pad|>"  # noqa: S105 - a word of the vocabulary
@@ -306,3 +308,15 @@ class Recipe(Part):
     threads: Count = 1
     """CPU threads for PyTorch and quantising."""
     roles: Roles
+
+    @model_validator(mode="before")
+    @classmethod
+    def _general_tasks(cls, data: Any) -> Any:
+        """With the general prompts a generator has all of them, unless the recipe says otherwise of a task."""
+        match data:
+            case {"prompts": "general", "roles": {"generator": dict() as generator, **roles}}:
+                every = {path.stem: path.stem for path in GENERAL_PROMPTS.glob("*.jinja") if path.stem != "rerank"}
+                if isinstance(own := generator.get("prompts", {}), dict):
+                    generator = {**generator, "prompts": every | own}
+                return {**data, "roles": {**roles, "generator": generator}}
+        return data

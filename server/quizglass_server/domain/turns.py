@@ -123,6 +123,8 @@ class Turn:
     """Whether the picture is to be remembered."""
     recall: bool = False
     """Whether the answer may come from what is remembered."""
+    other_than: tuple[str, ...] = ()
+    """Texts that name things which the question is not about ("the other one")."""
 
 
 @dataclass(frozen=True, slots=True)

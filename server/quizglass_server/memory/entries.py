@@ -32,7 +32,7 @@ def entry_of(sighting: Sighting, ttl_s: int) -> Entry:
         caption="\n".join(sighting.recognised),
         kind=sighting.frame_sha256.hex(),
         text=_BREAK.join(text for text in (sighting.question, sighting.answer) if text),
-        source=sighting.session,
+        source=sighting.session_id,
         time=sighting.time,
         expires_after=ttl_s,
     )
@@ -46,7 +46,7 @@ def sighting_of(entry: Entry) -> Sighting:
         id=entry.id,
         time=entry.time,
         frame_sha256=bytes.fromhex(entry.kind),
-        session=entry.source,
+        session_id=entry.source,
         question=question,
         answer=answer,
         recognised=tuple(title for title in entry.caption.split("\n") if title),

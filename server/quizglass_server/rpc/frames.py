@@ -71,11 +71,14 @@ class FrameStore:
                 self._pictures[sha256] = picture
         return picture
 
+    def held(self, sha256: bytes) -> Picture | None:
+        """The picture of an earlier frame; None when it is not held (any more)."""
+        return self._pictures.get(sha256)
+
     def _held(self, sha256: bytes, field: str) -> Picture:
         if len(sha256) != 32:
             raise InvalidInput(field, f"{len(sha256)} bytes is not a SHA-256, which has 32")
-        picture = self._pictures.get(sha256)
-        if picture is None:
+        if (picture := self.held(sha256)) is None:
             raise NotFound(f"{field}: the frame is not held any more; send its bytes", field=field)
         return picture
 

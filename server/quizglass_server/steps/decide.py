@@ -6,12 +6,12 @@ model-based verifier of QA-Dragon.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from string import ascii_uppercase
 
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import EngineFailed
-from quizglass_server.models.prompts import PromptValue
+from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import SUPPORTED, Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator
 from quizglass_server.steps.step import step
@@ -19,7 +19,7 @@ from quizglass_server.steps.step import step
 
 @step("decide")
 async def ask_decider(
-    decider: Decider, picture: Picture | None, values: Mapping[str, PromptValue], labels: Sequence[str]
+    decider: Decider, picture: Picture | None, values: Values, labels: Sequence[str]
 ) -> list[tuple[str, float]]:
     """Each label with its probability, without those of the decider that nobody asks for.
 
@@ -42,6 +42,6 @@ async def ask_letter(
 
 
 @step("judge", optional=True, after=True)
-async def is_supported(verifier: Decider, picture: Picture | None, values: Mapping[str, PromptValue]) -> bool:
+async def is_supported(verifier: Decider, picture: Picture | None, values: Values) -> bool:
     """Whether "supported" is likelier than every other judgement of the `answer` by its `evidence`."""
     return max(await verifier.probabilities(picture, values), key=lambda item: item[1])[0] == SUPPORTED

@@ -21,7 +21,7 @@ from quizglass_server.domain.turns import (
     QueryRewritten,
     Turn,
 )
-from quizglass_server.models.prompts import PromptValue, clean
+from quizglass_server.models.prompts import Value, Values, clean
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
@@ -184,7 +184,7 @@ class Toolbox:
         self._journal.prompt_tokens += 0 if draft is None else draft.prompt_tokens
         return draft
 
-    def _request(self, task: str, values: Mapping[str, PromptValue], *, answers: bool) -> GenerationRequest:
+    def _request(self, task: str, values: Values, *, answers: bool) -> GenerationRequest:
         return GenerationRequest(task, values, self._shown, self._turn.max_answer_tokens if answers else 0)
 
     @property
@@ -192,7 +192,7 @@ class Toolbox:
         """The pictures that prompts show."""
         return () if self._turn.picture is None else (self._turn.picture,)
 
-    async def _values(self, state: State, also: Mapping[str, Note]) -> dict[str, PromptValue]:
+    async def _values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
         if self._givens is None:
             raise RuntimeError("the toolbox is not entered")
         return await self._givens.values(state, also)

@@ -276,3 +276,32 @@ def test_as_a_process_whose_reader_leaves_early(stage):
         process.stdout.close()
         assert "Traceback" not in process.stderr.read()
     assert process.returncode == 1
+
+
+def test_ask_goes_on_with_the_session_of_a_file(stage, quizglass, photo, tmp_path):
+    session = tmp_path / "walk.session"
+    assert quizglass("ask", photo, "How much is this?", "--session", session)[0] == 0
+    assert session.stat().st_mode & 0o777 == 0o600
+    first = session.read_bytes()
+    assert quizglass("ask", "-", "Who made it?", "--session", session, "--session-id", "walk")[0] == 0
+    assert session.read_bytes() != first
+    turn = stage.assistant.turns[1]
+    assert turn.history[-1] == domain.Exchange("How much is this?", "45 crowns")
+    assert (turn.picture.width, turn.session) == (64, "walk")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["photo.png", "walk.session"]
+
+
+def test_a_session_that_is_refused_is_removed(stage, quizglass, tmp_path):
+    session = tmp_path / "walk.session"
+    session.write_bytes(b"forged")
+    status, out, err = quizglass("ask", "-", "Who made it?", "--session", session)
+    assert (status, out) == (1, "")
+    assert "session: is not as a server made it" in err
+    assert not session.exists()
+    assert quizglass("ask", "-", "Who made it?", "--session", session)[0] == 0
+
+
+def test_a_session_that_is_no_file_is_wrong(quizglass, tmp_path):
+    status, _, err = quizglass("ask", "-", "Who made it?", "--session", tmp_path)
+    assert status == 1
+    assert "is a folder" in err

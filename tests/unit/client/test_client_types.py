@@ -86,15 +86,23 @@ def test_values_are_frozen():
 
 
 def ask(**fields):
-    given = {"question": "q", "picture": None, "history": (), "policy": "", "budget": None, "session": ""}
+    given = {
+        "question": "q",
+        "picture": None,
+        "history": (),
+        "policy": "",
+        "budget": None,
+        "session": b"",
+        "session_id": "",
+    }
     return requests.ask(**given | fields)
 
 
 def test_a_request_has_what_was_given():
-    request = ask(picture=b"png", history=[("a", "b")], policy="both", budget=2.5, session="s")
+    request = ask(picture=b"png", history=[("a", "b")], policy="both", budget=2.5, session=b"t", session_id="s")
     assert request.frames[0].encoded == b"png"
     assert (request.history[0].question, request.history[0].answer) == ("a", "b")
-    assert (request.policy, request.budget_us, request.session_id) == ("both", 2_500_000, "s")
+    assert (request.policy, request.budget_us, request.session_id, request.session) == ("both", 2_500_000, "s", b"t")
     assert ask().budget_us == 0
     assert ask(budget=1e-9).budget_us == 1
 
@@ -111,7 +119,7 @@ def test_a_budget_that_is_no_time_is_refused_before_anything_is_sent(budget):
     [
         ({"question": "\ud800"}, "question"),
         ({"policy": "\ud800"}, "policy"),
-        ({"session": "\ud800"}, "session_id"),
+        ({"session_id": "\ud800"}, "session_id"),
         ({"history": [("a", "b"), ("c", "\ud800")]}, "history[1].answer"),
     ],
 )

@@ -214,6 +214,26 @@ async def test_several_queries_are_searched_at_once_each_reranked_by_itself_and_
     assert [item.id for item in told.items] == ["1", "2", "3"]
 
 
+async def test_several_queries_share_the_candidates_of_one(ask: Any) -> None:
+    world = World(text_candidates=8, found=2)
+    asked_for: list[int] = []
+
+    async def search_texts(vector: Vector, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:
+        asked_for.append(limit)
+        return []
+
+    world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
+
+    async def run(tools: Tools) -> Draft:
+        for queries in ("a", "ab", "abc", "abcdef"):
+            await tools.search_text(list(queries))
+        await tools.search_text(["a", "b"], limit=20)
+        return Draft()
+
+    await ask(world, run)
+    assert asked_for == [8, *[4] * 2, *[2] * 3, *[2] * 6, *[10] * 2]
+
+
 async def test_a_limit_widens_a_search_and_what_is_shown(ask: Any) -> None:
     world = World(seen=1, image_candidates=1, text_candidates=1, found=1)
     world.models.scores = {"": 0.9}

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import os
 from contextlib import closing
 from pathlib import Path
 
+from quizglass.values import Done
+from quizglass_client.errors import ClientError, refuses_session
+from quizglass_client.files import read_file
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.types import PictureLike
 
+_LONGEST_SESSION = 1 << 20  # bytes; what is too long for the server is for the server to say
+
 
 def ask(client: Client, arguments: argparse.Namespace) -> int:
     """Ask, and show the turn as it happens."""
+    session: Path | None = arguments.session
     events = client.ask(
         arguments.question,
         picture(arguments.picture),
         history=[_exchange(text) for text in arguments.history],
         policy=arguments.policy,
         budget=arguments.budget,
-        session=arguments.session,
+        session=_kept(session),
+        session_id=arguments.session_id,
         remember=arguments.remember,
         recall=arguments.recall,
     )
@@ -32,9 +40,27 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
                     print_json(event)
                 else:
                     view.event(event)
+                if session is not None and isinstance(event.payload, Done):
+                    _keep(session, event.payload.session)
+        except ClientError as error:
+            if session is not None and refuses_session(error):
+                session.unlink()  # the next question begins anew
+            raise
         finally:
             view.interrupt()
     return OK
+
+
+def _kept(session: Path | None) -> bytes:
+    return read_file(session, _LONGEST_SESSION) if session is not None and session.exists() else b""
+
+
+def _keep(path: Path, session: bytes) -> None:
+    """For its user alone: it holds what was said."""
+    fresh = path.with_name(f".{path.name}.new")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(session)
+    fresh.replace(path)
 
 
 def picture(name: str | None) -> PictureLike | None:

@@ -116,12 +116,12 @@ async def test_dying_again_and_again_it_still_comes_back(process: GeneratorProce
 
 
 async def test_closing_the_stream_stops_the_engine(process: GeneratorProcess) -> None:
-    before = (await process.info()).vitals.decode_steps
+    before = (await process.info()).stats.decode_steps
     async with aclosing(process.generate(PROMPT, LONG)) as stream:
         await anext(stream)
     while (await process.info()).pending:
         pass
-    assert (await process.info()).vitals.decode_steps - before < LONG // 2
+    assert (await process.info()).stats.decode_steps - before < LONG // 2
 
 
 async def test_cancelling_one_request_leaves_the_others(process: GeneratorProcess) -> None:

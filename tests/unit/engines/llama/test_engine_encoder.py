@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from quizglass_server.engines.llama.engine.encoder import Embedding, Encoding, PictureEncoder
-from quizglass_server.engines.llama.engine.goals import WarmUp
+from quizglass_server.engines.llama.engine.request_kinds import WarmUp
 from quizglass_server.engines.llama.engine.requests import LastGiven, Request
 from quizglass_server.engines.llama.link.prompt import PicturePart, Terms
 from quizglass_server.engines.llama.native.vision import NO_SLOT
-from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, Atoms
+from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, PromptUnits
 
 PATIENCE_S = 20
 
@@ -34,9 +34,9 @@ class Stage:
 
     def ask(self, rgb: bytes, order: tuple[float, ...]) -> Request:
         """A request that needs a picture."""
-        atoms = Atoms(np.array([PICTURE], np.int32), (0,), (rgb,), NO_SLOT)
+        units = PromptUnits(np.array([PICTURE], np.int32), (0,), (rgb,), NO_SLOT)
         part = PicturePart(rgb, 1, 1, rgb)
-        request = Request(atoms, 1, WarmUp(), Terms(), LastGiven(), (part,), order)
+        request = Request(units, 1, WarmUp(), Terms(), LastGiven(), (part,), order)
         assert not self.encoder.provide(request, part)
         return request
 

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.costs.cost_model import Costs
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.link.prompt import (
     Finished,
@@ -52,7 +52,7 @@ def complete(
     engine: Engine, parts: Sequence[Part], tokens: int = 12, cancelled: Callable[[], bool] = never
 ) -> tuple[list[Piece], Finished]:
     given = Given()
-    drive(engine, engine.intake.generation(parts, tokens, sink=given), cancelled)
+    drive(engine, engine.builder.generation(parts, tokens, sink=given), cancelled)
     finished = given.items[-1]
     if isinstance(finished, BaseException):
         raise finished
@@ -62,7 +62,7 @@ def complete(
 
 def choose(engine: Engine, parts: Sequence[Part], labels: Sequence[str]) -> tuple[list[float], Usage]:
     given = Given()
-    drive(engine, engine.intake.choice(parts, labels, sink=given))
+    drive(engine, engine.builder.choice(parts, labels, sink=given))
     (result,) = given.items
     if isinstance(result, BaseException):
         raise result
@@ -146,7 +146,7 @@ def test_cancelling_spends_at_most_one_more_step(engine: Engine) -> None:
     complete(engine, prompt("What is this?"), tokens=1)
     given = Given()
     before = engine.decode_steps
-    request = engine.intake.generation(prompt("What is this?"), 100, sink=given)
+    request = engine.builder.generation(prompt("What is this?"), 100, sink=given)
     drive(engine, request, lambda: len(given.pieces) >= 4)
     finished = given.items[-1]
     assert isinstance(finished, Finished)

@@ -82,7 +82,7 @@ class PictureEncoder:
         return (perf_counter_ns() - began) // 1000 if began else 0
 
     def provide(self, request: Request, picture: PicturePart) -> bool:
-        """Whether a request has the embedding of one of its pictures now; if not it is parked until `deliver`."""
+        """Whether a request has the embedding of one of its pictures now; if not it waits until `deliver`."""
         if picture.sha256 in request.embeddings:
             return True
         if (embedding := self._cache.get(picture.sha256)) is not None:
@@ -99,7 +99,7 @@ class PictureEncoder:
         known.wanted = True
         known.waiting.append(request)
         request.awaited = picture.sha256
-        request.parked_at = perf_counter_ns()
+        request.awaiting_since = perf_counter_ns()
         return False
 
     def has(self, sha256: bytes) -> bool:
@@ -118,13 +118,13 @@ class PictureEncoder:
         if encoding.embedding is not None:
             self._cache.put(encoding.picture.sha256, encoding.embedding)
         for request in encoding.waiting:
-            request.unpark(encoding.began, encoding.ended)
+            request.picture_encoded(encoding.began, encoding.ended)
             if encoding.embedding is not None:
                 request.embeddings[encoding.picture.sha256] = encoding.embedding
         return encoding.waiting
 
     def leave(self, request: Request) -> None:
-        """A request that may be parked has ended."""
+        """A request that may wait for a picture has ended."""
         if request.awaited is None:
             return
         known = self._known[request.awaited]

@@ -23,7 +23,7 @@ class Generation:
     spare = 0
 
     def __init__(self, room: int, ends: Ends, piece: Callable[[int], bytes], constraint: Follower | None) -> None:
-        """Make a goal.
+        """Make one.
 
         Args:
             room: most tokens.
@@ -77,7 +77,7 @@ class Choice:
     """Chooses among labels by the probability of all their tokens."""
 
     def __init__(self, labels: list[list[int]]) -> None:
-        """Make a goal; `labels` are token ids."""
+        """Make one; `labels` are token ids."""
         self.labels = labels
         self.scores = [0.0] * len(labels)
         """Logarithms of the labels' probabilities, as far as they are known."""
@@ -111,7 +111,7 @@ class Scoring:
     spare = 0
 
     def __init__(self, prompt: int, answer: Sequence[int]) -> None:
-        """Make a goal; `prompt` is the prompt's length in atoms, which the answer but for its last token follows."""
+        """Make one; `prompt` is the prompt's length in units, which the answer but for its last token follows."""
         self._prompt = prompt
         self._answer = answer
         self._known: list[float] = []

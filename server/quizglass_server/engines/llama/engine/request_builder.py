@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from quizglass_server.engines.llama.engine.constraint import Follower, follower, label_tokens
-from quizglass_server.engines.llama.engine.goals import Choice, Generation, Scoring, WarmUp
-from quizglass_server.engines.llama.engine.requests import Goal, Request, Sink
+from quizglass_server.engines.llama.engine.request_kinds import Choice, Generation, Scoring, WarmUp
+from quizglass_server.engines.llama.engine.requests import Request, RequestKind, Sink
 from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, RequestRefused, Terms, TextPart
 from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.model import N_BATCH, NativeModel
-from quizglass_server.engines.llama.prefixes.prompt_units import Atoms, to_atoms, with_room
+from quizglass_server.engines.llama.prefixes.prompt_units import PromptUnits, to_units, with_room
 
 USUAL_TERMS = Terms()
 
 
-class Intake:
+class RequestBuilder:
     """Knows the model's limits and stop tokens."""
 
     def __init__(self, model: NativeModel, stop: Sequence[str]) -> None:
-        """Make an intake.
+        """For a model and its stop texts.
 
         Raises:
             LoadFailed: a stop text is not one token.
@@ -42,14 +42,14 @@ class Intake:
         Raises:
             RequestRefused: the prompt does not fit or is not well formed, or the constraint cannot be understood.
         """
-        atoms, pictures = to_atoms(self._model, prompt)
-        room = min(max_tokens, self._room(atoms))
+        units, pictures = to_units(self._model, prompt)
+        room = min(max_tokens, self._room(units))
         if room < 1:
             raise RequestRefused(f"max_tokens is {max_tokens}; at least 1 token must be asked for")
         following: Follower | None = None if constraint is None else follower(self._model, constraint)
-        goal = Generation(room, self._ends, self._model.piece, following)
+        kind = Generation(room, self._ends, self._model.piece, following)
         # The last token of an answer is not read again.
-        return self._request(with_room(atoms, room - 1), len(atoms.ids), goal, terms, sink, pictures)
+        return self._request(with_room(units, room - 1), len(units.ids), kind, terms, sink, pictures)
 
     def choice(
         self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = USUAL_TERMS, *, sink: Sink
@@ -59,15 +59,15 @@ class Intake:
         Raises:
             RequestRefused: as `generation`, or the labels are none, too many, empty, doubled or too long.
         """
-        atoms, pictures = to_atoms(self._model, prompt)
-        goal = Choice(label_tokens(self._model, labels))
-        room = self._room(atoms)
-        for index, tokens in enumerate(goal.labels):
+        units, pictures = to_units(self._model, prompt)
+        kind = Choice(label_tokens(self._model, labels))
+        room = self._room(units)
+        for index, tokens in enumerate(kind.labels):
             if len(tokens) > min(room, self._model.rows, N_BATCH):
                 raise RequestRefused(f"labels[{index}] is {len(tokens)} tokens, too long for a label")
-        if atoms.cells(len(atoms.ids)) + goal.spare > self._model.options.cache_cells:
+        if units.cells(len(units.ids)) + kind.spare > self._model.options.cache_cells:
             raise RequestRefused(f"prompt and labels take more than {self._model.options.cache_cells} tokens")
-        return self._request(atoms, len(atoms.ids), goal, terms, sink, pictures)
+        return self._request(units, len(units.ids), kind, terms, sink, pictures)
 
     def scoring(self, prompt: Sequence[Part], answer: str, terms: Terms = USUAL_TERMS, *, sink: Sink) -> Request:
         """Log-probabilities of a given answer's tokens, as `Scored`.
@@ -75,17 +75,17 @@ class Intake:
         Raises:
             RequestRefused: as `generation`, or the answer is empty or does not fit the context.
         """
-        atoms, pictures = to_atoms(self._model, prompt)
+        units, pictures = to_units(self._model, prompt)
         tokens = self._model.tokenise(answer, special=False)
         if not tokens:
             raise RequestRefused("answer is empty; at least 1 token is needed to score")
-        if len(tokens) > self._room(atoms):
-            cells, context = atoms.cells(len(atoms.ids)), self._model.options.context
+        if len(tokens) > self._room(units):
+            cells, context = units.cells(len(units.ids)), self._model.options.context
             raise RequestRefused(
                 f"prompt and answer are {cells} and {len(tokens)} tokens and the context {context}; shorten them"
             )
-        length = len(atoms.ids)
-        whole = with_room(atoms, len(tokens) - 1)
+        length = len(units.ids)
+        whole = with_room(units, len(tokens) - 1)
         whole.ids[length:] = tokens[:-1]
         return self._request(whole, len(whole.ids), Scoring(length, tokens), terms, sink, pictures)
 
@@ -95,9 +95,9 @@ class Intake:
         Raises:
             RequestRefused: as `generation`; it may end with a picture.
         """
-        atoms, pictures = to_atoms(self._model, prompt, open_end=True)
-        self._room(atoms)
-        return self._request(atoms, len(atoms.ids), WarmUp(), terms, sink, pictures)
+        units, pictures = to_units(self._model, prompt, open_end=True)
+        self._room(units)
+        return self._request(units, len(units.ids), WarmUp(), terms, sink, pictures)
 
     def example(self) -> list[Part]:
         """A prompt with a few words, and a blank picture where the model reads pictures."""
@@ -108,15 +108,21 @@ class Intake:
         return [PicturePart(sha256(blank).digest(), *size, blank), text]
 
     def _request(
-        self, atoms: Atoms, length: int, goal: Goal, terms: Terms, sink: Sink, pictures: tuple[PicturePart, ...]
+        self,
+        units: PromptUnits,
+        length: int,
+        kind: RequestKind,
+        terms: Terms,
+        sink: Sink,
+        pictures: tuple[PicturePart, ...],
     ) -> Request:
-        request = Request(atoms, length, goal, terms, sink, pictures)
-        request.prompt_tokens = atoms.cells(length)
+        request = Request(units, length, kind, terms, sink, pictures)
+        request.prompt_tokens = units.cells(length)
         return request
 
-    def _room(self, atoms: Atoms) -> int:
+    def _room(self, units: PromptUnits) -> int:
         """Tokens left for the answer."""
-        cells, context = atoms.cells(len(atoms.ids)), self._model.options.context
+        cells, context = units.cells(len(units.ids)), self._model.options.context
         if cells >= context:
             raise RequestRefused(f"the prompt is {cells} tokens and the context {context}, answer included; shorten it")
         return context - cells
