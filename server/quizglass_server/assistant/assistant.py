@@ -166,9 +166,9 @@ class Assistant:
         """Check the answer and tell of the verdict and the end."""
         abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
-        abstains = not answer or draft.refused is not None or same_wording(answer, abstain)
+        abstains = not answer or bool(draft.refused) or same_wording(answer, abstain)
         journal.settle(None if abstains else answer)
-        reason: AbstainReason | None = None
+        reason = AbstainReason.NONE
         if abstains:
             reason = draft.refused or _abstain_reason(draft, journal)
             if not journal.answering:

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from quizglass_server.domain.entries import PicturedEntry, Refusal
+from quizglass_server.domain.entries import PicturedEntry, Refused
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, RoleMissing
 from quizglass_server.knowledge.content.chunks import CHUNKING, chunk_entry, passage
@@ -65,7 +65,7 @@ class Ingest:
             try:
                 drafts.append(await self.prepare(given))
             except InvalidInput as refusal:
-                report.refused.append(Refusal(number, shown_id(given.entry.id), refusal.field, refusal.description))
+                report.refused.append(Refused(number, shown_id(given.entry.id), refusal.field, refusal.description))
             number += 1
             if gaps.busy:
                 await asyncio.sleep(_REST_S)
