@@ -210,10 +210,10 @@ async def test_pixels_that_the_process_lost_are_sent_again(options: ProcessOptio
     async with started(options) as process:
         expected = await texts(process, prompt=seen)
         assert process._life is not None
-        process._life.client._sent.add([replace(picture, sha256=b"q" * 32)])
+        process._life.client._sent.without_known([replace(picture, sha256=b"q" * 32)])
         assert await texts(process, prompt=[*PROMPT[:1], replace(picture, sha256=b"q" * 32), *PROMPT[1:]]) == expected
         first = await process.choose(seen, ["a", "b"])
-        process._life.client._sent.add([replace(picture, sha256=b"r" * 32)])
+        process._life.client._sent.without_known([replace(picture, sha256=b"r" * 32)])
         again = await process.choose([*PROMPT[:1], replace(picture, sha256=b"r" * 32), *PROMPT[1:]], ["a", "b"])
         assert again[0] == pytest.approx(first[0], rel=1e-3)
 

@@ -87,7 +87,6 @@ def test_pixels_that_were_sent_once_are_not_sent_again() -> None:
     prompt = [TextPart("What?", trusted=False), picture(1)]
     assert sent.without_known(prompt) == prompt
     assert store.complete(prompt) == prompt
-    sent.add(prompt)
     second = sent.without_known(prompt)
     assert second == [prompt[0], replace(picture(1), rgb=b"")]
     assert store.complete(second) == prompt
@@ -104,6 +103,6 @@ def test_pixels_that_are_no_longer_held_are_asked_for() -> None:
 
 def test_after_forgetting_all_pixels_are_sent() -> None:
     sent = Sent()
-    sent.add([picture(1)])
+    sent.without_known([picture(1)])
     sent.clear()
     assert sent.without_known([picture(1)]) == [picture(1)]

@@ -1,8 +1,7 @@
 """Lets a picture's pixels cross the socket once: later prompts name it by its hash.
 
-The server remembers which pictures a process was given (`Sent`), the process keeps their pixels for a while
-(`PixelStore`). Neither has to be right about the other: a process that no longer holds a picture says so and is given
-it again.
+The server remembers which pictures it sent (`Sent`), the process keeps their pixels for a while (`PixelStore`). Neither
+has to be right about the other: a process that does not hold a picture says so and is given it again.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ class PictureUnknown(Exception):
 
 
 class Sent:
-    """Hashes of the pictures that a process was given."""
+    """Hashes of the pictures that were sent to a process."""
 
     def __init__(self) -> None:
         self._hashes = BoundedCache[bytes, bool](SENT_PICTURES)
 
     def without_known(self, prompt: Iterable[Part]) -> list[Part]:
-        """The prompt, without the pixels of pictures that the process was given."""
-        return [
-            replace(part, rgb=b"") if isinstance(part, PicturePart) and self._hashes.get(part.sha256) else part
-            for part in prompt
-        ]
+        """The prompt as it is to be sent: without the pixels of pictures that were sent before.
 
-    def add(self, prompt: Iterable[Part]) -> None:
-        """The process has taken this prompt with its pixels."""
-        for part in prompt:
-            if isinstance(part, PicturePart):
-                self._hashes.put(part.sha256, True)
+        Calls arrive in the order in which they are sent, so nobody waits for the answer to the one with the pixels.
+        """
+        return [self._once(part) if isinstance(part, PicturePart) else part for part in prompt]
 
     def clear(self) -> None:
         """Forget everything, so that all pixels are sent again."""
         self._hashes = BoundedCache[bytes, bool](SENT_PICTURES)
+
+    def _once(self, part: PicturePart) -> PicturePart:
+        if self._hashes.get(part.sha256):
+            return replace(part, rgb=b"")
+        self._hashes.put(part.sha256, True)
+        return part
 
 
 class PixelStore:

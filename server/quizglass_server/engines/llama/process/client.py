@@ -79,18 +79,17 @@ class GeneratorClient:
             EngineLost: the process died or hangs.
             EngineFailed: llama.cpp failed on this request.
         """
+        sent = self._sent.without_known(prompt)
         while True:
             try:
-                with self._called(
-                    terms, "generate", self._sent.without_known(prompt), max_tokens, terms, constraint
-                ) as call:
+                with self._called(terms, "generate", sent, max_tokens, terms, constraint) as call:
                     async for items in call:
-                        self._sent.add(prompt)
                         for item in items:
                             yield item
                 return
             except _PixelsMissing:
                 self._sent.clear()
+                sent = list(prompt)
 
     async def choose(
         self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = TURN
@@ -135,12 +134,10 @@ class GeneratorClient:
     async def _with_pixels(self, terms: Terms, method: str, prompt: Sequence[Part], *arguments: object) -> Any:
         """Ask without the pixels that the process should hold, and again with them where it does not."""
         try:
-            response = await self._only(terms, method, self._sent.without_known(prompt), *arguments)
+            return await self._only(terms, method, self._sent.without_known(prompt), *arguments)
         except _PixelsMissing:
             self._sent.clear()
-            response = await self._only(terms, method, list(prompt), *arguments)
-        self._sent.add(prompt)
-        return response
+            return await self._only(terms, method, list(prompt), *arguments)
 
     async def _only(self, terms: Terms, method: str, *arguments: object) -> Any:
         """A call with one response."""

@@ -1,0 +1,72 @@
+"""Typed calls to a generator process, over a real socket with a stand-in for the process."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+
+from quizglass_server.engines.llama.child.service import to_failure
+from quizglass_server.engines.llama.link.frames import Answering
+from quizglass_server.engines.llama.link.pixels import PixelStore
+from quizglass_server.engines.llama.link.prompt import Finished, Part, PicturePart, Terms, TextPart, Usage
+from quizglass_server.engines.llama.process.client import GeneratorClient
+
+PIXELS = bytes(range(12))
+PICTURE = PicturePart(sha256(PIXELS).digest(), 2, 2, PIXELS)
+PROMPT: list[Part] = [PICTURE, TextPart("What?", trusted=False)]
+PATIENCE_S = 20
+
+
+class Process:
+    """Takes prompts in, and answers none before there are as many as it `awaits`."""
+
+    def __init__(self) -> None:
+        self.awaits = 1
+        self.prompts: list[list[Part]] = []
+        self.complete: list[list[Part]] = []
+        self.pixels = PixelStore()
+        self.answers = asyncio.Event()
+
+    async def answer(self, method: str, arguments: list[list[Part]]) -> AsyncGenerator[object, None]:
+        self.prompts.append(arguments[0])
+        self.complete.append(self.pixels.complete(arguments[0]))
+        if len(self.prompts) >= self.awaits:
+            self.answers.set()
+        await self.answers.wait()
+        yield Usage(1) if method == "prefill" else [Finished("stop", Usage(1))]
+
+
+@pytest.fixture
+async def process() -> Process:
+    return Process()
+
+
+@pytest.fixture
+async def client(process: Process) -> AsyncIterator[GeneratorClient]:
+    here, there = socket.socketpair()
+    made = GeneratorClient(lambda: None)
+    loop = asyncio.get_running_loop()
+    await loop.create_unix_connection(lambda: Answering(process.answer, to_failure), sock=there)
+    await made.connect(here)
+    async with asyncio.timeout(PATIENCE_S):
+        yield made
+    made.lose()
+
+
+async def generated(client: GeneratorClient) -> list[object]:
+    return [item async for item in client.generate(PROMPT, 4)]
+
+
+async def test_a_question_that_follows_its_picture_at_once_does_not_send_it_again(
+    client: GeneratorClient, process: Process
+) -> None:
+    process.awaits = 2
+    _, answer = await asyncio.gather(client.prefill(PROMPT[:1], Terms(priority=2)), generated(client))
+    assert answer == [Finished("stop", Usage(1))]
+    assert process.prompts == [[PICTURE], [replace(PICTURE, rgb=b""), PROMPT[1]]]
+    assert process.complete == [[PICTURE], PROMPT]
