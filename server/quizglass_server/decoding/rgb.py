@@ -139,8 +139,8 @@ def _strips(image: Image.Image, factor: int) -> Iterator[bytes]:
     """The rows, some at a time, with sides reduced by a factor."""
     rows = max(_STRIP_PIXELS // image.width // factor, 1) * factor
     for top in range(0, image.height, rows):
-        strip = image.crop((0, top, image.width, min(top + rows, image.height)))
-        rgb = _to_rgb(strip)
+        whole = rows >= image.height  # which need not be copied
+        rgb = _to_rgb(image if whole else image.crop((0, top, image.width, min(top + rows, image.height))))
         yield (rgb if factor == 1 else rgb.reduce(factor)).tobytes()
 
 
