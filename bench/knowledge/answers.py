@@ -20,8 +20,8 @@ from bench.knowledge.corpus import KINDS, entry, opened, query_picture, query_te
 from quizglass_server.domain.entries import Filter, Finding, SearchMode
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked, NotFound
 from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.knowledge.truth.lock import DirectoryLock
 
 COUNT = 90
 LIMIT = 25

@@ -15,10 +15,10 @@ from typing import Any
 
 from quizglass_server.config.address import MilvusAddress, knowledge_address
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
+from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.knowledge.truth.lock import DirectoryLock
 
 _FINE, _FOUND, _FAILED = 0, 1, 4
 _EVERY = 10_000  # rows between two words on progress

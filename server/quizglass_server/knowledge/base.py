@@ -21,9 +21,15 @@ from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import AddReport, Change, Draft, Kind
-from quizglass_server.knowledge.index.followers import Derived
+from quizglass_server.knowledge.database.clock import StoreClock
+from quizglass_server.knowledge.database.lock import DirectoryLock
+from quizglass_server.knowledge.database.reader import Reader
+from quizglass_server.knowledge.database.row_cache import HotRows
+from quizglass_server.knowledge.database.schema import FILE, is_writable
+from quizglass_server.knowledge.database.threads import StoreThreads
 from quizglass_server.knowledge.index.idle_window import Gaps
 from quizglass_server.knowledge.index.index import IndexOptions
+from quizglass_server.knowledge.index.search_indexes import Derived
 from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
 from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
 from quizglass_server.knowledge.ingest.reembed import reembed
@@ -31,12 +37,6 @@ from quizglass_server.knowledge.repair.inspection import remembered_time
 from quizglass_server.knowledge.repair.opening import locked
 from quizglass_server.knowledge.search.finding import Finder
 from quizglass_server.knowledge.search.picture_search import PictureSearch
-from quizglass_server.knowledge.truth.clock import StoreClock
-from quizglass_server.knowledge.truth.lock import DirectoryLock
-from quizglass_server.knowledge.truth.reader import Reader
-from quizglass_server.knowledge.truth.row_cache import HotRows
-from quizglass_server.knowledge.truth.schema import FILE, is_writable
-from quizglass_server.knowledge.truth.threads import StoreThreads
 from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder

@@ -18,10 +18,10 @@ from quizglass_server.domain.sightings import MemoryStats, Order, Seen, Sighting
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotFound, QuizglassError
 from quizglass_server.knowledge.content.chunks import passage
+from quizglass_server.knowledge.database.disk import meaning
 from quizglass_server.knowledge.ingest.embedding import Embedders, unit_vector
-from quizglass_server.knowledge.truth.disk import meaning
 from quizglass_server.memory.entries import drafted, filter_of, sighting_of
-from quizglass_server.memory.intake import Intake
+from quizglass_server.memory.queue import Intake
 from quizglass_server.memory.store import SightingStore
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder

@@ -7,7 +7,7 @@ import builtins
 from quizglass_server.domain.entries import Entry, Filter
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.knowledge.content.records import Change, Draft
-from quizglass_server.knowledge.truth.reader import Reader
+from quizglass_server.knowledge.database.reader import Reader
 
 _ALL = Filter()
 

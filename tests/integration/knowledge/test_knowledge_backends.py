@@ -8,8 +8,8 @@ import pytest
 
 from quizglass_server.domain.entries import Entry, Finding, PicturedEntry, SearchMode
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, NotFound, RoleMissing
-from tests.support.knowledge_backends import Place
-from tests.support.knowledge_fakes import (
+from tests.support.knowledge.backends import Place
+from tests.support.knowledge.fakes import (
     FakeImageEncoder,
     FakeTextEncoder,
     hashed,

@@ -5,8 +5,8 @@ import pytest
 
 from quizglass_server.domain.entries import Filter, Finding, SearchMode
 from quizglass_server.domain.turns import Picture
-from tests.support.knowledge_backends import Place
-from tests.support.knowledge_fakes import (
+from tests.support.knowledge.backends import Place
+from tests.support.knowledge.fakes import (
     FakeImageEncoder,
     fake_decode,
     hashed,

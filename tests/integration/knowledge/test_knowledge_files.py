@@ -15,15 +15,15 @@ import pytest
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.entries import Finding, SearchMode
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
+from quizglass_server.knowledge.database import lock as locks
+from quizglass_server.knowledge.database.lock import DirectoryLock
+from quizglass_server.knowledge.database.schema import FILE
+from quizglass_server.knowledge.database.writer import Writer
 from quizglass_server.knowledge.repair import salvage as salvages
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.knowledge.truth import lock as locks
-from quizglass_server.knowledge.truth.lock import DirectoryLock
-from quizglass_server.knowledge.truth.schema import FILE
-from quizglass_server.knowledge.truth.writer import Writer
 from quizglass_server.memory import Memory
-from tests.support.knowledge_fakes import open_base, pictured, stream
+from tests.support.knowledge.fakes import open_base, pictured, stream
 
 KEYWORDS = Finding(mode=SearchMode.KEYWORDS)
 ROOT = Path(__file__).parents[3]

@@ -19,8 +19,8 @@ from quizglass_server.knowledge.content.records import Kind
 from quizglass_server.knowledge.milvus.base import MilvusKnowledge
 from quizglass_server.knowledge.milvus.store import MilvusStore
 from quizglass_server.scheduling.deadline import due_within
-from tests.support.knowledge_backends import Place, free_port, fresh_place, milvus_process
-from tests.support.knowledge_fakes import hashed, pictured, query_picture, query_text, stream
+from tests.support.knowledge.backends import Place, free_port, fresh_place, milvus_process
+from tests.support.knowledge.fakes import hashed, pictured, query_picture, query_text, stream
 
 FAR = hashed(b"a question whose vector says nothing")
 WORDS = Finding(mode=SearchMode.KEYWORDS)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.perceptual_hash import alike, look_of
-from quizglass_server.knowledge.truth.checksums import State, label_digest, labels_sum, row_digest, signed
-from quizglass_server.knowledge.truth.clean_shutdown import FILE, Mark, Marker, read_marker
-from quizglass_server.knowledge.truth.clock import StoreClock
+from quizglass_server.knowledge.database.checksums import State, label_digest, labels_sum, row_digest, signed
+from quizglass_server.knowledge.database.clean_shutdown import FILE, Mark, Marker, read_marker
+from quizglass_server.knowledge.database.clock import StoreClock
 
 NUMBERS = st.integers(1, 2**40)
 COLUMNS = st.lists(st.one_of(st.integers(), st.text(max_size=8), st.binary(max_size=8)), max_size=6)

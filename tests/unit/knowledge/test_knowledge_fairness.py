@@ -9,13 +9,13 @@ import pytest
 
 from quizglass_server.domain.entries import Finding, SearchMode
 from quizglass_server.knowledge.content.records import Draft
+from quizglass_server.knowledge.database.reader import Reader
+from quizglass_server.knowledge.database.writer import Writer
 from quizglass_server.knowledge.index.idle_window import Gaps
 from quizglass_server.knowledge.ingest.drafts import Ingest
 from quizglass_server.knowledge.search.finding import Finder
-from quizglass_server.knowledge.truth.reader import Reader
-from quizglass_server.knowledge.truth.writer import Writer
 from quizglass_server.markup.converter import Converter
-from tests.support.knowledge_fakes import (
+from tests.support.knowledge.fakes import (
     FakeImageEncoder,
     FakeTextEncoder,
     fake_decoding,

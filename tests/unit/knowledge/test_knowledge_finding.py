@@ -9,11 +9,11 @@ import pytest
 
 from quizglass_server.domain.entries import Filter, Finding, SearchMode
 from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
+from quizglass_server.knowledge.database.clock import StoreClock
+from quizglass_server.knowledge.database.schema import FILE, connect, transaction
 from quizglass_server.knowledge.index.catalog import Catalog
 from quizglass_server.knowledge.search.ranking import fused
-from quizglass_server.knowledge.truth.clock import StoreClock
-from quizglass_server.knowledge.truth.schema import FILE, connect, transaction
-from tests.support.knowledge_fakes import (
+from tests.support.knowledge.fakes import (
     FakeTextEncoder,
     hashed,
     open_base,

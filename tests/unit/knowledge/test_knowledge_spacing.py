@@ -12,7 +12,7 @@ from quizglass_server.knowledge.content.spacing import spaced
 from quizglass_server.knowledge.index import catalog as catalog_module
 from quizglass_server.knowledge.index import catalog_sync as keeping
 from quizglass_server.knowledge.index.catalog import Catalog
-from tests.support.knowledge_fakes import hashed, open_base, pictured, stream
+from tests.support.knowledge.fakes import hashed, open_base, pictured, stream
 
 WORDS = Finding(mode=SearchMode.KEYWORDS)
 FAR = hashed(b"a question whose vector says nothing")

@@ -11,12 +11,20 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.errors import KnowledgeFailed, NotFound
+from quizglass_server.knowledge.database.reader import Reader
+from quizglass_server.knowledge.database.schema import FILE
+from quizglass_server.knowledge.database.threads import StoreThreads
+from quizglass_server.knowledge.database.writer import Writer
 from quizglass_server.knowledge.repair.inspection import inspect
-from quizglass_server.knowledge.truth.reader import Reader
-from quizglass_server.knowledge.truth.schema import FILE
-from quizglass_server.knowledge.truth.threads import StoreThreads
-from quizglass_server.knowledge.truth.writer import Writer
-from tests.support.knowledge_fakes import fake_decode, hashed, open_base, pictured, query_picture, query_text, stream
+from tests.support.knowledge.fakes import (
+    fake_decode,
+    hashed,
+    open_base,
+    pictured,
+    query_picture,
+    query_text,
+    stream,
+)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.lookup.recall import asks_for_sighting, recognised, said_time, told_sighting
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.runner import StepRunner
-from tests.support.knowledge_fakes import FakeTextEncoder
+from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.turn_fakes import World, turn
 
 PICTURE = Picture(b"p" * 32, np.zeros((40, 30, 3), np.uint8))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from quizglass_server.knowledge.content.chunks import passage
 from quizglass_server.knowledge.content.records import Change, GraphRecord, Kind
+from quizglass_server.knowledge.database.reader import Reader
 from quizglass_server.knowledge.index.catalog import LIBRARY, Catalog
 from quizglass_server.knowledge.index.snapshots import Snapshots
-from quizglass_server.knowledge.truth.reader import Reader
 
 _log = logging.getLogger(__name__)
 NAME = "catalog"

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from quizglass_server.knowledge.content.records import GraphRecord, Kind, Labels, Matrix
+from quizglass_server.knowledge.database.reader import Reader
 from quizglass_server.knowledge.index.graph import Graph, Stopped
 from quizglass_server.knowledge.index.index import VectorIndex
 from quizglass_server.knowledge.index.snapshots import Snapshots, graph_space
-from quizglass_server.knowledge.truth.reader import Reader
 
 _log = logging.getLogger(__name__)
 _SAVE_GROWTH = 1.25  # a growing graph is saved when it is this much larger than its snapshot, and at close

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import GraphRecord
+from quizglass_server.knowledge.database.disk import meaning
 from quizglass_server.knowledge.index.graph import LIBRARY
-from quizglass_server.knowledge.truth.disk import meaning
 
 _log = logging.getLogger(__name__)
 _SUFFIX = ".index"

@@ -14,8 +14,8 @@ from quizglass_server.knowledge.content.chunks import CHUNKING, chunk_entry, pas
 from quizglass_server.knowledge.content.perceptual_hash import look_of
 from quizglass_server.knowledge.content.records import AddReport, Draft, Kind
 from quizglass_server.knowledge.content.validation import checked_entry, shown_id
-from quizglass_server.knowledge.index.followers import Space
 from quizglass_server.knowledge.index.idle_window import Gaps
+from quizglass_server.knowledge.index.search_indexes import Space
 from quizglass_server.knowledge.ingest.embedding import Embedders
 from quizglass_server.markup.blocks import Block
 from quizglass_server.markup.converter import Converter, is_long_markup

@@ -15,10 +15,10 @@ from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import InvalidInput, Overloaded
 from quizglass_server.knowledge.content.chunks import chunk_entry, passage
 from quizglass_server.knowledge.content.records import Change, Kind
+from quizglass_server.knowledge.database.threads import StoreThreads
+from quizglass_server.knowledge.database.writer import Rechunked
 from quizglass_server.knowledge.ingest.drafts import Decode, spaces
 from quizglass_server.knowledge.ingest.embedding import Embedders
-from quizglass_server.knowledge.truth.threads import StoreThreads
-from quizglass_server.knowledge.truth.writer import Rechunked
 from quizglass_server.markup.converter import Converter, is_long_markup
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder

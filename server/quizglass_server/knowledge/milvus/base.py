@@ -20,6 +20,7 @@ from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, 
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import AddReport, Draft
+from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.index.idle_window import Gaps
 from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
 from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
@@ -28,7 +29,6 @@ from quizglass_server.knowledge.milvus.finding import MilvusFinder
 from quizglass_server.knowledge.milvus.link import MilvusLink
 from quizglass_server.knowledge.milvus.store import BACKEND, MilvusStore
 from quizglass_server.knowledge.search.picture_search import PictureSearch
-from quizglass_server.knowledge.truth.clock import StoreClock
 from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder

@@ -13,7 +13,7 @@ from typing import Any
 
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import Kind
-from quizglass_server.knowledge.index.followers import Space
+from quizglass_server.knowledge.index.search_indexes import Space
 from quizglass_server.knowledge.milvus.link import MilvusLink
 
 _log = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from quizglass_server.domain.entries import ChunkHit, EntryHit, Finding
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.records import Hit, Kind
 from quizglass_server.knowledge.content.spacing import spaced
+from quizglass_server.knowledge.database.clock import Clock
 from quizglass_server.knowledge.milvus.rows import OUTPUT, alive, every, passing, vector_of
 from quizglass_server.knowledge.milvus.store import MilvusStore
 from quizglass_server.knowledge.search.ranking import (
@@ -20,7 +21,6 @@ from quizglass_server.knowledge.search.ranking import (
     pictures_wanted,
     texts_wanted,
 )
-from quizglass_server.knowledge.truth.clock import Clock
 
 _MOST = 16_384  # results of one search of Milvus
 _WIDER = 4

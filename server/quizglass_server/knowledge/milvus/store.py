@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 from quizglass_server.domain.entries import Deleted, Entry
 from quizglass_server.errors import KnowledgeFailed, NotFound, NotSupported
 from quizglass_server.knowledge.content.records import Draft, Kind
+from quizglass_server.knowledge.database.clock import Clock
+from quizglass_server.knowledge.database.reader import PAGE_CHARS
 from quizglass_server.knowledge.milvus.collections import Collections
 from quizglass_server.knowledge.milvus.link import PATIENCE_S, MilvusLink
 from quizglass_server.knowledge.milvus.rows import (
@@ -25,8 +27,6 @@ from quizglass_server.knowledge.milvus.rows import (
     text_literal,
     vector_rows,
 )
-from quizglass_server.knowledge.truth.clock import Clock
-from quizglass_server.knowledge.truth.reader import PAGE_CHARS
 
 Result = TypeVar("Result")
 

@@ -8,13 +8,13 @@ from contextlib import closing
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.database.checksums import State
+from quizglass_server.knowledge.database.clean_shutdown import FILE as MARKER
+from quizglass_server.knowledge.database.clean_shutdown import Mark, Marker
+from quizglass_server.knowledge.database.lock import DirectoryLock
+from quizglass_server.knowledge.database.schema import FILE, connect, explained
 from quizglass_server.knowledge.index.snapshots import FOLDER, sync
 from quizglass_server.knowledge.repair.inspection import Inspector, inspect
-from quizglass_server.knowledge.truth.checksums import State
-from quizglass_server.knowledge.truth.clean_shutdown import FILE as MARKER
-from quizglass_server.knowledge.truth.clean_shutdown import Mark, Marker
-from quizglass_server.knowledge.truth.lock import DirectoryLock
-from quizglass_server.knowledge.truth.schema import FILE, connect, explained
 
 _ENTRIES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER, FOLDER)
 

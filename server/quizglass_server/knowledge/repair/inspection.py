@@ -16,11 +16,10 @@ from typing import Any
 from quizglass_server.domain.entries import Entry
 from quizglass_server.errors import KnowledgeFailed, NotFound
 from quizglass_server.knowledge.content.records import GraphRecord, Kind
-from quizglass_server.knowledge.index.snapshots import FOLDER, file_sha256
-from quizglass_server.knowledge.truth.checksums import State, damaged, file_digest, row_digest, signed
-from quizglass_server.knowledge.truth.clean_shutdown import Mark, read_marker
-from quizglass_server.knowledge.truth.reader import ROWS, Reader
-from quizglass_server.knowledge.truth.schema import (
+from quizglass_server.knowledge.database.checksums import State, damaged, file_digest, row_digest, signed
+from quizglass_server.knowledge.database.clean_shutdown import Mark, read_marker
+from quizglass_server.knowledge.database.reader import ROWS, Reader
+from quizglass_server.knowledge.database.schema import (
     FILE,
     SCHEMA_VERSION,
     connect,
@@ -30,6 +29,7 @@ from quizglass_server.knowledge.truth.schema import (
     schema_version,
     transaction,
 )
+from quizglass_server.knowledge.index.snapshots import FOLDER, file_sha256
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.database.disk import meaning
+from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.repair.inspection import check_before_opening
 from quizglass_server.knowledge.repair.salvage import migrate
-from quizglass_server.knowledge.truth.disk import meaning
-from quizglass_server.knowledge.truth.lock import DirectoryLock
 
 
 def locked(directory: Path) -> DirectoryLock:

@@ -21,11 +21,10 @@ import numpy as np
 
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import Draft, Kind, entry_of
-from quizglass_server.knowledge.repair.swapping import clear, swap, whole_length
-from quizglass_server.knowledge.truth.checksums import State, row_digest
-from quizglass_server.knowledge.truth.clean_shutdown import Mark, read_marker
-from quizglass_server.knowledge.truth.clock import StoreClock
-from quizglass_server.knowledge.truth.schema import (
+from quizglass_server.knowledge.database.checksums import State, row_digest
+from quizglass_server.knowledge.database.clean_shutdown import Mark, read_marker
+from quizglass_server.knowledge.database.clock import StoreClock
+from quizglass_server.knowledge.database.schema import (
     CHUNK_COLUMNS,
     ENTRY_COLUMNS,
     FILE,
@@ -35,7 +34,8 @@ from quizglass_server.knowledge.truth.schema import (
     is_new,
     schema_version,
 )
-from quizglass_server.knowledge.truth.writer import Writer
+from quizglass_server.knowledge.database.writer import Writer
+from quizglass_server.knowledge.repair.swapping import clear, swap, whole_length
 
 LOST = "lost"
 """Space of rows whose vector has to be made again."""

@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from quizglass_server.domain.entries import ChunkHit, EntryHit, Filter, Finding
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.records import Hit, Kind
+from quizglass_server.knowledge.database.checksums import damaged
+from quizglass_server.knowledge.database.reader import Reader
+from quizglass_server.knowledge.database.row_cache import HotRows
+from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.index.catalog import Catalog
 from quizglass_server.knowledge.index.index import VectorIndex
 from quizglass_server.knowledge.search.ranking import (
@@ -17,10 +21,6 @@ from quizglass_server.knowledge.search.ranking import (
     pictures_wanted,
     texts_wanted,
 )
-from quizglass_server.knowledge.truth.checksums import damaged
-from quizglass_server.knowledge.truth.reader import Reader
-from quizglass_server.knowledge.truth.row_cache import HotRows
-from quizglass_server.knowledge.truth.schema import FILE
 
 _ATTEMPTS = 10  # searches again when a hit was deleted between the index and the truth
 

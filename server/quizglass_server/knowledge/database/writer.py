@@ -14,12 +14,12 @@ from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotFound
 from quizglass_server.knowledge.content.chunks import passage
 from quizglass_server.knowledge.content.records import Change, Draft, Filed, GraphRecord, Hit, Kind
-from quizglass_server.knowledge.truth import checksums as checks
-from quizglass_server.knowledge.truth.checksums import State, label_digest, labels_of, row_digest
-from quizglass_server.knowledge.truth.clean_shutdown import Mark, Marker
-from quizglass_server.knowledge.truth.clock import Clock
-from quizglass_server.knowledge.truth.reader import UNUSABLE
-from quizglass_server.knowledge.truth.schema import CHUNK_COLUMNS, ENTRY_COLUMNS, PICTURE_COLUMNS, connect, explained
+from quizglass_server.knowledge.database import checksums as checks
+from quizglass_server.knowledge.database.checksums import State, label_digest, labels_of, row_digest
+from quizglass_server.knowledge.database.clean_shutdown import Mark, Marker
+from quizglass_server.knowledge.database.clock import Clock
+from quizglass_server.knowledge.database.reader import UNUSABLE
+from quizglass_server.knowledge.database.schema import CHUNK_COLUMNS, ENTRY_COLUMNS, PICTURE_COLUMNS, connect, explained
 
 _log = logging.getLogger(__name__)
 

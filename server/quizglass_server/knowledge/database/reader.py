@@ -13,7 +13,7 @@ import numpy as np
 from quizglass_server.domain.entries import Entry
 from quizglass_server.errors import NotFound
 from quizglass_server.knowledge.content.records import Filed, GraphRecord, Hit, Kind, Labels, Matrix, entry_of
-from quizglass_server.knowledge.truth.checksums import (
+from quizglass_server.knowledge.database.checksums import (
     State,
     damaged,
     id_digest,
@@ -22,8 +22,8 @@ from quizglass_server.knowledge.truth.checksums import (
     row_digest,
     signed,
 )
-from quizglass_server.knowledge.truth.clock import Clock
-from quizglass_server.knowledge.truth.schema import (
+from quizglass_server.knowledge.database.clock import Clock
+from quizglass_server.knowledge.database.schema import (
     CHUNK_COLUMNS,
     ENTRY_COLUMNS,
     PICTURE_COLUMNS,

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.truth.clock import Clock
-from quizglass_server.knowledge.truth.reader import Reader
-from quizglass_server.knowledge.truth.writer import Writer
+from quizglass_server.knowledge.database.clock import Clock
+from quizglass_server.knowledge.database.reader import Reader
+from quizglass_server.knowledge.database.writer import Writer
 
 _READERS = 2
 _TOGETHER = 64  # jobs that share one commit, and with it one wait for the disk

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from quizglass_server.domain.entries import Entry, Filter, Finding, SearchMode
 from quizglass_server.knowledge.content.records import Hit, Kind
+from quizglass_server.knowledge.database.row_cache import HotRows
 from quizglass_server.knowledge.index.index import places
-from quizglass_server.knowledge.truth.row_cache import HotRows
-from tests.support.knowledge_fakes import open_base, pictured, query_picture, query_text, stream
+from tests.support.knowledge.fakes import open_base, pictured, query_picture, query_text, stream
 
 KEYWORDS = Finding(mode=SearchMode.KEYWORDS)
 

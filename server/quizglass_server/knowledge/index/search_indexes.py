@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quizglass_server.knowledge.content.records import Change, GraphRecord, Kind
+from quizglass_server.knowledge.database.schema import FILE
+from quizglass_server.knowledge.database.threads import StoreThreads
 from quizglass_server.knowledge.index.catalog import Catalog
 from quizglass_server.knowledge.index.catalog_sync import CatalogKeeper
 from quizglass_server.knowledge.index.index import IndexOptions, VectorIndex
 from quizglass_server.knowledge.index.indexer import Upkeep
 from quizglass_server.knowledge.index.snapshots import Snapshots
-from quizglass_server.knowledge.truth.schema import FILE
-from quizglass_server.knowledge.truth.threads import StoreThreads
 from quizglass_server.scheduling.cores import give_way
 
 _log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from quizglass_server.domain.turns import RGB, Vector
 from quizglass_server.memory import Memory
 from quizglass_server.steps.tuning import Tuning, Views
 from quizglass_server.turn.resources import Resources
-from tests.support.knowledge_fakes import FakeTextEncoder
+from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.rpc_fakes import Stage, png, serve_stage
 from tests.support.turn_fakes import Knowledge, Models
 

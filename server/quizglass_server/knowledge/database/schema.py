@@ -21,8 +21,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.truth.checksums import State
-from quizglass_server.knowledge.truth.disk import FULL, is_full, meaning
+from quizglass_server.knowledge.database.checksums import State
+from quizglass_server.knowledge.database.disk import FULL, is_full, meaning
 
 FILE = "knowledge.sqlite3"
 SCHEMA_VERSION = 2

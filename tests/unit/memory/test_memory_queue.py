@@ -6,7 +6,7 @@ import numpy as np
 
 from quizglass_server.domain.sightings import Seen, Sighting
 from quizglass_server.domain.turns import Picture
-from quizglass_server.memory.intake import Intake
+from quizglass_server.memory.queue import Intake
 
 
 async def nothing() -> list:

@@ -1,4 +1,4 @@
-"""A process that owns a memory and says what it has done: `python -m tests.support.memory_process TASK DIRECTORY`.
+"""A process that owns a memory and says what it did: `python -m tests.support.knowledge.memory_process TASK DIRECTORY`.
 
 "forget" remembers and forgets for ever: "kept N" and "forgot N" are acknowledged. "fill" remembers under a cap on the
 size of files, which fails writes as a full disk does, and then once more without it.
@@ -18,8 +18,8 @@ from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter, SightingQuery
 from quizglass_server.domain.turns import Picture
 from quizglass_server.memory import Memory
-from tests.support.knowledge_fakes import FakeTextEncoder
-from tests.support.memory_stage import Eyes
+from tests.support.knowledge.fakes import FakeTextEncoder
+from tests.support.knowledge.memory_stage import Eyes
 
 _CAP = 300_000
 
