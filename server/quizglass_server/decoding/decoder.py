@@ -51,7 +51,7 @@ class PictureDecoder:
         """Within these limits, and in this memory. Processes start with the first picture, or by `start`."""
         self._limits = limits
         self._memory = memory
-        self._ordinary, self._slow = _Lane(memory, 0), _Lane(memory, _NICENESS)
+        self._ordinary, self._slow = _ProcessLane(memory, 0), _ProcessLane(memory, _NICENESS)
 
     def start(self) -> None:
         """Start the processes now, so that the first picture does not wait for them. Raises OSError."""
@@ -126,7 +126,7 @@ def _seconds(encoded: bytes, header: Header) -> float:
     return header.seconds(len(encoded), encoded.count(_SCAN) if header.format == "JPEG" else 1)
 
 
-class _Lane:
+class _ProcessLane:
     """One process and who waits for it, shortest work first."""
 
     def __init__(self, memory: WorkMemory, niceness: int) -> None:

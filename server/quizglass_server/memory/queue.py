@@ -18,7 +18,7 @@ _REST_S, _LONGEST_REST = 0.01, 100  # a rest while turns run, and how many of th
 _MOST_PIXEL_BYTES = 64 << 20  # of decoded frames that wait; one alone may be larger
 
 
-class Intake:
+class SightingQueue:
     """A queue and the task that empties it. What does not fit, or fails, is counted and logged, and nothing else."""
 
     def __init__(self, write: Callable[[Seen], Awaitable[None]], busy: Callable[[], bool]) -> None:

@@ -18,7 +18,7 @@ from quizglass_server.models.loading import Loading, RolePart
 from quizglass_server.models.logits import softmax
 from quizglass_server.models.prompts import EXAMPLE, PromptError, Value, Values, filled
 from quizglass_server.models.scorers import TextScorer, VisionGraph, VisionRow, VisionScorer, scorer_prompt
-from quizglass_server.models.shared_prompts import Part, SharingScorer
+from quizglass_server.models.shared_prompts import PromptPart, SharingScorer
 
 SUPPORTED = "supported"
 """The verifier's label for an answer that its evidence supports; any other says that it does not."""
@@ -141,9 +141,9 @@ class TextDecider:
     async def look_at(self, picture: Picture) -> None:
         """There is nothing to do."""
 
-    def _part(self, values: Values) -> Part:
+    def _part(self, values: Values) -> PromptPart:
         prompt = self._template.render(pictures=0, **filled(values))
-        return Part(encode_within(self._tokenizer, prompt, [], self._spec.max_tokens))
+        return PromptPart(encode_within(self._tokenizer, prompt, [], self._spec.max_tokens))
 
     def _named(self, logits: NDArray[np.float32]) -> list[tuple[str, float]]:
         names = [name for name, _ in self._spec.labels]

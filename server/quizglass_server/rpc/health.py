@@ -32,7 +32,7 @@ class Role(Protocol):
         ...
 
 
-class Roles(Protocol):
+class RoleStatuses(Protocol):
     """The roles of a bundle."""
 
     def statuses(self) -> Iterable[Role]:
@@ -88,7 +88,7 @@ def service_name(role: str) -> str:
 class RoleHealth:
     """Keeps the health service's word on each role up to date."""
 
-    def __init__(self, servicer: health.aio.HealthServicer, *roles: Roles) -> None:
+    def __init__(self, servicer: health.aio.HealthServicer, *roles: RoleStatuses) -> None:
         self._servicer = servicer
         self._roles = roles
         self._changed = asyncio.Event()

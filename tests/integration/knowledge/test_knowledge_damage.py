@@ -65,7 +65,7 @@ async def test_rows_that_were_altered_are_found_and_mended(tmp_path: Path, alter
     await filled(tmp_path)
     assert inspect(tmp_path) == []
     changed(tmp_path, ALTERATIONS[alteration])
-    assert [finding.truth for finding in inspect(tmp_path)] != []
+    assert [defect.in_database for defect in inspect(tmp_path)] != []
     report = salvage(tmp_path)
     assert (report.kept_as / FILE).exists()
     base = await open_base(tmp_path, options=GRAPHS_EARLY)

@@ -1,8 +1,8 @@
 """Checksums of the truth: SQLite keeps none, so a flipped bit in its file would be read back as if it were data.
 
 Every row carries a digest of what it holds, compared at every read. The sums of these digests, of the ids and of the
-labels are kept in one more row (`State`), so that rows which are missing, doubled or moved are seen too: a sum modulo
-2^64 of digests does not depend on their order and is brought up to date by adding and subtracting.
+labels are kept in one more row (`StoreState`), so that rows which are missing, doubled or moved are seen too: a sum
+modulo 2^64 of digests does not depend on their order and is brought up to date by adding and subtracting.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hashlib import blake2b
 import numpy as np
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.content.records import Kind, Labels
+from quizglass_server.knowledge.content.records import Labels, VectorKind
 
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -89,7 +89,7 @@ def _mixed(
 
 
 @dataclass(slots=True)
-class State:
+class StoreState:
     """What the truth says about itself; one row, written with every commit."""
 
     store: str
@@ -120,9 +120,9 @@ class State:
         self.last[table] = self.last.get(table, 0) + 1
         return self.last[table]
 
-    def copy(self) -> State:
+    def copy(self) -> StoreState:
         """A copy that changes on its own."""
-        return State(self.store, self.sequence, self.clock, self.count, dict(self.last), dict(self.sums))
+        return StoreState(self.store, self.sequence, self.clock, self.count, dict(self.last), dict(self.sums))
 
     def save(self, connection: sqlite3.Connection) -> int:
         """Write the row, in the transaction of what changed it; its digest."""
@@ -137,7 +137,7 @@ class State:
         return bytes.fromhex(self.store)
 
     @classmethod
-    def load(cls, connection: sqlite3.Connection, file: str) -> State:
+    def load(cls, connection: sqlite3.Connection, file: str) -> StoreState:
         """Read the row. Raises KnowledgeFailed when it is not as it was written, and sqlite3.Error."""
         row = connection.execute("SELECT body, digest FROM state WHERE one = 1").fetchone()
         if row is None or not isinstance(row[0], str) or row_digest(row[:1]) != row[1]:
@@ -145,7 +145,7 @@ class State:
         return cls(**json.loads(row[0]))
 
 
-def labels_of(kind: Kind, space: str) -> str:
+def labels_of(kind: VectorKind, space: str) -> str:
     """Name of the sum of a kind's labels of one space."""
     return f"{kind.value} labels {space}"
 

@@ -19,7 +19,7 @@ _LINE = re.compile(rb"quizglass 1 ([0-9a-f]{32}) ([0-9]{20}) (open|shut) ([0-9a-
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ShutdownRecord:
     """What the marker says."""
 
     store: str
@@ -28,7 +28,7 @@ class Mark:
     """Whether the server closed the store in order."""
 
 
-def read_marker(directory: Path) -> Mark | None:
+def read_flag(directory: Path) -> ShutdownRecord | None:
     """The marker of a knowledge directory; None when there is none that can be believed."""
     try:
         line = (directory / FILE).read_bytes()
@@ -37,17 +37,17 @@ def read_marker(directory: Path) -> Mark | None:
     match = _LINE.fullmatch(line)
     if match is None or int(match[4], 16) != zlib.crc32(line[:-9]):
         return None
-    return Mark(match[1].decode(), int(match[2]), match[3] == b"shut")
+    return ShutdownRecord(match[1].decode(), int(match[2]), match[3] == b"shut")
 
 
-class Marker:
+class CleanShutdownFlag:
     """Writes the marker of one directory, for the thread that writes the truth."""
 
     def __init__(self, directory: Path) -> None:
         """Open the file, creating it. Raises OSError."""
         self._descriptor = os.open(directory / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
-    def write(self, mark: Mark) -> None:
+    def write(self, mark: ShutdownRecord) -> None:
         """Replace what it says; the lines are all of one length. Raises OSError."""
         words = b"quizglass 1 %s %020d %s " % (mark.store.encode(), mark.sequence, b"shut" if mark.closed else b"open")
         line = words + b"%08x\n" % zlib.crc32(words)

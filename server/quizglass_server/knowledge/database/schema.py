@@ -6,7 +6,7 @@ number and the checksums of all the rest (`checks.py`). Pictures are blobs in th
 pictures are committed, replaced, deleted and backed up together, and no crash leaves one without the other. The price
 is that a picture is written twice, to the write-ahead log and to the file.
 
-The label of a vector is never used again and its vector never changes (`State.last`; new vectors get new rows).
+The label of a vector is never used again and its vector never changes (`StoreState.last`; new vectors get new rows).
 An index snapshot is therefore brought up to date by comparing labels alone.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.database.checksums import State
+from quizglass_server.knowledge.database.checksums import StoreState
 from quizglass_server.knowledge.database.disk import FULL, is_full, meaning
 
 FILE = "knowledge.sqlite3"
@@ -236,7 +236,7 @@ def _fill(fresh: Path) -> None:
         connection.execute("BEGIN IMMEDIATE")
         for statement in _TABLES.split(";\n"):
             connection.execute(statement)
-        State(secrets.token_hex(16)).save(connection)
+        StoreState(secrets.token_hex(16)).save(connection)
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")

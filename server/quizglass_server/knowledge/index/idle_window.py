@@ -13,7 +13,7 @@ _LONGEST_S = 0.002
 """Where searches follow each other without a gap, a write waits no longer than this before each entry."""
 
 
-class Gaps:
+class IdleWindow:
     """Searches that are under way: they begin and end on one event loop, and any thread may wait for a gap."""
 
     def __init__(self, longest_s: float = _LONGEST_S) -> None:

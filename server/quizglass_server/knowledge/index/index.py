@@ -38,7 +38,7 @@ class IndexOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class IndexState:
     """What a search works on; replaced as a whole."""
 
     graph: Graph | None
@@ -93,10 +93,10 @@ class VectorIndex:
         self._lock = threading.Lock()  # held to publish, not to search
         self._entry_of: dict[int, int] = {}
         self._buffer = np.empty((0, dimension), np.float32)
-        self._state = State(None, np.empty(0, np.int64), self._buffer)
+        self._state = IndexState(None, np.empty(0, np.int64), self._buffer)
 
     @property
-    def state(self) -> State:
+    def state(self) -> IndexState:
         """What searches work on now."""
         return self._state
 
@@ -108,7 +108,7 @@ class VectorIndex:
         with self._lock:
             self._entry_of = dict(zip(labels.tolist(), entries.tolist(), strict=True))
             self._buffer = tail[1]
-            self._state = State(graph, *tail)
+            self._state = IndexState(graph, *tail)
 
     def apply(self, added: Additions, removed: Sequence[int]) -> None:
         """Follow a commit. Labels ascend from one commit to the next."""
@@ -162,7 +162,7 @@ class VectorIndex:
             if graph is not None:
                 outside &= ~np.isin(labels, graph.labels, assume_unique=True)
             self._buffer = vectors[outside]
-            self._state = State(graph, labels[outside], self._buffer)
+            self._state = IndexState(graph, labels[outside], self._buffer)
 
     def labels(self) -> Labels:
         """All labels that are not deleted, ascending."""
@@ -182,7 +182,7 @@ class VectorIndex:
             grown[:used] = state.vectors
             self._buffer = grown
         self._buffer[used:needed] = vectors
-        self._state = State(state.graph, np.concatenate([state.labels, labels]), self._buffer[:needed])
+        self._state = IndexState(state.graph, np.concatenate([state.labels, labels]), self._buffer[:needed])
 
     def those_living(self, labels: Sequence[int], allowed: set[int] | None) -> list[int]:
         """Those labels, in their order, that are not deleted and whose entry is allowed."""
