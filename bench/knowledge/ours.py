@@ -42,7 +42,7 @@ _WARM_UP = 20
 
 
 class Index:
-    """The vector index, without a truth behind it."""
+    """The vector index, without a database behind it."""
 
     def __init__(self, vectors: Matrix, folder: Path) -> None:
         self._vectors = vectors

@@ -1,7 +1,8 @@
 """The knowledge base: entries kept durably, found by picture and by text.
 
-SQLite is the truth (`schema.py`); the indexes follow it (`derived.py`). One thread writes, two read, one builds
-indexes; none of it happens on the event loop. This module knows neither gRPC nor how models run.
+What counts is the SQLite database (`database/schema.py`); the indexes follow it (`index/search_indexes.py`). One
+thread writes, two read, one builds indexes; none of it happens on the event loop. This module knows neither gRPC nor
+how models run.
 """
 
 from __future__ import annotations

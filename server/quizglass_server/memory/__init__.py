@@ -1,5 +1,5 @@
 """Frames that turns asked to remember: kept for a while in a knowledge store of their own, and found again."""
 
-from quizglass_server.memory.memory import VisualMemory
+from quizglass_server.memory.memory import SightingMemory
 
-__all__ = ["VisualMemory"]
+__all__ = ["SightingMemory"]

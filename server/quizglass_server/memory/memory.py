@@ -38,7 +38,7 @@ _OTHERS = 0o077  # permissions that nobody but the owner needs
 _PATIENCE_S = 5.0  # for what waits to be written when the server stops
 
 
-class VisualMemory:
+class SightingMemory:
     """Open with `open`, then use from one event loop; close with `close`."""
 
     def __init__(
@@ -68,7 +68,7 @@ class VisualMemory:
         text_encoder: TextEncoder | None,
         image_encoder: ImageEncoder | None,
         busy: Callable[[], bool] = lambda: False,
-    ) -> VisualMemory:
+    ) -> SightingMemory:
         """Open a directory, made for this user alone if need be, and forget what is older than the options allow.
 
         `busy` tells whether somebody is being served, whom writing should not slow down.

@@ -22,7 +22,7 @@ from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.repair import salvage as salvages
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.memory import VisualMemory
+from quizglass_server.memory import SightingMemory
 from tests.support.knowledge.fakes import open_base, pictured, stream
 
 KEYWORDS = SearchOptions(mode=SearchMode.KEYWORDS)
@@ -69,7 +69,7 @@ async def test_nor_into_a_visual_memory(tmp_path: Path) -> None:
         assert await asyncio.to_thread(child.stdout.readline)
         (tmp_path / "lock").unlink()
         with pytest.raises(KnowledgeLocked):
-            await VisualMemory.open(tmp_path, MemoryOptions(), text_encoder=None, image_encoder=None)
+            await SightingMemory.open(tmp_path, MemoryOptions(), text_encoder=None, image_encoder=None)
 
 
 async def test_a_server_of_an_older_version_that_locks_the_file_alone_is_seen(tmp_path: Path) -> None:

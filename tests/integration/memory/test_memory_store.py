@@ -18,7 +18,7 @@ from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLock
 from quizglass_server.knowledge.repair.backup import snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.memory import VisualMemory
+from quizglass_server.memory import SightingMemory
 from quizglass_server.memory import queue as queues
 from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.knowledge.memory_stage import Eyes
@@ -34,7 +34,7 @@ async def opened(folder, eyes=None, text=True, image=True, busy=lambda: False, *
         "text_encoder": FakeTextEncoder() if text else None,
         "image_encoder": (eyes or Eyes()) if image else None,
     }
-    memory = await VisualMemory.open(folder, MemoryOptions(**options), **encoders, busy=busy)
+    memory = await SightingMemory.open(folder, MemoryOptions(**options), **encoders, busy=busy)
     try:
         yield memory
     finally:

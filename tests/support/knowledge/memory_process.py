@@ -17,14 +17,14 @@ import numpy as np
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter, SightingQuery
 from quizglass_server.domain.turns import Picture
-from quizglass_server.memory import VisualMemory
+from quizglass_server.memory import SightingMemory
 from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.knowledge.memory_stage import Eyes
 
 _CAP = 300_000
 
 
-async def forget(memory: VisualMemory) -> None:
+async def forget(memory: SightingMemory) -> None:
     """Remember each, forget every second."""
     number = 0
     while True:
@@ -37,7 +37,7 @@ async def forget(memory: VisualMemory) -> None:
         number += 1
 
 
-async def fill(memory: VisualMemory) -> None:
+async def fill(memory: SightingMemory) -> None:
     """Remember until the disk is full, look, and go on when it is not."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (_CAP, resource.RLIM_INFINITY))
     number = 0
@@ -72,7 +72,7 @@ def say(line: str) -> None:
 
 
 async def _main(task: str, directory: Path) -> None:
-    memory = await VisualMemory.open(directory, MemoryOptions(), text_encoder=FakeTextEncoder(), image_encoder=Eyes())
+    memory = await SightingMemory.open(directory, MemoryOptions(), text_encoder=FakeTextEncoder(), image_encoder=Eyes())
     await {"forget": forget, "fill": fill}[task](memory)
     await memory.close()
 

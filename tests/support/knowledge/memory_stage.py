@@ -13,7 +13,7 @@ from quizglass_client import Answer, AsyncClient
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.turns import RGB, Vector
-from quizglass_server.memory import VisualMemory
+from quizglass_server.memory import SightingMemory
 from quizglass_server.steps.tuning import Tuning, Views
 from quizglass_server.turn.resources import Resources
 from tests.support.knowledge.fakes import FakeTextEncoder
@@ -36,7 +36,7 @@ class Eyes:
 class MemoryStage(Stage):
     """A server whose turns run on dummies and whose memory is a directory."""
 
-    def __init__(self, folder: Path, memory: VisualMemory | None, eyes: Eyes) -> None:
+    def __init__(self, folder: Path, memory: SightingMemory | None, eyes: Eyes) -> None:
         super().__init__(folder)
         self.dummies, self.store = Models(), Knowledge()
         self.dummies.image_encoder, self.dummies.text_encoder = eyes, FakeTextEncoder()  # type: ignore[assignment]
@@ -60,7 +60,7 @@ async def remembering(
     memory = None
     if on:
         given = MemoryOptions(**options)
-        memory = await VisualMemory.open(folder / "memory", given, text_encoder=FakeTextEncoder(), image_encoder=eyes)
+        memory = await SightingMemory.open(folder / "memory", given, text_encoder=FakeTextEncoder(), image_encoder=eyes)
     try:
         async with serve_stage(MemoryStage(folder, memory, eyes)) as stage, AsyncClient(stage.target) as client:
             yield stage, client

@@ -1,4 +1,4 @@
-"""What reading the truth gives, and what it tells when it fails."""
+"""What reading the database gives, and what it tells when it fails."""
 
 import sqlite3
 from pathlib import Path

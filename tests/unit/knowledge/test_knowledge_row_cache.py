@@ -1,4 +1,4 @@
-"""Rows that are kept in memory: the same as those in the truth, and gone with it."""
+"""Rows that are kept in memory: the same as those in the database, and gone with it."""
 
 from pathlib import Path
 

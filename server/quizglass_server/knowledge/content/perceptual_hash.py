@@ -22,7 +22,7 @@ def perceptual_hash_of(pixels: RGB) -> int:
 
 
 def alike(one: int, other: int) -> bool:
-    """Whether two looks are those of near-duplicates."""
+    """Whether two hashes are those of near-duplicates."""
     if not one or not other:
         return False
     return ((one ^ other) & ((1 << 64) - 1)).bit_count() <= _ALIKE_BITS

@@ -1,4 +1,4 @@
-"""What passes between the truth, the indexes and the import."""
+"""What passes between the database, the indexes and the import."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class VectorKind(Enum):
 
 @dataclass(slots=True)
 class EntryDraft:
-    """An entry on its way into the truth. The vector lists grow while embeddings come in."""
+    """An entry on its way into the database. The vector lists grow while embeddings come in."""
 
     entry: Entry
     chunks: Sequence[str] = ()
@@ -88,7 +88,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class GraphRecord:
-    """An index snapshot that belongs to the truth."""
+    """An index snapshot that belongs to the database."""
 
     file: str
     sha256: str

@@ -1,4 +1,4 @@
-"""Checksums of the truth: SQLite keeps none, so a flipped bit in its file would be read back as if it were data.
+"""Checksums of the database: SQLite keeps none, so a flipped bit in its file would be read back as if it were data.
 
 Every row carries a digest of what it holds, compared at every read. The sums of these digests, of the ids and of the
 labels are kept in one more row (`StoreState`), so that rows which are missing, doubled or moved are seen too: a sum
@@ -90,7 +90,7 @@ def _mixed(
 
 @dataclass(slots=True)
 class StoreState:
-    """What the truth says about itself; one row, written with every commit."""
+    """What the database says about itself; one row, written with every commit."""
 
     store: str
     """Random name of the store: its files are not mixed up with another's."""

@@ -1,8 +1,8 @@
-"""A small file beside the truth that tells, after a crash, whether the truth still has all that was acknowledged.
+"""A small file beside the database that tells, after a crash, whether the database still has all that was acknowledged.
 
 SQLite replays its write-ahead log up to the first frame that is damaged and says nothing about the rest. The marker
 holds the sequence number of the last acknowledged commit; it is written after each one and not synced, which makes it
-never newer than what is on disk. A truth that is older than the marker of a server that did not close has lost
+never newer than what is on disk. A database that is older than the marker of a server that did not close has lost
 commits. Nothing else depends on the marker, and one that is missing or damaged is ignored.
 """
 
@@ -41,7 +41,7 @@ def read_flag(directory: Path) -> ShutdownRecord | None:
 
 
 class CleanShutdownFlag:
-    """Writes the marker of one directory, for the thread that writes the truth."""
+    """Writes the marker of one directory, for the thread that writes the database."""
 
     def __init__(self, directory: Path) -> None:
         """Open the file, creating it. Raises OSError."""

@@ -1,4 +1,4 @@
-"""Reading the truth: entries, hits, labels, vectors. Every method sees one commit, not parts of two."""
+"""Reading the database: entries, hits, labels, vectors. Every method sees one commit, not parts of two."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class DatabaseReader:
         self._db.close()
 
     def state(self) -> StoreState:
-        """What the truth says about itself. Raises KnowledgeFailed when that is damaged."""
+        """What the database says about itself. Raises KnowledgeFailed when that is damaged."""
         with explained(self._file):
             return StoreState.load(self._db, self._file.name)
 
@@ -229,7 +229,7 @@ class DatabaseReader:
             ]
 
     def graph(self, name: str) -> GraphRecord | None:
-        """The index snapshot that belongs to this truth."""
+        """The index snapshot that belongs to this database."""
         with explained(self._file):
             selected = "SELECT file, sha256, space, sequence FROM graphs WHERE kind = ?"
             row = self._db.execute(selected, (name,)).fetchone()

@@ -1,4 +1,4 @@
-"""The truth on threads of its own, so that neither a slow disk nor a long import holds up the event loop."""
+"""The database on threads of its own, so that neither a slow disk nor a long import holds up the event loop."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StoreThreads:
     """One thread that writes, in order, and a few that read. A job that has begun ends, even if nobody waits."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        """Open the truth. Raises KnowledgeFailed."""
+        """Open the database. Raises KnowledgeFailed."""
         self._closed = False
         self._jobs: deque[_Job] = deque()
         self._writer = DatabaseWriter(path, clock)

@@ -1,4 +1,4 @@
-"""Writing the truth. When `run` returns, its jobs' changes are on disk; when it raises, nothing of them happened."""
+"""Writing the database. When `run` returns, its jobs' changes are on disk; when it raises, nothing of them happened."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class DatabaseWriter:
         return change
 
     def record_graph(self, name: str, graph: GraphRecord) -> None:
-        """Say which index snapshot belongs to this truth."""
+        """Say which index snapshot belongs to this database."""
         self._db.execute(
             "INSERT OR REPLACE INTO graphs (kind, file, sha256, space, sequence) VALUES (?, ?, ?, ?, ?)",
             (name, graph.file, graph.sha256, graph.space, graph.sequence),

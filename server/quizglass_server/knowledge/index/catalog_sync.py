@@ -1,4 +1,4 @@
-"""Keeps the catalog in step with the truth: loaded from its snapshot, brought up to date, rebuilt, saved."""
+"""Keeps the catalog in step with the database: loaded from its snapshot, brought up to date, rebuilt, saved."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CatalogSync:
     """Owns the catalog that searches use."""
 
     def __init__(self, path: Path, snapshots: Snapshots, record: Record, in_order: InOrder) -> None:
-        """The truth is the SQLite file at `path`."""
+        """The database is the SQLite file at `path`."""
         self._path = path
         self._snapshots = snapshots
         self._record = record
@@ -37,7 +37,7 @@ class CatalogSync:
         self.catalog = Catalog()
 
     def load(self) -> None:
-        """From the snapshot if it is sound, else from the truth alone."""
+        """From the snapshot if it is sound, else from the database alone."""
         with closing(DatabaseReader(self._path)) as reader:
             record = reader.graph(NAME)
             loaded = self._snapshots.load(NAME, record, LIBRARY, lambda path: Catalog(path.read_bytes()))

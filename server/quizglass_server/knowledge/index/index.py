@@ -1,8 +1,8 @@
 """The searchable index of one kind of vector: a graph for the many, an exact scan for the few and the new.
 
-Derived from the truth and brought up to date after each commit. Searches never wait: they work on the state published
+Derived from the database, brought up to date after each commit. Searches never wait: they work on the state published
 last, and a vector whose label is no longer known is passed over. One thread at a time applies changes; another one may
-be building the next graph meanwhile (`upkeep.py`).
+be building the next graph meanwhile (`indexer.py`).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 _SAVE_GROWTH = 1.25  # a growing graph is saved when it is this much larger than its snapshot, and at close
 
 Record = Callable[[str, GraphRecord], None]
-"""Writes a record to the truth, durably."""
+"""Writes a record to the database, durably."""
 
 
 class Indexer:
@@ -28,7 +28,7 @@ class Indexer:
     def __init__(
         self, kind: VectorKind, space: str, index: VectorIndex, path: Path, snapshots: Snapshots, record: Record
     ) -> None:
-        """Look after `index`, whose truth is the SQLite file at `path`."""
+        """Look after `index`, whose vectors are in the SQLite file at `path`."""
         self.kind = kind
         self.index = index
         self._space = space
@@ -39,7 +39,7 @@ class Indexer:
         self._stop = threading.Event()
 
     def load(self) -> None:
-        """Fill the index from the snapshot and the truth. Without a snapshot everything is scanned until `run`."""
+        """Fill the index from the snapshot and the database. Without a snapshot everything is scanned until `run`."""
         reader = DatabaseReader(self._path)
         try:
             record = reader.graph(self.kind.value)

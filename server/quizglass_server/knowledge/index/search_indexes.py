@@ -1,4 +1,4 @@
-"""Everything that follows the truth: the two vector indexes and the catalog, brought up to date after each commit."""
+"""The indexes of a store: two of vectors and the catalog of words, brought up to date after each commit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SearchIndexes:
     def __init__(
         self, directory: Path, store: StoreThreads, spaces: Mapping[VectorKind, Space], options: IndexOptions
     ) -> None:
-        """Load what is sound of the snapshots and the rest from the truth. Blocks. Raises KnowledgeFailed."""
+        """Load what is sound of the snapshots and the rest from the database. Blocks. Raises KnowledgeFailed."""
         self._store = store
         self._thread = ThreadPoolExecutor(1, "knowledge-build", initializer=give_way)
         self._job: Future[None] | None = None

@@ -20,7 +20,7 @@ _ENTRIES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER, FOLDER)
 
 
 def snapshot(directory: Path, target: Path) -> StoreState:
-    """Copy the truth as of one commit into a new directory, with the index snapshots that belong to it.
+    """Copy the database as of one commit into a new directory, with the index snapshots that belong to it.
 
     Returns:
         What the copy says about itself: its sequence number and count.
@@ -70,7 +70,7 @@ def restore(source: Path, directory: Path) -> Path | None:
             for path in [*incoming.rglob("*"), incoming]:
                 sync(path)
             kept = _set_aside(directory)
-            # The truth comes last: until then the directory holds no store, rather than a mixture of two.
+            # The database comes last: until then the directory holds no store, rather than a mixture of two.
             for name in reversed(_ENTRIES):
                 if (incoming / name).exists():
                     (incoming / name).replace(directory / name)

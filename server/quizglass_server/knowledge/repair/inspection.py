@@ -1,6 +1,6 @@
 """Looks whether a knowledge directory is as it was written: briefly at every start, wholly on request.
 
-Reads only, through a connection that cannot change the file: what is damaged stays as it is for `repair.py`.
+Reads only, through a connection that cannot change the file: what is damaged stays as it is for `salvage.py`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Defect:
     file: str
     message: str
     in_database: bool = True
-    """Whether it is in the truth; what is derived is rebuilt by itself."""
+    """Whether it is in the database; what is derived is rebuilt by itself."""
 
 
 class Inspector(DatabaseReader):
     """A reader that also sees what is not sound."""
 
     def graphs(self) -> list[GraphRecord]:
-        """All index snapshots that belong to this truth."""
+        """All index snapshots that belong to this database."""
         with explained(self._file):
             names = [name for (name,) in self._db.execute("SELECT kind FROM graphs").fetchall()]
         return [record for record in (self.graph(name) for name in names) if record is not None]
@@ -80,7 +80,7 @@ def check_before_opening(directory: Path) -> None:
     Rows are checked when they are read. An older version of the tables is left to the migration.
 
     Raises:
-        KnowledgeFailed: the truth is damaged or not a knowledge store; nothing was changed.
+        KnowledgeFailed: the database is damaged or not a knowledge store; nothing was changed.
     """
     mark = read_flag(directory)
     path = directory / FILE
@@ -111,7 +111,7 @@ def remembered_time(directory: Path) -> float:
 
 
 def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _rows: None) -> list[Defect]:
-    """Everything that is not as it was written, in the truth and in what is derived from it; may take minutes.
+    """Everything that is not as it was written, in the database and in what is derived from it; may take minutes.
 
     May run beside a server: it sees one commit. `step` hears of the table and how many of its rows are done.
     """

@@ -16,7 +16,7 @@ def locked(directory: Path) -> DirectoryLock:
 
     Raises:
         KnowledgeLocked: another server has it.
-        KnowledgeFailed: it cannot be made, read or written, or its truth is damaged.
+        KnowledgeFailed: it cannot be made, read or written, or its database is damaged.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Moves what is sound of a truth into a new file: after damage, and from the tables of the version before.
+"""Moves what is sound of a database into a new file: after damage, and from the tables of the version before.
 
 Rows are fetched one by one by their numbers, so that a page that cannot be read costs only what it held. Of an entry
 that is sound, chunks and vectors that are lost are left for the encoders to make again at the next start; an entry or
@@ -80,7 +80,7 @@ class Salvaged:
 
 
 def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None) -> Salvaged:
-    """Put a file with everything sound of the truth in its place. No server may run: hold the directory's lock.
+    """Put a file with everything sound of the database in its place. No server may run: hold the directory's lock.
 
     Raises:
         KnowledgeFailed: it is not a knowledge store, or the new file cannot be written. The old one is untouched.
@@ -171,7 +171,7 @@ def _write(writer: DatabaseWriter, drafts: list[tuple[EntryDraft, Spaces]]) -> N
 
 
 class _Old:
-    """The truth that is salvaged. What it cannot read, it takes for missing."""
+    """The database that is salvaged. What it cannot read, it takes for missing."""
 
     def __init__(self, connection: sqlite3.Connection, version: int, mark: ShutdownRecord | None) -> None:
         self._db = connection
@@ -264,7 +264,7 @@ class _Old:
         return range(1, self.state.last.get(table, 0) + 1)
 
     def _state(self) -> StoreState:
-        """What the truth says about itself; guessed from its rows where that cannot be read."""
+        """What the database says about itself; guessed from its rows where that cannot be read."""
         if not self._trusted:
             try:
                 return StoreState.load(self._db, FILE)

@@ -1,4 +1,4 @@
-"""Files around a repair: a damaged truth as SQLite can read it, and the new one in its place."""
+"""Files around a repair: a damaged database as SQLite can read it, and the new one in its place."""
 
 from __future__ import annotations
 

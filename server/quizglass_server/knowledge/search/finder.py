@@ -1,4 +1,4 @@
-"""How a search is answered: nearest vectors and fitting words, filtered, ranked (`ranking.py`), read from the truth."""
+"""Answers searches: nearest vectors and fitting words, filtered, ranked (`ranking.py`), read from the database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from quizglass_server.knowledge.search.ranking import (
     texts_wanted,
 )
 
-_ATTEMPTS = 10  # searches again when a hit was deleted between the index and the truth
+_ATTEMPTS = 10  # searches again when a hit was deleted between the index and the database
 
 
 class Finder:
@@ -82,7 +82,7 @@ class Finder:
         labels = self._catalog.by_words(words, 2 * wide)
         if index is not None:
             return index.those_living(labels, allowed)[:wide]
-        rows = self._rows(reader, VectorKind.CHUNKS, labels)  # without an encoder the truth alone knows what is gone
+        rows = self._rows(reader, VectorKind.CHUNKS, labels)  # without an encoder the database alone knows what is gone
         return [at for at in labels if at in rows and (allowed is None or rows[at].number in allowed)][:wide]
 
     def _allowed(self, filter_: Filter) -> set[int] | None:
