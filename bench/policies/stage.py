@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, cast
 
 from rich.progress import Progress
 
@@ -124,19 +124,9 @@ async def staged(setup: Setup) -> AsyncGenerator[Stage, None]:
         if services.models.generator is None:
             raise RuntimeError(f"{setup.bundle} has no generator")
         given = GivenGenerator(services.models.generator)
-        models = cast(Models, _Models(services.models, given))
+        models: Models = copy(services.models)
+        models.generator = given
         yield Stage(trial, Resources(models, services.knowledge, tuning(services.bundle)), given)
-
-
-class _Models:
-    """A bundle's models with another generator."""
-
-    def __init__(self, models: Models, generator: GivenGenerator) -> None:
-        self._models = models
-        self.generator = generator
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._models, name)
 
 
 def of_family(trial: Trial, family: str, group: str, count: int) -> Sequence[Question]:

@@ -222,7 +222,7 @@ def test_requests_with_several_pictures_wait_for_each_other_and_for_none(engine:
     expected = [said(complete(engine, asked(*seeds), 3)[0]) for seeds in ((1, 2), (1, 3), (3, 2))]
     sinks = [Given() for _ in expected]
     requests = [
-        engine.intake.generation(asked(*seeds), 3, sink=sink)
+        engine.builder.generation(asked(*seeds), 3, sink=sink)
         for seeds, sink in zip(((1, 2), (1, 3), (3, 2)), sinks, strict=True)
     ]
     for request in requests:
