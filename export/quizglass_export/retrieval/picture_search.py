@@ -62,7 +62,7 @@ class Found:
 
 
 class TrainedImageEncoder:
-    """The trained encoder behind the server's face of one."""
+    """The trained encoder with the interface of the server's image encoder."""
 
     def __init__(self, folder: Path) -> None:
         self._model = CLIPVisionModelWithProjection.from_pretrained(folder)

@@ -126,7 +126,7 @@ def letter(picture: RGB, mask: Mask, fonts: Sequence[Path], rng: random.Random) 
 
 
 def spoilt(pixels: RGB, rng: random.Random) -> RGB:
-    """As a camera sees it: darker, with less contrast, blurred, noisy, compressed; each now and then."""
+    """A picture as a camera would see it: darker, with less contrast, blurred, noisy, compressed; each now and then."""
     out = pixels.astype(np.float32)
     if rng.random() < 0.5:
         out = (out - 128) * rng.uniform(0.6, 1.15) + 128 + rng.uniform(-50, 40)

@@ -1,4 +1,4 @@
-"""Who is decoded where and when, and what a client is told.
+"""Decides which process decodes a picture and when, and what a client is told that has to wait.
 
 Small JPEGs are decoded where they arrive: that takes less than handing them over. All others go to one of two
 processes: one for what is quickly done, so that ordinary pictures never wait for giant ones, and one, which yields to
@@ -65,7 +65,7 @@ class PictureDecoder:
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes that run."""
+        """Process ids of the decoder processes that run."""
         return [pid for lane in (self._ordinary, self._slow) if (pid := lane.process.pid) is not None]
 
     def is_slow(self, encoded: bytes, field: str) -> bool:

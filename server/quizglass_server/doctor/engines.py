@@ -18,7 +18,7 @@ class CpuVariant(Protocol):
 
     @property
     def name(self) -> str:
-        """As ggml calls it."""
+        """The name that ggml gives to this set, such as "haswell"."""
         ...
 
     @property

@@ -22,7 +22,7 @@ class KnowledgeStore(Protocol):
 
     @property
     def backend(self) -> str:
-        """Where it keeps them: "local" or "milvus"."""
+        """Where the store keeps its entries: "local" or "milvus"."""
         ...
 
     @property

@@ -23,7 +23,7 @@ class ModelFiles(Protocol):
         ...
 
     def sha256(self, name: str) -> str:
-        """Of a file's content, in hex; BundleError if the bundle does not list it."""
+        """The SHA-256 of a file's content, in hex; BundleError if the bundle does not list it."""
         ...
 
 

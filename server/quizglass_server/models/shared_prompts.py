@@ -36,7 +36,7 @@ class PromptPart:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PartResult:
-    """Of one part."""
+    """What running one part gave."""
 
     logits: NDArray[np.float32]
     """float32 [R], after its last token."""

@@ -87,7 +87,7 @@ class VisionDecider:
         self.executor = self._graphs.first.executor
 
     async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
-        """Of each label; a prompt beyond the model's length loses the end of its longest data."""
+        """Probability of each label; a prompt beyond the model's length loses the end of its longest data."""
         graph = self._graph(picture)
         (logits,) = await graph.batcher.run(lambda: [self._row(graph, picture, values)])
         return self._named(graph, logits)
@@ -134,7 +134,7 @@ class TextDecider:
             raise BundleError(f"roles.{role}: {error}") from error
 
     async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
-        """Of each label; a prompt beyond the model's length loses the end of its longest data."""
+        """Probability of each label; a prompt beyond the model's length loses the end of its longest data."""
         (result,) = await self._scorer.batcher.run(lambda: [self._part(values)])
         return self._named(result.logits)
 
@@ -195,7 +195,7 @@ class LinearDecider:
         self.needs = frozenset(spec.features)
 
     async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
-        """Of each label; EngineFailed names a feature that is not there."""
+        """Probability of each label; EngineFailed names a feature that is not there."""
         numbers = np.array([self._number(values, feature) for feature in self._spec.features])
         sums = np.array(self._spec.weights) @ numbers + np.array(self._spec.bias)
         return _named(self._spec.labels, softmax(sums))

@@ -58,7 +58,7 @@ class Roles(ManifestPart):
             yield DECIDERS + name, decider
 
     def names(self) -> tuple[str, ...]:
-        """Of the roles that have a model, in the format's order."""
+        """Names of the roles that have a model, in the format's order."""
         return tuple(name for name, _ in self.filled())
 
     def part(self, role: str) -> RolePart | None:

@@ -23,7 +23,7 @@ class Role(Protocol):
 
     @property
     def role(self) -> str:
-        """As in the manifest."""
+        """The role's name, as in the manifest."""
         ...
 
     @property
@@ -81,7 +81,7 @@ class _Writes:
 
 
 def service_name(role: str) -> str:
-    """Of a role in the health service."""
+    """The name under which the health service reports a role."""
     return f"quizglass.{role}"
 
 

@@ -146,7 +146,7 @@ class _Entries:
                 yield PicturedEntry(to_value(request.entry, Entry), tuple(request.entry.pictures))
 
     def position(self, index: int) -> int:
-        """In the stream, of an entry that is the `index`th of those that could be parsed."""
+        """Position in the stream of the entry that is the `index`th of those that could be parsed."""
         for refusal in self.refused:
             index += refusal.index <= index
         return index

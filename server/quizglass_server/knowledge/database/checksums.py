@@ -44,18 +44,18 @@ def row_digest(columns: Sequence[object], key: bytes = b"") -> int:
 
 
 def id_digest(number: int, entry_id: str) -> int:
-    """Of an entry's number and id, which its index holds."""
+    """Digest of the pair of an entry's number and its id, as the index of ids holds it."""
     content = b"%d %s" % (number, entry_id.encode("utf-8", "surrogatepass"))
     return int.from_bytes(blake2b(content, digest_size=8).digest(), "little", signed=True)
 
 
 def file_digest(sha256: bytes) -> int:
-    """Of an encoded picture, whose hash is its key."""
+    """Digest of a stored picture: the first 64 bits of the SHA-256 that is its key."""
     return int.from_bytes(sha256[:8], "little", signed=True)
 
 
 def label_digest(label: int, entry: int) -> int:
-    """Of a label and the number of its entry (SplitMix64; Steele, Lea and Flood, OOPSLA 2014)."""
+    """Digest of a label and the number of its entry (SplitMix64; Steele, Lea and Flood, OOPSLA 2014)."""
     return signed(_mix((label * _GOLDEN + _mix(entry)) & _WORD))
 
 
@@ -133,7 +133,7 @@ class StoreState:
 
     @property
     def key(self) -> bytes:
-        """Of the digests of this store's rows."""
+        """Key of the digests of this store's rows, made of its name."""
         return bytes.fromhex(self.store)
 
     @classmethod

@@ -1,9 +1,10 @@
-"""A small file beside the database that tells, after a crash, whether the database still has all that was acknowledged.
+"""The clean-shutdown flag: tells after a crash whether the database still has all that was acknowledged.
 
-SQLite replays its write-ahead log up to the first frame that is damaged and says nothing about the rest. The marker
-holds the sequence number of the last acknowledged commit; it is written after each one and not synced, which makes it
-never newer than what is on disk. A database that is older than the marker of a server that did not close has lost
-commits. Nothing else depends on the marker, and one that is missing or damaged is ignored.
+SQLite replays its write-ahead log up to the first frame that is damaged and says nothing about the rest. The file
+`marker` beside the database holds the sequence number of the last acknowledged commit and whether the store was closed
+in order. It is written after each commit and not synced, which makes it never newer than what is on disk. A database
+that is older than the flag of a server that did not close has lost commits. Nothing else depends on the flag, and one
+that is missing or damaged is ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _LINE = re.compile(rb"quizglass 1 ([0-9a-f]{32}) ([0-9]{20}) (open|shut) ([0-9a-
 
 @dataclass(frozen=True, slots=True)
 class ShutdownRecord:
-    """What the marker says."""
+    """What the file says."""
 
     store: str
     sequence: int
@@ -29,7 +30,7 @@ class ShutdownRecord:
 
 
 def read_flag(directory: Path) -> ShutdownRecord | None:
-    """The marker of a knowledge directory; None when there is none that can be believed."""
+    """What the flag of a knowledge directory says; None when it is missing or damaged."""
     try:
         line = (directory / FILE).read_bytes()
     except OSError:
@@ -41,7 +42,7 @@ def read_flag(directory: Path) -> ShutdownRecord | None:
 
 
 class CleanShutdownFlag:
-    """Writes the marker of one directory, for the thread that writes the database."""
+    """Writes the flag of one directory, on the thread that writes the database."""
 
     def __init__(self, directory: Path) -> None:
         """Open the file, creating it. Raises OSError."""

@@ -205,7 +205,7 @@ class DatabaseReader:
         return {number: entry.title for number, entry in self.entries(list(numbers)).items()}
 
     def entries(self, numbers: Sequence[int]) -> dict[int, Entry]:
-        """Those of the entries that there are, by number. Raises KnowledgeFailed when one is damaged."""
+        """The existing ones of these entries, by number. Raises KnowledgeFailed when one is damaged."""
         with explained(self._file), transaction(self._db, write=False):
             return {row[0]: self._whole(row) for row in self._among(f"{_ENTRY} WHERE number", numbers)}
 

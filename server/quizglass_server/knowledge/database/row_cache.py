@@ -20,7 +20,7 @@ _OBJECTS = 1_000  # bytes of the objects around a row's contents
 
 
 class RowCache:
-    """For any number of threads."""
+    """Least recently used rows go first. Any number of threads may use it."""
 
     def __init__(self, most_bytes: int = BYTES) -> None:
         """Keep so many bytes."""
@@ -34,7 +34,7 @@ class RowCache:
         return self._removals
 
     def found(self, kind: VectorKind, labels: Sequence[int]) -> dict[int, Hit]:
-        """Those of the labels that are kept."""
+        """The rows of these labels that are in the cache."""
         rows = self._rows
         with self._lock:
             return {label: hit for label in labels if (hit := rows.get((kind, label))) is not None}
@@ -50,7 +50,7 @@ class RowCache:
                         self._rows[kind, label] = hit
 
     def forget(self, kind: VectorKind, labels: Sequence[int]) -> None:
-        """Rows that were removed."""
+        """Drop rows that were removed from the database."""
         if not labels:
             return
         with self._lock:

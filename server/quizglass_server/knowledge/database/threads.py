@@ -72,7 +72,7 @@ class StoreThreads:
         return result
 
     def write_and_wait(self, job: Callable[[DatabaseWriter], Result]) -> Result:
-        """As `write`, for callers on threads of their own."""
+        """Run a job like `write`, and block until it is done: for callers on threads of their own."""
         result: Result = self._queue(job, None).result()
         return result
 

@@ -53,7 +53,7 @@ _RAREST = 5_000  # of a question of common words, the rarest one is worth this m
 
 
 class Catalog:
-    """For any number of threads; each call sees what was written before it."""
+    """Words and facts in one SQLite connection. Any thread may call; each call sees what was written before it."""
 
     def __init__(self, content: bytes | None = None) -> None:
         """Empty, or from what `content` gave and whose hash was compared.

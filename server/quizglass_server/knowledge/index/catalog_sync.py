@@ -37,7 +37,7 @@ class CatalogSync:
         self.catalog = Catalog()
 
     def load(self) -> None:
-        """From the snapshot if it is sound, else from the database alone."""
+        """Fill the catalog from its snapshot if that is sound, else from the database alone."""
         with closing(DatabaseReader(self._path)) as reader:
             record = reader.graph(NAME)
             loaded = self._snapshots.load(NAME, record, LIBRARY, lambda path: Catalog(path.read_bytes()))
@@ -47,7 +47,7 @@ class CatalogSync:
             catch_up(self.catalog, reader)
 
     def apply(self, change: Change) -> None:
-        """Follow a commit."""
+        """Apply what a commit added and removed."""
         self.catalog.add_entries(change.filed)
         self.catalog.remove_entries(change.gone)
         self.catalog.add_passages(change.passages)

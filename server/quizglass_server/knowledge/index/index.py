@@ -53,7 +53,7 @@ class IndexState:
         object.__setattr__(self, "size", len(self.labels) + (len(self.graph.labels) if self.graph else 0))
 
     def hits(self, query: Vector, count: int) -> list[tuple[int, float]]:
-        """As `nearest`, as the results of a search."""
+        """The results of `nearest` as pairs of label and cosine."""
         if self.graph is not None and not len(self.labels):
             return self.graph.hits(query, count)
         labels, scores = self.nearest(query, count)
@@ -170,7 +170,7 @@ class VectorIndex:
             return np.sort(np.fromiter(self._entry_of, np.int64, len(self._entry_of)))
 
     def living(self, labels: Labels) -> Labels:
-        """Those labels that are not deleted."""
+        """These labels without the deleted ones."""
         return np.array([label for label in labels.tolist() if label in self._entry_of], dtype=np.int64)
 
     def _append(self, labels: Labels, vectors: Matrix) -> None:
@@ -185,7 +185,7 @@ class VectorIndex:
         self._state = IndexState(state.graph, np.concatenate([state.labels, labels]), self._buffer[:needed])
 
     def those_living(self, labels: Sequence[int], allowed: set[int] | None) -> list[int]:
-        """Those labels, in their order, that are not deleted and whose entry is allowed."""
+        """These labels in their order, without deleted ones and those whose entry is not allowed."""
         entries = self._entry_of
         return [label for label in labels if label in entries and (allowed is None or entries.get(label) in allowed)]
 
@@ -195,7 +195,7 @@ class VectorIndex:
         return dict(zip(found.tolist(), scores.tolist(), strict=True))
 
     def first_of_each(self, hits: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-        """Of labels in order of rank, the first of each entry."""
+        """Labels in order of rank, only the first of each entry."""
         first: dict[int | None, tuple[int, float]] = {}
         for label, score in hits:
             first.setdefault(self._entry_of.get(label), (label, score))
@@ -218,7 +218,7 @@ class VectorIndex:
 
 
 def places(ascending: Labels, wanted: Labels) -> tuple[Labels, NDArray[np.bool_]]:
-    """Where those of the wanted labels stand that are among the ascending ones, and which of the wanted they are."""
+    """Positions in an ascending array of the wanted labels that it holds, and a mask of those among `wanted`."""
     at = np.searchsorted(ascending, wanted)
     known = at < len(ascending)
     known[known] = ascending[at[known]] == wanted[known]

@@ -66,7 +66,7 @@ class SearchIndexes:
         return self._job
 
     def follow(self, change: Change) -> None:
-        """Follow a commit, in the order of commits."""
+        """Bring the indexes up to date with a commit. To be called in the order of commits."""
         for kind, indexer in self._indexers.items():
             indexer.index.apply(change.added[kind], change.removed[kind])
         self._catalog_sync.apply(change)

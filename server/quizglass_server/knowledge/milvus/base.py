@@ -1,4 +1,4 @@
-"""The knowledge store in Milvus: the face of `KnowledgeStore`, with several servers on the same entries.
+"""The knowledge store in Milvus: implements `KnowledgeStore` so that several servers can share its entries.
 
 pymilvus blocks, so one thread writes and some read; none of it happens on the event loop. Nothing is remembered of
 what was searched: another server may have written since.
@@ -124,7 +124,7 @@ class MilvusKnowledge(PictureSearch):
 
     @property
     def writable(self) -> bool:
-        """As long as it answers."""
+        """Whether entries can be written: as long as Milvus answers."""
         return self._link.ready
 
     def on_change(self, told: Callable[[], None]) -> None:

@@ -145,7 +145,7 @@ class MilvusStore:
         return {head.entry: head for head in map(Head.of, rows)}
 
     def entries(self, ids: Iterable[str]) -> dict[str, tuple[int, Entry]]:
-        """Those of the entries that there are, with their revision."""
+        """The entries with these ids, as far as they exist, with their revisions."""
         waiting = list(dict.fromkeys(ids))
         found: dict[str, tuple[int, Entry]] = {}
         for _ in range(_ATTEMPTS):

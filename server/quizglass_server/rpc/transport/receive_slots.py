@@ -1,4 +1,4 @@
-"""Whose message is asked for next, while more large ones are on their way than there is memory for.
+"""Decides which client's message is received next while there is not memory for all large ones.
 
 gRPC lets a client send more than a small message only once the server has asked for it. So a message that is not asked
 for takes no memory to speak of, and its client waits. Turns go to the connection that has fewest.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass(eq=False, slots=True)
 class ReceiveSlot:
-    """Of one message, from before it is asked for until it is whole or given up."""
+    """The place of one message in the queue, from before it is asked for until it is whole or given up."""
 
     peer: str
     counts: bool = False
