@@ -9,6 +9,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from quizglass_server.domain.regions import Region
+
 RGB = NDArray[np.uint8]
 """Picture, height x width x 3, sRGB, upright."""
 Vector = NDArray[np.float32]
@@ -84,6 +86,8 @@ class Turn:
     """Whether the picture is to be remembered."""
     recall: bool = False
     """Whether the answer may come from what is remembered."""
+    explain: bool = False
+    """Whether every step is told of, with what it was given and what it brought."""
 
 
 class Origin(Enum):
@@ -267,6 +271,35 @@ class Queries(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class StepDetail:
+    """One thing that a step was given or brought, for people to read."""
+
+    label: str
+    text: str = ""
+    score: float | None = None
+    """A probability or a cosine, where it has one."""
+    evidence: Evidence | None = None
+    region: Region | None = None
+    """Of the picture, where it is a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded(Event):
+    """Event: a step has ended or was left out, for those who want to see every one."""
+
+    name: str
+    role: str = ""
+    started_us: int = 0
+    """Since the turn was accepted."""
+    duration_us: int = 0
+    engine_us: int = 0
+    inputs: tuple[StepDetail, ...] = ()
+    outputs: tuple[StepDetail, ...] = ()
+    reason: str = ""
+    """Why it was left out or cut off, as in `SkippedStep`, or CANCELLED; empty when it was finished."""
+
+
+@dataclass(frozen=True, slots=True)
 class Provisional(Event):
     """Event: an answer that may still be taken back; `Confirmed` or `Withdrawn` follows."""
 
@@ -339,6 +372,7 @@ TurnEvent = (
     | PlanMade
     | Decided
     | Queries
+    | StepEnded
     | QueryRewritten
     | EvidenceFound
     | Provisional

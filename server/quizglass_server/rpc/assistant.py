@@ -13,7 +13,7 @@ from typing import Any
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
-from quizglass_server.domain.turns import Accepted, Done, Exchange, StageTiming, Turn, TurnEvent
+from quizglass_server.domain.turns import Accepted, Done, Exchange, StageTiming, StepEnded, Turn, TurnEvent
 from quizglass_server.errors import InvalidInput
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.convert import event_message
@@ -92,6 +92,8 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             if frames:
                 turn, decoding = await self._decoded(turn, frames, size, budget)
             tell(Accepted(policy, (turn.picture.sha256,) if turn.picture else (), budget.total_us))
+            for took in decoding if turn.explain else ():
+                tell(StepEnded(took.stage, started_us=-took.duration_us, duration_us=took.duration_us))
             async with aclosing(self._assistant.answer(turn, policy, budget)) as events:
                 async for event in events:
                     tell(replace(event, timings=(*decoding, *event.timings)) if isinstance(event, Done) else event)
@@ -111,7 +113,9 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             for i, past in enumerate(request.history)
         )
         use = request.memory
-        return Turn(uuid.uuid4().hex, question, None, history, tokens, session, use.remember, use.recall)
+        return Turn(
+            uuid.uuid4().hex, question, None, history, tokens, session, use.remember, use.recall, request.explain
+        )
 
     async def _decoded(
         self, turn: Turn, frames: list[types_pb2.Frame], size: int, budget: Budget

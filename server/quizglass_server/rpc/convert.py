@@ -95,6 +95,8 @@ def event_message(event: domain.TurnEvent, elapsed_us: int) -> assistant_pb2.Ask
             response.decided.CopyFrom(decided)
         case domain.Queries(task, texts):
             response.queries.CopyFrom(assistant_pb2.Queries(task=task, texts=texts))
+        case domain.StepEnded():
+            response.step.CopyFrom(_step_message(event))
         case domain.Provisional(text):
             response.provisional.text = text
         case domain.Confirmed():
@@ -128,6 +130,29 @@ def _plan_message(decision: domain.PlanDecision) -> assistant_pb2.PlanMade:
             for plan, probability in decision.probabilities
         ],
     )
+
+
+def _step_message(step: domain.StepEnded) -> assistant_pb2.StepEnded:
+    return assistant_pb2.StepEnded(
+        name=step.name,
+        role=step.role,
+        started_us=step.started_us,
+        duration_us=step.duration_us,
+        engine_us=step.engine_us,
+        inputs=map(_detail_message, step.inputs),
+        outputs=map(_detail_message, step.outputs),
+        reason=step.reason,
+    )
+
+
+def _detail_message(detail: domain.StepDetail) -> assistant_pb2.StepDetail:
+    message = assistant_pb2.StepDetail(label=detail.label, text=detail.text, score=detail.score)
+    if detail.evidence is not None:
+        message.evidence_id = detail.evidence.id
+    if (place := detail.region) is not None:
+        sides = {"left": place.left, "top": place.top, "right": place.right, "bottom": place.bottom}
+        message.region.CopyFrom(assistant_pb2.Region(**sides))
+    return message
 
 
 def _done_message(done: domain.Done, elapsed_us: int) -> assistant_pb2.Done:

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Protocol
 
-from quizglass_server.domain.turns import Picture
+from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.errors import EngineFailed
 from quizglass_server.models.prompts import PromptValue
 from quizglass_server.roles.interfaces import SUPPORTED, GenerationRequest, Generator
-from quizglass_server.steps.step import step
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import prompted, weighed
 
 
 class Decider(Protocol):
@@ -27,7 +28,23 @@ class Decider(Protocol):
         ...
 
 
-@step("decide")
+def _told_decider(
+    labels: list[tuple[str, float]] | None, picture: Picture | None, values: Mapping[str, PromptValue], *_: object
+) -> Telling:
+    given = prompted("", values, picture=picture is not None)
+    return (detail for detail in given if detail.label != "prompt"), weighed(labels)
+
+
+def _told_letter(labels: list[tuple[str, float]] | None, request: GenerationRequest, *_: object) -> Telling:
+    return prompted(request.task, request.values, picture=request.picture is not None), weighed(labels)
+
+
+def _told_judge(supported: bool | None, picture: Picture | None, values: Mapping[str, PromptValue]) -> Telling:
+    judgement = None if supported is None else SUPPORTED if supported else f"not {SUPPORTED}"
+    return _told_decider(None, picture, values)[0], [StepDetail("judgement", judgement)] if judgement else ()
+
+
+@step("decide", told=_told_decider)
 async def ask_decider(
     decider: Decider, picture: Picture | None, values: Mapping[str, PromptValue], labels: Sequence[str]
 ) -> list[tuple[str, float]]:
@@ -42,7 +59,7 @@ async def ask_decider(
     raise EngineFailed(f"the bundle's decider chooses among {[name for name, _ in weighed]}, not {list(labels)}")
 
 
-@step("decide", role="generator")
+@step("decide", role="generator", told=_told_letter)
 async def ask_letter(
     generator: Generator, request: GenerationRequest, labels: Sequence[str]
 ) -> list[tuple[str, float]]:
@@ -51,7 +68,7 @@ async def ask_letter(
     return list(zip(labels, await generator.choose(request, letters), strict=True))
 
 
-@step("judge", optional=True, after=True)
+@step("judge", role="verifier", optional=True, after=True, told=_told_judge)
 async def is_supported(verifier: Decider, picture: Picture | None, values: Mapping[str, PromptValue]) -> bool:
     """Whether "supported" is likelier than every other judgement of the `answer` by its `evidence`."""
     return max(await verifier.probabilities(picture, values), key=lambda item: item[1])[0] == SUPPORTED

@@ -5,9 +5,10 @@ Knows no models and no policies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import islice
 from time import perf_counter_ns
 
 from quizglass_server.domain.turns import (
@@ -21,23 +22,46 @@ from quizglass_server.domain.turns import (
     Provisional,
     SkippedStep,
     StageTiming,
+    StepDetail,
+    StepEnded,
     TurnEvent,
     Withdrawn,
 )
-from quizglass_server.scheduling.clock import EngineClock, stage_clock
+from quizglass_server.scheduling.clock import stage_clock
+from quizglass_server.steps.step import Telling
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.branches import current_branch, current_round
 
+_Identity = tuple[Origin, str, str]
+
+MOST_DETAILS = 24
+"""That are told of what a step was given, and of what it brought."""
+
+
+@dataclass(slots=True)
+class Span:
+    """When a stage ran, in microseconds; `started_us` since the turn was accepted."""
+
+    stage: str
+    started_us: int
+    duration_us: int = 0
+    engine_us: int = 0
+
 
 class Journal:
-    """The record of one turn.
+    """The record of one turn, begun when that is accepted.
 
     Args:
         emit: takes each event, in order.
+        explains: whether every step is told of; else nothing is collected for it.
     """
 
-    def __init__(self, emit: Callable[[TurnEvent], None]) -> None:
+    def __init__(self, emit: Callable[[TurnEvent], None], *, explains: bool = False) -> None:
         self._emit = emit
+        self._explains = explains
+        self._started_ns = perf_counter_ns()
+        self._steps: list[StepEnded] = []
+        """Whose evidence has no number yet."""
         self._begun = False
         self._waiting: list[Evidence] = []
         self.evidence: list[Evidence] = []
@@ -85,6 +109,7 @@ class Journal:
                     self.evidence[place] = now
                     told.append(now)
             numbered.append(now)
+        self._tell_steps()
         if told:
             self.emit(EvidenceFound(tuple(told)))
         return numbered
@@ -109,23 +134,68 @@ class Journal:
         if proposed is not None:
             self.emit(Confirmed() if answer is not None and same_wording(answer, proposed) else Withdrawn())
 
-    def skip(self, step: str, reason: str) -> None:
-        """Note a step that was left out, once in a round."""
+    def skip(self, step: str, reason: str, role: str = "", tell: Callable[[], Telling] | None = None) -> None:
+        """Note a step that was left out before it began."""
+        self.note_skipped(step, reason)
+        self.ended(Span(step, self._now_us()), role, tell, reason)
+
+    def note_skipped(self, step: str, reason: str) -> None:
+        """Note a step for the turn's end, once in a round."""
         here = current_round()
         if all((skipped.step, skipped.round) != (step, here) for skipped in self.skipped):
             self.skipped.append(SkippedStep(step, reason, here))
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[EngineClock]:
-        """Time a stage, however it ends; engines called inside add to the clock."""
-        started, here = perf_counter_ns(), current_round()
+    def stage(self, name: str) -> Iterator[Span]:
+        """Time a stage, however it ends, together with the engines called inside."""
+        span, here = Span(name, self._now_us()), current_round()
         with stage_clock() as clock:
             try:
-                yield clock
+                yield span
             finally:
-                duration_us = (perf_counter_ns() - started) // 1000
-                self.timings.append(StageTiming(name, duration_us, min(clock.us, duration_us), here))
+                span.duration_us = self._now_us() - span.started_us
+                span.engine_us = min(clock.us, span.duration_us)
+                self.timings.append(StageTiming(name, span.duration_us, span.engine_us, here))
+
+    def ended(self, span: Span, role: str, tell: Callable[[], Telling] | None, reason: str = "") -> None:
+        """Tell of a step, if the turn is to be explained: once the evidence that it brought has its number.
+
+        Args:
+            span: when it ran.
+            role: what did it.
+            tell: what it was given and what it brought; only called when it is told.
+            reason: why it did not finish.
+        """
+        if not self._explains:
+            return
+        inputs, outputs = (tuple(islice(details, MOST_DETAILS)) for details in (tell() if tell else ((), ())))
+        here, times = current_round(), (span.started_us, span.duration_us, span.engine_us)
+        step = StepEnded(span.stage, role, *times, inputs, outputs, reason, round=here, branch=current_branch())
+        self._steps.append(step)
+        self._tell_steps()
+
+    def close(self) -> None:
+        """Tell of the steps whose evidence was never numbered: the turn ends."""
+        self._tell_steps(all_of_them=True)
+
+    def _tell_steps(self, *, all_of_them: bool = False) -> None:
+        numbers = {_identity(item): item for item in self.evidence} if self._steps else {}
+        waiting, self._steps = self._steps, []
+        for step in waiting:
+            outputs = tuple(_numbered(detail, numbers) for detail in step.outputs)
+            if all_of_them or all(detail.evidence is None or detail.evidence.id for detail in outputs):
+                self._emit(replace(step, outputs=outputs))
+            else:
+                self._steps.append(step)
+
+    def _now_us(self) -> int:
+        return (perf_counter_ns() - self._started_ns) // 1000
 
 
-def _identity(item: Evidence) -> tuple[Origin, str, str]:
+def _numbered(detail: StepDetail, numbers: Mapping[_Identity, Evidence]) -> StepDetail:
+    item = None if detail.evidence is None else numbers.get(_identity(detail.evidence))
+    return detail if item is None else replace(detail, evidence=item)
+
+
+def _identity(item: Evidence) -> _Identity:
     return (item.origin, item.entry_id, item.text)

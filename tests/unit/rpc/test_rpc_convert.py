@@ -7,6 +7,7 @@ import pytest
 from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
 from quizglass_server.domain import turns as domain
 from quizglass_server.domain.entries import Entry
+from quizglass_server.domain.regions import Region
 from quizglass_server.errors import InvalidInput
 from quizglass_server.rpc import checks, convert
 from tests.support.rpc_fakes import EVENTS, FOUND
@@ -59,17 +60,33 @@ def test_every_event_has_its_message():
         domain.Provisional("45"),
         domain.Confirmed(),
         domain.Withdrawn(),
+        domain.StepEnded("rerank", "reranker"),
     )
     events = (domain.Accepted("both", (bytes(32),), 5_000_000), *EVENTS, *later)
     made = [convert.event_message(event, 0).WhichOneof("event") for event in events]
     assert made[:8] == ["accepted", "plan", "query", "evidence", "answer_delta", "answer_delta", "verdict", "done"]
-    assert made[8:] == ["decided", "queries", "provisional", "confirmed", "withdrawn"]
+    assert made[8:] == ["decided", "queries", "provisional", "confirmed", "withdrawn", "step"]
     decided, queries = (convert.event_message(event, 0) for event in later[:2])
     assert [(score.label, score.probability) for score in decided.decided.scores] == [("text", 0.75), ("none", 0.25)]
     assert (decided.decided.by, decided.decided.label, decided.decided.decided_by) == ("act", "text", "act")
     assert (queries.queries.task, list(queries.queries.texts)) == ("split", ["Who?", "When?"])
     assert {type(event) for event in events} == set(get_args(domain.TurnEvent))
     assert convert.event_message(domain.EvidenceFound(()), 0).WhichOneof("event") == "evidence"
+
+
+def test_steps_keep_what_they_tell():
+    region = domain.StepDetail("part", region=Region(0.25, 0.0, 0.75, 1.0))
+    passage = domain.StepDetail("passage", "Velmora: ...", 0.0, FOUND)
+    step = domain.StepEnded("rerank", "reranker", -5, 7, 3, (region,), (passage, domain.StepDetail("label")), "FAILED")
+    message = convert.event_message(step, 0).step
+    assert (message.name, message.role, message.reason) == ("rerank", "reranker", "FAILED")
+    assert (message.started_us, message.duration_us, message.engine_us) == (-5, 7, 3)
+    (part,), (found, label) = message.inputs, message.outputs
+    assert (part.region.left, part.region.top, part.region.right, part.region.bottom) == (0.25, 0.0, 0.75, 1.0)
+    assert (found.label, found.text, found.evidence_id, found.score) == ("passage", "Velmora: ...", "1", 0.0)
+    assert found.HasField("score")
+    assert not found.HasField("region")
+    assert not label.HasField("score"), "no score is not a score of 0"
 
 
 def test_events_say_their_round_and_branch():
