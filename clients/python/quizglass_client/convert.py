@@ -48,6 +48,7 @@ def ask_request(
     session: str,
     remember: bool = False,
     recall: bool = False,
+    explain: bool = False,
 ) -> assistant_pb2.AskRequest:
     """One question; `picture` is encoded, `budget` in seconds.
 
@@ -67,6 +68,7 @@ def ask_request(
         budget_us=0 if budget is None else _microseconds(budget),
         session_id=sendable(session, "session_id"),
         memory=assistant_pb2.MemoryUse(remember=remember, recall=recall) if remember or recall else None,
+        explain=explain,
     )
 
 
@@ -116,6 +118,8 @@ def _payload(message: assistant_pb2.AskResponse) -> types.Payload | None:
             return types.Decided(decided.by, decided.label, decided.decided_by, by_label)
         case "queries":
             return types.Queries(message.queries.task, tuple(message.queries.texts))
+        case "step":
+            return _step(message)
         case "provisional":
             return types.Provisional(message.provisional.text)
         case "confirmed":
@@ -137,6 +141,29 @@ def _payload(message: assistant_pb2.AskResponse) -> types.Payload | None:
             return _done(message.done)
         case _:
             return None
+
+
+def _step(message: assistant_pb2.AskResponse) -> types.StepEnded:
+    step = message.step
+    return types.StepEnded(
+        name=step.name,
+        role=step.role,
+        started=step.started_us / 1e6,
+        duration=step.duration_us / 1e6,
+        engine=step.engine_us / 1e6,
+        inputs=tuple(map(_detail, step.inputs)),
+        outputs=tuple(map(_detail, step.outputs)),
+        reason=step.reason,
+        round=message.round,
+        branch=message.branch,
+    )
+
+
+def _detail(detail: assistant_pb2.StepDetail) -> types.StepDetail:
+    side = detail.region
+    region = types.Region(side.left, side.top, side.right, side.bottom) if detail.HasField("region") else None
+    score = detail.score if detail.HasField("score") else None
+    return types.StepDetail(detail.label, detail.text, score, detail.evidence_id, region)
 
 
 def _plan(plan: types_pb2.Plan) -> types.Plan:

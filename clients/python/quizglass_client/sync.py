@@ -84,6 +84,7 @@ class Client:
         session: str = "",
         remember: bool = False,
         recall: bool = False,
+        explain: bool = False,
     ) -> Generator[Event]:
         """Ask a question and follow the turn; the call starts with the first event that is asked for.
 
@@ -98,13 +99,16 @@ class Client:
             session: a name of the dialogue, of the caller's choice.
             remember: whether the server may remember the picture, if it has a visual memory.
             recall: whether "When did I last see this?" may be answered from that memory.
+            explain: whether every step is told of (`StepEnded`), with what it was given and what it brought.
 
         Raises:
             ClientError: the request is refused, or the turn fails.
         """
         with translated():
             encoded = self._encoded(picture)
-            request = convert.ask_request(question, encoded, history, policy, budget, session, remember, recall)
+            request = convert.ask_request(
+                question, encoded, history, policy, budget, session, remember, recall, explain
+            )
             call = self._assistant.Ask(request, timeout=self._limits.turn(budget))
             try:
                 for message in call:
@@ -125,6 +129,7 @@ class Client:
         session: str = "",
         remember: bool = False,
         recall: bool = False,
+        explain: bool = False,
     ) -> Answer:
         """Ask a question and wait for the whole answer; arguments and errors as in `ask`."""
         turn = self.ask(
@@ -136,6 +141,7 @@ class Client:
             session=session,
             remember=remember,
             recall=recall,
+            explain=explain,
         )
         events = list(turn)
         try:

@@ -99,6 +99,52 @@ class Queries:
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """A rectangle of the picture; sides as shares of its width and height, 0 to 1."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepDetail:
+    """One thing that a step was given or brought."""
+
+    label: str
+    """What it is: question, query, passage, label, the name of a prompt's value."""
+    text: str = ""
+    score: float | None = None
+    """A probability or a cosine; None: it has none."""
+    evidence_id: str = ""
+    """Of the turn's evidence, where it is some."""
+    region: Region | None = None
+    """Of the picture, where it is a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded:
+    """A step of a turn that was asked for with `explain` has ended, or was left out."""
+
+    name: str
+    role: str
+    """What did it: a role of the bundle, knowledge or memory; empty: no model."""
+    started: float
+    """Seconds since the turn was accepted; decoding the picture comes before that and is negative."""
+    duration: float
+    """Seconds; 0 for a step that did not begin."""
+    engine: float
+    """Of that, seconds inside an engine."""
+    inputs: tuple[StepDetail, ...] = ()
+    outputs: tuple[StepDetail, ...] = ()
+    reason: str = ""
+    """Why it was left out or cut off, as in `Done.skipped`, or CANCELLED; empty: it was finished."""
+    round: int = 0
+    branch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Provisional:
     """An answer to show at once, which `Confirmed` or `Withdrawn` follows. Its text is in no `AnswerDelta`."""
 
@@ -176,6 +222,7 @@ Payload = (
     | PlanMade
     | Decided
     | Queries
+    | StepEnded
     | QueryRewritten
     | EvidenceFound
     | Provisional
@@ -213,6 +260,8 @@ class Answer:
     query: QueryRewritten | None = None
     verdict: Verdict | None = None
     evidence: tuple[Evidence, ...] = ()
+    steps: tuple[StepEnded, ...] = ()
+    """Of a turn asked for with `explain`, in the order in which they ended."""
 
     @property
     def text(self) -> str:
@@ -246,6 +295,7 @@ class Answer:
             found.get(QueryRewritten),  # type: ignore[arg-type]
             found.get(Verdict),  # type: ignore[arg-type]
             tuple(evidence),
+            tuple(event.payload for event in events if isinstance(event.payload, StepEnded)),
         )
 
 

@@ -24,9 +24,8 @@ def texts(label: str, *values: str) -> Iterator[StepDetail]:
 
 
 def weighed(items: Sequence[tuple[str, float]] | None) -> Iterator[StepDetail]:
-    """Labels with their probabilities, likeliest first."""
-    for label, probability in sorted(items or (), key=lambda item: -item[1]):
-        yield StepDetail("label", label, probability)
+    """Labels with their probabilities."""
+    return (StepDetail("label", label, probability) for label, probability in items or ())
 
 
 def passages(

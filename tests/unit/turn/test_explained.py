@@ -200,3 +200,37 @@ async def test_nothing_of_it_goes_into_the_log(caplog: pytest.LogCaptureFixture)
         await World().ask(explained("Where is my secret garden?"))
     assert "secret" not in caplog.text
     assert "secret" not in " ".join(str(record.__dict__) for record in caplog.records)
+
+
+async def test_a_policy_with_rounds_and_branches_has_its_steps_in_them() -> None:
+    world = World()
+    world.models.query = ["Velmora price"]
+    told = [
+        event for event in await world.ask(explained(), policy="cogplanner-parallel") if isinstance(event, StepEnded)
+    ]
+    places = {(each.round, each.branch) for each in told if each.name in ("reformulate", "act")}
+    assert {(1, "1"), (1, "2")} <= places
+    assert {each.role for each in told if each.name in ("reformulate", "act")} == {"generator"}
+    assert {each.round for each in told if each.name == "generate"} == {0}
+
+
+async def test_a_turn_that_is_left_is_cancelled_like_any_other() -> None:
+    world, gate = World(), asyncio.Event()
+
+    async def wait() -> None:
+        gate.set()
+        await asyncio.Event().wait()
+
+    world.models.before["reranker"] = wait
+    async with aclosing(world.assistant.answer(explained(), "text", Budget(60))) as events:
+
+        async def follow() -> None:
+            async for _ in events:
+                pass
+
+        task = asyncio.create_task(follow())
+        await gate.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert world.models.cancelled == ["reranker"]

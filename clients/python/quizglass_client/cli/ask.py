@@ -7,34 +7,57 @@ from contextlib import closing
 from pathlib import Path
 
 from quizglass_client.sync import Client
+from quizglass_client.terminal.explain import print_timeline
 from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
 from quizglass_client.terminal.show import TurnView
-from quizglass_client.types import PictureLike
+from quizglass_client.trace.record import FORMATS, Trace
+from quizglass_client.types import Decided, Event, EvidenceFound, PictureLike, PlanMade, Queries, QueryRewritten
+
+_IN_STEPS = (PlanMade, Decided, Queries, QueryRewritten, EvidenceFound)
+"""Events that tell what the steps tell as well."""
 
 
 def ask(client: Client, arguments: argparse.Namespace) -> int:
-    """Ask, and show the turn as it happens."""
+    """Ask, and show the turn as it happens; explained, its steps once it is over."""
+    trace: Path | None = arguments.trace
+    _check_trace(trace)
+    explain = arguments.explain or trace is not None
+    about = picture(arguments.picture)
     events = client.ask(
         arguments.question,
-        picture(arguments.picture),
+        about,
         history=[_exchange(text) for text in arguments.history],
         policy=arguments.policy,
         budget=arguments.budget,
         session=arguments.session,
         remember=arguments.remember,
         recall=arguments.recall,
+        explain=explain,
     )
-    view = TurnView(stdout())
+    view, told = TurnView(stdout()), list[Event]()
     with closing(events):
         try:
             for event in events:
                 if arguments.json:
                     print_json(event)
-                else:
+                elif not (arguments.explain and isinstance(event.payload, _IN_STEPS)):
                     view.event(event)
+                if explain:
+                    told.append(event)
         finally:
             view.interrupt()
+            if arguments.explain and not arguments.json:
+                print_timeline(stdout(), told)
+            if trace is not None:
+                Trace(arguments.question, told, about).write(trace)
     return OK
+
+
+def _check_trace(path: Path | None) -> None:
+    if path is not None and path.suffix.lower() not in FORMATS:
+        raise UsageError(f"--trace {path}: give a file whose name ends in {' or '.join(FORMATS)}")
+    if path is not None and not path.parent.is_dir():
+        raise UsageError(f"--trace {path}: there is no folder {path.parent}")
 
 
 def picture(name: str | None) -> PictureLike | None:

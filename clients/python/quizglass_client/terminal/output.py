@@ -27,6 +27,7 @@ from quizglass_client.types import (
     Provisional,
     Queries,
     QueryRewritten,
+    StepEnded,
     Verdict,
     Withdrawn,
 )
@@ -40,6 +41,7 @@ EVENT_NAMES: dict[type[Payload], str] = {
     PlanMade: "plan",
     Decided: "decided",
     Queries: "queries",
+    StepEnded: "step",
     QueryRewritten: "query",
     EvidenceFound: "evidence",
     Provisional: "provisional",
