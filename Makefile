@@ -18,9 +18,10 @@ ENGINE ?=
 EXPORT ?=
 KNOWLEDGE ?=
 HOSTILE ?=
+POLICIES ?=
 
 .PHONY: help demo serve doctor test check lint types unit protos client generated-check starter bundle \
-	bench-accuracy bench-latency bench-reading bench-engine bench-export bench-knowledge \
+	bench-accuracy bench-policies bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile clean
 
 help: ## Show this list
@@ -89,6 +90,9 @@ bundle: $(VENV)/.dev ## Build the starter bundle from its checkpoints, with the 
 
 bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="drawn from the commit" THINGS=2000 QUESTIONS=800 ACCURACY=--resume)
 	$(BIN)/python -m bench.accuracy --seeds $(SEED) --things $(THINGS) --questions $(QUESTIONS) $(ACCURACY)
+
+bench-policies: $(VENV)/.dev ## The control flow of every policy, with decisions given (POLICIES="--only hops --resume")
+	$(BIN)/python -m bench.policies $(POLICIES)
 
 bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
 	$(BIN)/python -m bench.latency --seed $(firstword $(SEED) 101) --things $(THINGS) --questions $(QUESTIONS)

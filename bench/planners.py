@@ -21,9 +21,10 @@ from quizglass_server.decoding.pictures import decode_picture
 from quizglass_server.domain.turns import Exchange, Turn
 from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
 from quizglass_server.models.fitting import PictureFitter
+from quizglass_server.models.loading import Loading
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer
 from quizglass_server.models.vision_inputs import image_span
-from quizglass_server.roles.scorers import OnnxPlanner
+from quizglass_server.roles.decider import VisionDeciderPart
 
 Ask = Callable[[Turn, str], str]
 """A turn and the words in its picture to a plan."""
@@ -65,16 +66,29 @@ def as_turn(question: Question) -> Turn:
 
 
 def _served(bundle: Bundle, pool: EnginePool, threads: int) -> Ask:
-    planner = OnnxPlanner(bundle, pool, PictureFitter(), OnnxOptions(threads=threads, provider="cpu"))
+    loading = Loading(bundle, pool, PictureFitter(), OnnxOptions(threads=threads, provider="cpu"))
+    planner = _planner(bundle).load("planner", loading)
     loop = asyncio.new_event_loop()
-    return lambda turn, words: loop.run_until_complete(planner.plan(turn, words)).plan.value
+
+    def ask(turn: Turn, words: str) -> str:
+        history = [{"question": past.question, "answer": past.answer} for past in turn.history]
+        asked = planner.probabilities(turn.picture, {"question": turn.question, "history": history, "words": words})
+        return max(loop.run_until_complete(asked), key=lambda item: item[1])[0]
+
+    return ask
+
+
+def _planner(bundle: Bundle) -> VisionDeciderPart:
+    if bundle.roles.planner is None:
+        raise SystemExit(f"{bundle.root}: no planner")
+    return bundle.roles.planner
 
 
 def _peer(bundle: Bundle, checkpoints: Path, threads: int) -> Ask:
     torch.set_num_threads(threads)
     source = Source(checkpoints / "base", adapters=((checkpoints / "planner", 1.0),))
     model = source.load("Qwen2_5_VLForConditionalGeneration")
-    spec = bundle.planner
+    spec = _planner(bundle)
     tokenizer = PromptTokenizer(bundle.path(spec.tokenizer))
     template = PromptTemplate.load(bundle.path(spec.prompt))
     plans = {tokenizer.label(letter): name for name, letter in spec.labels}
@@ -94,7 +108,7 @@ def _peer(bundle: Bundle, checkpoints: Path, threads: int) -> Ask:
             raise ValueError(f"turn {turn.id} has no picture")
         small = np.asarray(Image.fromarray(turn.picture.pixels).resize(size, Image.Resampling.BICUBIC))
         history = [{"question": past.question, "answer": past.answer} for past in turn.history]
-        prompt = template.render(picture=True, question=turn.question, history=history, words=words)
+        prompt = template.render(pictures=1, question=turn.question, history=history, words=words)
         ids = torch.tensor([tokenizer.encode(prompt, span)])
         pixels = processor(images=[small], return_tensors="pt")
         with torch.inference_mode():

@@ -22,23 +22,23 @@ def _in(module: str) -> Any:
 
 
 def _trials() -> None:
-    Gauge = _in("costs.gauge").Gauge
-    Gauge._due = lambda self, ready, chosen: None
+    CostTracker = _in("costs.cost_model").CostTracker
+    CostTracker._due = lambda self, ready, chosen: None
 
 
 def _upkeep() -> None:
-    Gauge = _in("costs.gauge").Gauge
-    begin = Gauge.__init__
-    Gauge.__init__ = lambda self, costs, **_: begin(self, costs, fixed=True)
+    CostTracker = _in("costs.cost_model").CostTracker
+    begin = CostTracker.__init__
+    CostTracker.__init__ = lambda self, costs, **_: begin(self, costs, fixed=True)
 
 
 def _sizes() -> None:
-    Costs = _in("costs.costs").Costs
+    Costs = _in("costs.cost_model").Costs
     Costs.batch = lambda self, ready: (min(ready, len(self.step_us)), 0)
 
 
 def _padding() -> None:
-    Costs = _in("costs.costs").Costs
+    Costs = _in("costs.cost_model").Costs
     Costs._padded = lambda self, count: (self.step_us[count - 1], 0)
 
 
@@ -49,21 +49,19 @@ def _corrections() -> None:
 
 
 def _margins() -> None:
-    costs = _in("costs.costs")
-    gauge = _in("costs.gauge")
-    costs._CLEARLY = costs._NEARLY = 1.0
-    gauge._ALIKE, gauge._CHEAPER = 0.0, 1.0
-    gauge._FEWER = gauge._MORE = gauge._PIECE_MORE = float(_ENDLESS)
+    costs = _in("costs.cost_model")
+    costs._CLEARLY = costs._NEARLY = costs._CHEAPER = 1.0
+    costs._ALIKE = 0.0
+    costs._FEWER = costs._MORE = costs._PIECE_MORE = float(_ENDLESS)
 
 
 def _early() -> None:
-    Costs = _in("costs.costs").Costs
+    Costs = _in("costs.cost_model").Costs
     Costs.enough = property(lambda self: _ENDLESS)
 
 
 def _pieces() -> None:
-    from quizglass_server.engines.llama.costs import costs
-
+    costs = _in("costs.cost_model")
     scheduler = _in("engine.scheduler")
     costs.READING_US = scheduler.READING_US = _ENDLESS
 
@@ -73,7 +71,7 @@ def _leaders() -> None:
     Scheduler._leader = lambda self, request: request
 
 
-def _parking() -> None:
+def _offloading() -> None:
     Prefixes = _in("prefixes.cache").Prefixes
     Prefixes.__init__.__defaults__ = (_ENDLESS,)
 
@@ -125,7 +123,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "steps that end with a prompt": _early,
     "pieces of prompts": _pieces,
     "waiting for a shared beginning": _leaders,
-    "parking": _parking,
+    "offloading": _offloading,
     "adaptive threads": _threads,
     "tokens that share a message": _gathering,
     "encoder's thread that ends": _encoder,

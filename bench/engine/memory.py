@@ -23,7 +23,7 @@ def main() -> None:
     import onnxruntime  # noqa: F401
 
     import quizglass_server.bundle.files
-    import quizglass_server.roles.scorers  # noqa: F401
+    import quizglass_server.roles.reranker  # noqa: F401
 
     idle = memory_kib("VmRSS")
     if which == "served":

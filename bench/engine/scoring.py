@@ -87,15 +87,18 @@ def served_scorer(bundle: Path, threads: int) -> tuple[Score, Callable[[], None]
     """The server's scorer, how to close it, and the token ids that it makes of a query and a passage."""
     from quizglass_server.bundle.files import Bundle
     from quizglass_server.engines.onnx.session import EnginePool, OnnxOptions
-    from quizglass_server.models.fitting import encode_within
+    from quizglass_server.models.fitting import PictureFitter, encode_within
+    from quizglass_server.models.loading import Loading
     from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer
-    from quizglass_server.roles.scorers import OnnxReranker
+    from quizglass_server.roles.reranker import TextRerankerPart
 
     loaded = Bundle.load(bundle)
-    spec = loaded.reranker
+    spec = loaded.roles.reranker
+    if not isinstance(spec, TextRerankerPart):
+        raise SystemExit(f"{bundle}: no reranker by a text model")
     # As a server shares out its cores: several runs at a time, each with one thread.
     pool = EnginePool(threads)
-    scorer = OnnxReranker(loaded, pool, OnnxOptions(threads=1, provider="cpu"))
+    scorer = spec.load("reranker", Loading(loaded, pool, PictureFitter(), OnnxOptions(threads=1, provider="cpu")))
     tokenizer = PromptTokenizer(loaded.path(spec.tokenizer))
     template = PromptTemplate.load(loaded.path(spec.prompt))
     loop = asyncio.new_event_loop()

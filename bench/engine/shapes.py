@@ -43,8 +43,8 @@ def starter(bundle: Path) -> Shape:
     from quizglass_server.bundle.files import Bundle
 
     loaded = Bundle.load(bundle.resolve())
-    spec = loaded.generator
-    if spec.projector is None or spec.picture is None:
+    spec = loaded.roles.generator
+    if spec is None or spec.projector is None or spec.picture is None:
         raise ValueError(f"{bundle}: its generator sees no pictures, which the benchmark asks about")
     return Shape("starter", loaded.path(spec.model), loaded.path(spec.projector), spec.picture.width, spec.stop[0])
 
@@ -78,7 +78,7 @@ def half_billion(folder: Path, tokenizer: Path, say: Callable[[str], None]) -> S
 def _write(folder: Path, tokenizer: Path) -> None:
     from quizglass_export.gguf.text import write_text_gguf
     from quizglass_export.gguf.vision import write_vision_gguf
-    from quizglass_server.bundle.manifest import Patched
+    from quizglass_server.models.fields import Patched
 
     filled = folder / "tokenizer.json"
     content = json.loads(tokenizer.read_text(encoding="utf-8"))

@@ -131,7 +131,7 @@ async def _prompt_steps(ours: Ours, ask: Ask) -> int:
 
 
 async def _steps(ours: Ours) -> int:
-    return (await ours.process.info()).vitals.decode_steps
+    return (await ours.process.info()).stats.decode_steps
 
 
 async def _quiet(ours: Ours) -> int:

@@ -18,7 +18,7 @@ from bench.sections import Part
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.parity import check_scorer
 from quizglass_export.roles.scorers import VisionPrompts, vision_logits
-from quizglass_server.bundle.manifest import VisionScorer
+from quizglass_server.models.scorers import VisionScorer
 from tests.support import tiny_qwen
 
 _CLASS = "Qwen2VLForConditionalGeneration"
@@ -64,7 +64,7 @@ def _measured(
     job, part = exported(plan, "planner", samples(count), folder / "files")
     if not isinstance(part, VisionScorer):
         raise TypeError(f"the planner is a {part.kind}")
-    model, labels, prompts = _beside(base, made), job.labels(part.labels), VisionPrompts(job, part)
+    model, labels, prompts = _beside(base, made), job.head(part.labels), VisionPrompts(job, part)
     references = [
         vision_logits(model, ids, picture, part.picture)[labels]
         for ids, picture in zip(prompts.rows, prompts.pictures, strict=True)

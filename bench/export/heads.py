@@ -26,7 +26,7 @@ from quizglass_export.graphs.scorer_vl import VisionScorer
 from quizglass_export.onnx.file import halve_weights, write_onnx
 from quizglass_export.parity import Inputs, session
 from quizglass_export.roles.scorers import VISION_AXES, VisionPrompts
-from quizglass_server.bundle.manifest import VisionScorer as Planner
+from quizglass_server.models.scorers import VisionScorer as Planner
 from quizglass_server.models.vision_inputs import patch_grid
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +108,7 @@ def _export(checkpoints: Path, folder: Path, count: int) -> list[int]:
     axes = VISION_AXES | {"logits": {0: "batch", 1: "sequence"}}
     write_onnx(model, both, axes, "logits", folder / _FULL)
     halve_weights(folder / _FULL)
-    return job.labels(part.labels)
+    return job.head(part.labels)
 
 
 def _given(folder: Path) -> tuple[list[Inputs], tuple[int, int]]:

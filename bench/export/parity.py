@@ -11,7 +11,7 @@ from quizglass_export.assembly.plan import Plan, make_plan
 from quizglass_export.parity import Check
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe
-from quizglass_export.roles.job import RoleJob, RolePart
+from quizglass_export.roles.job import RoleJob
 from quizglass_export.roles.samples import Sample
 
 _WORST: dict[str, Callable[[Sequence[float]], float]] = {"<=": max, ">=": min}
@@ -23,7 +23,7 @@ def plan_role(folder: Path, role: str, spec: Mapping[str, Any], samples: Mapping
     return make_plan(RecipeFile(Recipe.model_validate(content), folder))
 
 
-def exported(plan: Plan, role: str, samples: Sequence[Sample], folder: Path) -> tuple[RoleJob, RolePart]:
+def exported(plan: Plan, role: str, samples: Sequence[Sample], folder: Path) -> tuple[RoleJob, Any]:
     """A role's files below `folder`, and its entry in the manifest."""
     job = plan.job(role, folder, "tokenizer.json", samples)
     return job, plan.exporter(role).export(job, plan.spec(role)).part

@@ -13,7 +13,7 @@ from bench.results import Row, against, measured
 from bench.sections import Part
 from quizglass_export.parity import Check, session
 from quizglass_export.roles.scorers import VisionPrompts
-from quizglass_server.bundle.manifest import VisionScorer
+from quizglass_server.models.scorers import VisionScorer
 
 PRECISIONS = ("fp32", "fp16", "int8", "int8-rows", "int8-weights", "int4-weights")
 _SAMPLES, _FEW = 160, 8

@@ -22,7 +22,9 @@ from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.knowledge import KnowledgeBase
-from quizglass_server.roles.encoders import OnnxTextEncoder
+from quizglass_server.models.fitting import PictureFitter
+from quizglass_server.models.loading import Loading
+from quizglass_server.roles.text_encoder import OnnxTextEncoder
 
 _LIMIT = 32
 _MODES = {
@@ -36,7 +38,10 @@ async def measure(bundle_folder: Path, seed: int, things: int, folder: Path, rou
     """Recall of the entry that answers, and latency without and with the embedding of the question, for each mode."""
     bundle = Bundle.load(bundle_folder, hashes=False)
     pool = EnginePool(1)
-    encoder = await pool.run(lambda: OnnxTextEncoder(bundle, pool, OnnxOptions(1, "cpu")))
+    part, loading = bundle.roles.text_encoder, Loading(bundle, pool, PictureFitter(), OnnxOptions(1, "cpu"))
+    if part is None:
+        raise SystemExit(f"{bundle_folder}: no text encoder")
+    encoder = await pool.run(lambda: part.load("text_encoder", loading))
     world = build_world(seed, things - CORE_THINGS, core=True)
     with tempfile.TemporaryDirectory(dir=folder) as home:
         base = await KnowledgeBase.open(Path(home), text_encoder=encoder, image_encoder=None)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bench import sections
 from bench.policies import budget, hops, overlap
+from bench.policies import sessions as dialogues
 from bench.policies.stage import Setup, Stage, staged
 from bench.sections import Part
 
@@ -24,6 +25,7 @@ SECTIONS: dict[str, Callable[[Setup, Stage], Awaitable[Part]]] = {
     "searches": overlap.searches,
     "branches": overlap.branches,
     "budget": budget.run,
+    "sessions": dialogues.run,
 }
 """In the order of the table."""
 

@@ -1,13 +1,19 @@
-"""What becomes of a turn that is given less time than it takes: every policy, at shares of its own median."""
+"""What becomes of a turn that is given less time than it takes: every policy, at shares of its own median.
+
+No question is asked twice: the generator would find the prefix of the first time, and take less than usual.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from statistics import median
 
-from bench.policies.stage import Outcome, Setup, Stage
+from bench.policies.stage import PLENTY_S, Outcome, Setup, Stage
 from bench.results import Row, at_least
 from bench.sections import Part
+from bench.worlds import UNSEEN_SHARE
+from quizglass_export.pocketworld.questions import make_questions
 from quizglass_server.policies import POLICIES
 
 SHARES = (0.25, 0.5, 1.0, 2.0)
@@ -21,16 +27,21 @@ async def run(setup: Setup, stage: Stage) -> Part:
     """`answer_by` at shares of each policy's median, over questions of every group."""
     ended: dict[float, list[bool]] = {share: [] for share in SHARES}
     data: dict[str, dict[str, float]] = {}
-    questions = stage.trial.questions[: setup.count(48, 4)]
+    count, trial = setup.count(48, 4), stage.trial
+    total = len(POLICIES) * (_WARM_UP + (1 + len(SHARES)) * count)
+    questions = iter(make_questions(trial.world, total, trial.seed + 1, unseen_share=UNSEEN_SHARE))
+
+    async def asked(policy: str, number: int, budget_s: float) -> list[Outcome]:
+        return [await stage.ask(question, policy, budget_s) for question in islice(questions, number)]
+
     for policy in POLICIES:
         setup.say(f"{policy}: with plenty of time")
-        for question in questions[:_WARM_UP]:
-            await stage.ask(question, policy)
-        usual = median([(await stage.ask(question, policy)).seconds for question in questions])
+        await asked(policy, _WARM_UP, PLENTY_S)
+        usual = median([one.seconds for one in await asked(policy, count, PLENTY_S)])
         data[policy] = {"p50 ms": usual * 1e3}
         for share in SHARES:
             setup.say(f"{policy}: with {share:.0%} of {usual * 1e3:.0f} ms")
-            turns = [await stage.ask(question, policy, share * usual) for question in questions]
+            turns = await asked(policy, count, share * usual)
             in_time = [ended_well(one, share * usual) for one in turns]
             ended[share] += in_time
             data[policy] |= _summary(share, turns, in_time)

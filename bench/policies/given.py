@@ -23,7 +23,7 @@ from quizglass_server.policies.cogplanner_baselines import Grade
 from quizglass_server.policies.core_mmrag import TOP_ENTRIES, Entry
 from quizglass_server.policies.omnisearch import Next
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Same, Subject
-from quizglass_server.roles.interfaces import GenerationRequest, Generator
+from quizglass_server.roles.generator import GenerationRequest, Generator
 
 PLANNING = ("reformulate", "act")
 """Tasks of CogPlanner's planning."""
@@ -69,7 +69,8 @@ class Record:
 
 def _named(record: Record, request: GenerationRequest) -> int | None:
     """Place of the target's entry among those that the prompt shows."""
-    shown = request.values.get("seen") or ()
+    seen = request.values.get("seen")
+    shown = seen if isinstance(seen, Sequence) else ()
     target = next((hop.answer for hop in record.hops if hop.action == "image"), record.question.image_answer)
     return next((place for place, text in enumerate(shown) if str(text).startswith(f"{target}:")), None)
 

@@ -7,6 +7,7 @@ generator's prefix of the first.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from itertools import islice
 from statistics import median
 from time import perf_counter
 from typing import TypeVar
@@ -73,26 +74,32 @@ class _InTurn(Toolbox):
 
 
 async def branches(setup: Setup, stage: Stage) -> Part:
-    """Stages 1 to 3 of CoRe-MMRAG: memory beside looking up, choosing and answering from the entry."""
-    pictured = [q for q in stage.trial.questions if q.hops and q.hops[0].action == "image"]
-    questions = pictured[: 2 * (setup.count(100, 3) + _WARM_UP)]
-    times: dict[type[Toolbox], list[float]] = {Toolbox: [], _InTurn: []}
-    for number, question in enumerate(questions):
-        setup.say(f"branches: question {number + 1} of {len(questions)}")
-        kind = (Toolbox, _InTurn)[number % 2]
-        taken = await _stages(stage, question, kind)
-        if number >= 2 * _WARM_UP:
-            times[kind].append(taken)
-    beside, after = times[Toolbox], times[_InTurn]
-    row = against("y_int beside choosing and y_ext", beside, "ms", "one after the other", after, 0.75)
-    return Part([row], {"beside": beside, "one after the other": after})
+    """Stages 1 to 3 of CoRe-MMRAG: memory beside choosing and answering from the entry; and with all before them."""
+    pictured = (q for q in stage.trial.questions if q.hops and q.hops[0].action == "image")
+    rows: list[Row] = []
+    data: dict[str, list[float]] = {}
+    for seen in (True, False):
+        times: dict[type[Toolbox], list[float]] = {Toolbox: [], _InTurn: []}
+        for number, question in enumerate(islice(pictured, 2 * (setup.count(60, 3) + _WARM_UP))):
+            setup.say(f"branches: question {number + 1}")
+            kind = (Toolbox, _InTurn)[number % 2]
+            taken = await _stages(stage, question, kind, seen=seen)
+            if number >= 2 * _WARM_UP:
+                times[kind].append(taken)
+        name = "y_int beside choosing and y_ext" + ("" if seen else ", with reading, embedding and looking up")
+        bar = 0.75 if seen else None
+        rows.append(against(name, times[Toolbox], "ms", "one after the other", times[_InTurn], bar))
+        data |= {name: times[Toolbox], f"{name}, in turn": times[_InTurn]}
+    return Part(rows, data)
 
 
-async def _stages(stage: Stage, question: Question, kind: type[Toolbox]) -> float:
+async def _stages(stage: Stage, question: Question, kind: type[Toolbox], *, seen: bool) -> float:
+    """Milliseconds; `seen`: the picture is read, embedded and in the generator before."""
     async with stage.tools(question, kind) as tools:
         state = tools.start()
-        await tools.search_image(limit=1)  # the picture's vectors
-        await tools.lines("rewrite", state)  # its words, and the picture in the generator
+        if seen:
+            await tools.search_image(limit=1)
+            await tools.lines("rewrite", state)
         return await _timed(lambda: tools.together(tools.write("answer", state), from_evidence(state, tools)))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, cast
 
 from rich.progress import Progress
 
@@ -20,11 +20,11 @@ from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_server.app import running, tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
-from quizglass_server.domain.turns import AnswerDelta, Done, EvidenceFound, Turn
-from quizglass_server.roles.load import Models
+from quizglass_server.domain.turns import Done, EvidenceFound, Turn
+from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.turn.journal import Journal
-from quizglass_server.turn.resources import ModelSet, Resources
+from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import Toolbox
 
@@ -60,8 +60,6 @@ class Outcome:
     entries: tuple[str, ...]
     """That the searches brought back and the generator was shown, in order."""
     spans: tuple[Span, ...]
-    deltas: int
-    """Pieces of the answer."""
 
     @property
     def right(self) -> bool:
@@ -87,21 +85,19 @@ class Stage:
         """One turn, whatever it takes."""
         turn = await asyncio.to_thread(as_turn, question)
         entries: list[str] = []
-        deltas, done = 0, None
+        done = None
         with self.given.about(question):
             began = perf_counter()
             async with aclosing(self._assistant.answer(turn, policy, Budget(budget_s))) as events:
                 async for event in events:
                     if isinstance(event, EvidenceFound):
                         entries += [item.entry_id for item in event.items if item.used]
-                    elif isinstance(event, AnswerDelta):
-                        deltas += 1
                     elif isinstance(event, Done):
                         done = event
             seconds = perf_counter() - began
         if done is None:
             raise RuntimeError(f"a turn of {policy} ended without its last event")
-        return Outcome(question, done, seconds, tuple(entries), tuple(self.given.spans), deltas)
+        return Outcome(question, done, seconds, tuple(entries), tuple(self.given.spans))
 
     @asynccontextmanager
     async def tools(self, question: Question, kind: type[Toolbox] = Toolbox) -> AsyncGenerator[Toolbox, None]:
@@ -118,7 +114,7 @@ class Stage:
 async def staged(setup: Setup) -> AsyncGenerator[Stage, None]:
     """A world of `setup.things` things, imported, behind an assistant."""
     folder = setup.folder / f"world-{setup.seed}-{setup.things}"
-    trial = prepare(setup.seed, setup.things, setup.count(400, 24), folder)
+    trial = prepare(setup.seed, setup.things, setup.count(600, 40), folder)
     async with AsyncExitStack() as stack:
         settings = Settings.model_validate({"bundle": setup.bundle, "knowledge": folder / "knowledge", "port": 0})
         server = await stack.enter_async_context(running(settings))
@@ -128,19 +124,9 @@ async def staged(setup: Setup) -> AsyncGenerator[Stage, None]:
         if services.models.generator is None:
             raise RuntimeError(f"{setup.bundle} has no generator")
         given = GivenGenerator(services.models.generator)
-        models = cast(ModelSet, _Models(services.models, given))
+        models: Models = copy(services.models)
+        models.generator = given
         yield Stage(trial, Resources(models, services.knowledge, tuning(services.bundle)), given)
-
-
-class _Models:
-    """A bundle's models with another generator."""
-
-    def __init__(self, models: Models, generator: GivenGenerator) -> None:
-        self._models = models
-        self.generator = generator
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._models, name)
 
 
 def of_family(trial: Trial, family: str, group: str, count: int) -> Sequence[Question]:

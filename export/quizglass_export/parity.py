@@ -78,15 +78,21 @@ def batches(count: int, size: int) -> Iterator[range]:
 
 
 def scored(
-    path: Path, inputs: Callable[[Sequence[int]], Inputs], count: int, sizes: Sequence[int]
+    path: Path,
+    inputs: Callable[[Sequence[int]], Inputs],
+    count: int,
+    sizes: Sequence[int],
+    rows: Sequence[int] | None = None,
 ) -> tuple[list[Floats], list[list[Floats]]]:
-    """Logits [L] of each sample alone, and of all of them in padded batches of each size."""
+    """Logits [L] of each sample alone, and of all of them in padded batches of each size; of some rows, or of all."""
     run = session(path)
-    alone = [run.run(["logits"], inputs([index]))[0][0] for index in range(count)]
-    together = [
-        [row for part in batches(count, size) for row in run.run(["logits"], inputs(list(part)))[0]] for size in sizes
-    ]
-    return alone, together
+
+    def logits(indices: Sequence[int]) -> Floats:
+        values: Floats = run.run(["logits"], inputs(indices))[0]
+        return values if rows is None else values[:, list(rows)]
+
+    alone = [logits([index])[0] for index in range(count)]
+    return alone, [[row for part in batches(count, size) for row in logits(list(part))] for size in sizes]
 
 
 def check_scorer(
@@ -96,6 +102,7 @@ def check_scorer(
     inputs: Callable[[Sequence[int]], Inputs],
     bound: float,
     sizes: Sequence[int] = BATCHES,
+    rows: Sequence[int] | None = None,
 ) -> list[Check]:
     """Compare a scorer's logits, each sample alone and in padded batches.
 
@@ -106,11 +113,12 @@ def check_scorer(
         inputs: makes the ONNX inputs for a list of sample indices.
         bound: largest difference allowed.
         sizes: of the batches.
+        rows: places of the labels among the model's logits; None: they are all of them.
 
     Returns:
         Difference alone, difference in batches, and whether all labels are the same.
     """
-    alone, together = scored(path, inputs, len(references), sizes)
+    alone, together = scored(path, inputs, len(references), sizes, rows)
     apart = [_difference(row, other) for row, other in zip(alone, references, strict=True)]
     padded = [_difference(row, other) for rows in together for row, other in zip(rows, references, strict=True)]
     same = [

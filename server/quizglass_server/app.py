@@ -30,10 +30,12 @@ from quizglass_server.knowledge.backends import open_knowledge
 from quizglass_server.memory import Memory
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
-from quizglass_server.roles.load import Models, load_models
+from quizglass_server.roles.load import LoadedModels, load_models
 from quizglass_server.rpc.server import RpcServer, Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
+from quizglass_server.session.keys import keys_of
+from quizglass_server.session.token import Sessions
 from quizglass_server.steps.tuning import Tuning, Views
 from quizglass_server.turn.resources import Resources
 
@@ -94,7 +96,10 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
             admission,
             bundle.has,
         )
-        services = Services(assistant, knowledge, models, bundle, settings, decoder, work, memory)
+        place = settings.knowledge if isinstance(settings.knowledge, Path) else None
+        keys = await asyncio.to_thread(keys_of, settings, place)
+        sessions = Sessions(keys, settings.session_ttl_s)
+        services = Services(assistant, knowledge, models, bundle, settings, decoder, work, sessions, memory)
         _start(decoder)
         rpc = await start_rpc(services)
         stack.push_async_callback(_stop, rpc, settings.grace_s)
@@ -148,7 +153,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-async def _memory(settings: Settings, models: Models, busy: Callable[[], bool]) -> Memory | None:
+async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], bool]) -> Memory | None:
     """The visual memory, if there is to be one, which rests while turns are `busy`."""
     directory = settings.memory_directory
     if directory is None:

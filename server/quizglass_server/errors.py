@@ -4,7 +4,10 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
 
     QuizglassError
     ├── InvalidInput            a field of the request is wrong
-    │   └── InvalidPicture      the picture is
+    │   ├── InvalidPicture      the picture is
+    │   ├── SessionForged       the session was not made by this server
+    │   ├── SessionUnknownKey   its key is not one of this server's
+    │   └── SessionExpired      its time is over
     ├── NotFound                something named does not exist
     ├── RoleMissing             the bundle has no model for what was asked
     ├── MemoryOff               the server remembers nothing
@@ -51,6 +54,37 @@ class InvalidPicture(InvalidInput):
     """A picture cannot be used."""
 
     code = "INVALID_PICTURE"
+
+
+class SessionForged(InvalidInput):
+    """The session's token is not as a server made it."""
+
+    code = "SESSION_FORGED"
+
+    def __init__(self) -> None:
+        super().__init__("session", "is not as a server made it; ask again without it, with the picture")
+
+
+class SessionUnknownKey(InvalidInput):
+    """The session was signed with a key that this server does not have."""
+
+    code = "SESSION_UNKNOWN_KEY"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "session",
+            "was signed with a key that this server does not have, by another one or before a restart; ask again "
+            "without it, with the picture",
+        )
+
+
+class SessionExpired(InvalidInput):
+    """The session's time is over."""
+
+    code = "SESSION_EXPIRED"
+
+    def __init__(self) -> None:
+        super().__init__("session", "has expired; ask again without it, with the picture")
 
 
 class NotFound(QuizglassError):

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.costs.cost_model import Costs
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.link.prompt import Finished, Part, PicturePart, Piece, TextPart
@@ -88,6 +88,6 @@ def prompt(question: str, seed: int | None = 1) -> list[Part]:
 def answer(engine: Engine, parts: Sequence[Part], tokens: int = 16) -> list[str]:
     """What the engine says to a prompt."""
     given = Given()
-    drive(engine, engine.intake.generation(parts, tokens, sink=given))
+    drive(engine, engine.builder.generation(parts, tokens, sink=given))
     assert given.finished.usage.generated_tokens == len(given.pieces)
     return given.texts

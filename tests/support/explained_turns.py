@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quizglass_client.types import (
+from quizglass.values import (
     Accepted,
     AnswerDelta,
     Citation,
     Confirmed,
     Done,
-    Event,
     Evidence,
     EvidenceFound,
-    Payload,
+    FinishReason,
+    Origin,
     Provisional,
     Region,
     StepDetail,
     StepEnded,
+    TurnEvent,
     Verdict,
+    VerdictOutcome,
     Withdrawn,
 )
+from quizglass_client.types import Event
 
 LEFT, RIGHT = Region(0.0, 0.0, 0.5, 1.0), Region(0.5, 0.0, 1.0, 1.0)
 PRICE = Evidence(
-    "1", "text_search", "velmora", "Velmora", "The Velmora costs 45 crowns.", 0.75, 0.5, "pocketworld", True
+    "1", Origin.TEXT_SEARCH, "velmora", "Velmora", "The Velmora costs 45 crowns.", 0.75, 0.5, "pocketworld", True
 )
-DONE = Done("45 crowns", "complete", "", (Citation("1", "velmora", "Velmora", 0, 9),), {}, (), 0.5, 20, 2)
+DONE = Done("45 crowns", FinishReason.COMPLETE, (Citation("1", "velmora", "Velmora", 0, 9),), total=0.5)
 
 
 def step(name: str, started: float, duration: float, **fields: object) -> StepEnded:
@@ -44,13 +47,9 @@ STEPS = (
 )
 
 
-def told(*payloads: Payload, every_s: float = 0.1) -> list[Event]:
+def told(*payloads: TurnEvent, every_s: float = 0.1) -> list[Event]:
     """Events of one turn, one after the other."""
-    where = ({"round": each.round, "branch": each.branch} if isinstance(each, StepEnded) else {} for each in payloads)
-    return [
-        Event("t" * 32, seq, round(seq * every_s, 3), each, **at)
-        for seq, (each, at) in enumerate(zip(payloads, where, strict=True), 1)
-    ]
+    return [Event("t" * 32, seq, round(seq * every_s, 3), each) for seq, each in enumerate(payloads, 1)]
 
 
 def whole_turn(evidence: Evidence = PRICE) -> list[Event]:
@@ -64,6 +63,6 @@ def whole_turn(evidence: Evidence = PRICE) -> list[Event]:
         Provisional("45 crowns"),
         Confirmed(),
         AnswerDelta("45 crowns"),
-        Verdict("supported", 0.5, 0.75, {"why": "it says so"}),
+        Verdict(VerdictOutcome.SUPPORTED, 0.5, 0.75, {"why": "it says so"}),
         DONE,
     )

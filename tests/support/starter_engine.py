@@ -63,7 +63,7 @@ def said_alone(model: NativeModel) -> list[list[str]]:
 def ask(engine: Engine, parts: list[Part], tokens: int = 16, terms: Terms | None = None) -> tuple[Given, Request]:
     """Submit a question."""
     given = Given()
-    request = engine.intake.generation(parts, tokens, terms or Terms(), sink=given)
+    request = engine.builder.generation(parts, tokens, terms or Terms(), sink=given)
     engine.submit(request)
     return given, request
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import gguf
 
 from quizglass_server.engines.llama.child.worker import EngineWorker
-from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.costs.cost_model import Costs
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.link.prompt import (
     Finished,

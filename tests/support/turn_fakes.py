@@ -21,13 +21,14 @@ from quizglass_server.domain.turns import (
     GenerationEnd,
     Picture,
     Plan,
-    PlanDecision,
     Token,
     Turn,
     TurnEvent,
     Vector,
 )
-from quizglass_server.roles.interfaces import GenerationRequest
+from quizglass_server.models.prompts import Values
+from quizglass_server.roles import table
+from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.steps.tuning import Tuning
@@ -71,10 +72,12 @@ class Calls:
         return [argument for name, argument in self.made if name == role]
 
 
-class Models:
+class Models(table.Models):
     """Every role, scripted by attributes; `before` holds what a role waits for, or fails with, first."""
 
     def __init__(self) -> None:
+        super().__init__(deciders={"planner": self}, image_encoder=self, text_encoder=self, generator=self)
+        self.reranker = self.reader = self
         self.calls = Calls()
         self.before: dict[str, Hook] = {}
         self.cancelled: list[str] = []
@@ -84,13 +87,6 @@ class Models:
         self.answer = [" 45", " crowns"]
         self.query = [" How much does the", " Velmora cost?"]
         self.end = "stop"
-        self.tool_router = self.domain_router = self.coarse_reranker = self.verifier = self.detector = None
-        self.planner: Models | None = self
-        self.reranker: Models | None = self
-        self.image_encoder: Models | None = self
-        self.text_encoder: Models | None = self
-        self.generator: Models | None = self
-        self.reader: Models | None = self
         self.lettered: Region | None = Region(0.0, 0.0, 1.0, 0.5)
         self.read_parts: list[Region | None] = []
         self.dimension = 4
@@ -105,9 +101,9 @@ class Models:
             raise
         record_engine(1)
 
-    async def plan(self, turn: Turn, words: str) -> PlanDecision:
-        await self._enter("planner", words)
-        return PlanDecision(self.decision, "planner", ((self.decision, 1.0),))
+    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+        await self._enter("planner", values["words"])
+        return [(self.decision.value, 1.0)]
 
     async def look_at(self, picture: Picture) -> None:
         self.calls.made.append(("planner looks", picture.sha256))

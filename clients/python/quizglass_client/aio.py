@@ -9,6 +9,7 @@ from typing import Any, Self
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from quizglass.convert import capabilities_value, event_value, to_value
 from quizglass.v1 import (
     assistant_pb2,
     assistant_pb2_grpc,
@@ -17,26 +18,15 @@ from quizglass.v1 import (
     memory_pb2,
     memory_pb2_grpc,
 )
-from quizglass_client import convert
-from quizglass_client import memory as messages
+from quizglass.values import Capabilities, Deleted, Evidence, Filter, Forgotten, MemoryStats, Sighting
+from quizglass_client import requests
 from quizglass_client.batches import batches_on_thread
 from quizglass_client.channel import DEFAULT_TARGET, open_async_channel
-from quizglass_client.errors import ServerError, translated
-from quizglass_client.memory import Moment
+from quizglass_client.errors import ClientError, ServerError, misses_picture, refuses_session, translated
 from quizglass_client.pictures import AsyncEncoder, encode_on_thread, several
-from quizglass_client.sightings import Forgotten, MemoryStats, Sighting
+from quizglass_client.requests import Moment
 from quizglass_client.timing import Limits
-from quizglass_client.types import (
-    AddReport,
-    Answer,
-    Capabilities,
-    Deleted,
-    Entry,
-    Event,
-    Evidence,
-    Filter,
-    PictureLike,
-)
+from quizglass_client.types import AddReport, Answer, Entry, Event, PictureLike
 
 
 class AsyncClient:
@@ -87,7 +77,8 @@ class AsyncClient:
         history: Sequence[tuple[str, str]] = (),
         policy: str = "",
         budget: float | None = None,
-        session: str = "",
+        session: bytes = b"",
+        session_id: str = "",
         remember: bool = False,
         recall: bool = False,
         explain: bool = False,
@@ -99,10 +90,12 @@ class AsyncClient:
         Args:
             question: what to answer.
             picture: what it is about; resized to what the server can use.
-            history: earlier questions about the same picture and their answers, oldest first.
+            history: earlier questions about the same picture and their answers, oldest first; with a session those that
+                came after it.
             policy: one of `capabilities().policies`; empty for the server's default.
             budget: seconds to answer in; steps that no longer fit are skipped.
-            session: a name of the dialogue, of the caller's choice.
+            session: that of an earlier answer, to go on from there.
+            session_id: a name of the dialogue, of the caller's choice, by which the memory finds it.
             remember: whether the server may remember the picture, if it has a visual memory.
             recall: whether "When did I last see this?" may be answered from that memory.
             explain: whether every step is told of (`StepEnded`), with what it was given and what it brought.
@@ -112,15 +105,15 @@ class AsyncClient:
         """
         with translated():
             encoded = await self._encoded(picture)
-            request = convert.ask_request(
-                question, encoded, history, policy, budget, session, remember, recall, explain
+            request = requests.ask(
+                question, encoded, history, policy, budget, session, session_id, remember, recall, explain
             )
             call = self._assistant.Ask(request, timeout=self._limits.turn(budget))
             try:
                 async for message in call:
-                    event = convert.event(message)
-                    if event is not None:
-                        yield event
+                    payload = event_value(message)
+                    if payload is not None:  # a later version's, of which this one knows nothing
+                        yield Event(message.turn_id, message.seq, message.elapsed_us / 1e6, payload)
             finally:
                 call.cancel()
 
@@ -132,7 +125,8 @@ class AsyncClient:
         history: Sequence[tuple[str, str]] = (),
         policy: str = "",
         budget: float | None = None,
-        session: str = "",
+        session: bytes = b"",
+        session_id: str = "",
         remember: bool = False,
         recall: bool = False,
         explain: bool = False,
@@ -145,6 +139,7 @@ class AsyncClient:
             policy=policy,
             budget=budget,
             session=session,
+            session_id=session_id,
             remember=remember,
             recall=recall,
             explain=explain,
@@ -191,9 +186,9 @@ class AsyncClient:
             NotFound: there is none of that id.
         """
         with translated():
-            request = knowledge_pb2.GetEntryRequest(id=convert.entry_id(entry_id))
+            request = knowledge_pb2.GetEntryRequest(id=requests.sendable(entry_id, "id"))
             response = await self._knowledge.GetEntry(request, timeout=self._limits.call)
-            return convert.entry(response.entry)
+            return to_value(response.entry, Entry)
 
     async def list_entries(self) -> AsyncIterator[Entry]:
         """All entries in order of id, fetched a page at a time."""
@@ -203,7 +198,7 @@ class AsyncClient:
                 request = knowledge_pb2.ListEntriesRequest(page_token=token)
                 page = await self._knowledge.ListEntries(request, timeout=self._limits.call)
             for message in page.entries:
-                yield convert.entry(message)
+                yield to_value(message, Entry)
             token = page.next_page_token
             if not token:
                 return
@@ -215,8 +210,8 @@ class AsyncClient:
             NotFound: there is none of that id.
         """
         with translated():
-            request = knowledge_pb2.DeleteEntryRequest(id=convert.entry_id(entry_id))
-            return convert.deleted(entry_id, await self._knowledge.DeleteEntry(request, timeout=self._limits.call))
+            request = knowledge_pb2.DeleteEntryRequest(id=requests.sendable(entry_id, "id"))
+            return to_value(await self._knowledge.DeleteEntry(request, timeout=self._limits.call), Deleted, id=entry_id)
 
     async def compact(self) -> int:
         """Remove what deleted entries have left in the server's files; the sequence number up to which that is done."""
@@ -259,16 +254,16 @@ class AsyncClient:
         """
         with translated():
             pictures = [encoded for one in several(picture) if (encoded := await self._encoded(one)) is not None]
-            request = convert.search_request(text, pictures, limit, filter, per_entry, fold_near_duplicates, mode)
+            request = requests.search(text, pictures, limit, filter, per_entry, fold_near_duplicates, mode)
             response = await self._knowledge.SearchEntries(request, timeout=self._limits.call)
-            return [convert.evidence(message) for message in response.results]
+            return [to_value(message, Evidence) for message in response.results]
 
     async def capabilities(self) -> Capabilities:
         """What the server can do."""
         with translated():
             request = assistant_pb2.GetCapabilitiesRequest()
             response = await self._assistant.GetCapabilities(request, timeout=self._limits.call)
-            capabilities = convert.capabilities(response)
+            capabilities = capabilities_value(response)
         self._useful_side = capabilities.useful_picture_side
         return capabilities
 
@@ -291,6 +286,43 @@ class AsyncClient:
         return self._useful_side
 
 
+class AsyncDialogue:
+    """Questions that follow one another: "And the other one?", "How much does it weigh?".
+
+    Carries the session from answer to answer. A picture that the server does not hold any more is sent again; where it
+    refuses the session, because that has expired or its key is gone, the dialogue begins anew with the last picture.
+
+    Args:
+        client: asks; its server may change between two questions if both servers have the same key.
+        session: that of an earlier answer, to go on from there.
+    """
+
+    def __init__(self, client: AsyncClient, session: bytes = b"") -> None:
+        self.session = session
+        """For a dialogue that is to go on elsewhere or later."""
+        self._client = client
+        self._picture: PictureLike | None = None
+
+    async def answer(
+        self, question: str, picture: PictureLike | None = None, *, policy: str = "", budget: float | None = None
+    ) -> Answer:
+        """Ask the next question, about a new picture or without one; arguments and errors as the client's."""
+        if picture is not None:
+            self._picture = picture
+        try:
+            answer = await self._client.answer(question, picture, session=self.session, policy=policy, budget=budget)
+        except ClientError as error:
+            if refuses_session(error):
+                self.session = b""
+            elif picture is not None or not misses_picture(error):
+                raise
+            answer = await self._client.answer(
+                question, self._picture, session=self.session, policy=policy, budget=budget
+            )
+        self.session = answer.session
+        return answer
+
+
 class AsyncMemory:
     """The visual memory of a client's server. Every call raises NotSupported when the server has none."""
 
@@ -307,7 +339,7 @@ class AsyncMemory:
         *,
         limit: int = 5,
         order: str = "",
-        session: str = "",
+        session_id: str = "",
         frame: bytes = b"",
         since: Moment = 0,
         until: Moment = 0,
@@ -320,17 +352,17 @@ class AsyncMemory:
             text: words to look for in questions, answers and names; not together with a picture.
             limit: sightings wanted, 1 to 100.
             order: "latest" first (also the default, empty), or "best".
-            session: only of this one.
+            session_id: only of this one.
             frame: only of the frame of this SHA-256.
             since: at or after this time; 0: any.
             until: before this time; 0: any.
             least_score: least cosine of a search by picture; 0: what the server's bundle takes for the same thing.
         """
         with translated():
-            filter_ = messages.sighting_filter(session, frame, since, until)
-            request = messages.search_request(await self._encoded(picture), text, limit, order, filter_, least_score)
+            filter_ = requests.sighting_filter(session_id, frame, since, until)
+            request = requests.search_memory(await self._encoded(picture), text, limit, order, filter_, least_score)
             response = await self._stub.SearchMemory(request, timeout=self._limits.call)
-            return [messages.sighting(message) for message in response.sightings]
+            return [to_value(message, Sighting) for message in response.sightings]
 
     async def thumbnail(self, id: str) -> bytes:
         """The small picture of a sighting, JPEG.
@@ -339,14 +371,14 @@ class AsyncMemory:
             NotFound: there is no such sighting any more, or it has none.
         """
         with translated():
-            request = memory_pb2.GetThumbnailRequest(id=convert.sendable(id, "id"))
+            request = memory_pb2.GetThumbnailRequest(id=requests.sendable(id, "id"))
             response = await self._stub.GetThumbnail(request, timeout=self._limits.call)
             return bytes(response.jpeg)
 
     async def forget(
         self,
         *,
-        session: str = "",
+        session_id: str = "",
         frame: bytes = b"",
         since: Moment = 0,
         until: Moment = 0,
@@ -358,7 +390,7 @@ class AsyncMemory:
             everything: forget all of them; nothing else may be given.
         """
         with translated():
-            request = messages.forget_request(messages.sighting_filter(session, frame, since, until), everything)
+            request = requests.forget(requests.sighting_filter(session_id, frame, since, until), everything)
             response = await self._stub.ForgetMemory(request, timeout=self._limits.call)
             return Forgotten(response.forgotten, response.sequence)
 
@@ -372,4 +404,4 @@ class AsyncMemory:
         """How much is remembered."""
         with translated():
             request = memory_pb2.GetMemoryStatsRequest()
-            return messages.stats(await self._stub.GetMemoryStats(request, timeout=self._limits.call))
+            return to_value(await self._stub.GetMemoryStats(request, timeout=self._limits.call), MemoryStats)

@@ -100,6 +100,16 @@ _CLASSES: dict[grpc.StatusCode, type[ClientError]] = {
 }
 
 
+def refuses_session(error: ClientError) -> bool:
+    """Whether a session cannot be used any more; the question can be asked without it."""
+    return error.reason.startswith("SESSION_")
+
+
+def misses_picture(error: ClientError) -> bool:
+    """Whether a session's picture is needed and the server does not hold it any more; it can be sent again."""
+    return isinstance(error, NotFound) and error.metadata.get("field") == "session"
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Run calls; what gRPC raises becomes a ClientError.

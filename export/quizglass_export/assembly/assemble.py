@@ -13,7 +13,9 @@ from quizglass_export.checkpoints.files import read_json
 from quizglass_export.parity import Check
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_server.bundle.files import file_digest
-from quizglass_server.bundle.manifest import MANIFEST, FileEntry, Manifest, Roles
+from quizglass_server.bundle.manifest import FileEntry, Manifest
+from quizglass_server.models.fields import MANIFEST
+from quizglass_server.roles.table import Roles
 
 PACKAGES = ("torch", "transformers", "peft", "optimum-onnx", "onnx", "onnxruntime", "gguf", "llama-cpp-python")
 

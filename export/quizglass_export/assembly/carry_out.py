@@ -23,11 +23,12 @@ from quizglass_export.directory import check_free, fresh_directory, hidden_besid
 from quizglass_export.errors import ExportError
 from quizglass_export.parity import Check
 from quizglass_export.recipe import schema
+from quizglass_export.roles.decider import shared_part
 from quizglass_export.roles.job import prompt_name
 from quizglass_export.roles.samples import Sample, draw_samples
 from quizglass_export.roles.starting import check_start
-from quizglass_server.bundle import manifest
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.roles.table import Roles, nested
 
 _PACKAGE = Path(__file__).parent.parent
 
@@ -102,7 +103,10 @@ def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[s
         advance(role.replace("_", " "))
         name = tokenizers.get(role, (None, ""))[1]
         key = step_key(plan, role, work, tokenizers) | {"code": code}
-        exported = work.step(role, key, partial(_export, plan, role, name, samples))
+        if (owner := plan.owners.get(role)) is not None:
+            exported = _shared(plan, role, name, steps[owner])
+        else:
+            exported = work.step(role, key, partial(_export, plan, role, name, samples))
         demands = {"demands": plan.file.recipe.demands.model_dump()}
         checked = work.step(f"{role}.check", key | demands, partial(_check, plan, role, name, samples, exported))
         result = exported.result | {"checks": checked.result["checks"]}
@@ -132,15 +136,22 @@ def _export(plan: Plan, role: str, tokenizer: str, samples: Samples, folder: Pat
     return {"part": part, "notes": exported.notes, "seconds": round(time.monotonic() - started, 3)}
 
 
+def _shared(plan: Plan, role: str, tokenizer: str, owner: Step) -> Step:
+    """What there is of a decider that uses another's files."""
+    job = plan.job(role, owner.folder, tokenizer, ())
+    part = shared_part(job, plan.spec(role), owner.result["part"])
+    return Step(owner.folder, {"part": part, "notes": {"shares": plan.owners[role]}, "seconds": 0.0}, owner.reused)
+
+
 def _check(plan: Plan, role: str, tokenizer: str, samples: Samples, exported: Step, _: Path) -> dict[str, Any]:
     job = plan.job(role, exported.folder, tokenizer, samples.drawn())
-    part = getattr(manifest.Roles.model_validate({role: exported.result["part"]}), role)
+    part = Roles.model_validate(nested({role: exported.result["part"]})).part(role)
     return {"checks": [asdict(check) for check in plan.exporter(role).check(job, plan.spec(role), part)]}
 
 
 def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> None:
     """Put models, tokenizers and prompts where the bundle has them."""
-    for step in steps.values():
+    for step in (step for role, step in steps.items() if role not in plan.owners):
         for file in step.files():
             place(file, folder / file.relative_to(step.folder))
     for source, name in plan.tokenizers(work).values():
@@ -149,11 +160,13 @@ def _collect(plan: Plan, work: Work, steps: dict[str, Step], folder: Path) -> No
         _copy(source, folder / prompt_name(name))
 
 
-def _roles(plan: Plan, steps: dict[str, Step]) -> manifest.Roles:
+def _roles(plan: Plan, steps: dict[str, Step]) -> Roles:
     parts = {role: step.result["part"] for role, step in steps.items()}
     if plan.file.recipe.roles.reader is not None:
         parts["reader"] = {"engine": plan.file.recipe.roles.reader.engine, "kind": "reader"}
-    return manifest.Roles.model_validate(parts)
+    return Roles.model_validate(
+        nested(parts | {role: part.model_dump(mode="json") for role, part in plan.linear.items()})
+    )
 
 
 def _sources(plan: Plan, work: Work) -> dict[str, str]:

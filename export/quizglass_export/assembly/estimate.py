@@ -51,7 +51,9 @@ def estimate(plan: Plan) -> list[Estimate]:
     Raises:
         ExportError: a weight file's header cannot be read.
     """
-    return [_estimate(role, source, plan.spec(role)) for role, source in plan.sources.items()]
+    return [
+        _estimate(role, source, plan.spec(role)) for role, source in plan.sources.items() if role not in plan.owners
+    ]
 
 
 def check_room(estimates: Sequence[Estimate], work: Path, out: Path) -> None:

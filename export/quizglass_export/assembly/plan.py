@@ -3,123 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from quizglass_export.assembly.work import Work
+from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checkpoints.peft_models import check_fit
 from quizglass_export.checkpoints.source import GgufSource, Source
-from quizglass_export.errors import ExportError
-from quizglass_export.graphs.qwen_vl import VISION_CLASSES
-from quizglass_export.parity import Check
+from quizglass_export.errors import ExportError, reason
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.read import RecipeFile
-from quizglass_export.roles import encoders as roles_encoders
-from quizglass_export.roles import generator as roles_llama
-from quizglass_export.roles import ready_gguf
-from quizglass_export.roles import scorers as roles_onnx
-from quizglass_export.roles import vision as roles_vision
-from quizglass_export.roles.job import Exported, RoleJob
+from quizglass_export.roles import decider
+from quizglass_export.roles.job import Exporter, RoleJob
 from quizglass_export.roles.samples import Sample
+from quizglass_server.errors import BundleError
 from quizglass_server.models.prompts import PromptError
+from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_labels
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
-GENERAL_PROMPTS = Path(__file__).parent.parent / "prompts"
-"""For general instruction-tuned models that speak ChatML: one for every task of every policy, named as the task."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exporter:
-    """How one role of one architecture is made.
-
-    Attributes:
-        prepare: checks inputs as far as they are known without weights; ExportError for what a build or the server
-            would refuse.
-        export: writes the role's files.
-        check: compares them with their source.
-        classes: transformers' model type to the name of its class; without those that have no checkpoint.
-    """
-
-    prepare: Callable[[RoleJob, Any], None]
-    export: Callable[[RoleJob, Any], Exported]
-    check: Callable[[RoleJob, Any, Any], list[Check]]
-    classes: Mapping[str, str]
-
-
-_VISION_SCORER = Exporter(
-    roles_onnx.prepare_vision_scorer, roles_onnx.export_vision_scorer, roles_onnx.check_vision_scorer, VISION_CLASSES
-)
-_TEXT_SCORER = Exporter(
-    roles_onnx.prepare_text_scorer,
-    roles_onnx.export_text_scorer,
-    roles_onnx.check_text_scorer,
-    {"qwen3": "Qwen3ForCausalLM"},
-)
-_CROSS_ENCODER = Exporter(
-    roles_encoders.prepare_cross_encoder,
-    roles_encoders.export_cross_encoder,
-    roles_encoders.check_cross_encoder,
-    roles_encoders.CROSS_CLASSES,
-)
-_IMAGE_ENCODER = Exporter(
-    roles_encoders.prepare_image_encoder,
-    roles_encoders.export_image_encoder,
-    roles_encoders.check_image_encoder,
-    {kind: name for kind, (name, _) in roles_encoders.IMAGE_CLASSES.items()},
-)
-_TEXT_ENCODER = Exporter(
-    roles_encoders.prepare_text_encoder,
-    roles_encoders.export_text_encoder,
-    roles_encoders.check_text_encoder,
-    {kind: name for kind, (name, _) in roles_encoders.TEXT_CLASSES.items()},
-)
-_DOMAIN_ROUTER = Exporter(
-    roles_vision.prepare_domain_router,
-    roles_vision.export_domain_router,
-    roles_vision.check_domain_router,
-    roles_vision.Q_FORMER_CLASSES,
-)
-_COARSE_RERANKER = Exporter(
-    roles_vision.prepare_coarse_reranker,
-    roles_vision.export_coarse_reranker,
-    roles_vision.check_coarse_reranker,
-    roles_vision.Q_FORMER_CLASSES,
-)
-_DETECTOR = Exporter(
-    roles_vision.prepare_detector,
-    roles_vision.export_detector,
-    roles_vision.check_detector,
-    roles_vision.DETECTOR_CLASSES,
-)
-_GENERATOR = Exporter(
-    roles_llama.prepare_generator,
-    roles_llama.export_generator,
-    roles_llama.check_generator,
-    roles_llama.GENERATOR_CLASSES,
-)
-_READY = Exporter(ready_gguf.prepare_ready, ready_gguf.export_ready, ready_gguf.check_ready, {})
-
-
-def _by_type(*exporters: Exporter) -> dict[str, Exporter]:
-    return {kind: each for each in exporters for kind in each.classes}
-
-
-EXPORTERS: dict[str, dict[str, Exporter]] = {
-    "planner": _by_type(_VISION_SCORER),
-    "tool_router": _by_type(_VISION_SCORER, _TEXT_SCORER),
-    "domain_router": _by_type(_DOMAIN_ROUTER),
-    "coarse_reranker": _by_type(_COARSE_RERANKER),
-    "reranker": _by_type(_TEXT_SCORER, _CROSS_ENCODER),
-    "verifier": _by_type(_VISION_SCORER, _TEXT_SCORER),
-    "detector": _by_type(_DETECTOR),
-    "image_encoder": _by_type(_IMAGE_ENCODER),
-    "text_encoder": _by_type(_TEXT_ENCODER),
-    "generator": _by_type(_GENERATOR) | {"gguf": _READY},
-}
-"""Role to transformers' model type to what exports it."""
+def exporters_of(role: str) -> Mapping[str, Exporter]:
+    """transformers' model type to what exports a role from it; each role's module has its own."""
+    if role == "planner":
+        return decider.PLANNERS
+    if role in NAMED or role.startswith(schema.DECIDERS):
+        return decider.EXPORTERS
+    exporters: Mapping[str, Exporter] = import_module(f"quizglass_export.roles.{role}").EXPORTERS
+    return exporters
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,21 +43,36 @@ class Plan:
 
     Attributes:
         file: the recipe.
-        sources: the checkpoint of each role that has one.
+        sources: the checkpoint of each role that has one; that of a graph's owner for those that share it.
         prompts: template name to file.
+        owners: decider to the one whose graph it shares.
+        linear: deciders that need no checkpoint, as the manifest has them.
     """
 
     file: RecipeFile
     sources: Mapping[str, Source | GgufSource]
     prompts: Mapping[str, Path]
+    owners: Mapping[str, str] = field(default_factory=dict)
+    linear: Mapping[str, LinearDeciderPart] = field(default_factory=dict)
 
     def spec(self, role: str) -> Any:
-        """The recipe's entry of a role."""
-        return getattr(self.file.recipe.roles, role)
+        """The recipe's entry of a role; of one that shares a graph the owner's, with its own labels and prompt."""
+        spec = self.file.recipe.roles.spec(role)
+        if isinstance(spec, schema.SharingDecider):
+            owner = self.file.recipe.roles.spec(self.owners[role])
+            return owner.model_copy(update={"labels": spec.labels, "prompt": spec.prompt})
+        return spec
+
+    def rows(self, role: str) -> tuple[str, ...]:
+        """Texts of the labels of a shared graph, each once, the owner's first; none where nobody shares it."""
+        owner = self.owners.get(role, role)
+        sharing = [each for each, its in self.owners.items() if its == owner]
+        labels = [label for each in (owner, *sharing) for label in self.spec(each).labels] if sharing else []
+        return tuple(dict.fromkeys(text for _, text in labels))
 
     def exporter(self, role: str) -> Exporter:
         """What exports a role."""
-        return EXPORTERS[role][self.sources[role].model_type]
+        return exporters_of(role)[self.sources[role].model_type]
 
     def job(self, role: str, folder: Path, tokenizer: str, samples: Sequence[Sample]) -> RoleJob:
         """What a role's exporter works with; its files are below `folder`."""
@@ -159,6 +89,7 @@ class Plan:
             generated=recipe.samples.generated,
             demands=recipe.demands,
             threads=recipe.threads,
+            rows=self.rows(role),
         )
 
     def tokenizers(self, work: Work) -> dict[str, tuple[Path, str]]:
@@ -181,15 +112,15 @@ def make_plan(file: RecipeFile) -> Plan:
         ExportError: a file is missing or of another architecture, or something is in it that a build or the server
             would refuse.
     """
+    roles, folder = file.recipe.roles, _prompt_folder(file)
+    owners, linear = _owners(roles), _linear(file)
     sources: dict[str, Source | GgufSource] = {}
     prompts: dict[str, Path] = {}
-    folder = _prompt_folder(file)
-    for role in EXPORTERS:
-        spec = getattr(file.recipe.roles, role)
-        if spec is None:
-            continue
-        source = _source(file, spec)
-        source.check(role, tuple(kind for kind in EXPORTERS[role] if kind != "gguf"))
+    alone = [role for role in roles.named() if role != "reader" and role not in linear and role not in owners]
+    for role in (*alone, *owners):
+        spec = roles.spec(role)
+        source = sources[owners[role]] if role in owners else _source(file, spec)
+        source.check(role, tuple(kind for kind in exporters_of(role) if kind != "gguf"))
         sources[role] = source
         for name in _prompt_names(spec):
             prompts[name] = folder / f"{name}.jinja"
@@ -197,17 +128,52 @@ def make_plan(file: RecipeFile) -> Plan:
                 raise ExportError(f"{prompts[name]}: missing; roles.{role} needs the prompt {name!r}")
     if file.recipe.training and not file.path(file.recipe.training).is_file():
         raise ExportError(f"{file.path(file.recipe.training)}: missing; correct the recipe's key training")
-    plan = Plan(file, sources, prompts)
+    plan = Plan(file, sources, prompts, owners, linear)
     for role in sources:
         _prepare(plan, role)
     return plan
+
+
+def _owners(roles: schema.Roles) -> dict[str, str]:
+    """Decider to the one whose graph it shares."""
+    owners: dict[str, str] = {}
+    for role in roles.named():
+        spec = roles.spec(role)
+        if isinstance(spec, schema.SharingDecider):
+            decides = spec.shares in NAMED or spec.shares.startswith(schema.DECIDERS)
+            if (
+                not decides
+                or spec.shares not in roles.named()
+                or not isinstance(roles.spec(spec.shares), schema.Scorer)
+            ):
+                raise ExportError(f"roles.{role}.shares: {spec.shares} is no decider with a checkpoint of its own")
+            owners[role] = spec.shares
+    return owners
+
+
+def _linear(file: RecipeFile) -> dict[str, LinearDeciderPart]:
+    """The deciders by weighted sums, read from their files."""
+    parts: dict[str, LinearDeciderPart] = {}
+    for role in file.recipe.roles.named():
+        spec = file.recipe.roles.spec(role)
+        if isinstance(spec, schema.LinearDecider):
+            path = file.path(spec.linear)
+            try:
+                part = LinearDeciderPart.model_validate({"engine": "numpy", "kind": "linear", **read_json(path)})
+                check_labels(role, part.labels)
+            except ValueError as error:
+                raise ExportError(f"{path}: {reason(error)}") from None
+            except BundleError as error:
+                raise ExportError(str(error)) from error
+            parts[role] = part
+    return parts
 
 
 def _prompt_folder(file: RecipeFile) -> Path:
     named = file.recipe.prompts
     if named is None:
         return DEFAULT_PROMPTS
-    return GENERAL_PROMPTS if named == "general" else file.path(named)
+    return schema.GENERAL_PROMPTS if named == "general" else file.path(named)
 
 
 def _prepare(plan: Plan, role: str) -> None:
@@ -238,6 +204,7 @@ def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[P
         "tokenizer": [work.digest(tokenizer[0]), tokenizer[1]] if tokenizer else None,
         "prompts": {name: work.digest(plan.prompts[name]) for name in _prompt_names(spec)},
         "samples": recipe.samples.model_dump(),
+        "rows": list(plan.rows(role)),
     }
 
 
@@ -255,6 +222,5 @@ def _source(file: RecipeFile, spec: Any) -> Source | GgufSource:
 
 def _prompt_names(spec: Any) -> list[str]:
     if isinstance(spec, schema.Generator):
-        names = spec.prompts
-        return [name for name in (names.answer, names.rewrite, names.plan) if name]
-    return [spec.prompt] if isinstance(spec, schema.Scorer) else []
+        return list(spec.templates().values())
+    return [spec.prompt] if isinstance(spec, schema.Scorer | schema.SharingDecider) else []

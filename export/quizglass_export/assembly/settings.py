@@ -9,8 +9,8 @@ from pydantic import Field, ValidationError
 
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.errors import ExportError
-from quizglass_server.bundle.manifest import EvidenceLimits, Size, Thresholds
-from quizglass_server.bundle.manifest.fields import Count, Part
+from quizglass_server.bundle.manifest import EvidenceLimits, Thresholds
+from quizglass_server.models.fields import Count, Part, Size
 
 SETTINGS = "settings.json"
 

@@ -10,13 +10,15 @@ from pydantic import ValidationError
 
 from quizglass_export.assembly.assemble import entries, files, write_json
 from quizglass_export.assembly.parity_report import markdown
-from quizglass_export.bundles.inspect import known_roles, role_files
+from quizglass_export.bundles.inspect import role_files, settings_of
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
 from quizglass_export.parity import Check
 from quizglass_server.bundle.files import Bundle
-from quizglass_server.bundle.manifest import MANIFEST, FileEntry, Manifest
+from quizglass_server.bundle.manifest import FileEntry, Manifest
+from quizglass_server.models.fields import MANIFEST
+from quizglass_server.roles.table import nested
 
 REPORT = "report.md"
 _FIXED = ("files", "format", "parity", "provenance", "roles")
@@ -46,20 +48,20 @@ def add_roles(
     Raises:
         ExportError: both have a role, or a prompt of one name differs.
     """
-    check_addition(base, addition.roles(), out, replace_roles=replace_roles, replace=replace)
-    kept = [role for role in base.roles() if role not in addition.roles()]
+    check_addition(base, addition.roles.names(), out, replace_roles=replace_roles, replace=replace)
+    kept = [role for role in base.roles.names() if role not in addition.roles.names()]
     content = base.manifest.model_dump(mode="json", exclude_none=True)
-    parts = {role: content["roles"][role] for role in kept}
+    parts = {role: settings_of(base, role) for role in kept}
     kept_files = {name: base.manifest.files[name] for name in _needed(base, kept)}
 
     def fill(folder: Path) -> dict[str, Any]:
         for name in kept_files:
             place(base.path(name), folder / name)
-        for role in addition.roles():
+        for role in addition.roles.names():
             parts[role] = _bring(base, addition, role, folder, kept_files)
-        content["roles"] = {role: parts[role] for role in known_roles() if role in parts}
+        content["roles"] = nested(parts)
         content["provenance"] = _joined(base, addition)
-        _write_parity(folder, content, [(base, kept), (addition, addition.roles())])
+        _write_parity(folder, content, [(base, kept), (addition, addition.roles.names())])
         return content
 
     return _write(out, fill, replace)
@@ -86,11 +88,11 @@ def repack(
         ExportError: a role is not there, a key unknown, or a value out of range.
     """
     for role in drop:
-        if role not in bundle.roles():
-            raise ExportError(f"--drop {role}: the bundle has {', '.join(bundle.roles())}")
-    kept = [role for role in bundle.roles() if role not in drop]
+        if role not in bundle.roles.names():
+            raise ExportError(f"--drop {role}: the bundle has {', '.join(bundle.roles.names())}")
+    kept = [role for role in bundle.roles.names() if role not in drop]
     content = bundle.manifest.model_dump(mode="json", exclude_none=True)
-    content["roles"] = {role: content["roles"][role] for role in kept}
+    content["roles"] = nested({role: settings_of(bundle, role) for role in kept})
     for key, value in (settings or {}).items():
         _set(content, key, value)
 
@@ -124,7 +126,7 @@ def _needed(bundle: Bundle, roles: Sequence[str]) -> list[str]:
 
 def _bring(base: Bundle, addition: Bundle, role: str, folder: Path, kept: Mapping[str, FileEntry]) -> dict[str, Any]:
     """Place a role's files; a tokenizer whose name a kept role has for another one moves into the role's directory."""
-    part = addition.manifest.roles.model_dump(mode="json", exclude_none=True)[role]
+    part = settings_of(addition, role)
     for name in role_files(addition, role):
         target = folder / name
         if kept.get(name, addition.manifest.files[name]) != addition.manifest.files[name]:
@@ -140,7 +142,7 @@ def _bring(base: Bundle, addition: Bundle, role: str, folder: Path, kept: Mappin
 def _joined(base: Bundle, addition: Bundle) -> dict[str, Any]:
     provenance = dict(base.manifest.provenance)
     added = dict(provenance.get("added", {}))
-    added.update(dict.fromkeys(addition.roles(), addition.manifest.provenance))
+    added.update(dict.fromkeys(addition.roles.names(), addition.manifest.provenance))
     return provenance | {"added": added}
 
 

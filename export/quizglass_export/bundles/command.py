@@ -207,10 +207,10 @@ def _value(key: str, text: str) -> Any:
 def _made(bundle: Any, args: argparse.Namespace) -> int:
     from quizglass_export.assembly.next_steps import next_steps
 
-    found = {"bundle": str(args.out), "digest": bundle.digest, "roles": list(bundle.roles())}
+    found = {"bundle": str(args.out), "digest": bundle.digest, "roles": list(bundle.roles.names())}
     if args.json:
         return _print_json(found)
-    print(f"{args.out}: bundle {bundle.manifest.name} {bundle.manifest.version} with {', '.join(bundle.roles())}")
+    print(f"{args.out}: bundle {bundle.manifest.name} {bundle.manifest.version} with {', '.join(bundle.roles.names())}")
     print(*next_steps(bundle, args.out), sep="\n")
     return 0
 

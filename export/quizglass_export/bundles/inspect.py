@@ -9,11 +9,14 @@ from typing import Any
 
 from quizglass_export.bundles.onnx_graph import summarise
 from quizglass_export.checkpoints.files import read_json
+from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
-from quizglass_server.bundle import manifest as formats
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, choose
+from quizglass_server.models.fields import files_of
+from quizglass_server.models.loading import RolePart
 from quizglass_server.policies.serving import preferred, survey
+from quizglass_server.roles.generator import GeneratorPart
 
 
 def describe(bundle: Bundle) -> dict[str, Any]:
@@ -30,7 +33,7 @@ def describe(bundle: Bundle) -> dict[str, Any]:
         "format": manifest.format,
         "digest": bundle.digest,
         "bytes": sum(entry.bytes for entry in manifest.files.values()),
-        "roles": {role: _role(bundle, role) for role in bundle.roles()},
+        "roles": {role: _role(bundle, role) for role in bundle.roles.names()},
         "policies": [
             {"policy": each.policy, "servable": each.servable, "missing": list(each.missing)}
             for each in survey(bundle.has)
@@ -64,8 +67,7 @@ def _since(bundle: Bundle, parity: Mapping[str, Any]) -> dict[str, Any]:
 
 def role_files(bundle: Bundle, role: str) -> list[str]:
     """Names of the files that only belong to a role or that it shares, in order."""
-    part = getattr(bundle.manifest.roles, role)
-    names = {name for _, name in formats.role_files(part)}
+    names = {name for _, name in files_of(_part(bundle, role))}
     for name in [name for name in names if name.endswith(".onnx")]:
         folder = name.rpartition("/")[0]
         external = summarise(bundle.path(name)).external
@@ -74,7 +76,7 @@ def role_files(bundle: Bundle, role: str) -> list[str]:
 
 
 def _role(bundle: Bundle, role: str) -> dict[str, Any]:
-    part = getattr(bundle.manifest.roles, role)
+    part = _part(bundle, role)
     files = role_files(bundle, role)
     entry: dict[str, Any] = {
         "engine": part.engine,
@@ -84,12 +86,23 @@ def _role(bundle: Bundle, role: str) -> dict[str, Any]:
         "runs_on": list(_runs_on(part.engine)),
         "precision": None,
     }
+    if isinstance(part, GeneratorPart):
+        entry["prompts"] = sorted(part.prompts)
+    if (labels := getattr(part, "labels", None)) is not None:
+        entry["labels"] = [label if isinstance(label, str) else label[0] for label in labels]
     for key in ("model", "text_model", "projector"):
         if (name := getattr(part, key, None)) is not None:
             entry[key] = _model(bundle.path(name))
     if "model" in entry:
         entry["precision"] = entry["model"]["precision"]
     return entry
+
+
+def _part(bundle: Bundle, role: str) -> RolePart:
+    part = bundle.roles.part(role)
+    if part is None:
+        raise ExportError(f"roles.{role}: the bundle has {', '.join(bundle.roles.names())}")
+    return part
 
 
 def _model(path: Path) -> dict[str, Any]:
@@ -128,6 +141,6 @@ def _runs_on(engine: str) -> Iterator[str]:
         yield "cpu"
 
 
-def known_roles() -> tuple[str, ...]:
-    """Roles of the format, in its order."""
-    return tuple(formats.Roles.model_fields)
+def settings_of(bundle: Bundle, role: str) -> dict[str, Any]:
+    """What the manifest says of a role, as JSON values."""
+    return _part(bundle, role).model_dump(mode="json", exclude_none=True)

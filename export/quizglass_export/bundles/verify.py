@@ -46,7 +46,7 @@ def check_parity(bundle: Bundle, plan: Plan, advance: Callable[[str], None] = la
     samples = Samples(plan.file.recipe.samples)
     checks: list[Check] = []
     for role in plan.sources:
-        part = getattr(bundle.manifest.roles, role)
+        part = bundle.roles.part(role)
         if part is None:
             raise ExportError(f"roles.{role}: in the recipe, but not in {bundle.root}")
         advance(role)

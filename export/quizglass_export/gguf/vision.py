@@ -18,7 +18,7 @@ from torch import Tensor
 
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.text import finish, float32
-from quizglass_server.bundle.manifest import Patched
+from quizglass_server.models.fields import Patched
 
 _PREFIX = "model.visual."
 _WINDOW_PIXELS = 112

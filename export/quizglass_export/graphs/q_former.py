@@ -1,4 +1,4 @@
-"""BLIP-2's Q-Former (Li et al. 2023): a picture, with or without a question, to query vectors; a text to its [CLS].
+"""BLIP-2's Q-Former (Li et al. 2023): a picture and a question to query vectors; a text to its [CLS].
 
 The coarse reranker compares both by the largest dot product; the domain router reads picture and question and has a
 classification head over the mean of the query states, where BLIP-2 has its matching head. Picture size is fixed.
@@ -19,16 +19,13 @@ class _QFormer(nn.Module):
         super().__init__()
         self.model = model
 
-    def _queries(self, pixel_values: Tensor, input_ids: Tensor | None, attention_mask: Tensor | None) -> Tensor:
-        """States of the query tokens, float32 [B, N, H]; they read the question too where there is one."""
+    def _queries(self, pixel_values: Tensor, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """States of the query tokens, float32 [B, N, H], which read picture and question."""
         model = self.model
         picture = model.vision_model(pixel_values=pixel_values).last_hidden_state
         tokens = model.query_tokens.expand(picture.shape[0], -1, -1)
         count = tokens.shape[1]
-        if input_ids is None or attention_mask is None:
-            states: Tensor = model.qformer(query_embeds=tokens, encoder_hidden_states=picture).last_hidden_state
-            return states
-        states = model.qformer(
+        states: Tensor = model.qformer(
             query_embeds=model.embeddings(input_ids=input_ids, query_embeds=tokens),
             query_length=count,
             attention_mask=torch.cat((torch.ones_like(tokens[:, :, 0], dtype=torch.int64), attention_mask), 1),
@@ -37,12 +34,12 @@ class _QFormer(nn.Module):
         return states[:, :count]
 
 
-class QFormerPicture(_QFormer):
-    """`pixel_values` [B, 3, H, W] to `image_embeds` [B, N, D], each of length one."""
+class QFormerQuestion(_QFormer):
+    """`pixel_values` [B, 3, H, W], `input_ids`, `attention_mask` [B, S] to `image_embeds` [B, N, D] of length one."""
 
-    def forward(self, pixel_values: Tensor) -> Tensor:
-        """Without a question, as BLIP-2 was trained for retrieval."""
-        states = self.model.vision_projection(self._queries(pixel_values, None, None))
+    def forward(self, pixel_values: Tensor, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """The projected query states: what of the picture goes with the question (QA-Dragon, equation 2)."""
+        states = self.model.vision_projection(self._queries(pixel_values, input_ids, attention_mask))
         return functional.normalize(states, dim=-1)
 
 

@@ -77,6 +77,7 @@ def check_lossy_scorer(
     inputs: Feed,
     accept: Acceptance,
     sizes: Sequence[int] = BATCHES,
+    rows: Sequence[int] | None = None,
 ) -> list[Check]:
     """Compare a scorer of less than float32 with PyTorch by labels and probabilities.
 
@@ -87,9 +88,10 @@ def check_lossy_scorer(
         inputs: makes the ONNX inputs for a list of sample indices.
         accept: bounds.
         sizes: of the batches that may change no probability.
+        rows: places of the labels among the model's logits; None: they are all of them.
     """
     count = len(references)
-    alone, together = scored(path, inputs, count, sizes)
+    alone, together = scored(path, inputs, count, sizes, rows)
     same = [int(row.argmax()) == int(other.argmax()) for row, other in zip(alone, references, strict=True)]
     expected = [_probabilities(row) for row in references]
     found = [_probabilities(row) for row in alone]

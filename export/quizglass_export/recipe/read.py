@@ -51,7 +51,7 @@ def read_recipe(path: Path) -> RecipeFile:
 def _problems(error: ValidationError) -> list[str]:
     lines = []
     for each in error.errors(include_url=False):
-        key = ".".join(str(part) for part in each["loc"]) or "top level"
+        key = ".".join(str(part) for part in each["loc"] if not str(part).startswith("<")) or "top level"
         reason = "unknown key" if each["type"] == "extra_forbidden" else each["msg"].removeprefix("Value error, ")
         lines.append(f"{key}: {reason}")
     return lines

@@ -6,19 +6,25 @@ Unknown keys are refused. Paths are relative to the recipe's own directory. Read
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from quizglass_server.bundle.manifest import EvidenceLimits, Size, Thresholds
-from quizglass_server.bundle.manifest.fields import Count, Part
+from quizglass_server.bundle.manifest import EvidenceLimits, Thresholds
+from quizglass_server.models.fields import Count, Part, Size
 
 FORMAT = 1
+GENERAL_PROMPTS = Path(__file__).parent.parent / "prompts"
+"""For general instruction-tuned models that speak ChatML: one for every task of every policy, named as the task."""
 PLAN_LABELS = (("none", " A"), ("image", " B"), ("text", " C"), ("both", " D"))
 RELEVANCE_LABELS = (("yes", " yes"), ("no", " no"))
 IMAGE_TOKEN = "<|image_pad|>"  # noqa: S105 - a word of the vocabulary
 STOP = "<|im_end|>"
+GENERATOR_TEMPLATES = {task: task for task in ("answer", "rewrite", "plan")}
+DECIDERS = "deciders."
+"""What names of further deciders begin with, where roles are named."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Labels = Annotated[tuple[tuple[str, str], ...], Field(min_length=2)]
@@ -95,6 +101,35 @@ class Planner(Scorer):
     prompt: Annotated[str, Field(min_length=1)] = "plan"
 
 
+class SharingDecider(Part):
+    """A decider that uses the model of another one, with labels and a prompt of its own."""
+
+    shares: Annotated[str, Field(min_length=1)]
+    """Name of the other: `planner`, `tool_router`, `verifier` or `deciders.NAME`."""
+    labels: Labels
+    prompt: Annotated[str, Field(min_length=1)]
+
+
+class LinearDecider(Part):
+    """A decider by weighted sums of numbers."""
+
+    linear: Path
+    """JSON with `features`, `labels`, `weights` (a row for each label) and `bias`."""
+
+
+def _kind(value: Any) -> str:
+    keys = value if isinstance(value, Mapping) else getattr(value, "model_fields_set", ())
+    return next((f"<{key}>" for key in ("shares", "linear") if key in keys), "<scorer>")
+
+
+Decider = Annotated[
+    Annotated[Scorer, Tag("<scorer>")]
+    | Annotated[SharingDecider, Tag("<shares>")]
+    | Annotated[LinearDecider, Tag("<linear>")],
+    Discriminator(_kind),
+]
+
+
 class Reranker(Scorer):
     """The fine reranker's defaults: yes and no."""
 
@@ -144,14 +179,6 @@ class Detector(_Exported):
     """Further sizes of Grounding DINO's pictures, each a graph of its own."""
 
 
-class GeneratorTemplates(Part):
-    """Names of templates in the recipe's `prompts`."""
-
-    answer: str = "answer"
-    rewrite: str = "rewrite"
-    plan: str | None = "plan"
-
-
 class Generator(Part):
     """A model for llama.cpp: a checkpoint to convert, or GGUF files as they are."""
 
@@ -166,13 +193,19 @@ class Generator(Part):
     """Type of the input embedding; default: as the quantisation has it."""
     output: TensorType | None = None
     """Type of the output matrix; default: as the quantisation has it."""
-    prompts: GeneratorTemplates = GeneratorTemplates()
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """Task to the name of a template in the recipe's `prompts`, besides `GENERATOR_TEMPLATES`; an empty one leaves a
+    task out."""
     picture: Size = Size(width=448, height=448)
     """Of models that see."""
     image_token: str = IMAGE_TOKEN
     stop: Annotated[tuple[str, ...], Field(min_length=1)] = (STOP,)
     context: Count = 4096
     max_new_tokens: Count = 64
+
+    def templates(self) -> dict[str, str]:
+        """Task to the name of its template."""
+        return {task: name for task, name in {**GENERATOR_TEMPLATES, **self.prompts}.items() if name}
 
     @model_validator(mode="after")
     def _one_source(self) -> Generator:
@@ -202,16 +235,18 @@ class Roles(Part):
     """At least one role."""
 
     planner: Planner | None = None
-    tool_router: Scorer | None = None
+    tool_router: Decider | None = None
     domain_router: DomainRouter | None = None
     coarse_reranker: CoarseReranker | None = None
     reranker: Reranker | None = None
-    verifier: Scorer | None = None
+    verifier: Decider | None = None
     detector: Detector | None = None
     image_encoder: ImageEncoder | None = None
     text_encoder: TextEncoder | None = None
     generator: Generator | None = None
     reader: Reader | None = None
+    deciders: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], Decider] = Field(default_factory=dict)
+    """Further ones, by the names that policies decide by."""
 
     @model_validator(mode="after")
     def _any(self) -> Roles:
@@ -220,8 +255,16 @@ class Roles(Part):
         return self
 
     def named(self) -> tuple[str, ...]:
-        """Names of the roles that the recipe has, in the format's order."""
-        return tuple(role for role in type(self).model_fields if getattr(self, role) is not None)
+        """Names of the roles that the recipe has, in the format's order, then `deciders.NAME`."""
+        single = [role for role in type(self).model_fields if role != "deciders"]
+        present = [role for role in single if getattr(self, role) is not None]
+        return (*present, *(DECIDERS + name for name in self.deciders))
+
+    def spec(self, role: str) -> Any:
+        """What the recipe says of a role by its name."""
+        if role.startswith(DECIDERS):
+            return self.deciders[role.removeprefix(DECIDERS)]
+        return getattr(self, role)
 
 
 class Samples(Part):
@@ -265,3 +308,15 @@ class Recipe(Part):
     threads: Count = 1
     """CPU threads for PyTorch and quantising."""
     roles: Roles
+
+    @model_validator(mode="before")
+    @classmethod
+    def _general_tasks(cls, data: Any) -> Any:
+        """With the general prompts a generator has all of them, unless the recipe says otherwise of a task."""
+        match data:
+            case {"prompts": "general", "roles": {"generator": dict() as generator, **roles}}:
+                every = {path.stem: path.stem for path in GENERAL_PROMPTS.glob("*.jinja") if path.stem != "rerank"}
+                if isinstance(own := generator.get("prompts", {}), dict):
+                    generator = {**generator, "prompts": every | own}
+                return {**data, "roles": {**roles, "generator": generator}}
+        return data

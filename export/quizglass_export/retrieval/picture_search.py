@@ -21,9 +21,10 @@ from quizglass_export.pocketworld.world import World, make_world
 from quizglass_export.retrieval.image_encoder import embed_images
 from quizglass_export.retrieval.shapes import IMAGE_SIZE
 from quizglass_export.retrieval.thresholds import Report, keeping_threshold, recalls
-from quizglass_server.bundle.manifest import EvidenceLimits, Size
+from quizglass_server.bundle.manifest import EvidenceLimits
 from quizglass_server.domain.entries import Entry, EntryHit
 from quizglass_server.domain.turns import RGB, Vector
+from quizglass_server.models.fields import Size
 from quizglass_server.models.vision_inputs import fit
 from quizglass_server.steps.lookup.crop import place_of, views_of
 from quizglass_server.steps.lookup.image_search import embed_views, search_pictures

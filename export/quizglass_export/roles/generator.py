@@ -1,18 +1,26 @@
-"""The generator of a bundle: written as GGUF, quantised, and compared with PyTorch by its answers."""
+"""The generator of a bundle: written as GGUF, quantised, and compared with PyTorch by its answers.
+
+Or GGUF files that somebody else made: checked, then copied byte by byte.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import torch
 import transformers
 
+from quizglass_export.checkpoints.source import GgufSource
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.drift import drift
-from quizglass_export.gguf.header import read_gguf
+from quizglass_export.gguf.header import GgufHeader, read_gguf
 from quizglass_export.gguf.hostile_texts import HOSTILE_TEXTS
 from quizglass_export.gguf.jobs import GenerationJob, Generations, generate, logits, quantise, tokenise
 from quizglass_export.gguf.text import check_text, write_text_gguf
@@ -20,20 +28,24 @@ from quizglass_export.gguf.vision import write_vision_gguf
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
 from quizglass_export.parity import Check, at_least, at_most, share
 from quizglass_export.recipe import schema
-from quizglass_export.roles.job import Exported, RoleJob, prompt_name
+from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type, prompt_name
 from quizglass_export.roles.scorers import processed
-from quizglass_server.bundle import manifest
+from quizglass_export.roles.starting import QWEN_PROJECTORS
 from quizglass_server.domain.turns import RGB
 from quizglass_server.errors import BundleError
 from quizglass_server.models import vision_inputs
+from quizglass_server.models.fields import Patched
 from quizglass_server.models.prompts import Prompt, PromptError, PromptTokenizer, Segment, SegmentKind
-from quizglass_server.roles.role_checks import generator_prompts as generator_prompts_of
+from quizglass_server.roles.generator import ANSWER, GeneratorPart
+from quizglass_server.roles.generator import generator_prompts as generator_prompts_of
 
 GENERATOR_CLASSES = {kind: VISION_CLASSES[kind] for kind in ("qwen2_vl", "qwen2_5_vl")} | {"qwen3": "Qwen3ForCausalLM"}
 """transformers' model type to its class; Qwen3 reads text alone."""
 _DRIFT_TEXTS, _DRIFT_TOKENS = 16, 64
 _FLOAT16 = 10
 """llama.cpp multiplies in float16: so many times as much as `demands.logits` may its logits differ."""
+COMPARED = (ANSWER, "rewrite")
+"""Tasks that are compared with PyTorch by what is written."""
 BOUNDED = ("f32", "f16")
 """Types whose logits are bounded; of the others the drift is reported."""
 
@@ -54,7 +66,7 @@ def prepare_generator(job: RoleJob, spec: schema.Generator) -> None:
 
 def check_prompts(job: RoleJob, spec: schema.Generator, *, sees: bool) -> None:
     """Raise ExportError where the server would refuse the generator's prompts."""
-    named = {task: job.prompts[name] for task, name in spec.prompts if name}
+    named = {task: job.prompts[name] for task, name in spec.templates().items()}
     try:
         generator_prompts_of(named, sees=sees)
     except BundleError as error:
@@ -93,24 +105,19 @@ def export_generator(job: RoleJob, spec: schema.Generator) -> Exported:
     return Exported(generator_part(spec, model_file, projector), _stored(job.path(model_file), spec))
 
 
-def _picture(job: RoleJob, spec: schema.Generator) -> manifest.Patched | None:
+def _picture(job: RoleJob, spec: schema.Generator) -> Patched | None:
     """How its pictures are; None for a model of text alone."""
     return job.picture(spec.picture) if job.source.model_type in VISION_CLASSES else None
 
 
-def generator_part(spec: schema.Generator, model: str, projector: str | None) -> manifest.Generator:
+def generator_part(spec: schema.Generator, model: str, projector: str | None) -> GeneratorPart:
     """The manifest's entry of a generator with these files."""
-    names = spec.prompts
-    return manifest.Generator(
+    return GeneratorPart(
         engine="llama",
         kind="generator",
         model=model,
         projector=projector,
-        prompts=manifest.GeneratorPrompts(
-            answer=prompt_name(names.answer),
-            rewrite=prompt_name(names.rewrite),
-            plan=prompt_name(names.plan) if names.plan else None,
-        ),
+        prompts={task: prompt_name(name) for task, name in spec.templates().items()},
         picture=spec.picture if projector else None,
         stop=spec.stop,
         context=spec.context,
@@ -126,7 +133,7 @@ def _stored(model: Path, spec: schema.Generator) -> dict[str, Any]:
     return {"precision": spec.quantisation, "bytes_by_type": types}
 
 
-def check_generator(job: RoleJob, spec: schema.Generator, part: manifest.Generator) -> list[Check]:
+def check_generator(job: RoleJob, spec: schema.Generator, part: GeneratorPart) -> list[Check]:
     """Compare the generator's tokens, logits and answers with transformers'."""
     model = job.source.reference(GENERATOR_CLASSES[job.source.model_type])
     picture = _picture(job, spec)
@@ -165,7 +172,7 @@ def check_tokens(role: str, model: Path, tokenizer: PromptTokenizer) -> Check:
     return Check(role, "equal tokens of hostile texts", equal, ">= 1", count, not wrong, detail)
 
 
-def _check_drift(job: RoleJob, spec: schema.Generator, part: manifest.Generator, model: Any) -> list[Check]:
+def _check_drift(job: RoleJob, spec: schema.Generator, part: GeneratorPart, model: Any) -> list[Check]:
     """Logits at every position of passages: reported, and bounded where nothing was quantised."""
     tokenizer = job.prompt_tokenizer()
     texts = [passage for sample in job.samples[:_DRIFT_TEXTS] for passage in sample.passages[:1]]
@@ -218,7 +225,7 @@ Pictured = tuple[Prompt, RGB | None]
 
 
 def generator_prompts(
-    job: RoleJob, generator: schema.Generator, spec: manifest.Patched | None
+    job: RoleJob, generator: schema.Generator, spec: Patched | None
 ) -> tuple[list[Pictured], list[list[int]]]:
     """An answer prompt for every sample and a rewrite prompt for every fourth, and the token ids of each.
 
@@ -226,26 +233,19 @@ def generator_prompts(
     """
     tokenizer = job.prompt_tokenizer()
     span = vision_inputs.image_span(tokenizer, generator.image_token, spec) if spec else []
-    answer, rewrite = job.prompt(generator.prompts.answer), job.prompt(generator.prompts.rewrite)
+    tasks = {task: job.prompt(name) for task, name in generator.templates().items() if task in COMPARED}
     prompts: list[Pictured] = []
     for index, sample in enumerate(job.samples[: job.generated]):
         picture = vision_inputs.fit(sample.picture, spec) if spec else None
-        common: dict[str, Any] = {
-            "picture": spec is not None,
-            "question": sample.question,
-            "history": sample.turns(),
-            "words": sample.words or None,
-            "seen": list(sample.seen),
-            "domain": "",
-        }
-        prompts.append((answer.render(**common, found=list(sample.found), query=sample.query), picture))
-        if index % 4 == 0:
-            prompts.append((rewrite.render(**common), picture))
+        for task, template in tasks.items():
+            if task == ANSWER or index % 4 == 0:
+                values = sample.values() if task == ANSWER else sample.values(found=[], query="")
+                prompts.append((template.render(pictures=1 if spec else 0, **values), picture))
     return prompts, [tokenizer.encode(prompt, span) for prompt, _ in prompts]
 
 
 def _answer(
-    model: Any, row: list[int], picture: RGB | None, spec: manifest.Patched | None, stop: list[int], limit: int
+    model: Any, row: list[int], picture: RGB | None, spec: Patched | None, stop: list[int], limit: int
 ) -> tuple[list[int], torch.Tensor]:
     """PyTorch's greedy answer without the stop token, and the logits [V] it began from."""
     ids = torch.tensor([row])
@@ -265,3 +265,138 @@ def _answer(
     if answer and answer[-1] in stop:
         answer.pop()
     return answer, output.logits[0][0].float()
+
+
+ARCHITECTURES = {"qwen2vl": True, "qwen3": False}
+"""llama.cpp's name, and whether the model sees pictures."""
+
+
+def prepare_ready(job: RoleJob, spec: schema.Generator) -> None:
+    """Check a pair of GGUF files by their headers, and the prompts.
+
+    Raises:
+        ExportError: a file is damaged, of another architecture, or does not fit the other or the tokenizer.
+    """
+    source = _source(job)
+    model = read_gguf(source.model)
+    _check_model(source, model, spec)
+    if source.projector is not None:
+        _check_projector(source.projector, read_gguf(source.projector), model, spec)
+    sees = source.projector is not None
+    _check_vocabulary(source.model, model, source.tokenizer_file(), spec, sees=sees)
+    stop_tokens(job, spec.stop)
+    check_prompts(job, spec, sees=sees)
+
+
+def _source(job: RoleJob) -> GgufSource:
+    if not isinstance(job.source, GgufSource):
+        raise ExportError(f"{job.source.folder}: no GGUF files")
+    return job.source
+
+
+def export_ready(job: RoleJob, spec: schema.Generator) -> Exported:
+    """Copy a pair of GGUF files that `prepare_ready` has checked."""
+    source = _source(job)
+    model = read_gguf(source.model)
+    vision = f"{job.role}/mmproj.gguf" if source.projector else None
+    part = generator_part(spec, f"{job.role}/model.gguf", vision)
+    shutil.copyfile(source.model, job.path(part.model))
+    if source.projector is not None and vision is not None:
+        shutil.copyfile(source.projector, job.path(vision))
+    types = sorted({tensor.type for tensor in model.tensors.values()})
+    template = "tokenizer.chat_template" in model.metadata
+    return Exported(part, {"precision": "/".join(types), "ready_made": True, "chat_template": template})
+
+
+def check_ready(job: RoleJob, spec: schema.Generator, part: GeneratorPart) -> list[Check]:
+    """Whether llama.cpp loads the files, splits texts as the tokenizer does, and answers, about a picture if it can."""
+    tokenizer = job.prompt_tokenizer()
+    picture = None
+    prompt: Prompt = (Segment(SegmentKind.DATA, "What is this?"),)
+    if part.picture is not None:
+        size = (part.picture.height, part.picture.width, 3)
+        picture = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
+        prompt = (Segment(SegmentKind.IMAGE), *prompt)
+    served = generate(
+        GenerationJob(
+            model=job.path(part.model),
+            projector=None if part.projector is None else job.path(part.projector),
+            prompts=[(prompt, picture)],
+            stop=stop_tokens(job, part.stop),
+            image_token=None if picture is None else tokenizer.token_id(spec.image_token),
+            context=part.context,
+            max_new_tokens=1,
+        )
+    )
+    finite = bool(np.isfinite(served.first[0]).all())
+    return [
+        check_tokens(job.role, job.path(part.model), tokenizer),
+        Check(job.role, "finite logits after a prompt", float(finite), ">= 1", 1, finite),
+    ]
+
+
+def _check_model(source: GgufSource, header: GgufHeader, spec: schema.Generator) -> None:
+    path = source.model
+    architecture = header.metadata.get("general.architecture")
+    if not isinstance(architecture, str) or architecture not in ARCHITECTURES:
+        raise ExportError(f"{path}: general.architecture is {architecture!r}; it can be {', '.join(ARCHITECTURES)}")
+    if ARCHITECTURES[architecture] != (source.projector is not None):
+        needs = "needs its projector" if ARCHITECTURES[architecture] else "reads text alone and takes no projector"
+        raise ExportError(f"{path}: {architecture} {needs}; correct roles.generator.projector")
+    key = f"{architecture}.context_length"
+    context = header.metadata.get(key)
+    if not isinstance(context, int) or context < spec.context:
+        raise ExportError(f"{path}: {key} is {context!r}, the recipe's context {spec.context}; choose a shorter one")
+
+
+def _check_projector(path: Path, header: GgufHeader, model: GgufHeader, spec: schema.Generator) -> None:
+    found = header.metadata
+    if found.get("general.architecture") != "clip" or found.get("clip.projector_type") not in QWEN_PROJECTORS:
+        kind = found.get("clip.projector_type", found.get("general.architecture"))
+        raise ExportError(f"{path}: a projector of type {kind!r}; it can be {', '.join(QWEN_PROJECTORS)}")
+    wide = found.get("clip.vision.projection_dim")
+    expected = model.metadata.get("qwen2vl.embedding_length")
+    if wide != expected:
+        raise ExportError(f"{path}: clip.vision.projection_dim is {wide}, the model's embedding_length {expected}")
+    sides = found.get("clip.vision.patch_size"), found.get("clip.vision.spatial_merge_size", 2)
+    if not all(isinstance(each, int) and each > 0 for each in sides):
+        raise ExportError(f"{path}: clip.vision.patch_size and spatial_merge_size are {sides}; must be above 0")
+    side = prod(sides)
+    if spec.picture.width % side or spec.picture.height % side:
+        raise ExportError(f"roles.generator.picture: width and height must be multiples of {side}, as {path} has them")
+
+
+def _check_vocabulary(path: Path, header: GgufHeader, tokenizer: Path, spec: schema.Generator, *, sees: bool) -> None:
+    """Equal ids have equal tokens, special ones are marked as such, and the texts that end an answer are tokens."""
+    tokens = header.metadata.get("tokenizer.ggml.tokens")
+    types = header.metadata.get("tokenizer.ggml.token_type")
+    if not isinstance(tokens, list) or not isinstance(types, list) or len(tokens) != len(types):
+        raise ExportError(f"{path}: tokenizer.ggml.tokens and token_type must be lists of one length")
+    wanted, special = _read_tokenizer(tokenizer)
+    for token, index in wanted.items():
+        if index >= len(tokens) or tokens[index] != token:
+            found = tokens[index] if index < len(tokens) else "nothing"
+            raise ExportError(f"{path}: token {index} is {found!r}, {tokenizer} has {token!r}; wrong pair")
+    for token in special:
+        if types[wanted[token]] != gguf.TokenType.CONTROL:
+            raise ExportError(f"{path}: {token!r} is no control token; texts could be taken for it. Convert it again")
+    if sees and spec.image_token not in wanted:
+        raise ExportError(f"{tokenizer}: has no token {spec.image_token!r}, which roles.generator names")
+    if header.metadata.get("tokenizer.ggml.pre") != "qwen2":
+        raise ExportError(f"{path}: tokenizer.ggml.pre is {header.metadata.get('tokenizer.ggml.pre')!r}, not 'qwen2'")
+
+
+def _read_tokenizer(path: Path) -> tuple[Mapping[str, int], list[str]]:
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        added = {each["content"]: int(each["id"]) for each in content["added_tokens"]}
+        special = [each["content"] for each in content["added_tokens"] if each["special"]]
+        return {**content["model"]["vocab"], **added}, special
+    except (OSError, ValueError, KeyError, TypeError, PromptError) as error:
+        raise ExportError(f"{path}: not a tokenizer.json of byte-level BPE: {error}") from error
+
+
+EXPORTERS = by_type(Exporter(prepare_generator, export_generator, check_generator, GENERATOR_CLASSES)) | {
+    "gguf": Exporter(prepare_ready, export_ready, check_ready, {})
+}
+"""transformers' model type to what exports the role from it."""

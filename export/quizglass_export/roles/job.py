@@ -11,29 +11,19 @@ from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checkpoints.source import GgufSource, Source
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.parity import Check
+from quizglass_export.recipe import schema
 from quizglass_export.recipe.schema import Demands, Scorer
 from quizglass_export.roles.samples import Sample
-from quizglass_server.bundle import manifest
-from quizglass_server.bundle.manifest import Channels, Grid, Normalised, Patched, Size, graphs
 from quizglass_server.errors import BundleError
+from quizglass_server.models.fields import Channels, Grid, Normalised, Patched, Size, graphs
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer
+from quizglass_server.models.scorers import VisionScorer, scorer_prompt
 from quizglass_server.models.text_rows import TextTokenizer
-from quizglass_server.roles.role_checks import scorer_prompt
+from quizglass_server.roles.detector import DetectorPart
 
 CLIP_MEAN: Channels = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD: Channels = (0.26862954, 0.26130258, 0.27577711)
 _HALF: Channels = (0.5, 0.5, 0.5)
-RolePart = (
-    manifest.VisionScorer
-    | manifest.TextScorer
-    | manifest.CrossEncoder
-    | manifest.QFormer
-    | manifest.QFormerClassifier
-    | manifest.Detector
-    | manifest.ImageEncoder
-    | manifest.TextEncoder
-    | manifest.Generator
-)
 PREPROCESSOR = "preprocessor_config.json"
 
 
@@ -53,6 +43,8 @@ class RoleJob:
         generated: how many samples a generator answers.
         demands: bounds of the comparison with PyTorch.
         threads: CPU threads for PyTorch and quantising.
+        rows: texts of the labels whose logits the model gives, in their order, where it serves several roles; none: of
+            the role's own.
     """
 
     role: str
@@ -66,6 +58,7 @@ class RoleJob:
     generated: int
     demands: Demands
     threads: int
+    rows: tuple[str, ...] = ()
 
     def path(self, name: str) -> Path:
         """A file to write; its directory is made."""
@@ -126,11 +119,20 @@ class RoleJob:
         """The tokenizer as the server uses it."""
         return PromptTokenizer(self.source.tokenizer_file())
 
-    def labels(self, labels: Sequence[tuple[str, str]]) -> list[int]:
-        """Token ids of labels; ExportError where a label is not one token."""
+    def head(self, labels: Sequence[tuple[str, str]]) -> list[int]:
+        """Token ids of the model's logits, for a role of these labels."""
+        return self.tokens(self.rows or [text for _, text in labels])
+
+    def places(self, labels: Sequence[tuple[str, str]]) -> tuple[int, ...] | None:
+        """Where the logits of labels are among the model's; None where they are all of them, in this order."""
+        texts = tuple(text for _, text in labels)
+        return None if self.rows in ((), texts) else tuple(self.rows.index(text) for text in texts)
+
+    def tokens(self, texts: Sequence[str]) -> list[int]:
+        """Token ids of labels by their texts; ExportError where one is not one token."""
         parsed = self.prompt_tokenizer()
         try:
-            return [parsed.label(text) for _, text in labels]
+            return [parsed.label(text) for text in texts]
         except PromptError as error:
             raise ExportError(f"roles.{self.role}.labels: {error}") from error
 
@@ -145,6 +147,10 @@ class RoleJob:
             scorer_prompt(self.role, spec.labels, self.source.tokenizer_file(), prompt, image)
         except BundleError as error:
             raise ExportError(str(error)) from error
+
+    def cosine(self, spec: schema.ImageEncoder | schema.TextEncoder) -> float:
+        """Smallest cosine that an encoder's vectors may have with PyTorch's."""
+        return self.demands.cosine if spec.precision == "fp32" else spec.accept.cosine
 
     def check_texts(self, limit: int) -> None:
         """Raise ExportError where the server would refuse the tokenizer of a role that reads plain texts."""
@@ -163,11 +169,34 @@ class Exported:
         notes: how it is stored and what it runs at, for the report.
     """
 
-    part: RolePart
+    part: Any
     notes: dict[str, Any]
 
 
-Sized = TypeVar("Sized", manifest.VisionScorer, manifest.Detector)
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """How one role of one architecture is made.
+
+    Attributes:
+        prepare: checks inputs as far as they are known without weights; ExportError for what a build or the server
+            would refuse.
+        export: writes the role's files.
+        check: compares them with their source.
+        classes: transformers' model type to the name of its class; without those that have no checkpoint.
+    """
+
+    prepare: Callable[[RoleJob, Any], None]
+    export: Callable[[RoleJob, Any], Exported]
+    check: Callable[[RoleJob, Any, Any], list[Check]]
+    classes: Mapping[str, str]
+
+
+def by_type(*exporters: Exporter) -> dict[str, Exporter]:
+    """Exporters by the model types that they take."""
+    return {kind: each for each in exporters for kind in each.classes}
+
+
+Sized = TypeVar("Sized", VisionScorer, DetectorPart)
 
 
 def by_size(part: Sized) -> list[Sized]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quizglass_server.domain.turns import RGB
+from quizglass_server.models.prompts import PromptValue, filled
 
 SEED = 90_210
 """Of the worlds parity samples come from; no training uses it."""
@@ -37,6 +38,23 @@ class Sample:
     def turns(self) -> list[dict[str, str]]:
         """The dialogue so far as prompt templates take it."""
         return [{"question": question, "answer": answer} for question, answer in self.history]
+
+    def values(self, **more: PromptValue) -> dict[str, PromptValue]:
+        """What a prompt is filled from in a turn about this question."""
+        return filled(
+            {
+                "question": self.question,
+                "history": self.turns(),
+                "words": self.words,
+                "query": self.query,
+                "queries": [self.query],
+                "seen": list(self.seen),
+                "found": list(self.found),
+                "evidence": [*self.seen, *self.found],
+                "passage": self.passages[0],
+                **more,
+            }
+        )
 
 
 def random_samples(count: int, seed: int = SEED) -> list[Sample]:

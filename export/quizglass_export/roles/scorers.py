@@ -31,10 +31,14 @@ from quizglass_export.parity import (
 )
 from quizglass_export.recipe import schema
 from quizglass_export.roles.job import Exported, RoleJob, by_size, in_each_size, prompt_name
-from quizglass_server.bundle import manifest
 from quizglass_server.domain.turns import RGB
 from quizglass_server.models import vision_inputs
+from quizglass_server.models.fields import Patched
+from quizglass_server.models.scorers import TextScorer, VisionScorer
+from quizglass_server.roles.decider import TextDeciderPart, VisionDeciderPart
+from quizglass_server.roles.reranker import TextRerankerPart
 
+TEXT_CLASSES = {"qwen3": "Qwen3ForCausalLM"}
 LARGE = 2 << 30
 """Bytes of a checkpoint in float32 from which it is read tensor by tensor."""
 ROWS = {0: "batch", 1: "sequence"}
@@ -54,15 +58,16 @@ def prepare_vision_scorer(job: RoleJob, spec: schema.Scorer) -> None:
 
 def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     """Merge and export a vision-language scorer, a graph for each picture size."""
-    labels = job.labels(spec.labels)
+    labels = job.head(spec.labels)
     picture = job.picture(spec.picture)
-    part = manifest.VisionScorer(
+    part = VisionDeciderPart(
         engine="onnx",
         kind="vl-scorer",
         model=f"{job.role}/model.onnx",
         tokenizer=job.tokenizer,
         prompt=prompt_name(spec.prompt),
         labels=spec.labels,
+        rows=job.places(spec.labels),
         picture=picture,
         grids=job.grids(picture, spec.grids),
         image_token=spec.image_token,
@@ -72,9 +77,7 @@ def export_vision_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     return Exported(part, first | {"grids": others} if others else first)
 
 
-def _write_vision_scorer(
-    job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer, labels: list[int]
-) -> dict[str, Any]:
+def _write_vision_scorer(job: RoleJob, spec: schema.Scorer, part: VisionScorer, labels: list[int]) -> dict[str, Any]:
     """The graph of one picture size; returns notes for the report."""
     prompts = VisionPrompts(job, part)
     grid = vision_inputs.patch_grid(part.picture)
@@ -91,13 +94,13 @@ def _write_vision_scorer(
     return apply_precision(job.path(part.model), spec.precision, prompts.inputs, len(prompts.rows))
 
 
-def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer) -> list[Check]:
+def check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: VisionScorer) -> list[Check]:
     """Compare a vision-language scorer with transformers, each picture size by itself."""
     return in_each_size(part, partial(_check_vision_scorer, job, spec))
 
 
-def _check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.VisionScorer) -> list[Check]:
-    labels = job.labels(part.labels)
+def _check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: VisionScorer) -> list[Check]:
+    labels = job.tokens([text for _, text in part.labels])
     model = job.source.reference(VISION_CLASSES[job.source.model_type])
     prompts = VisionPrompts(job, part)
     references = [
@@ -111,7 +114,7 @@ def _check_vision_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.Visio
 class VisionPrompts:
     """The samples as a vision-language scorer reads them."""
 
-    def __init__(self, job: RoleJob, part: manifest.VisionScorer) -> None:
+    def __init__(self, job: RoleJob, part: VisionScorer) -> None:
         tokenizer, template = job.prompt_tokenizer(), job.prompt(Path(part.prompt).stem)
         self.spec = part.picture
         self.image_id = tokenizer.token_id(part.image_token)
@@ -119,9 +122,7 @@ class VisionPrompts:
         self.pictures: list[RGB] = []
         span = vision_inputs.image_span(tokenizer, part.image_token, part.picture)
         for sample in job.samples:
-            prompt = template.render(
-                picture=True, question=sample.question, history=sample.turns(), words=sample.words or None
-            )
+            prompt = template.render(pictures=1, **sample.values())
             self.rows.append(tokenizer.encode(prompt, span))
             self.pictures.append(vision_inputs.fit(sample.picture, part.picture))
 
@@ -140,15 +141,17 @@ def prepare_text_scorer(job: RoleJob, spec: schema.Scorer) -> None:
 
 def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     """Merge and export a scorer of texts."""
-    labels = job.labels(spec.labels)
+    labels = job.head(spec.labels)
     longest = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True).max_position_embeddings
-    part = manifest.TextScorer(
+    kind = TextRerankerPart if job.role == "reranker" else TextDeciderPart
+    part = kind(
         engine="onnx",
         kind="text-scorer",
         model=f"{job.role}/model.onnx",
         tokenizer=job.tokenizer,
         prompt=prompt_name(spec.prompt),
         labels=spec.labels,
+        rows=job.places(spec.labels),
         max_tokens=min(spec.max_tokens, longest),
     )
     rows = _text_rows(job, part)
@@ -169,9 +172,9 @@ def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(rows)))
 
 
-def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: manifest.TextScorer) -> list[Check]:
+def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: TextScorer) -> list[Check]:
     """Compare a scorer of texts with transformers."""
-    labels = job.labels(part.labels)
+    labels = job.tokens([text for _, text in part.labels])
     model = job.source.reference("Qwen3ForCausalLM")
     rows = _text_rows(job, part)
 
@@ -193,13 +196,15 @@ def is_large(source: Source | GgufSource) -> TypeGuard[Source]:
 def _compare(
     job: RoleJob,
     spec: schema.Scorer,
-    part: manifest.VisionScorer | manifest.TextScorer,
+    part: VisionScorer | TextScorer,
     references: list[Floats],
     feed: Feed,
 ) -> list[Check]:
     if spec.precision == "fp32":
-        return check_scorer(job.role, job.path(part.model), references, feed, job.demands.logits, job.batches)
-    return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept, job.batches)
+        return check_scorer(
+            job.role, job.path(part.model), references, feed, job.demands.logits, job.batches, part.rows
+        )
+    return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept, job.batches, part.rows)
 
 
 def _feed(rows: Sequence[Sequence[int]], path: Path) -> Feed:
@@ -212,16 +217,16 @@ def _feed(rows: Sequence[Sequence[int]], path: Path) -> Feed:
     return inputs
 
 
-def _text_rows(job: RoleJob, part: manifest.TextScorer) -> list[list[int]]:
+def _text_rows(job: RoleJob, part: TextScorer) -> list[list[int]]:
     tokenizer, template = job.prompt_tokenizer(), job.prompt(Path(part.prompt).stem)
     return [
-        tokenizer.encode(template.render(query=sample.query, passage=passage))
+        tokenizer.encode(template.render(pictures=0, **sample.values(passage=passage)))
         for sample in job.samples
         for passage in sample.passages
     ][: len(job.samples)]
 
 
-def vision_logits(model: Any, row: list[int], picture: RGB, spec: manifest.Patched) -> Floats:
+def vision_logits(model: Any, row: list[int], picture: RGB, spec: Patched) -> Floats:
     """Logits [V] after a prompt, by transformers alone: its image processor and its own positions."""
     ids = torch.tensor([row])
     with torch.no_grad():
@@ -229,7 +234,7 @@ def vision_logits(model: Any, row: list[int], picture: RGB, spec: manifest.Patch
     return as_array(output.logits[0, -1])
 
 
-def processed(picture: RGB | None, spec: manifest.Patched | None) -> dict[str, Any]:
+def processed(picture: RGB | None, spec: Patched | None) -> dict[str, Any]:
     """A picture in its final size as transformers' own processor gives it to a model; nothing for none."""
     if picture is None or spec is None:
         return {}

@@ -11,15 +11,15 @@ import gguf
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import GgufHeader, read_gguf
 from quizglass_export.gguf.jobs import tokenise
-from quizglass_server.bundle import manifest
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
 from quizglass_server.errors import EngineFailed
+from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.roles.label_scorer import Loading
-from quizglass_server.roles.load import load_role
-from quizglass_server.roles.role_checks import generator_prompts
+from quizglass_server.models.loading import Loading
+from quizglass_server.roles.generator import GeneratorPart, generator_prompts
+from quizglass_server.roles.reader import ReaderPart
 
 QWEN_PROJECTORS = ("qwen2vl_merger", "qwen2.5vl_merger")
 """Projectors whose output is as wide as the model's embedding, and whose tokens can be counted from the header."""
@@ -32,21 +32,22 @@ def check_start(bundle: Bundle) -> None:
         BundleError, ExportError: what a server would refuse; names file or key.
     """
     pool = EnginePool(1)
+    loading = Loading(bundle, pool, PictureFitter(), OnnxOptions(provider="cpu"))
     try:
-        for role, part in bundle.manifest.roles.filled():
-            if isinstance(part, manifest.Generator):
+        for role, part in bundle.roles.filled():
+            if isinstance(part, GeneratorPart):
                 check_generator(bundle, part)
-            elif not isinstance(part, manifest.Reader):
-                load_role(role, part, Loading(bundle, pool, PictureFitter(), OnnxOptions(provider="cpu")))
+            elif not isinstance(part, ReaderPart):
+                part.load(role, loading)
     except EngineFailed as error:
         raise ExportError(error.message) from error
     finally:
         pool.close()
 
 
-def check_generator(bundle: Bundle, part: manifest.Generator) -> None:
+def check_generator(bundle: Bundle, part: GeneratorPart) -> None:
     """Prompts, headers, stop texts and projector; errors as of `check_start`."""
-    named = {task: bundle.path(name) for task, name in part.prompts if name is not None}
+    named = {task: bundle.path(name) for task, name in part.prompts.items()}
     generator_prompts(named, sees=part.picture is not None)
     model = read_gguf(bundle.path(part.model))
     architecture = model.metadata.get("general.architecture")
@@ -59,9 +60,7 @@ def check_generator(bundle: Bundle, part: manifest.Generator) -> None:
         _check_projector(part, part.projector, part.picture, model, read_gguf(bundle.path(part.projector)))
 
 
-def _check_projector(
-    part: manifest.Generator, name: str, picture: manifest.Size, model: GgufHeader, projector: GgufHeader
-) -> None:
+def _check_projector(part: GeneratorPart, name: str, picture: Size, model: GgufHeader, projector: GgufHeader) -> None:
     found = projector.metadata
     if found.get("general.architecture") != "clip":
         raise ExportError(f"{name}: general.architecture is {found.get('general.architecture')!r}, not 'clip'")

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         bundle = Bundle.load(args.bundle)
-        roles = args.role or [role for role in bundle.roles() if _part(bundle, role).engine == "onnx"]
+        roles = args.role or [role for role in bundle.roles.names() if _part(bundle, role).engine == "onnx"]
         found = {name: _one(bundle, role, file, args) for role in roles for name, file in _graphs(bundle, role)}
     except (ExportError, BundleError, OSError) as error:
         print(f"quizglass-export tensorrt: {error}", file=sys.stderr)
@@ -51,21 +51,21 @@ def run(args: argparse.Namespace) -> int:
 def _part(bundle: Any, role: str) -> Any:
     from quizglass_export.errors import ExportError
 
-    part = getattr(bundle.manifest.roles, role, None)
+    part = bundle.roles.part(role)
     if part is None:
-        raise ExportError(f"--role {role}: the bundle has {', '.join(bundle.roles())}")
+        raise ExportError(f"--role {role}: the bundle has {', '.join(bundle.roles.names())}")
     return part
 
 
 def _graphs(bundle: Any, role: str) -> list[tuple[str, str]]:
     """Name to show and file of every graph of a role: it has several for several picture sizes, or for its texts."""
     from quizglass_export.errors import ExportError
-    from quizglass_server.bundle.manifest import role_files
+    from quizglass_server.models.fields import files_of
 
     part = _part(bundle, role)
     if part.engine != "onnx":
         raise ExportError(f"--role {role}: runs on {part.engine}, not on ONNX Runtime")
-    files = [(key, name) for key, name in role_files(part) if key.rpartition(".")[2] in ("model", "text_model")]
+    files = [(key, name) for key, name in files_of(part) if key.rpartition(".")[2] in ("model", "text_model")]
     return [(role if key == "model" else f"{role}.{key}", name) for key, name in files]
 
 

@@ -17,7 +17,7 @@ class Exchange(_message.Message):
     def __init__(self, question: _Optional[str] = ..., answer: _Optional[str] = ...) -> None: ...
 
 class AskRequest(_message.Message):
-    __slots__ = ("question", "frames", "history", "policy", "budget_us", "session_id", "max_answer_tokens", "explain", "memory")
+    __slots__ = ("question", "frames", "history", "policy", "budget_us", "session_id", "max_answer_tokens", "session", "explain", "memory")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     FRAMES_FIELD_NUMBER: _ClassVar[int]
     HISTORY_FIELD_NUMBER: _ClassVar[int]
@@ -25,6 +25,7 @@ class AskRequest(_message.Message):
     BUDGET_US_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     MAX_ANSWER_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
     EXPLAIN_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     question: str
@@ -34,9 +35,10 @@ class AskRequest(_message.Message):
     budget_us: int
     session_id: str
     max_answer_tokens: int
+    session: bytes
     explain: bool
     memory: MemoryUse
-    def __init__(self, question: _Optional[str] = ..., frames: _Optional[_Iterable[_Union[_types_pb2.Frame, _Mapping]]] = ..., history: _Optional[_Iterable[_Union[Exchange, _Mapping]]] = ..., policy: _Optional[str] = ..., budget_us: _Optional[int] = ..., session_id: _Optional[str] = ..., max_answer_tokens: _Optional[int] = ..., explain: _Optional[bool] = ..., memory: _Optional[_Union[MemoryUse, _Mapping]] = ...) -> None: ...
+    def __init__(self, question: _Optional[str] = ..., frames: _Optional[_Iterable[_Union[_types_pb2.Frame, _Mapping]]] = ..., history: _Optional[_Iterable[_Union[Exchange, _Mapping]]] = ..., policy: _Optional[str] = ..., budget_us: _Optional[int] = ..., session_id: _Optional[str] = ..., max_answer_tokens: _Optional[int] = ..., session: _Optional[bytes] = ..., explain: _Optional[bool] = ..., memory: _Optional[_Union[MemoryUse, _Mapping]] = ...) -> None: ...
 
 class MemoryUse(_message.Message):
     __slots__ = ("remember", "recall")
@@ -278,7 +280,7 @@ class SkippedStep(_message.Message):
     def __init__(self, step: _Optional[str] = ..., reason: _Optional[str] = ..., round: _Optional[int] = ...) -> None: ...
 
 class Done(_message.Message):
-    __slots__ = ("answer", "citations", "finish_reason", "abstain_reason", "skipped", "timings", "total_us", "prompt_tokens", "answer_tokens", "history_left_out", "all_prompt_tokens")
+    __slots__ = ("answer", "citations", "finish_reason", "abstain_reason", "skipped", "timings", "total_us", "prompt_tokens", "answer_tokens", "history_left_out", "all_prompt_tokens", "session")
     class FinishReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         FINISH_REASON_UNSPECIFIED: _ClassVar[Done.FinishReason]
@@ -320,6 +322,7 @@ class Done(_message.Message):
     ANSWER_TOKENS_FIELD_NUMBER: _ClassVar[int]
     HISTORY_LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
     ALL_PROMPT_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
     answer: str
     citations: _containers.RepeatedCompositeFieldContainer[Citation]
     finish_reason: Done.FinishReason
@@ -331,7 +334,8 @@ class Done(_message.Message):
     answer_tokens: int
     history_left_out: int
     all_prompt_tokens: int
-    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., finish_reason: _Optional[_Union[Done.FinishReason, str]] = ..., abstain_reason: _Optional[_Union[Done.AbstainReason, str]] = ..., skipped: _Optional[_Iterable[_Union[SkippedStep, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[_types_pb2.StageTiming, _Mapping]]] = ..., total_us: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., answer_tokens: _Optional[int] = ..., history_left_out: _Optional[int] = ..., all_prompt_tokens: _Optional[int] = ...) -> None: ...
+    session: bytes
+    def __init__(self, answer: _Optional[str] = ..., citations: _Optional[_Iterable[_Union[Citation, _Mapping]]] = ..., finish_reason: _Optional[_Union[Done.FinishReason, str]] = ..., abstain_reason: _Optional[_Union[Done.AbstainReason, str]] = ..., skipped: _Optional[_Iterable[_Union[SkippedStep, _Mapping]]] = ..., timings: _Optional[_Iterable[_Union[_types_pb2.StageTiming, _Mapping]]] = ..., total_us: _Optional[int] = ..., prompt_tokens: _Optional[int] = ..., answer_tokens: _Optional[int] = ..., history_left_out: _Optional[int] = ..., all_prompt_tokens: _Optional[int] = ..., session: _Optional[bytes] = ...) -> None: ...
 
 class GetCapabilitiesRequest(_message.Message):
     __slots__ = ()

@@ -123,7 +123,7 @@ class Assistant:
             raise RoleMissing(missing, f"policy {policy.name!r}")
 
     def _has_model(self, part: str) -> bool:
-        return self._resources.filling(part.partition(".")[0]) is not None
+        return self._resources.filling(part) is not None
 
     async def _run(self, turn: Turn, policy: Policy, budget: Budget, journal: Journal) -> None:
         started = monotonic()
@@ -167,9 +167,9 @@ class Assistant:
         """Check the answer and tell of the verdict and the end."""
         abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
-        abstains = not answer or draft.refused is not None or same_wording(answer, abstain)
+        abstains = not answer or bool(draft.refused) or same_wording(answer, abstain)
         journal.settle(None if abstains else answer)
-        reason: AbstainReason | None = None
+        reason = AbstainReason.NONE
         if abstains:
             reason = draft.refused or _abstain_reason(draft, journal)
             if not journal.answering:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from quizglass_server.domain.entries import Finding
 from quizglass_server.domain.turns import Evidence, Picture, Vector
 from quizglass_server.errors import InvalidInput, RoleMissing
-from quizglass_server.roles.interfaces import ImageEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.steps.lookup.crop import WHOLE
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence

@@ -15,29 +15,16 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
 
 from pydantic import ValidationError
 
-from quizglass_server.bundle.manifest import (
-    MANIFEST,
-    CrossEncoder,
-    Generator,
-    ImageEncoder,
-    Manifest,
-    Reader,
-    Roles,
-    TextEncoder,
-    TextScorer,
-    VisionScorer,
-)
+from quizglass_server.bundle.manifest import Manifest
 from quizglass_server.errors import BundleError
-
-__all__ = ["Bundle", "BundleError", "file_digest"]
+from quizglass_server.models.fields import MANIFEST
+from quizglass_server.roles.table import Roles
 
 _MAX_MANIFEST_BYTES = 4 << 20
 _READ_BYTES = 1 << 20
-_Role = TypeVar("_Role")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,49 +75,23 @@ class Bundle:
             raise BundleError(f"{MANIFEST}: files has no entry {name!r}")
         return self.root.joinpath(*PurePosixPath(name).parts)
 
-    @property
-    def planner(self) -> VisionScorer:
-        """The planner's settings; BundleError if the bundle has none."""
-        return _present(self.manifest.roles.planner, "planner")
+    def sha256(self, name: str) -> str:
+        """Of a file's content, in hex.
+
+        Raises:
+            BundleError: the manifest does not list it.
+        """
+        self.path(name)
+        return self.manifest.files[name].sha256
 
     @property
-    def reranker(self) -> TextScorer:
-        """The reranker's settings; BundleError if the bundle has none, or one of another kind."""
-        part = self.manifest.roles.reranker
-        if isinstance(part, CrossEncoder):
-            raise BundleError(f"{MANIFEST}: roles.reranker.kind is {part.kind!r}, not 'text-scorer'")
-        return _present(part, "reranker")
-
-    @property
-    def image_encoder(self) -> ImageEncoder:
-        """The image encoder's settings; BundleError if the bundle has none."""
-        return _present(self.manifest.roles.image_encoder, "image_encoder")
-
-    @property
-    def text_encoder(self) -> TextEncoder:
-        """The text encoder's settings; BundleError if the bundle has none."""
-        return _present(self.manifest.roles.text_encoder, "text_encoder")
-
-    @property
-    def generator(self) -> Generator:
-        """The generator's settings; BundleError if the bundle has none."""
-        return _present(self.manifest.roles.generator, "generator")
-
-    @property
-    def reader(self) -> Reader:
-        """The reader of printed words; BundleError if the bundle has none."""
-        return _present(self.manifest.roles.reader, "reader")
+    def roles(self) -> Roles:
+        """What fills its roles."""
+        return self.manifest.roles
 
     def has(self, part: str) -> bool:
         """Whether the bundle fills a role, such as `planner`, and of it a part such as `generator.prompts.plan`."""
-        found: object = self.manifest.roles
-        for name in part.split("."):
-            found = getattr(found, name, None)
-        return found is not None
-
-    def roles(self) -> tuple[str, ...]:
-        """Names of the roles that the bundle fills, in the format's order."""
-        return tuple(name for name in Roles.model_fields if self.has(name))
+        return self.roles.has(part)
 
     def _check_references(self) -> None:
         for key, name in self.manifest.references():
@@ -204,9 +165,3 @@ def _walk(root: Path) -> Iterator[str]:
                     yield name
                 else:
                     raise BundleError(f"{name}: not a plain file")
-
-
-def _present(role: _Role | None, name: str) -> _Role:
-    if role is None:
-        raise BundleError(f"{MANIFEST}: roles.{name} is missing; build a bundle that has this role")
-    return role

@@ -201,6 +201,20 @@ class TurnOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SessionOptions(Options):
+    """How dialogues go on from turn to turn."""
+
+    title: ClassVar[str] = "dialogues"
+    session_key_file: Path | None = None
+    """File of the keys that sign sessions, 64 hexadecimal digits a line, the first for new ones; made when it does not
+    exist. Servers with the same file go on with each other's dialogues. Without one it is session.key in the directory
+    of the knowledge; with a Milvus there is none, and the key ends with the process."""
+    session_ttl_s: Annotated[int, Ge(1), Le(100 * 366 * 86_400)] = 3600
+    """Seconds after a turn within which its dialogue can go on. Longer suits slow conversations; shorter ends sooner
+    what a lost session can be used for."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClientOptions(Options):
     """What is granted to clients together."""
 

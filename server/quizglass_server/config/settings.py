@@ -31,6 +31,7 @@ from quizglass_server.config.options import (
     Options,
     PictureLimits,
     RequestLimits,
+    SessionOptions,
     TurnOptions,
 )
 from quizglass_server.config.sources import (
@@ -57,6 +58,7 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
     PictureLimits,
     RequestLimits,
     TurnOptions,
+    SessionOptions,
     ClientOptions,
     LogOptions,
 ):

@@ -14,7 +14,7 @@ from quizglass_server.doctor import machine
 from quizglass_server.doctor.finding import Finding, Status
 from quizglass_server.errors import BundleError, QuizglassError
 from quizglass_server.policies.serving import preferred, survey
-from quizglass_server.roles.load import Models, load_models
+from quizglass_server.roles.load import LoadedModels, load_models
 
 
 def address(host: str, port: int) -> Finding:
@@ -51,7 +51,7 @@ def bundle_of(settings: Settings) -> tuple[Finding, Bundle | None]:
     except BundleError as error:
         remedy = "copy or build it again; quizglass-export verify names everything that is wrong with one"
         return Finding("bundle", Status.WRONG, error.message, remedy), None
-    roles = [role for role, _ in bundle.manifest.roles.filled()]
+    roles = list(bundle.roles.names())
     text = f"{bundle.manifest.name} {bundle.manifest.version} is whole; roles {', '.join(roles)}"
     return Finding("bundle", Status.OK, text, "", {"digest": bundle.digest, "roles": roles}), bundle
 
@@ -94,7 +94,7 @@ async def models(bundle: Bundle, settings: Settings) -> AsyncIterator[Finding]:
         await asyncio.shield(loaded.close())
 
 
-def _loaded(models: Models, seconds: float) -> Finding:
+def _loaded(models: LoadedModels, seconds: float) -> Finding:
     roles = {status.role: f"{status.engine}, {status.executor}" for status in models.statuses()}
     text = f"all {len(roles)} loaded in {seconds:.1f} s: " + "; ".join(f"{role} ({how})" for role, how in roles.items())
     values = {"roles": roles, "seconds": round(seconds, 1)}

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from quizglass_server.domain.turns import AbstainReason, Evidence, FinishReason, Origin
 
-Note = str | Sequence[str]
-"""What a prompt can show under a name of its own."""
+Note = str | float | Sequence[str]
+"""What a prompt can show, or a decision can weigh, under a name of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,39 +1,79 @@
-"""The words of quizglass as types: turns, plans, evidence and events. Nothing here knows gRPC, models or engines."""
+"""The words of a turn: those that cross the wire are `quizglass.values`, the others are declared here.
+
+Nothing here knows gRPC, models or engines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.domain.regions import Region
+from quizglass import values
+from quizglass.values import (
+    AbstainReason,
+    Accepted,
+    AnswerDelta,
+    Citation,
+    Confirmed,
+    Decided,
+    Done,
+    EvidenceFound,
+    FinishReason,
+    Origin,
+    Plan,
+    PlanMade,
+    Provisional,
+    Queries,
+    QueryRewritten,
+    SkippedStep,
+    StageTiming,
+    StepEnded,
+    TurnEvent,
+    Verdict,
+    VerdictOutcome,
+    Withdrawn,
+)
+
+__all__ = [
+    "RGB",
+    "AbstainReason",
+    "Accepted",
+    "AnswerDelta",
+    "Citation",
+    "Confirmed",
+    "Decided",
+    "Done",
+    "Evidence",
+    "EvidenceFound",
+    "Exchange",
+    "FinishReason",
+    "GenerationEnd",
+    "Origin",
+    "Picture",
+    "Plan",
+    "PlanMade",
+    "Provisional",
+    "Queries",
+    "QueryRewritten",
+    "SkippedStep",
+    "StageTiming",
+    "StepDetail",
+    "StepEnded",
+    "Token",
+    "Turn",
+    "TurnEvent",
+    "Vector",
+    "Verdict",
+    "VerdictOutcome",
+    "Withdrawn",
+]
 
 RGB = NDArray[np.uint8]
 """Picture, height x width x 3, sRGB, upright."""
 Vector = NDArray[np.float32]
 """Embedding, one-dimensional, L2-normalised."""
-
-
-class Plan(Enum):
-    """What has to be looked up (planning agent: c1, c3, c2, c4)."""
-
-    NONE = "none"
-    IMAGE = "image"
-    TEXT = "text"
-    BOTH = "both"
-
-    @property
-    def searches_image(self) -> bool:
-        """Whether the picture is looked up."""
-        return self in (Plan.IMAGE, Plan.BOTH)
-
-    @property
-    def searches_text(self) -> bool:
-        """Whether text is looked up."""
-        return self in (Plan.TEXT, Plan.BOTH)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,34 +126,16 @@ class Turn:
     """Whether the picture is to be remembered."""
     recall: bool = False
     """Whether the answer may come from what is remembered."""
+    other_than: tuple[str, ...] = ()
+    """Texts that name things which the question is not about ("the other one")."""
     explain: bool = False
     """Whether every step is told of, with what it was given and what it brought."""
 
 
-class Origin(Enum):
-    """Which search brought evidence back."""
-
-    IMAGE_SEARCH = "image_search"
-    TEXT_SEARCH = "text_search"
-    READ_TEXT = "read_text"
-    MEMORY = "memory"
-
-
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """A chunk or picture brought back, with scores and where it came from."""
+class Evidence(values.Evidence):
+    """A chunk or picture that was brought back, as steps work on it."""
 
-    id: str
-    """Within the turn: "1", "2", ..."""
-    origin: Origin
-    entry_id: str
-    title: str
-    text: str
-    """As the generator sees it, without the title."""
-    search_score: float = 0.0
-    rerank_score: float = 0.0
-    source: str = ""
-    used: bool = False
     coarse_score: float | None = None
     """Of the coarse reranker, if there is one: the cosine of passage and picture."""
 
@@ -124,13 +146,10 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanDecision:
-    """A plan and how it came about."""
+class StepDetail(values.StepDetail):
+    """One thing that a step was given or brought, before its evidence has a number."""
 
-    plan: Plan
-    decided_by: str
-    """planner, tool_router, prompt, fixed or memory."""
-    probabilities: tuple[tuple[Plan, float], ...] = ()
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,233 +171,3 @@ class GenerationEnd:
     answer_tokens: int
     engine_us: int
     """Microseconds in the engine."""
-    min_probability: float = 1.0
-    """Of the answer's tokens; 1 for an empty answer."""
-    mean_probability: float = 1.0
-    """Of the answer's tokens, arithmetic; 1 for an empty answer."""
-
-
-class VerdictOutcome(Enum):
-    """What checking the answer found."""
-
-    SUPPORTED = "supported"
-    UNSUPPORTED = "unsupported"
-    UNCHECKED = "unchecked"
-    ABSTAINED = "abstained"
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """Part of the answer and the evidence behind it."""
-
-    evidence_id: str
-    entry_id: str
-    title: str
-    start: int
-    """First character of the answer, in code points."""
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class SkippedStep:
-    """A step that was left out, and why (BUDGET, NO_PICTURE, NO_QUERY, EMPTY_KNOWLEDGE, MEMORY_OFF, FAILED)."""
-
-    step: str
-    reason: str
-    round: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class StageTiming:
-    """What a stage cost, in microseconds."""
-
-    stage: str
-    duration_us: int
-    engine_us: int = 0
-    round: int = 0
-
-
-class FinishReason(Enum):
-    """Why a turn finished."""
-
-    COMPLETE = "complete"
-    LENGTH = "length"
-    BUDGET = "budget"
-    CANCELLED = "cancelled"
-
-
-class AbstainReason(Enum):
-    """Why the answer is "I don't know"."""
-
-    MODEL = "model"
-    NO_EVIDENCE = "no_evidence"
-    BUDGET = "budget"
-    UNSURE = "unsure"
-    """An answer was written, and the model was not sure enough of it."""
-    UNSUPPORTED = "unsupported"
-    """The evidence does not support what was written."""
-    CONTRADICTED = "contradicted"
-    """The evidence contradicts what was written."""
-    INCOMPLETE = "incomplete"
-    """What was written does not answer the whole question."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened in a turn, and where."""
-
-    round: int = field(default=0, kw_only=True)
-    """Of a policy that looks up more than once: 1, 2, ...; 0 outside of rounds."""
-    branch: str = field(default="", kw_only=True)
-    """Of a policy that does several things at the same time: "1", "2", within the first "1.1"; empty: there is one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted(Event):
-    """Event: the turn begins."""
-
-    policy: str
-    frames_sha256: tuple[bytes, ...]
-    budget_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlanMade(Event):
-    """Event: what will be looked up."""
-
-    decision: PlanDecision
-
-
-@dataclass(frozen=True, slots=True)
-class Decided(Event):
-    """Event: one of a closed set was chosen."""
-
-    by: str
-    """The decision, as the policy names it: a decider's or a prompt's name."""
-    label: str
-    decided_by: str
-    """The decider's name; "prompt": the generator; "fixed": there was no time to decide."""
-    probabilities: tuple[tuple[str, float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Queries(Event):
-    """Event: what the policy had the generator write to go on from, such as what is looked up next."""
-
-    task: str
-    """The prompt's name."""
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StepDetail:
-    """One thing that a step was given or brought, for people to read."""
-
-    label: str
-    text: str = ""
-    score: float | None = None
-    """A probability or a cosine, where it has one."""
-    evidence: Evidence | None = None
-    region: Region | None = None
-    """Of the picture, where it is a part of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepEnded(Event):
-    """Event: a step has ended or was left out, for those who want to see every one."""
-
-    name: str
-    role: str = ""
-    started_us: int = 0
-    """Since the turn was accepted."""
-    duration_us: int = 0
-    engine_us: int = 0
-    inputs: tuple[StepDetail, ...] = ()
-    outputs: tuple[StepDetail, ...] = ()
-    reason: str = ""
-    """Why it was left out or cut off, as in `SkippedStep`, or CANCELLED; empty when it was finished."""
-
-
-@dataclass(frozen=True, slots=True)
-class Provisional(Event):
-    """Event: an answer that may still be taken back; `Confirmed` or `Withdrawn` follows."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmed(Event):
-    """Event: the provisional answer is the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Withdrawn(Event):
-    """Event: the provisional answer is not the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryRewritten(Event):
-    """Event: the gold query."""
-
-    text: str
-    used_image_evidence: bool
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceFound(Event):
-    """Event: what a search brought back, best first."""
-
-    items: tuple[Evidence, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerDelta(Event):
-    """Event: the next piece of the answer."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict(Event):
-    """Event: what checking the answer found."""
-
-    outcome: VerdictOutcome
-    min_token_probability: float
-    mean_token_probability: float
-    notes: Mapping[str, str] = field(default_factory=dict)
-    """How the answer came about, where the policy says so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done(Event):
-    """Event: the turn is over."""
-
-    answer: str
-    finish_reason: FinishReason
-    citations: tuple[Citation, ...] = ()
-    abstain_reason: AbstainReason | None = None
-    skipped: tuple[SkippedStep, ...] = ()
-    timings: tuple[StageTiming, ...] = ()
-    prompt_tokens: int = 0
-    answer_tokens: int = 0
-    history_left_out: int = 0
-    """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
-    all_prompt_tokens: int = 0
-    """Of everything that the generator was given in the turn, where it says."""
-
-
-TurnEvent = (
-    Accepted
-    | PlanMade
-    | Decided
-    | Queries
-    | StepEnded
-    | QueryRewritten
-    | EvidenceFound
-    | Provisional
-    | Confirmed
-    | Withdrawn
-    | AnswerDelta
-    | Verdict
-    | Done
-)

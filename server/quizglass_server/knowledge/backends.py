@@ -9,7 +9,8 @@ from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.base import KnowledgeBase
 from quizglass_server.knowledge.ingest.drafts import Decode
 from quizglass_server.knowledge.interface import KnowledgeStore
-from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 
 
 async def open_knowledge(

@@ -17,7 +17,7 @@ from quizglass_server.knowledge.content.chunks import chunk_entry
 from quizglass_server.knowledge.content.perceptual_hash import look_of
 from quizglass_server.knowledge.content.records import Draft
 from quizglass_server.knowledge.content.validation import clean_line, clean_text
-from quizglass_server.roles.interfaces import TextEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 
 _BREAK = "\n\n"
 NO_PICTURE = hashlib.sha256(b"").digest()
@@ -32,9 +32,9 @@ def entry_of(sighting: Sighting, ttl_s: int) -> Entry:
         caption="\n".join(sighting.recognised),
         kind=sighting.frame_sha256.hex(),
         text=_BREAK.join(text for text in (sighting.question, sighting.answer) if text),
-        source=sighting.session,
+        source=sighting.session_id,
         time=sighting.time,
-        expires_after_s=ttl_s,
+        expires_after=ttl_s,
     )
 
 
@@ -46,11 +46,11 @@ def sighting_of(entry: Entry) -> Sighting:
         id=entry.id,
         time=entry.time,
         frame_sha256=bytes.fromhex(entry.kind),
-        session=entry.source,
+        session_id=entry.source,
         question=question,
         answer=answer,
         recognised=tuple(title for title in entry.caption.split("\n") if title),
-        expires_after_s=entry.expires_after_s,
+        expires_after=entry.expires_after,
         thumbnail_sha256=None if shown == NO_PICTURE else shown,
     )
 

@@ -6,9 +6,9 @@ from hashlib import sha256
 from threading import Lock
 from weakref import ref
 
-from quizglass_server.bundle.manifest import Size
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.cache import BoundedCache
+from quizglass_server.models.fields import Size
 from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
 from quizglass_server.models.vision_inputs import fit
 

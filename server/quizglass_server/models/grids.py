@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from quizglass_server.bundle.manifest import Size
 from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.onnx.providers import InputRange
+from quizglass_server.models.fields import Size
 
 Sized = TypeVar("Sized")
 SAME_SHAPE = log(1.05)

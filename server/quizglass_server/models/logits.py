@@ -1,4 +1,4 @@
-"""What models give for labels, made probabilities."""
+"""What models give, made probabilities or vectors of length one."""
 
 from __future__ import annotations
 
@@ -31,3 +31,17 @@ def checked(values: NDArray[np.float32], shape: tuple[int, ...], name: str) -> N
     if not np.isfinite(values).all():
         raise EngineFailed(f"{name}: gives values that are not numbers; export it again")
     return values
+
+
+def normalised(vectors: NDArray[np.float32], dimension: int, name: str) -> NDArray[np.float32]:
+    """Vectors of length one.
+
+    Raises:
+        BundleError: they are not of the manifest's dimension, or not numbers.
+    """
+    if vectors.ndim != 2 or vectors.shape[1] != dimension:
+        raise BundleError(f"{name}: gives vectors of shape {list(vectors.shape)}, the manifest says {dimension}")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        raise BundleError(f"{name}: gives vectors that are not numbers")
+    return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)

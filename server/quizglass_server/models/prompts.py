@@ -2,7 +2,8 @@
 
 A model's instructions are part of its training, so templates come from the bundle. Questions, words read in pictures
 and retrieved text are data: they end up in segments of their own, which no tokenizer may parse for special tokens.
-Training and serving share this module, so both see the same tokens.
+Training and serving share this module, so both see the same tokens. What prompts may name is one list, whichever model
+reads them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from jinja2 import StrictUndefined, TemplateError
+from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer
 
@@ -25,7 +27,7 @@ PromptValue = str | Sequence[str] | Sequence[Mapping[str, str]] | None
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _SLOT = re.compile(f"( ?){_OPEN}(\\d+){_CLOSE}")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ue000-\uf8ff]")
-_IMAGE = "image"
+_PICTURES = frozenset({"image", "images"})
 
 
 class PromptError(ValueError):
@@ -40,7 +42,7 @@ class SegmentKind(Enum):
     DATA = "data"
     """User or retrieved text: special tokens are never parsed."""
     IMAGE = "image"
-    """The slot of the picture."""
+    """The slot of a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Segment:
 
     kind: SegmentKind
     text: str = ""
+    picture: int = 0
+    """Of a picture's slot: which of the prompt's pictures takes it."""
 
 
 Prompt = tuple[Segment, ...]
@@ -72,6 +76,8 @@ class PromptTemplate:
         self.name = name
         try:
             self._template = environment.from_string(source)
+            self.names = frozenset(find_undeclared_variables(environment.parse(source))) - _PICTURES
+            """Of the values that it names."""
         except TemplateError as error:
             raise PromptError(f"prompt template {name}: {error}") from error
 
@@ -88,11 +94,12 @@ class PromptTemplate:
             raise PromptError(f"prompt template {path.name}: cannot be read: {error}") from error
         return cls(source, path.name)
 
-    def render(self, *, picture: bool = False, **values: PromptValue) -> Prompt:
+    def render(self, *, pictures: int = 0, **values: PromptValue) -> Prompt:
         """Fill the template.
 
         Args:
-            picture: whether a picture takes the `image` slot; without one the slot is the empty string.
+            pictures: how many there are to show. The template places the first as `image`, and each as one of the
+                list `images`; without pictures `image` is the empty string and the list is empty.
             values: strings, lists of strings, or lists of mappings of strings; None reads as false in a template.
 
         Returns:
@@ -102,12 +109,12 @@ class PromptTemplate:
         Raises:
             PromptError: the template names a value that was not given, or does with one what cannot be done.
         """
-        slots: list[str] = []
+        slots = [""] * pictures
         context: dict[str, object] = {name: _hide(value, slots) for name, value in values.items()}
-        context["image"] = f"{_OPEN}{_hold(_IMAGE, slots)}{_CLOSE}" if picture else ""
-        image_slot = len(slots) - 1 if picture else -1
+        images = [f"{_OPEN}{index}{_CLOSE}" for index in range(pictures)]
+        context |= {"images": images, "image": images[0] if images else ""}
         try:
-            return tuple(_segments(self._template.render(context), slots, image_slot))
+            return tuple(_segments(self._template.render(context), slots, pictures))
         except Exception as error:  # an expression can raise anything: TypeError, ZeroDivisionError, ...
             raise PromptError(f"prompt template {self.name}: {error}") from error
 
@@ -129,20 +136,84 @@ def _hide(value: PromptValue, slots: list[str]) -> object:
     ]
 
 
-def _segments(rendered: str, slots: Sequence[str], image_slot: int) -> list[Segment]:
+def _segments(rendered: str, slots: Sequence[str], pictures: int) -> list[Segment]:
+    """Segments of a rendered template; the first `pictures` slots are those of the pictures."""
     segments: list[Segment] = []
     end = 0
     for match in _SLOT.finditer(rendered):
         index, space = int(match[2]), match[1]
-        is_image = index == image_slot
+        is_image = index < pictures
         before = rendered[end : match.start()] + (space if is_image else "")
         if before:
             segments.append(Segment(SegmentKind.TEXT, before))
-        segments.append(Segment(SegmentKind.IMAGE) if is_image else Segment(SegmentKind.DATA, space + slots[index]))
+        data = Segment(SegmentKind.DATA, space + slots[index])
+        segments.append(Segment(SegmentKind.IMAGE, picture=index) if is_image else data)
         end = match.end()
     if end < len(rendered):
         segments.append(Segment(SegmentKind.TEXT, rendered[end:]))
     return segments
+
+
+Value = PromptValue | float
+Values = Mapping[str, Value]
+"""What a prompt or a decision is filled from. Numbers are shown as text."""
+
+NOTES: Mapping[str, PromptValue] = {
+    "draft": "a",
+    "memory": "a",
+    "answer": "a",
+    "reason": "a",
+    "objects": ["a"],
+    "object": "a",
+    "entity": "a",
+    "passage": "a",
+    "external": "a",
+    "tool": "a",
+    "steps": ["a"],
+    "signs": ["a"],
+    "evidence": ["a"],
+}
+"""What policies note on the way, with an example of each: a policy that notes something new adds it here."""
+
+EXAMPLE: Mapping[str, PromptValue] = {
+    "question": "a",
+    "history": [{"question": "a", "answer": "a"}],
+    "words": "a",
+    "domain": "a",
+    "seen": ["a"],
+    "found": ["a"],
+    "query": "a",
+    "queries": ["a"],
+    "labels": ["a"],
+    **NOTES,
+}
+"""Something of everything that a prompt may name besides its pictures."""
+EMPTY: Mapping[str, PromptValue] = {name: "" if isinstance(value, str) else [] for name, value in EXAMPLE.items()}
+
+
+def filled(values: Values) -> dict[str, PromptValue]:
+    """What a template is rendered with: what there is of everything, empty where there is nothing."""
+    there = {name: f"{value:g}" if isinstance(value, int | float) else value for name, value in values.items()}
+    return {**EMPTY, **{name: value for name, value in there.items() if name in EMPTY}}
+
+
+def load_template(path: Path, *, sees: bool) -> PromptTemplate:
+    """Read a template, and try it with something of everything and with nothing.
+
+    Args:
+        path: the file.
+        sees: whether the model that reads it is given pictures.
+
+    Raises:
+        PromptError: it is no template, names a value that there is none of, or cannot be filled; names it.
+    """
+    template = PromptTemplate.load(path)
+    if unknown := sorted(template.names - EXAMPLE.keys()):
+        every = ", ".join(EXAMPLE)
+        raise PromptError(f"prompt template {template.name}: {unknown[0]!r} is undefined; a prompt may name {every}")
+    template.render(pictures=2 if sees else 0, **EXAMPLE)
+    template.render(pictures=1 if sees else 0, **EMPTY)
+    return template
 
 
 class PromptTokenizer:

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.bundle.files import Bundle
-from quizglass_server.bundle.manifest import Scorer
 from quizglass_server.engines.onnx.batcher import Batcher
-from quizglass_server.engines.onnx.pool import EnginePool
-from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
+from quizglass_server.engines.onnx.session import OnnxSession
 from quizglass_server.models.batching import LIMITS, UNPADDED, prompt_ranges
-from quizglass_server.models.logits import checked
+from quizglass_server.models.loading import Loading
 from quizglass_server.models.prompts import Prompt, SegmentKind
+from quizglass_server.models.scorers import TextScorer
 
 ROWS, ALONE = "quizglass.rows", "alone"
 """What an exporter notes in a model whose rows must not be padded to share a run (`quantise` of quizglass_export)."""
@@ -41,7 +39,7 @@ class PartResult:
     """Of one part."""
 
     logits: NDArray[np.float32]
-    """float32 [labels], after its last token."""
+    """float32 [R], after its last token."""
     states: States | None = None
     """When they were wanted, of all of its positions; those of its past are not repeated."""
 
@@ -49,17 +47,23 @@ class PartResult:
 class SharingScorer:
     """Runs parts of prompts; a model without the inputs `past` and `keep` takes whole prompts only."""
 
-    def __init__(self, bundle: Bundle, spec: Scorer, pool: EnginePool, how: OnnxOptions) -> None:
+    @classmethod
+    def shared(cls, spec: TextScorer, loading: Loading) -> SharingScorer:
+        """The model of a file, loaded once for all roles that say the same of it."""
+        return loading.once((cls, spec.model, spec.max_tokens), lambda: cls(spec, loading))
+
+    def __init__(self, spec: TextScorer, loading: Loading) -> None:
         """Load a text scorer.
 
         Raises:
             BundleError: its file is damaged.
         """
         ranges = prompt_ranges(spec.max_tokens)
-        self._session = session = OnnxSession(bundle.path(spec.model), ranges, "logits", how, free=("past", "keep"))
+        path = loading.files.path(spec.model)
+        self._session = session = OnnxSession(path, ranges, "logits", loading.how, free=("past", "keep"))
+        self.name = session.name
         self.executor = session.executor
         """What runs it: tensorrt, cuda or cpu."""
-        self._labels = len(spec.labels)
         self.shares = {"past", "keep"} <= session.inputs
         """Whether beginnings can be shared."""
         self._alike = session.notes.get(ROWS) == ALONE
@@ -68,15 +72,14 @@ class SharingScorer:
             layers, _, _, heads, _, size = session.shape("past")
             self._dims = (int(layers), int(heads), int(size))
         limits = UNPADDED if self._alike else LIMITS
-        self.batcher = Batcher[Part, PartResult](pool, self.run, lambda part: len(part.ids), limits)
+        self.batcher = Batcher[Part, PartResult](loading.pool, self.run, lambda part: len(part.ids), limits)
         """Runs parts together with those of other callers."""
 
     def run(self, parts: Sequence[Part]) -> list[PartResult]:
         """Run some parts together, as far as the model takes them together.
 
         Raises:
-            BundleError: the model does not give a logit for each label of the manifest.
-            EngineFailed: ONNX Runtime failed, or a logit is no number.
+            EngineFailed: ONNX Runtime failed.
         """
         if not self._alike:
             return self._together(parts)
@@ -90,13 +93,11 @@ class SharingScorer:
 
     def _together(self, parts: Sequence[Part]) -> list[PartResult]:
         if not self.shares:
-            logits = checked(self._session.run(_padded(parts, 0)), (len(parts), self._labels), self._session.name)
-            return [PartResult(row) for row in logits]
+            return [PartResult(row) for row in self._session.run(_padded(parts, 0))]
         before = max(map(_before, parts))
         kept = max(before + len(part.ids) if part.keep else 0 for part in parts)
         inputs = _padded(parts, before) | {"past": self._pasts(parts, before), "keep": np.array(kept, np.int64)}
         logits, present = self._session.run_for(["logits", "present"], inputs)
-        checked(logits, (len(parts), self._labels), self._session.name)
         return [
             PartResult(
                 logits[row], present[:, :, row, :, before : before + len(part.ids)].copy() if part.keep else None

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.bundle.manifest import Normalised, Patched, Size
 from quizglass_server.domain.turns import RGB
+from quizglass_server.models.fields import Normalised, Patched, Size
 from quizglass_server.models.prompts import PromptTokenizer
 from quizglass_server.models.resizing import resize
 

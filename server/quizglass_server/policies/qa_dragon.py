@@ -26,7 +26,7 @@ from enum import Enum
 
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import AbstainReason, Plan
-from quizglass_server.policies.qa_dragon_signs import signs
+from quizglass_server.policies.qa_dragon_signs import features, signs
 from quizglass_server.policies.tools import Tools
 from quizglass_server.steps.prompt_values import line
 
@@ -136,7 +136,7 @@ class QADragon:
         """Draft, route, and what the branch asks for."""
         state = tools.start() if self._parts.domain_router else tools.start().noting(domain="")
         state, draft = await self._draft(state, tools)
-        branch = await self._branch(state, draft, tools)
+        branch = await self._branch(state, tools)
         if branch is Branch.DIRECT and draft.text:
             return tools.tell(draft)
         if branch is Branch.VERIFY and draft.text:
@@ -159,15 +159,16 @@ class QADragon:
 
     async def _draft(self, state: State, tools: Tools) -> tuple[State, Draft]:
         """D-CoT: the trace, whose first step names the object, then the answer."""
-        state = state.noting(steps=(await _listed("think", state, tools))[:MOST_STEPS])
+        steps = (await _listed("think", state, tools))[:MOST_STEPS]
+        state = state.noting(steps=steps)
         draft = await tools.write("draft", state)
-        return state.noting(draft=draft.text), draft
+        told = signs(draft, steps)
+        return state.noting(draft=draft.text, signs=told, **features(draft, told)), draft
 
-    async def _branch(self, state: State, draft: Draft, tools: Tools) -> Branch:
+    async def _branch(self, state: State, tools: Tools) -> Branch:
         if not self._parts.search_router:
             return Branch.RAG
-        told = signs(draft, state.notes["steps"])
-        return await tools.decide(Branch, state, by="search_router", otherwise=Branch.RAG, signs=told)
+        return await tools.decide(Branch, state, by="search_router", otherwise=Branch.RAG)
 
     async def _plan(self, state: State, tools: Tools) -> Plan:
         """What the tool router says of the trace, without the searches that do not help its subject."""

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.bundle.files import Bundle
-from quizglass_server.bundle.manifest import Detector, Normalised, graphs
 from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.turns import RGB, Picture
-from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.providers import InputRange
-from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
+from quizglass_server.engines.onnx.session import OnnxSession
 from quizglass_server.errors import BundleError
-from quizglass_server.models.fitting import PictureFitter
+from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
 from quizglass_server.models.grids import Grids, blank, pixel_range
+from quizglass_server.models.loading import Loading, RolePart
 from quizglass_server.models.logits import checked, sigmoid
 from quizglass_server.models.prompts import clean
 from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded
@@ -33,6 +32,31 @@ Scores = NDArray[np.float64]
 """[boxes, phrases], 0 to 1."""
 
 
+class Detector(Protocol):
+    """Finds things in pictures by words for them."""
+
+    async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float) -> list[Detection]:
+        """Where the picture shows what the phrases say with at least this probability, likeliest first."""
+        ...
+
+
+class DetectorPart(Gridded, RolePart):
+    """An open-vocabulary detector: a picture and phrases to boxes (centre x, centre y, width, height, 0 to 1)."""
+
+    engine: Literal["onnx"]
+    kind: Literal["grounding-dino", "owlv2"]
+    model: FileName
+    tokenizer: FileName
+    picture: Normalised
+    boxes: Count
+    """How many the model gives for a picture."""
+    max_tokens: Count
+
+    def load(self, role: str, loading: Loading) -> OnnxDetector:
+        """The detector; BundleError where a file is damaged or gives other boxes than the manifest says."""
+        return OnnxDetector(self, loading)
+
+
 @dataclass(frozen=True, slots=True)
 class _Phrases:
     """Phrases as the model takes them, and which columns of its logits belong to which of them."""
@@ -44,20 +68,18 @@ class _Phrases:
 class OnnxDetector:
     """Where a picture shows what phrases say."""
 
-    def __init__(
-        self, bundle: Bundle, spec: Detector, pool: EnginePool, fitter: PictureFitter, how: OnnxOptions
-    ) -> None:
+    def __init__(self, spec: DetectorPart, loading: Loading) -> None:
         """Load.
 
         Raises:
             BundleError: a file of the role is damaged, or gives other boxes than the manifest says.
         """
         self._spec = spec
-        self._pool = pool
-        self._fitter = fitter
-        self._tokenizer = TextTokenizer(bundle.path(spec.tokenizer), spec.max_tokens)
+        self._pool = loading.pool
+        self._fitter = loading.fitter
+        self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
         self._frame, self._stop = self._marks(spec)
-        made = [(size, _DetectorGraph(bundle, spec, size, name, how)) for size, name in graphs(spec)]
+        made = [(size, _DetectorGraph(spec, size, name, loading)) for size, name in graphs(spec)]
         self._graphs = Grids(made)
         self.executor = self._graphs.first.executor
         """What runs it: tensorrt, cuda or cpu."""
@@ -112,7 +134,7 @@ class OnnxDetector:
         ids += after
         return TextRow(ids, [0] * len(ids)), columns
 
-    def _marks(self, spec: Detector) -> tuple[tuple[list[int], list[int]], list[int]]:
+    def _marks(self, spec: DetectorPart) -> tuple[tuple[list[int], list[int]], list[int]]:
         """Special tokens before and after a text, and the full stop's."""
         empty, stop = (self._tokenizer.rows([text])[0].ids for text in ("", "."))
         before = next((place for place, (one, other) in enumerate(zip(empty, stop, strict=False)) if one != other), 0)
@@ -126,7 +148,7 @@ class OnnxDetector:
 class _DetectorGraph:
     """The detector's graph for one picture size."""
 
-    def __init__(self, bundle: Bundle, spec: Detector, size: Normalised, model: str, how: OnnxOptions) -> None:
+    def __init__(self, spec: DetectorPart, size: Normalised, model: str, loading: Loading) -> None:
         self.size = size
         self._boxes = spec.boxes
         longest = spec.max_tokens
@@ -134,7 +156,7 @@ class _DetectorGraph:
         if spec.kind == _OWL:
             text = InputRange((1, longest), (1, longest), (MAX_PHRASES, longest))
         shapes = {"pixel_values": pixel_range(size, 1), "input_ids": text, "attention_mask": text}
-        self._session = OnnxSession(bundle.path(model), shapes, "pred_boxes", how)
+        self._session = OnnxSession(loading.files.path(model), shapes, "pred_boxes", loading.how)
         self.executor = self._session.executor
 
     def run(self, pixels: RGB, phrases: _Phrases) -> tuple[Scores, NDArray[np.float64]]:

@@ -1,63 +1,151 @@
-"""The generator: a bundle's prompts, filled and completed by the generator process."""
+"""The generator: writes text about pictures and evidence, by a bundle's prompts and a process of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Literal, Protocol
 
-from quizglass_server.bundle.files import Bundle
-from quizglass_server.bundle.manifest import Size
+from pydantic import AfterValidator, Field, model_validator
+
 from quizglass_server.config.options import BatchOptions, GeneratorOptions
 from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.engines.llama.link.prompt import Part, PicturePart, Piece, Terms, TextPart
+from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, Piece, Terms, TextPart
 from quizglass_server.engines.llama.process.breaker import BreakerOptions
 from quizglass_server.engines.llama.process.client import PromptRefused
 from quizglass_server.engines.llama.process.heartbeat import HeartbeatOptions
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.state import StateDirectory
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
-from quizglass_server.errors import EngineFailed, InvalidInput, QuizglassError
+from quizglass_server.errors import BundleError, EngineFailed, InvalidInput, QuizglassError
+from quizglass_server.models.fields import Count, FileName, Size
 from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter, content_hash
-from quizglass_server.models.prompts import SegmentKind
-from quizglass_server.roles.interfaces import GenerationRequest
-from quizglass_server.roles.role_checks import GENERATOR_VALUES, generator_prompts
+from quizglass_server.models.loading import ModelFiles, RolePart
+from quizglass_server.models.prompts import PromptError, PromptTemplate, SegmentKind, Values, filled, load_template
 from quizglass_server.scheduling.clock import record_engine
 from quizglass_server.scheduling.deadline import deadline
 
+ANSWER = "answer"
+"""The task whose prompt every generator has."""
 _BACKGROUND = Terms(priority=2)
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """What the generator is to complete."""
+
+    task: str
+    """Name of a prompt of the bundle's generator: answer, rewrite, plan, any other."""
+    values: Values
+    """What the prompt is filled from; what it names and is not here is empty."""
+    pictures: tuple[Picture, ...] = ()
+    """In the order in which the prompt shows them, the wearer's own first."""
+    max_tokens: int = 0
+    """0: the bundle's own limit."""
+    constraint: Constraint | None = None
+    """What the text must look like; None: anything."""
+
+
+def lines(most: int) -> Constraint:
+    """A constraint to at least one and at most `most` lines, none of them empty."""
+    further = f'("\\n" line){{0,{most - 1}}}' if most > 1 else ""
+    return Constraint("grammar", f"root ::= line {further}\nline ::= [ ]? [^ \\t\\r\\n] [^\\r\\n]*")
+
+
+class Generator(Protocol):
+    """Writes text about pictures and evidence."""
+
+    def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
+        """Stream tokens, then one end. Closing the iterator cancels; at most one more decode step is spent."""
+        ...
+
+    async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
+        """Probability of each label as the continuation, normalised over the labels."""
+        ...
+
+    async def score(self, request: GenerationRequest, answer: str) -> list[float]:
+        """Log-probability (natural) of each token of a given answer to the prompt, in order."""
+        ...
+
+    async def prepare(self, picture: Picture) -> None:
+        """Read a picture before the question's prompt is known, behind all other work; cancelling drops it."""
+        ...
+
+
+def _tasks(prompts: dict[str, str]) -> dict[str, str]:
+    if ANSWER not in prompts:
+        raise ValueError(f"{ANSWER} is missing; every generator has this prompt")
+    return prompts
+
+
+Task = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Prompts = Annotated[dict[Task, FileName], AfterValidator(_tasks)]
+
+
+class GeneratorPart(RolePart):
+    """A model for llama.cpp: text GGUF and, if it sees pictures, its vision projector."""
+
+    engine: Literal["llama"]
+    kind: Literal["generator"]
+    model: FileName
+    projector: FileName | None = None
+    """None: it reads text alone, and a picture reaches it as what was read and found."""
+    prompts: Prompts
+    """Task to template; `answer` is required, others as policies need them: `rewrite`, `plan`, any other."""
+    picture: Size | None = None
+    """Together with `projector` alone."""
+    stop: Annotated[tuple[str, ...], Field(min_length=1)]
+    context: Count
+    max_new_tokens: Count
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> GeneratorPart:
+        if (self.projector is None) != (self.picture is None):
+            raise ValueError("projector and picture belong together: give both, or none for a model of text alone")
+        return self
+
+    def sizes(self) -> list[tuple[int, int]]:
+        """The size of its pictures, if it sees any."""
+        return [] if self.picture is None else [(self.picture.width, self.picture.height)]
 
 
 class LlamaGenerator:
     """Writes text about pictures and evidence, through a llama.cpp process of its own."""
 
     def __init__(
-        self, bundle: Bundle, fitter: PictureFitter, threads: int, options: GeneratorOptions | None = None
+        self,
+        spec: GeneratorPart,
+        files: ModelFiles,
+        fitter: PictureFitter,
+        threads: int,
+        options: GeneratorOptions | None = None,
     ) -> None:
         """Read the prompts; `start` loads the model.
 
         Raises:
-            BundleError: a prompt cannot be read, or names a value that its task does not have.
+            BundleError: a prompt cannot be read, or names a value that there is none of.
             EngineFailed: llama-cpp-python is not installed.
             SettingsError: the state directory cannot be used.
         """
         if find_spec("llama_cpp") is None:
             raise EngineFailed("llama-cpp-python is not installed: pip install 'quizglass[server]'")
         options = options or GeneratorOptions()
-        self._spec = bundle.generator
+        self._spec = spec
         self._fitter = fitter
         self._pictures = BoundedCache[bytes, PicturePart](CACHE_BYTES, lambda part: len(part.rgb))
-        named = {task: bundle.path(name) for task, name in self._spec.prompts if name is not None}
-        self._templates = generator_prompts(named, sees=self.sees_pictures)
+        prompts = {task: files.path(name) for task, name in spec.prompts.items()}
+        self._templates = generator_prompts(prompts, sees=self.sees_pictures)
         root = options.state_directory
-        state = None if root is None else StateDirectory(root, _state_key(bundle))
-        self._process = GeneratorProcess(_process_options(bundle, threads, options), state)
+        state = None if root is None else StateDirectory(root, _state_key(spec, files))
+        self._process = GeneratorProcess(_process_options(spec, files, threads, options), state)
 
     @property
     def ready(self) -> bool:
@@ -104,7 +192,7 @@ class LlamaGenerator:
         """
         limit = self._spec.max_new_tokens
         tokens = min(request.max_tokens, limit) if request.max_tokens > 0 else limit
-        stream = self._process.generate(await self._prompt(request), tokens, _terms())
+        stream = self._process.generate(await self._prompt(request), tokens, _terms(), request.constraint)
         begun = False
         with _refusals():
             async with aclosing(stream):
@@ -112,14 +200,7 @@ class LlamaGenerator:
                     if not isinstance(item, Piece):
                         usage = item.usage
                         record_engine(usage.engine_us)
-                        yield GenerationEnd(
-                            item.reason,
-                            usage.prompt_tokens,
-                            usage.generated_tokens,
-                            usage.engine_us,
-                            item.min_probability,
-                            item.mean_probability,
-                        )
+                        yield GenerationEnd(item.reason, usage.prompt_tokens, usage.generated_tokens, usage.engine_us)
                         continue
                     text = item.text if begun else item.text.lstrip()
                     begun = begun or bool(text)
@@ -147,9 +228,7 @@ class LlamaGenerator:
         Work for a guess: it never fails, and whatever else there is to do goes first.
         """
         try:
-            prompt = await self._prompt(
-                GenerationRequest("answer", dict.fromkeys(GENERATOR_VALUES["answer"], ""), picture)
-            )
+            prompt = await self._prompt(GenerationRequest(ANSWER, {}, (picture,)))
             places = [place for place, part in enumerate(prompt) if isinstance(part, PicturePart)]
             if places:
                 await self._process.prefill(prompt[: places[-1] + 1], _BACKGROUND)
@@ -161,18 +240,18 @@ class LlamaGenerator:
         await self._process.close()
 
     async def _prompt(self, request: GenerationRequest) -> list[Part]:
-        """The filled template; without the picture for a model of text alone, as for a question without one."""
+        """The filled template; without pictures for a model of text alone, as for a question without any."""
         template = self._templates.get(request.task)
         if template is None:
             raise EngineFailed(f"the bundle's generator has no prompt {request.task!r}; use another policy or bundle")
         size = self._spec.picture
-        picture = None if request.picture is None or size is None else await self._picture(request.picture, size)
+        pictures = [] if size is None else [await self._picture(picture, size) for picture in request.pictures]
         parts: list[Part] = []
-        for segment in template.render(picture=picture is not None, **request.values):
-            if segment.kind is not SegmentKind.IMAGE:
+        for segment in template.render(pictures=len(pictures), **filled(request.values)):
+            if segment.kind is SegmentKind.IMAGE:
+                parts.append(pictures[segment.picture])
+            else:
                 parts.append(TextPart(segment.text, trusted=segment.kind is SegmentKind.TEXT))
-            elif picture is not None:
-                parts.append(picture)
         return parts
 
     async def _picture(self, picture: Picture, size: Size) -> PicturePart:
@@ -188,11 +267,25 @@ class LlamaGenerator:
         return PicturePart(content_hash(pixels), size.width, size.height, pixels.tobytes())
 
 
-def _process_options(bundle: Bundle, threads: int, options: GeneratorOptions) -> ProcessOptions:
-    spec = bundle.generator
+def generator_prompts(prompts: Mapping[str, Path], *, sees: bool) -> dict[str, PromptTemplate]:
+    """Load the generator's prompts by task.
+
+    Raises:
+        BundleError: a prompt cannot be read, or names a value that there is none of; names both.
+    """
+    templates: dict[str, PromptTemplate] = {}
+    for task, path in prompts.items():
+        try:
+            templates[task] = load_template(path, sees=sees)
+        except PromptError as error:
+            raise BundleError(f"roles.generator.prompts.{task}: {error}") from error
+    return templates
+
+
+def _process_options(spec: GeneratorPart, files: ModelFiles, threads: int, options: GeneratorOptions) -> ProcessOptions:
     return ProcessOptions(
-        model=bundle.path(spec.model),
-        projector=None if spec.projector is None else bundle.path(spec.projector),
+        model=files.path(spec.model),
+        projector=None if spec.projector is None else files.path(spec.projector),
         width=0 if spec.picture is None else spec.picture.width,
         height=0 if spec.picture is None else spec.picture.height,
         context=spec.context,
@@ -204,10 +297,9 @@ def _process_options(bundle: Bundle, threads: int, options: GeneratorOptions) ->
     )
 
 
-def _state_key(bundle: Bundle) -> str:
+def _state_key(spec: GeneratorPart, files: ModelFiles) -> str:
     """What decides whether a saved state fits: the models' content and the picture's size."""
-    spec, files = bundle.generator, bundle.manifest.files
-    digests = [files[name].sha256 for name in (spec.model, spec.projector) if name is not None]
+    digests = [files.sha256(name) for name in (spec.model, spec.projector) if name is not None]
     if spec.picture is not None:
         digests.append(f"{spec.picture.width}x{spec.picture.height}")
     return sha256(" ".join(digests).encode()).hexdigest()[:16]

@@ -7,23 +7,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from quizglass_server.bundle import manifest
-from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions, GeneratorOptions
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
-from quizglass_server.errors import BundleError
 from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.roles.cross_encoder import OnnxCrossEncoder
-from quizglass_server.roles.detector import OnnxDetector
-from quizglass_server.roles.encoders import OnnxImageEncoder, OnnxTextEncoder
-from quizglass_server.roles.generator import LlamaGenerator
-from quizglass_server.roles.label_scorer import Loading
-from quizglass_server.roles.q_former import OnnxCoarseReranker, OnnxDomainRouter
-from quizglass_server.roles.reader import RapidOcrReader
-from quizglass_server.roles.scorers import OnnxPlanner, OnnxReranker, OnnxToolRouter, OnnxVerifier
+from quizglass_server.models.loading import Loading, ModelFiles, RolePart
+from quizglass_server.roles.generator import GeneratorPart, LlamaGenerator
+from quizglass_server.roles.table import Models, Roles
 from quizglass_server.scheduling.cores import share_cores, usable_cores
 
 logger = logging.getLogger(__name__)
@@ -35,7 +27,7 @@ class RoleStatus:
 
     role: str
     engine: str
-    """onnx, llama or rapidocr."""
+    """onnx, llama, rapidocr or numpy."""
     executor: str
     """cpu, cuda, tensorrt, tensorrt-engine for an engine built ahead of time, or gpu where llama.cpp uses one."""
     ready: bool
@@ -47,24 +39,24 @@ class RoleStatus:
     """Why it is slower than it could be, and what to do; empty when it is not."""
 
 
-@dataclass(slots=True)
-class Models:
-    """The models of a bundle; a role that the bundle does not fill is None."""
+class FilledRoles(ModelFiles, Protocol):
+    """A verified bundle."""
 
-    pool: EnginePool
-    planner: OnnxPlanner | None = None
-    tool_router: OnnxToolRouter | None = None
-    domain_router: OnnxDomainRouter | None = None
-    coarse_reranker: OnnxCoarseReranker | None = None
-    reranker: OnnxReranker | OnnxCrossEncoder | None = None
-    verifier: OnnxVerifier | None = None
-    detector: OnnxDetector | None = None
-    image_encoder: OnnxImageEncoder | None = None
-    text_encoder: OnnxTextEncoder | None = None
-    generator: LlamaGenerator | None = None
-    reader: RapidOcrReader | None = None
-    parts: dict[str, manifest.Role] = field(default_factory=dict)
+    @property
+    def roles(self) -> Roles:
+        """What fills its roles."""
+        ...
+
+
+@dataclass(slots=True)
+class LoadedModels(Models):
+    """The models of a bundle, and what runs them."""
+
+    pool: EnginePool = field(kw_only=True)
+    parts: dict[str, RolePart] = field(kw_only=True)
     """Role to its settings, of the roles that are filled."""
+    process: LlamaGenerator | None = field(default=None, kw_only=True)
+    """The generator, where there is one: it runs in a process of its own."""
 
     def statuses(self) -> tuple[RoleStatus, ...]:
         """What every filled role runs on, and whether it does right now."""
@@ -72,24 +64,25 @@ class Models:
 
     def on_change(self, told: Callable[[], None]) -> None:
         """Have `told` called whenever a role may have become ready or not."""
-        if self.generator is not None:
-            self.generator.on_change(told)
+        if self.process is not None:
+            self.process.on_change(told)
 
     async def close(self) -> None:
         """End the generator process and the engines' threads; running work ends first."""
-        if self.generator is not None:
-            await self.generator.close()
+        if self.process is not None:
+            await self.process.close()
         await asyncio.to_thread(self.pool.close)
 
-    def _status(self, role: str, part: manifest.Role) -> RoleStatus:
-        model = getattr(self, role)
-        sizes = manifest.picture_sizes(part)
-        sees, side = bool(sizes) or isinstance(part, manifest.Reader), max((max(size) for size in sizes), default=0)
+    def _status(self, role: str, part: RolePart) -> RoleStatus:
+        model: Any = self.get(role)
+        side = max((max(size) for size in part.sizes()), default=0)
         ready, notice = getattr(model, "ready", True), getattr(model, "notice", "")
-        return RoleStatus(role, part.engine, model.executor, ready, sees, side, notice)
+        return RoleStatus(role, part.engine, model.executor, ready, part.sees_pictures, side, notice)
 
 
-async def load_models(bundle: Bundle, engines: EngineOptions, generator: GeneratorOptions | None = None) -> Models:
+async def load_models(
+    bundle: FilledRoles, engines: EngineOptions, generator: GeneratorOptions | None = None
+) -> LoadedModels:
     """Load what the bundle has.
 
     Args:
@@ -104,63 +97,29 @@ async def load_models(bundle: Bundle, engines: EngineOptions, generator: Generat
     """
     shares = share_cores(usable_cores(), engines.threads)
     pool = EnginePool(shares.runs)
-    models = Models(pool)
+    models = LoadedModels(pool=pool, parts=dict(bundle.roles.filled()))
     how = OnnxOptions(shares.onnx, engines.provider, engines.engine_cache)
-    fitter = PictureFitter()
+    loading = Loading(bundle, pool, PictureFitter(), how)
     try:
         async with asyncio.TaskGroup() as group:
-            if bundle.has("generator"):
-                models.generator = LlamaGenerator(bundle, fitter, shares.llama, generator)
-                group.create_task(models.generator.start())
-            group.create_task(_load_here(models, Loading(bundle, pool, fitter, how)))
+            if (part := bundle.roles.generator) is not None:
+                process = LlamaGenerator(part, bundle, loading.fitter, shares.llama, generator)
+                models.generator = models.process = process
+                group.create_task(process.start())
+            group.create_task(_load_here(models, loading))
     except BaseExceptionGroup as group_error:
         await models.close()
         raise group_error.exceptions[0] from None
     except BaseException:
         await models.close()
         raise
-    models.parts = dict(bundle.manifest.roles.filled())
     for status in models.statuses():
         logger.info("model is loaded", extra=asdict(status))
     return models
 
 
-async def _load_here(models: Models, loading: Loading) -> None:
+async def _load_here(models: LoadedModels, loading: Loading) -> None:
     """Load the models of this process, off the event loop."""
-    for role, part in loading.bundle.manifest.roles.filled():
-        if not isinstance(part, manifest.Generator):
-            setattr(models, role, await models.pool.run(partial(load_role, role, part, loading)))
-
-
-def load_role(role: str, part: manifest.Role, loading: Loading) -> Any:
-    """The model of a role that runs in this process, tried once.
-
-    Raises:
-        BundleError: a file cannot be used, or does not fit the manifest; names it.
-        EngineFailed: an engine is not installed, or does not start.
-    """
-    bundle, pool, fitter, how = loading.bundle, loading.pool, loading.fitter, loading.how
-    match part:
-        case manifest.CrossEncoder():
-            return OnnxCrossEncoder(bundle, part, pool, how)
-        case manifest.QFormer():
-            return OnnxCoarseReranker(bundle, part, pool, fitter, how)
-        case manifest.QFormerClassifier():
-            return OnnxDomainRouter(bundle, part, pool, fitter, how)
-        case manifest.Detector():
-            return OnnxDetector(bundle, part, pool, fitter, how)
-        case manifest.ImageEncoder():
-            return OnnxImageEncoder(bundle, pool, fitter, how)
-        case manifest.TextEncoder():
-            return OnnxTextEncoder(bundle, pool, how)
-        case manifest.Reader():
-            return RapidOcrReader(pool, part.gate)
-        case manifest.VisionScorer() | manifest.TextScorer():
-            scorers: dict[str, Callable[[], Any]] = {
-                "planner": lambda: OnnxPlanner(bundle, pool, fitter, how),
-                "tool_router": lambda: OnnxToolRouter(part, loading),
-                "verifier": lambda: OnnxVerifier(part, loading),
-                "reranker": lambda: OnnxReranker(bundle, pool, how),
-            }
-            return scorers[role]()
-    raise BundleError(f"roles.{role}.kind: {part.kind!r} is not run in this process")
+    for role, part in models.parts.items():
+        if not isinstance(part, GeneratorPart):
+            models.put(role, await models.pool.run(partial(part.load, role, loading)))

@@ -11,17 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
+from pydantic import Field
 
 from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import import_onnxruntime
 from quizglass_server.errors import EngineFailed
+from quizglass_server.models.loading import Loading, RolePart
 from quizglass_server.models.prompts import clean
 from quizglass_server.models.wordgate import LARGE_SIDE, WordGate, searched_side
 from quizglass_server.scheduling.clock import measured_engine
@@ -33,6 +35,36 @@ _NEARLY_ALL = 0.8
 """A larger share of the picture is searched as a whole."""
 
 Corners = Sequence[Sequence[float]]
+
+
+class Reader(Protocol):
+    """Reads printed words in pictures (OCR)."""
+
+    async def find(self, picture: Picture) -> Region | None:
+        """The part of a picture that may show words, cheaply; None when nothing does."""
+        ...
+
+    async def read(self, picture: Picture, part: Region | None = None) -> list[str]:
+        """Lines of words in a part of a picture or in all of it, top to bottom, left to right."""
+        ...
+
+
+class ReaderPart(RolePart):
+    """Reads printed words; its models come with the RapidOCR package."""
+
+    engine: Literal["rapidocr"]
+    kind: Literal["reader"]
+    gate: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Probability of words from which a picture is read at all; 0 reads every picture. None: as the gate was fitted."""
+
+    @property
+    def sees_pictures(self) -> bool:
+        """It reads pictures of any size."""
+        return True
+
+    def load(self, role: str, loading: Loading) -> RapidOcrReader:
+        """The reader; EngineFailed where its package is missing or does not start."""
+        return RapidOcrReader(loading.pool, self.gate)
 
 
 class RapidOcrReader:

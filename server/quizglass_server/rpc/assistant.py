@@ -7,20 +7,22 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from quizglass.convert import event_message
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
 from quizglass_server.domain.turns import Accepted, Done, Exchange, StageTiming, StepEnded, Turn, TurnEvent
-from quizglass_server.errors import InvalidInput
+from quizglass_server.errors import InvalidInput, NotFound
 from quizglass_server.rpc import checks
-from quizglass_server.rpc.convert import event_message
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
+from quizglass_server.session.dialogue import Dialogue, appended, follow, spoken
+from quizglass_server.session.token import Sessions
 from quizglass_server.turn.outbox import Outbox
 
 MAX_EXCHANGE_CHARS = 2000
@@ -31,6 +33,22 @@ _DEADLINE_SHARE = 0.98
 _LONGEST_BUDGET_S = 3600.0
 
 
+@dataclass
+class _Asked:
+    """A request that is sound."""
+
+    turn: Turn
+    frames: list[types_pb2.Frame]
+    size: int
+    """Of the message, in bytes."""
+    dialogue: Dialogue
+    """What was said before."""
+    follows: bool
+    """Whether the question is to be understood after the dialogue."""
+    policy: str
+    budget: Budget
+
+
 class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
     """Answers questions about pictures."""
 
@@ -38,12 +56,14 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         self,
         assistant: Assistant,
         frames: FrameStore,
+        sessions: Sessions,
         settings: Settings,
         guard: Guard,
         capabilities: Callable[[], assistant_pb2.GetCapabilitiesResponse],
     ) -> None:
         self._assistant = assistant
         self._frames = frames
+        self._sessions = sessions
         self._settings = settings
         self._guard = guard
         self._capabilities = capabilities
@@ -51,18 +71,16 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
     async def Ask(self, request: assistant_pb2.AskRequest, context: Context) -> Any:
         """Answer one question, event by event."""
         async with self._guard(context, "Ask"):
-            policy = self._policy(request.policy)
-            budget = self._budget(request.budget_us, context.time_remaining())
-            turn, frames, size = self._turn(request), list(request.frames), request.ByteSize()
+            asked = self._asked(request, context.time_remaining())
             del request  # its picture is decoded once, and not needed for the rest of the turn
             began, seq, outbox = 0, 0, Outbox()
-            work = asyncio.create_task(self._run(turn, frames, size, policy, budget, outbox.put))
+            work = asyncio.create_task(self._run(asked, outbox.put))
             work.add_done_callback(lambda _: outbox.close())
             try:
                 async for event in outbox:
                     seq, began = seq + 1, began or time.monotonic_ns()
                     message = event_message(event, (time.monotonic_ns() - began) // 1000)
-                    message.turn_id, message.seq = turn.id, seq
+                    message.turn_id, message.seq = asked.turn.id, seq
                     yield message
                 await work
             finally:
@@ -73,30 +91,47 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         async with self._guard(context, "GetCapabilities"):
             return self._capabilities()
 
-    async def _run(
-        self,
-        turn: Turn,
-        frames: list[types_pb2.Frame],
-        size: int,
-        policy: str,
-        budget: Budget,
-        tell: Callable[[TurnEvent], None],
-    ) -> None:
+    async def _run(self, asked: _Asked, tell: Callable[[TurnEvent], None]) -> None:
         """Run a turn to its end, whether or not anybody reads what it says: its permit is for its work."""
+        turn, frames, budget = asked.turn, asked.frames, asked.budget
         decoding: tuple[StageTiming, ...] = ()
         # Decoding waits for the permit, since what is not yet decoded takes the least memory; but a picture that waits
         # for others that take long would hold a place that ordinary turns need.
         if frames and self._frames.is_slow(frames[0], "frames[0]"):
-            turn, decoding = await self._decoded(turn, frames, size, budget)
+            turn, decoding = await self._decoded(turn, frames, asked.size, budget)
         async with self._assistant.admission.admit():
             if frames:
-                turn, decoding = await self._decoded(turn, frames, size, budget)
-            tell(Accepted(policy, (turn.picture.sha256,) if turn.picture else (), budget.total_us))
+                turn, decoding = await self._decoded(turn, frames, asked.size, budget)
+            if asked.follows:
+                turn = self._followed(turn, asked.dialogue)
+            tell(Accepted(asked.policy, (turn.picture.sha256,) if turn.picture else (), budget.total_s))
             for took in decoding if turn.explain else ():
-                tell(StepEnded(took.stage, started_us=-took.duration_us, duration_us=took.duration_us))
-            async with aclosing(self._assistant.answer(turn, policy, budget)) as events:
+                tell(StepEnded(took.stage, started=-took.duration, duration=took.duration))
+            told: list[TurnEvent] = []
+            async with aclosing(self._assistant.answer(turn, asked.policy, budget)) as events:
                 async for event in events:
-                    tell(replace(event, timings=(*decoding, *event.timings)) if isinstance(event, Done) else event)
+                    if isinstance(event, Done):
+                        token = self._sessions.seal((*asked.dialogue, spoken(turn, told, event)))
+                        event = replace(event, timings=(*decoding, *event.timings), session=token)
+                    told.append(event)
+                    tell(event)
+
+    def _asked(self, request: assistant_pb2.AskRequest, remaining_s: float | None) -> _Asked:
+        policy, budget = self._policy(request.policy), self._budget(request.budget_us, remaining_s)
+        turn = self._turn(request)
+        dialogue = appended(self._sessions.open(request.session) if request.session else (), turn.history)
+        return _Asked(turn, list(request.frames), request.ByteSize(), dialogue, bool(request.session), policy, budget)
+
+    def _followed(self, turn: Turn, dialogue: Dialogue) -> Turn:
+        """The turn as it is meant after a dialogue, with the dialogue's picture if it is about that."""
+        followed = follow(turn, dialogue, self._settings.max_history)
+        picture = self._frames.held(followed.frame) if followed.frame else turn.picture
+        if picture is None and followed.needed:
+            raise NotFound(
+                "session: the question is about its picture, which is not held any more; send that in frames",
+                field="session",
+            )
+        return replace(followed.turn, picture=picture)
 
     def _turn(self, request: assistant_pb2.AskRequest) -> Turn:
         settings = self._settings
@@ -113,9 +148,8 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             for i, past in enumerate(request.history)
         )
         use = request.memory
-        return Turn(
-            uuid.uuid4().hex, question, None, history, tokens, session, use.remember, use.recall, request.explain
-        )
+        turn = Turn(uuid.uuid4().hex, question, None, history, tokens, session, use.remember, use.recall)
+        return replace(turn, explain=request.explain)
 
     async def _decoded(
         self, turn: Turn, frames: list[types_pb2.Frame], size: int, budget: Budget
@@ -133,7 +167,7 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             return turn, ()
         started = time.monotonic_ns()
         picture = await self._frames.picture(frames[0], "frames[0]")
-        return replace(turn, picture=picture), (StageTiming("decode", (time.monotonic_ns() - started) // 1000),)
+        return replace(turn, picture=picture), (StageTiming("decode", (time.monotonic_ns() - started) / 1e9),)
 
     def _policy(self, name: str) -> str:
         known = self._assistant.policies

@@ -38,9 +38,10 @@ from quizglass_server.rpc.transport.incoming import UNASKED_BYTES, Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.session.token import Sessions
 
 if TYPE_CHECKING:
-    from quizglass_server.roles.load import Models  # would load every engine
+    from quizglass_server.roles.load import LoadedModels  # would load every engine
 
 # An entry with its pictures is one message, and so is a search with several.
 _MAX_MESSAGE_BYTES = 32 * 1024 * 1024
@@ -74,12 +75,13 @@ class Services:
 
     assistant: Assistant
     knowledge: KnowledgeStore
-    models: Models
+    models: LoadedModels
     bundle: Bundle
     settings: Settings
     decoder: PictureDecoder
     work: WorkMemory
     """What messages and pictures under way may take."""
+    sessions: Sessions
     memory: Memory | None = None
     """None: nothing is remembered."""
 
@@ -123,7 +125,9 @@ async def start_rpc(services: Services) -> RpcServer:
     server = grpc.aio.server(options=_options(settings), interceptors=[_calls(services)])
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
     frames, guard = FrameStore(services.decoder, services.work), Guard({"AddEntries": settings.max_turns})
-    assistant = AssistantServicer(services.assistant, frames, settings, guard, lambda: _capabilities(services))
+    assistant = AssistantServicer(
+        services.assistant, frames, services.sessions, settings, guard, lambda: _capabilities(services)
+    )
     assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)  # type: ignore[no-untyped-call]
     knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
     knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(knowledge, server)  # type: ignore[no-untyped-call]

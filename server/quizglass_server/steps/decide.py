@@ -6,47 +6,37 @@ model-based verifier of QA-Dragon.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from string import ascii_uppercase
-from typing import Protocol
 
 from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.errors import EngineFailed
-from quizglass_server.models.prompts import PromptValue
-from quizglass_server.roles.interfaces import SUPPORTED, GenerationRequest, Generator
+from quizglass_server.models.prompts import Values
+from quizglass_server.roles.decider import SUPPORTED, Decider
+from quizglass_server.roles.generator import GenerationRequest, Generator
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import prompted, weighed
 
 
-class Decider(Protocol):
-    """Chooses among labels of its own."""
-
-    async def probabilities(
-        self, picture: Picture | None, values: Mapping[str, PromptValue]
-    ) -> Sequence[tuple[str, float]]:
-        """Each label's name with its probability; its prompt is filled with the values."""
-        ...
-
-
 def _told_decider(
-    labels: list[tuple[str, float]] | None, picture: Picture | None, values: Mapping[str, PromptValue], *_: object
+    labels: list[tuple[str, float]] | None, picture: Picture | None, values: Values, *_: object
 ) -> Telling:
     given = prompted("", values, picture=picture is not None)
     return (detail for detail in given if detail.label != "prompt"), weighed(labels)
 
 
 def _told_letter(labels: list[tuple[str, float]] | None, request: GenerationRequest, *_: object) -> Telling:
-    return prompted(request.task, request.values, picture=request.picture is not None), weighed(labels)
+    return prompted(request.task, request.values, picture=bool(request.pictures)), weighed(labels)
 
 
-def _told_judge(supported: bool | None, picture: Picture | None, values: Mapping[str, PromptValue]) -> Telling:
+def _told_judge(supported: bool | None, picture: Picture | None, values: Values) -> Telling:
     judgement = None if supported is None else SUPPORTED if supported else f"not {SUPPORTED}"
     return _told_decider(None, picture, values)[0], [StepDetail("judgement", judgement)] if judgement else ()
 
 
 @step("decide", told=_told_decider)
 async def ask_decider(
-    decider: Decider, picture: Picture | None, values: Mapping[str, PromptValue], labels: Sequence[str]
+    decider: Decider, picture: Picture | None, values: Values, labels: Sequence[str]
 ) -> list[tuple[str, float]]:
     """Each label with its probability, without those of the decider that nobody asks for.
 
@@ -69,6 +59,6 @@ async def ask_letter(
 
 
 @step("judge", role="verifier", optional=True, after=True, told=_told_judge)
-async def is_supported(verifier: Decider, picture: Picture | None, values: Mapping[str, PromptValue]) -> bool:
+async def is_supported(verifier: Decider, picture: Picture | None, values: Values) -> bool:
     """Whether "supported" is likelier than every other judgement of the `answer` by its `evidence`."""
     return max(await verifier.probabilities(picture, values), key=lambda item: item[1])[0] == SUPPORTED

@@ -12,7 +12,7 @@ from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import FinishReason, GenerationEnd, StepDetail, Token
 from quizglass_server.errors import BudgetExceeded, InvalidInput
 from quizglass_server.models.prompts import clean
-from quizglass_server.roles.interfaces import GenerationRequest, Generator
+from quizglass_server.roles.generator import GenerationRequest, Generator
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import prompted, texts
 
@@ -77,7 +77,7 @@ def _told_draft(draft: Draft | None, request: GenerationRequest) -> Telling:
 
 
 def _prompted(request: GenerationRequest) -> Iterable[StepDetail]:
-    return prompted(request.task, request.values, picture=request.picture is not None)
+    return prompted(request.task, request.values, picture=bool(request.pictures))
 
 
 @step("generate", role="generator", answers=True, told=_told_answer)

@@ -19,12 +19,10 @@ from collections.abc import Mapping
 
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Turn
-from quizglass_server.models.prompts import PromptValue
+from quizglass_server.models.prompts import Value
 
 
-def prompt_values(
-    turn: Turn, words: str, domain: str, state: State, also: Mapping[str, Note]
-) -> dict[str, PromptValue]:
+def prompt_values(turn: Turn, words: str, domain: str, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
     """What prompts may name besides `image`."""
     return {
         "question": state.question,

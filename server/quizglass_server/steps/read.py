@@ -7,7 +7,8 @@ import re
 from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.models.prompts import clean
-from quizglass_server.roles.interfaces import DomainRouter, Reader
+from quizglass_server.roles.domain_router import DomainRouter
+from quizglass_server.roles.reader import Reader
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import texts
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from quizglass_server.domain.turns import Evidence, StepDetail
-from quizglass_server.models.prompts import PromptValue
+from quizglass_server.models.prompts import Values
 from quizglass_server.steps.prompt_values import line
 
 LONGEST = 300
@@ -32,16 +32,17 @@ def passages(
     items: Sequence[Evidence] | None, score: Callable[[Evidence], float | None], label: str = "passage"
 ) -> Iterator[StepDetail]:
     """Evidence with one of its scores."""
-    return (StepDetail(label, shortened(line(item)), score(item), item) for item in items or ())
+    return (StepDetail(label, shortened(line(item)), score(item), evidence=item) for item in items or ())
 
 
-def prompted(task: str, values: Mapping[str, PromptValue], *, picture: bool) -> Iterator[StepDetail]:
+def prompted(task: str, values: Values, *, picture: bool) -> Iterator[StepDetail]:
     """The name of a prompt, and what it is filled with."""
     yield StepDetail("prompt", task)
     if picture:
         yield StepDetail("picture")
     for name, value in values.items():
-        if name == "queries":  # the same as `query`
-            continue
-        for one in [value] if isinstance(value, str) else value or ():
-            yield from texts(name, one if isinstance(one, str) else ": ".join(one.values()))
+        if isinstance(value, float):
+            yield StepDetail(name, f"{value:.3g}")
+        elif name != "queries":  # the same as `query`
+            for one in [value] if isinstance(value, str) else value or ():
+                yield from texts(name, one if isinstance(one, str) else ": ".join(one.values()))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Origin, Turn
-from quizglass_server.models.prompts import PromptValue
+from quizglass_server.models.prompts import Value
 from quizglass_server.steps.prompt_values import prompt_values
 from quizglass_server.steps.read import asks_to_read, domain_of, find_words, read_words
 from quizglass_server.turn.journal import Journal
@@ -37,7 +37,7 @@ class Givens:
         self._words = runner.begin(self._read())
         self._domain = runner.begin(self._name_domain())
 
-    async def values(self, state: State, also: Mapping[str, Note]) -> dict[str, PromptValue]:
+    async def values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
         """What a prompt may name, when all of it is there."""
         words = await asyncio.shield(self._words)
         domain = await asyncio.shield(self._domain)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from time import perf_counter_ns
+from time import perf_counter
 
+from quizglass import values
 from quizglass_server.domain.turns import (
     AnswerDelta,
     Confirmed,
@@ -40,12 +41,12 @@ MOST_DETAILS = 24
 
 @dataclass(slots=True)
 class Span:
-    """When a stage ran, in microseconds; `started_us` since the turn was accepted."""
+    """When a stage ran, in seconds; `started` since the turn was accepted."""
 
     stage: str
-    started_us: int
-    duration_us: int = 0
-    engine_us: int = 0
+    started: float
+    duration: float = 0.0
+    engine: float = 0.0
 
 
 class Journal:
@@ -59,7 +60,7 @@ class Journal:
     def __init__(self, emit: Callable[[TurnEvent], None], *, explains: bool = False) -> None:
         self._emit = emit
         self._explains = explains
-        self._started_ns = perf_counter_ns()
+        self._began = perf_counter()
         self._steps: list[StepEnded] = []
         """Whose evidence has no number yet."""
         self._begun = False
@@ -80,7 +81,7 @@ class Journal:
     def emit(self, event: TurnEvent) -> None:
         """Tell of an event."""
         if isinstance(event, PlanMade):
-            self.plan = event.decision.plan
+            self.plan = event.plan
         self.answering = self.answering or isinstance(event, AnswerDelta)
         here, branch = current_round(), current_branch()
         self._emit(replace(event, round=here, branch=branch) if here or branch else event)
@@ -137,7 +138,7 @@ class Journal:
     def skip(self, step: str, reason: str, role: str = "", tell: Callable[[], Telling] | None = None) -> None:
         """Note a step that was left out before it began."""
         self.note_skipped(step, reason)
-        self.ended(Span(step, self._now_us()), role, tell, reason)
+        self.ended(Span(step, self._now()), role, tell, reason)
 
     def note_skipped(self, step: str, reason: str) -> None:
         """Note a step for the turn's end, once in a round."""
@@ -148,14 +149,14 @@ class Journal:
     @contextmanager
     def stage(self, name: str) -> Iterator[Span]:
         """Time a stage, however it ends, together with the engines called inside."""
-        span, here = Span(name, self._now_us()), current_round()
+        span, here = Span(name, self._now()), current_round()
         with stage_clock() as clock:
             try:
                 yield span
             finally:
-                span.duration_us = self._now_us() - span.started_us
-                span.engine_us = min(clock.us, span.duration_us)
-                self.timings.append(StageTiming(name, span.duration_us, span.engine_us, here))
+                span.duration = self._now() - span.started
+                span.engine = min(clock.us / 1e6, span.duration)
+                self.timings.append(StageTiming(name, span.duration, span.engine, here))
 
     def ended(self, span: Span, role: str, tell: Callable[[], Telling] | None, reason: str = "") -> None:
         """Tell of a step, if the turn is to be explained: once the evidence that it brought has its number.
@@ -169,7 +170,7 @@ class Journal:
         if not self._explains:
             return
         inputs, outputs = (tuple(islice(details, MOST_DETAILS)) for details in (tell() if tell else ((), ())))
-        here, times = current_round(), (span.started_us, span.duration_us, span.engine_us)
+        here, times = current_round(), (span.started, span.duration, span.engine)
         step = StepEnded(span.stage, role, *times, inputs, outputs, reason, round=here, branch=current_branch())
         self._steps.append(step)
         self._tell_steps()
@@ -183,18 +184,23 @@ class Journal:
         waiting, self._steps = self._steps, []
         for step in waiting:
             outputs = tuple(_numbered(detail, numbers) for detail in step.outputs)
-            if all_of_them or all(detail.evidence is None or detail.evidence.id for detail in outputs):
+            if all_of_them or not any(map(_waits, outputs)):
                 self._emit(replace(step, outputs=outputs))
             else:
                 self._steps.append(step)
 
-    def _now_us(self) -> int:
-        return (perf_counter_ns() - self._started_ns) // 1000
+    def _now(self) -> float:
+        return perf_counter() - self._began
 
 
-def _numbered(detail: StepDetail, numbers: Mapping[_Identity, Evidence]) -> StepDetail:
-    item = None if detail.evidence is None else numbers.get(_identity(detail.evidence))
-    return detail if item is None else replace(detail, evidence=item)
+def _waits(detail: values.StepDetail) -> bool:
+    return isinstance(detail, StepDetail) and detail.evidence is not None and not detail.evidence_id
+
+
+def _numbered(detail: values.StepDetail, numbers: Mapping[_Identity, Evidence]) -> values.StepDetail:
+    evidence = detail.evidence if isinstance(detail, StepDetail) else None
+    item = None if evidence is None else numbers.get(_identity(evidence))
+    return detail if item is None else replace(detail, evidence_id=item.id)
 
 
 def _identity(item: Evidence) -> _Identity:

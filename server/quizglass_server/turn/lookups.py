@@ -59,7 +59,7 @@ class Lookups:
             return []
         shown = limit or self._tuning.seen
         tuning = replace(self._tuning, image_candidates=max(limit, self._tuning.image_candidates))
-        hits = await self._runner.run(search_pictures, vectors, self._turn.question, tuning)
+        hits = await self._runner.run(search_pictures, vectors, self._turn.question, tuning, self._turn.other_than)
         return _shown(self._journal.found(picture_evidence(hits or [], shown)))
 
     async def text(self, queries: Sequence[str], limit: int, *, reranked: bool = True) -> list[Evidence]:
@@ -70,7 +70,10 @@ class Lookups:
         if self._is_empty("text_search"):
             return []
         asked = list(dict.fromkeys(queries))
-        found = [self._passages(query, limit, reranked=reranked) for query in asked]
+        candidates = max(limit, self._tuning.text_candidates)
+        if len(asked) > 1:  # reranking costs by the passage: several queries share what one has
+            candidates = max(self._tuning.found, candidates // len(asked))
+        found = [self._passages(query, candidates, reranked=reranked) for query in asked]
         (best, dropped, reranked), *others = results = await at_once(found)
         if others:
             best = merged([ranked for ranked, _, _ in results])
@@ -79,13 +82,14 @@ class Lookups:
         chosen = choose(best, limit or len(asked) * self._tuning.found, self._tuning, reranked=reranked)
         return _shown(self._journal.found([*chosen, *dropped]))
 
-    async def _passages(self, query: str, limit: int, *, reranked: bool) -> tuple[list[Evidence], list[Evidence], bool]:
+    async def _passages(self, query: str, most: int, *, reranked: bool) -> tuple[list[Evidence], list[Evidence], bool]:
         """Passages for a query, best first; those that do not go with the picture; whether the first were reranked."""
-        candidates = max(limit, self._tuning.text_candidates)
-        hits = await self._runner.run(search_texts, self._resources.knowledge, query, candidates)
+        hits = await self._runner.run(search_texts, self._resources.knowledge, query, most)
         passages, dropped = text_evidence(hits or []), list[Evidence]()
         if passages and self._turn.picture is not None:
-            parted = await self._runner.run(rerank_coarsely, self._turn.picture, passages, self._tuning)
+            parted = await self._runner.run(
+                rerank_coarsely, self._turn.picture, self._turn.question, passages, self._tuning
+            )
             passages, dropped = parted or (passages, dropped)
         ranked = await self._runner.run(rerank, query, passages) if hits and reranked else None
         return passages if ranked is None else ranked, dropped, ranked is not None

@@ -10,19 +10,7 @@ from quizglass_server.domain.entries import EntryHit, Finding
 from quizglass_server.domain.sightings import Seen, SightingHit, SightingQuery
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
-from quizglass_server.roles.interfaces import (
-    CoarseReranker,
-    Detector,
-    DomainRouter,
-    Generator,
-    ImageEncoder,
-    Planner,
-    Reader,
-    Reranker,
-    TextEncoder,
-    ToolRouter,
-    Verifier,
-)
+from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.costs import StepCosts
 from quizglass_server.steps.lookup.crop import Part
 from quizglass_server.steps.lookup.image_search import PictureIndex
@@ -34,65 +22,6 @@ _ANY = Finding()
 _CACHED_VECTORS, _CACHED_WORDS = 4096, 1024  # a vector is 128 to 1,024 floats
 
 Embed = Callable[[Sequence[Part]], Awaitable[Sequence[Vector] | None]]
-
-
-class ModelSet(Protocol):
-    """The models of a bundle; None for a role it does not fill."""
-
-    @property
-    def planner(self) -> Planner | None:
-        """Decides plans."""
-        ...
-
-    @property
-    def tool_router(self) -> ToolRouter | None:
-        """Decides what a draft answer needs."""
-        ...
-
-    @property
-    def domain_router(self) -> DomainRouter | None:
-        """Names the domain of a question."""
-        ...
-
-    @property
-    def coarse_reranker(self) -> CoarseReranker | None:
-        """Compares passages with the picture."""
-        ...
-
-    @property
-    def reranker(self) -> Reranker | None:
-        """Orders passages."""
-        ...
-
-    @property
-    def verifier(self) -> Verifier | None:
-        """Judges answers."""
-        ...
-
-    @property
-    def detector(self) -> Detector | None:
-        """Finds things in pictures."""
-        ...
-
-    @property
-    def image_encoder(self) -> ImageEncoder | None:
-        """Embeds pictures."""
-        ...
-
-    @property
-    def text_encoder(self) -> TextEncoder | None:
-        """Embeds texts."""
-        ...
-
-    @property
-    def generator(self) -> Generator | None:
-        """Writes answers."""
-        ...
-
-    @property
-    def reader(self) -> Reader | None:
-        """Reads printed words."""
-        ...
 
 
 class Knowledge(PictureIndex, TextIndex, Protocol):
@@ -123,7 +52,7 @@ class VisualMemory(SightingIndex, Protocol):
 class Resources:
     """What every turn shares."""
 
-    models: ModelSet
+    models: Models
     knowledge: Knowledge
     tuning: Tuning = field(default_factory=Tuning)
     memory: VisualMemory | None = None
@@ -135,7 +64,9 @@ class Resources:
 
     def filling(self, role: str) -> Any | None:
         """What fills a role of the bundle, "knowledge" or "memory"; None when nothing does."""
-        return getattr(self if role in ("knowledge", "memory") else self.models, role, None)
+        if role in ("knowledge", "memory"):
+            return getattr(self, role)
+        return self.models.get(role)
 
     async def vectors(self, picture: Picture, views: Sequence[Part], embed: Embed) -> list[Vector]:
         """One vector a view, each made once for the same picture.

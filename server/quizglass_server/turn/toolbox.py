@@ -14,21 +14,20 @@ from quizglass_server.domain.turns import (
     Decided,
     Evidence,
     Origin,
+    Picture,
     Plan,
-    PlanDecision,
     PlanMade,
     Queries,
     QueryRewritten,
     Turn,
 )
-from quizglass_server.models.prompts import PromptValue, clean
-from quizglass_server.roles.interfaces import GenerationRequest
+from quizglass_server.models.prompts import Value, Values, clean
+from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.branches import at_once, in_rounds
-from quizglass_server.turn.deciders import decider_of
 from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
@@ -75,7 +74,7 @@ class Toolbox:
 
     def fixed(self, plan: Plan) -> Plan:
         """Take a plan that needs no decision."""
-        self._journal.emit(PlanMade(PlanDecision(plan, "fixed")))
+        self._journal.emit(PlanMade(plan, "fixed"))
         return plan
 
     async def decide(self, labels: type[Label], state: State, *, by: str, otherwise: Label, **also: Note) -> Label:
@@ -83,13 +82,13 @@ class Toolbox:
         self._look_ahead()
         self._verified = self._verified or by == VERIFIER
         name, names = "plan" if labels is Plan else by, [str(label.value) for label in labels]
-        decider, picture = decider_of(self._resources.models, by, self._turn), self._turn.picture
+        decider, picture = self._resources.models.deciders.get(by), self._turn.picture
         if decider is None:
-            request = GenerationRequest(by, await self._values(state, also), picture)
+            request = GenerationRequest(by, await self._values(state, also), self._shown)
             weighed = await self._runner.run(ask_letter.named(name), request, names)
         else:
-            if picture is not None and (look_at := getattr(decider, "look_at", None)) is not None:
-                self._runner.begin(look_at(picture))
+            if picture is not None:
+                self._runner.begin(decider.look_at(picture))
             values = await self._values(state, also)
             weighed = await self._runner.run_on(decider, ask_decider.named(name, role=by), picture, values, names)
         label, decided_by = otherwise, "fixed"
@@ -175,7 +174,7 @@ class Toolbox:
 
     async def judge(self, draft: Draft) -> Draft:
         """The draft with what the bundle's verifier says of it, unless there is none or the policy asked it itself."""
-        verifier, answer = decider_of(self._resources.models, VERIFIER, self._turn), draft.text.strip()
+        verifier, answer = self._resources.models.deciders.get(VERIFIER), draft.text.strip()
         shown = [line(item) for item in self._journal.evidence if item.used and item.origin is not Origin.READ_TEXT]
         abstains = not answer or draft.refused or same_wording(answer, self._resources.tuning.abstain)
         if verifier is None or self._verified or not shown or abstains:
@@ -189,20 +188,25 @@ class Toolbox:
         self._journal.prompt_tokens += 0 if draft is None else draft.prompt_tokens
         return draft
 
-    def _request(self, task: str, values: Mapping[str, PromptValue], *, answers: bool) -> GenerationRequest:
-        return GenerationRequest(task, values, self._turn.picture, self._turn.max_answer_tokens if answers else 0)
+    def _request(self, task: str, values: Values, *, answers: bool) -> GenerationRequest:
+        return GenerationRequest(task, values, self._shown, self._turn.max_answer_tokens if answers else 0)
 
-    async def _values(self, state: State, also: Mapping[str, Note]) -> dict[str, PromptValue]:
+    @property
+    def _shown(self) -> tuple[Picture, ...]:
+        """The pictures that prompts show."""
+        return () if self._turn.picture is None else (self._turn.picture,)
+
+    async def _values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
         if self._givens is None:
             raise RuntimeError("the toolbox is not entered")
         return await self._givens.values(state, also)
 
     def _tell_decision(self, by: str, label: Enum, decided_by: str, weighed: Sequence[tuple[str, float]]) -> None:
         if isinstance(label, Plan):
-            plans = tuple((Plan(name), probability) for name, probability in weighed)
-            self._journal.emit(PlanMade(PlanDecision(label, decided_by, plans)))
+            plans = {Plan(name): probability for name, probability in weighed}
+            self._journal.emit(PlanMade(label, decided_by, plans))
         else:
-            self._journal.emit(Decided(by, str(label.value), decided_by, tuple(weighed)))
+            self._journal.emit(Decided(by, str(label.value), decided_by, dict(weighed)))
 
     def _look_ahead(self) -> None:
         """While something is decided, begin what is likely to be of use whatever comes of it; nothing is searched yet.

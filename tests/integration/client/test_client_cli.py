@@ -280,13 +280,42 @@ def test_as_a_process_whose_reader_leaves_early(stage):
     assert process.returncode == 1
 
 
+def test_ask_goes_on_with_the_session_of_a_file(stage, quizglass, photo, tmp_path):
+    session = tmp_path / "walk.session"
+    assert quizglass("ask", photo, "How much is this?", "--session", session)[0] == 0
+    assert session.stat().st_mode & 0o777 == 0o600
+    first = session.read_bytes()
+    assert quizglass("ask", "-", "Who made it?", "--session", session, "--session-id", "walk")[0] == 0
+    assert session.read_bytes() != first
+    turn = stage.assistant.turns[1]
+    assert turn.history[-1] == domain.Exchange("How much is this?", "45 crowns")
+    assert (turn.picture.width, turn.session) == (64, "walk")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["photo.png", "walk.session"]
+
+
+def test_a_session_that_is_refused_is_removed(stage, quizglass, tmp_path):
+    session = tmp_path / "walk.session"
+    session.write_bytes(b"forged")
+    status, out, err = quizglass("ask", "-", "Who made it?", "--session", session)
+    assert (status, out) == (1, "")
+    assert "session: is not as a server made it" in err
+    assert not session.exists()
+    assert quizglass("ask", "-", "Who made it?", "--session", session)[0] == 0
+
+
+def test_a_session_that_is_no_file_is_wrong(quizglass, tmp_path):
+    status, _, err = quizglass("ask", "-", "Who made it?", "--session", tmp_path)
+    assert status == 1
+    assert "is a folder" in err
+
+
 def explaining(stage):
     """A turn whose steps are told of, if that is asked for."""
     whole = domain.StepDetail("part", region=Region(0.0, 0.0, 0.5, 1.0))
-    passage = domain.StepDetail("passage", "Velmora: The Velmora costs 45 crowns.", 0.5, EVENTS[2].items[0])
+    passage = domain.StepDetail("passage", "Velmora: The Velmora costs 45 crowns.", 0.5, "1")
     steps = (
-        domain.StepEnded("embed", "image_encoder", 0, 20_000, 10_000, (whole,)),
-        domain.StepEnded("rerank", "reranker", 30_000, 40_000, 0, (), (passage,), round=1, branch="2"),
+        domain.StepEnded("embed", "image_encoder", 0.0, 0.02, 0.01, (whole,)),
+        domain.StepEnded("rerank", "reranker", 0.03, 0.04, 0.0, (), (passage,), round=1, branch="2"),
         domain.StepEnded("judge", "verifier", reason="BUDGET"),
     )
 
@@ -331,7 +360,7 @@ def test_a_trace_is_written(stage, quizglass, photo, tmp_path, ending):
 
 def test_a_turn_that_fails_leaves_a_trace(stage, quizglass, tmp_path):
     async def script(turn, policy, budget):
-        yield domain.StepEnded("plan", "planner", 0, 5, reason="FAILED")
+        yield domain.StepEnded("plan", "planner", reason="FAILED")
         raise EngineFailed("broken")
 
     stage.assistant.script = script

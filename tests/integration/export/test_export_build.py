@@ -63,18 +63,18 @@ def test_packed_checkpoints_are_half_precision_without_training_state(checkpoint
 
 def test_the_bundle_has_every_role_its_settings_and_where_it_came_from(bundle: Bundle, checkpoints: Path) -> None:
     roles = ("planner", "reranker", "image_encoder", "text_encoder", "generator", "reader")
-    assert bundle.roles() == roles
+    assert bundle.roles.names() == roles
     manifest = bundle.manifest
     assert (manifest.name, manifest.version, manifest.thresholds.image_accept) == ("untrained", "9", 0.25)
-    assert bundle.generator.max_new_tokens == 3
-    assert bundle.image_encoder.dimension == 128
-    assert bundle.text_encoder.pooling == "mean"
+    assert bundle.roles.generator.max_new_tokens == 3
+    assert bundle.roles.image_encoder.dimension == 128
+    assert bundle.roles.text_encoder.pooling == "mean"
     assert manifest.provenance["training"] == {"joint": {"right": 0.25}, "planner": {"right": 0.25}}
     source = "planner/adapter_model.safetensors"
     assert manifest.provenance["sources"][source] == hashlib.sha256((checkpoints / source).read_bytes()).hexdigest()
     assert manifest.provenance["packages"]["transformers"].startswith("4.")
-    tokenizer = PromptTokenizer(bundle.path(bundle.planner.tokenizer))
-    assert len({tokenizer.label(text) for _, text in bundle.planner.labels}) == 4
+    tokenizer = PromptTokenizer(bundle.path(bundle.roles.planner.tokenizer))
+    assert len({tokenizer.label(text) for _, text in bundle.roles.planner.labels}) == 4
 
 
 def test_the_report_says_what_was_compared_and_demanded(bundle: Bundle) -> None:
@@ -105,7 +105,7 @@ def test_a_bundle_still_equals_its_checkpoints(
     monkeypatch.setattr(building, "BuildOptions", few)
     assert cli.main(["verify", str(bundle.root), "--checkpoints", str(checkpoints), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {check["role"] for check in found["checks"]} == set(bundle.roles()) - {"reader"}
+    assert {check["role"] for check in found["checks"]} == set(bundle.roles.names()) - {"reader"}
     assert all(check["passed"] for check in found["checks"])
 
 

@@ -21,7 +21,7 @@ from quizglass_export.gguf.jobs import GenerationJob, generate, logits, quantise
 from quizglass_export.gguf.text import write_text_gguf
 from quizglass_export.gguf.vision import write_vision_gguf
 from quizglass_export.roles.generator import check_tokens
-from quizglass_server.bundle.manifest import Patched
+from quizglass_server.models.fields import Patched
 from quizglass_server.models.prompts import Prompt, PromptTokenizer, Segment, SegmentKind
 from quizglass_server.models.vision_inputs import image_span, patch_grid, patches
 from tests.support.tiny_qwen import IMAGE, ROWS, SPECIALS, logits_of_rows, qwen2_5_vl, qwen2_vl, qwen3, spec

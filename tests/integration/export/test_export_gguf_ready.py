@@ -16,7 +16,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
 from quizglass_export.gguf.text import write_text_gguf
 from quizglass_export.gguf.vision import write_vision_gguf
-from quizglass_export.roles import ready_gguf
+from quizglass_export.roles import generator as role
 from quizglass_export.roles.samples import random_samples
 from tests.support.exported_bundle import exported_role
 from tests.support.tiny_qwen import qwen2_vl, qwen3, spec
@@ -95,7 +95,7 @@ def test_metadata_of_another_kind_is_refused(
         header = read_gguf(path)
         return replace(header, metadata={**header.metadata, key: value}) if path.name == file else header
 
-    monkeypatch.setattr(ready_gguf, "read_gguf", changed)
+    monkeypatch.setattr(role, "read_gguf", changed)
     with pytest.raises(ExportError, match=message):
         taken_in(ready)
 

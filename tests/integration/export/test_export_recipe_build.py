@@ -58,8 +58,8 @@ def test_a_build_checks_first_keeps_finished_steps_and_goes_on_with_them(recipe:
     weights.write_bytes(whole)
     assert run(*arguments) == 0
     bundle = Bundle.load(out)
-    assert bundle.roles() == ("image_encoder", "text_encoder", "reader")
-    assert bundle.path(bundle.image_encoder.model).stat().st_ino == made
+    assert bundle.roles.names() == ("image_encoder", "text_encoder", "reader")
+    assert bundle.path(bundle.roles.image_encoder.model).stat().st_ino == made
     assert inside(out.parent) == ["bundle", "bundle.report.json", "bundle.report.md"]
     report = json.loads((out.parent / "bundle.report.json").read_text())
     assert report["bundle"]["digest"] == bundle.digest
@@ -97,13 +97,13 @@ def test_checkpoints_of_one_name_are_told_apart_in_the_provenance(recipe: Path, 
 KILLED = """
 import os, signal, sys
 from quizglass_export import cli
-from quizglass_export.roles import encoders as roles_encoders
+from quizglass_export.roles import text_encoder
 
 def killed(model, path):
     path.write_bytes(b"half a model")
     os.kill(os.getpid(), signal.SIGKILL)
 
-roles_encoders.write_text_encoder = killed
+text_encoder.write_text_encoder = killed
 cli.main(sys.argv[1:])
 """
 
@@ -119,7 +119,7 @@ def test_a_killed_build_leaves_no_bundle_and_the_next_one_goes_on(recipe: Path, 
     made = (out.parent / "bundle.work" / "image_encoder" / "image_encoder" / "model.onnx").stat().st_ino
     assert run(*arguments) == 0
     bundle = Bundle.load(out)
-    assert bundle.path(bundle.image_encoder.model).stat().st_ino == made
+    assert bundle.path(bundle.roles.image_encoder.model).stat().st_ino == made
     assert inside(out.parent) == ["bundle", "bundle.report.json", "bundle.report.md"]
 
 

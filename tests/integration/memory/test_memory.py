@@ -6,6 +6,7 @@ import io
 import pytest
 from PIL import Image
 
+from quizglass.values import SkippedStep
 from quizglass_client import InvalidRequest, NotFound, NotSupported, ServerUnavailable
 from quizglass_server.errors import EngineLost, KnowledgeFailed
 from tests.support.memory_stage import remembering, saw, shot
@@ -13,7 +14,7 @@ from tests.support.memory_stage import remembering, saw, shot
 
 async def test_nothing_is_remembered_for_a_turn_that_did_not_ask_for_it(tmp_path):
     async with remembering(tmp_path) as (stage, client):
-        await client.answer("What is this?", shot("red"), session="walk", recall=True)
+        await client.answer("What is this?", shot("red"), session_id="walk", recall=True)
         await client.answer("Who made it?", remember=True)
         await stage.settled()
         assert await client.memory.search() == []
@@ -22,11 +23,11 @@ async def test_nothing_is_remembered_for_a_turn_that_did_not_ask_for_it(tmp_path
 
 async def test_a_remembered_frame_is_found_by_what_it_looks_like(tmp_path):
     async with remembering(tmp_path) as (stage, client):
-        answer = await saw(client, "red", "How much does this cost?", session="walk", policy="image")
+        answer = await saw(client, "red", "How much does this cost?", session_id="walk", policy="image")
         await saw(client, "blue")
         await stage.settled()
         (found,) = await client.memory.search(shot("red", 80))
-        assert (found.id, found.session, found.question, found.answer) == (
+        assert (found.id, found.session_id, found.question, found.answer) == (
             answer.turn_id,
             "walk",
             "How much does this cost?",
@@ -54,15 +55,15 @@ async def test_the_latest_come_first_or_the_best(tmp_path):
 
 async def test_search_by_words_by_session_and_by_time(tmp_path):
     async with remembering(tmp_path) as (stage, client):
-        one = await saw(client, "red", "Is the zebra awake?", session="zoo")
-        await saw(client, "blue", "What is for lunch?", session="home")
+        one = await saw(client, "red", "Is the zebra awake?", session_id="zoo")
+        await saw(client, "blue", "What is for lunch?", session_id="home")
         await stage.settled()
         assert (await client.memory.search(text="zebra", limit=1))[0].id == one.turn_id
-        assert [hit.id for hit in await client.memory.search(session="zoo")] == [one.turn_id]
-        (seen,) = await client.memory.search(session="zoo")
+        assert [hit.id for hit in await client.memory.search(session_id="zoo")] == [one.turn_id]
+        (seen,) = await client.memory.search(session_id="zoo")
         assert len(await client.memory.search(since=seen.time)) == 2
         assert await client.memory.search(until=seen.time) == []
-        assert await client.memory.search(shot("red"), session="home") == []
+        assert await client.memory.search(shot("red"), session_id="home") == []
         assert len(await client.memory.search(frame=seen.frame_sha256)) == 1
 
 
@@ -87,11 +88,11 @@ async def test_the_thumbnail_is_small_and_only_kept_if_wanted(tmp_path):
 @pytest.mark.parametrize("by", ["session", "frame", "time", "everything"])
 async def test_what_is_forgotten_is_gone_at_once_and_its_bytes_after_compaction(tmp_path, by):
     async with remembering(tmp_path) as (stage, client):
-        secret = await saw(client, "red", "Is the zyrbaxa awake?", session="secret zyrbaxon")
+        secret = await saw(client, "red", "Is the zyrbaxa awake?", session_id="secret zyrbaxon")
         await stage.settled()
         (seen,) = await client.memory.search()
         given = {
-            "session": {"session": "secret zyrbaxon"},
+            "session": {"session_id": "secret zyrbaxon"},
             "frame": {"frame": secret.accepted.frame_sha256[0]},
             "time": {"since": seen.time, "until": seen.time + 1},
             "everything": {"everything": True},
@@ -113,9 +114,9 @@ def holds(path):
 async def test_forgetting_takes_what_still_waits_and_leaves_the_rest(tmp_path):
     async with remembering(tmp_path) as (_, client):
         for session in ("a", "b", "a"):
-            await saw(client, "red", session=session)
-        assert (await client.memory.forget(session="a")).sightings == 2
-        assert [hit.session for hit in await client.memory.search()] == ["b"]
+            await saw(client, "red", session_id=session)
+        assert (await client.memory.forget(session_id="a")).sightings == 2
+        assert [hit.session_id for hit in await client.memory.search()] == ["b"]
 
 
 async def test_a_turn_answers_when_the_wearer_last_saw_this(tmp_path):
@@ -172,12 +173,12 @@ async def test_a_memory_that_fails_fails_no_turn(tmp_path, monkeypatch, caplog):
 
     async with remembering(tmp_path) as (stage, client):
         monkeypatch.setattr(stage.memory._store, "keep", broken)
-        assert (await saw(client, "red")).done.skipped == {}
+        assert (await saw(client, "red")).done.skipped == ()
         await stage.settled()
         assert (await client.memory.stats()).failed == 1
         monkeypatch.setattr(stage.memory, "by_picture", broken)
         answer = await client.answer("When did I last see this?", shot("red"), recall=True)
-        assert (answer.text, answer.done.skipped) == ("45 crowns", {"recall": "FAILED"})
+        assert (answer.text, answer.done.skipped) == ("45 crowns", (SkippedStep("recall", "FAILED"),))
     assert "on fire" in caplog.text
     assert "45 crowns" not in caplog.text
 
@@ -200,7 +201,10 @@ async def test_without_a_memory_turns_go_on_and_say_so(tmp_path):
         assert not (await client.capabilities()).memory
         answer = await client.answer("When did I last see this?", shot("red"), remember=True, recall=True)
         assert answer.text == "45 crowns"
-        assert answer.done.skipped == {"recall": "MEMORY_OFF", "remember": "MEMORY_OFF"}
+        assert {each.step: each.reason for each in answer.done.skipped} == {
+            "recall": "MEMORY_OFF",
+            "remember": "MEMORY_OFF",
+        }
         for call in (
             client.memory.search(),
             client.memory.forget(everything=True),
@@ -222,12 +226,12 @@ async def test_bad_requests_name_the_field(tmp_path):
             (client.memory.search(b"no picture"), "picture"),
             (client.memory.search(text="x" * 2001), "text"),
             (client.memory.search(frame=b"short"), "filter.frame_sha256"),
-            (client.memory.search(session="s" * 65), "filter.session_id"),
+            (client.memory.search(session_id="s" * 65), "filter.session_id"),
             (client.memory.search(text=" "), "text"),
-            (client.memory.forget(session=" \0", since=1), "filter.session_id"),  # not: of every session
+            (client.memory.forget(session_id=" \0", since=1), "filter.session_id"),  # not: of every session
             (client.memory.search(least_score=float("nan")), "least_score"),
             (client.memory.forget(), "filter"),
-            (client.memory.forget(session="a", everything=True), "filter"),
+            (client.memory.forget(session_id="a", everything=True), "filter"),
             (client.memory.search(order="worst"), "order"),
             (client.memory.search(limit=0), "limit"),
             (client.memory.search(since=-1), "filter.time_from"),

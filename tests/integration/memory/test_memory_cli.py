@@ -70,7 +70,7 @@ def objects(text):
 
 
 def test_ask_then_search_then_forget(server, quizglass, photos, tmp_path):
-    asked = ("ask", photos["red"], "How much does this cost?", "--policy", "image", "--session", "walk")
+    asked = ("ask", photos["red"], "How much does this cost?", "--policy", "image", "--session-id", "walk")
     assert quizglass(*asked, "--remember")[0] == 0
     server[1]()
     status, out, _ = quizglass("memory", "search", photos["red"], "--thumbnails", tmp_path / "small")
@@ -97,8 +97,8 @@ def test_ask_then_search_then_forget(server, quizglass, photos, tmp_path):
 
 def test_wrong_usage_says_what_is_right(quizglass, photos):
     for words, said in (
-        (("forget",), "give --session"),
-        (("forget", "--session", "a", "--everything"), "give --session"),
+        (("forget",), "give --session-id"),
+        (("forget", "--session-id", "a", "--everything"), "give --session-id"),
         (("search", photos["red"], "--text", "x"), "not both"),
         (("search", "missing.png"), "is no file"),
         (("search", "--since", "soon"), "--since 'soon' is no time"),
@@ -111,7 +111,7 @@ def test_wrong_usage_says_what_is_right(quizglass, photos):
 def test_the_blocking_client_does_the_same(server, photos):
     with Client(server[0].target) as client:
         assert client.capabilities().memory
-        answer = client.answer("What is this?", photos["red"], remember=True, session="walk")
+        answer = client.answer("What is this?", photos["red"], remember=True, session_id="walk")
         server[1]()
         (found,) = client.memory.search(photos["red"], order="best")
         assert found.id == answer.turn_id
@@ -119,7 +119,7 @@ def test_the_blocking_client_does_the_same(server, photos):
         assert client.memory.thumbnail(found.id)[:2] == b"\xff\xd8"
         assert client.answer("When did I last see this?", photos["red"], recall=True).plan.decided_by == "memory"
         assert client.memory.stats().sightings == 1
-        receipt = client.memory.forget(session="walk")
+        receipt = client.memory.forget(session_id="walk")
         assert receipt.sightings == 1
         assert client.memory.compact() >= receipt.sequence
 

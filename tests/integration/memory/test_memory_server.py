@@ -45,9 +45,9 @@ def test_what_was_seen_and_forgotten_survives_a_kill(starter_bundle: Path, tmp_p
         lines = read_entries(tmp_path / "entries.jsonl")
         client.add_entries(line.entry for line in lines if isinstance(line, GoodLine))
         for number, session in ((0, "walk"), (1, "secret")):
-            client.answer("What is this called?", shown(number, 1), policy="image", remember=True, session=session)
+            client.answer("What is this called?", shown(number, 1), policy="image", remember=True, session_id=session)
         assert settled(client) == 2
-        assert client.memory.forget(session="secret").sightings == 1
+        assert client.memory.forget(session_id="secret").sightings == 1
         os.kill(server.pid, signal.SIGKILL)
         with pytest.raises(ServerUnavailable):
             client.memory.stats()

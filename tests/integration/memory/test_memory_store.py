@@ -93,7 +93,7 @@ async def test_a_clock_that_was_set_back_prolongs_nothing(tmp_path):
         await keep(memory, "a", at=int(memory._store.now()))
     async with opened(tmp_path, memory_ttl_s=100) as memory:
         (hit,) = await memory.latest(ALL)
-        assert 90 <= hit.sighting.expires_after_s <= 100
+        assert 90 <= hit.sighting.expires_after <= 100
         wait(memory, 101)
         assert await ids(memory) == []
 
@@ -143,10 +143,10 @@ async def test_the_oldest_go_when_they_take_too_many_bytes(tmp_path):
 
 async def test_it_is_all_there_after_a_restart_and_private(tmp_path):
     async with opened(tmp_path / "memory") as memory:
-        memory.remember(seen("a", session="walk", answer="No.", recognised=("Velmora",)))
+        memory.remember(seen("a", session_id="walk", answer="No.", recognised=("Velmora",)))
     async with opened(tmp_path / "memory") as memory:
         (hit,) = await memory.by_picture(await Eyes().embed([RED]), ALL)
-        assert (hit.sighting.session, hit.sighting.answer, hit.sighting.recognised) == ("walk", "No.", ("Velmora",))
+        assert (hit.sighting.session_id, hit.sighting.answer, hit.sighting.recognised) == ("walk", "No.", ("Velmora",))
     assert (tmp_path / "memory").stat().st_mode & 0o777 == 0o700
 
 

@@ -26,9 +26,9 @@ from quizglass_server.domain.turns import Plan, Turn  # noqa: E402
 from quizglass_server.engines.onnx.pool import EnginePool  # noqa: E402
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession  # noqa: E402
 from quizglass_server.models.fitting import PictureFitter, encode_within  # noqa: E402
+from quizglass_server.models.loading import Loading  # noqa: E402
 from quizglass_server.models.logits import softmax  # noqa: E402
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer  # noqa: E402
-from quizglass_server.roles.scorers import OnnxPlanner, OnnxReranker  # noqa: E402
 from quizglass_server.scheduling.clock import stage_clock  # noqa: E402
 from tests.support.tiny_bundle import write_bundle  # noqa: E402
 from tests.support.tiny_models import vocabulary  # noqa: E402
@@ -73,7 +73,7 @@ def bundle_with(root: Path, model: Any, *, int8: bool = False) -> Bundle:
 
 
 def torch_scores(model: Any, bundle: Bundle, query: str, passages: list[str]) -> list[float]:
-    spec = bundle.reranker
+    spec: Any = bundle.roles.reranker
     tokenizer, template = PromptTokenizer(bundle.path(spec.tokenizer)), PromptTemplate.load(bundle.path(spec.prompt))
     labels = [tokenizer.label(text) for _, text in spec.labels]
     scores = []
@@ -83,6 +83,12 @@ def torch_scores(model: Any, bundle: Bundle, query: str, passages: list[str]) ->
             logits = model(input_ids=torch.tensor([ids])).logits[0, -1, labels].numpy()
         scores.append(float(softmax(logits)[0]))
     return scores
+
+
+def loaded(bundle: Bundle, pool: EnginePool, role: str) -> Any:
+    part = bundle.roles.part(role)
+    assert part is not None
+    return part.load(role, Loading(bundle, pool, PictureFitter(), HOW))
 
 
 @pytest.fixture
@@ -116,7 +122,7 @@ async def test_scores_with_a_shared_beginning_are_those_of_transformers(
     exported: tuple[Any, Bundle], pool: EnginePool
 ) -> None:
     model, bundle = exported
-    reranker = OnnxReranker(bundle, pool, HOW)
+    reranker = loaded(bundle, pool, "reranker")
     with stage_clock() as clock:
         found = await reranker.score("which car is red?", PASSAGES)
     assert clock.us > 0
@@ -125,7 +131,7 @@ async def test_scores_with_a_shared_beginning_are_those_of_transformers(
 
 @pytest.mark.parametrize("int8", [False, True])
 async def test_a_score_hangs_on_its_own_row_alone(exports: Exports, pool: EnginePool, int8: bool) -> None:
-    reranker = OnnxReranker(exports("larger", int8)[1], pool, HOW)
+    reranker = loaded(exports("larger", int8)[1], pool, "reranker")
     alone = [(await reranker.score("what is it?", [passage]))[0] for passage in PASSAGES]
     assert len({round(score, 6) for score in alone}) > 4
     for passages in (PASSAGES, PASSAGES[::-1], PASSAGES[2:5]):
@@ -140,7 +146,7 @@ async def test_a_score_hangs_on_its_own_row_alone(exports: Exports, pool: Engine
 async def test_rows_of_one_shape_share_a_run_in_int8_and_change_nothing(
     exports: Exports, pool: EnginePool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reranker = OnnxReranker(exports("larger", True)[1], pool, HOW)
+    reranker = loaded(exports("larger", True)[1], pool, "reranker")
     passages = ["red", "car", "sea", "boat on a sea"]
     alone = [(await reranker.score("what?", [passage]))[0] for passage in passages]
     shapes: list[tuple[int, ...]] = []
@@ -181,23 +187,23 @@ async def test_a_query_that_fills_the_prompt_shares_nothing_and_is_cut(
 ) -> None:
     model, bundle = exported
     query = "q" * 400
-    found = await OnnxReranker(bundle, pool, HOW).score(query, PASSAGES[:4])
+    found = await loaded(bundle, pool, "reranker").score(query, PASSAGES[:4])
     assert found == pytest.approx(torch_scores(model, bundle, query, PASSAGES[:4]), abs=1e-4)
 
 
 async def test_int8_stays_near_the_model_it_came_from(exports: Exports, pool: EnginePool) -> None:
     (_, exact), (_, bundle) = exports("larger", False), exports("larger", True)
-    found = await OnnxReranker(bundle, pool, HOW).score("which?", PASSAGES)
-    wanted = await OnnxReranker(exact, pool, HOW).score("which?", PASSAGES)
+    found = await loaded(bundle, pool, "reranker").score("which?", PASSAGES)
+    wanted = await loaded(exact, pool, "reranker").score("which?", PASSAGES)
     assert found != wanted
     assert np.abs(np.array(found) - wanted).mean() < 0.05
     assert int(np.argmax(found)) == int(np.argmax(wanted))
-    sizes = [each.path(each.reranker.model).stat().st_size for each in (bundle, exact)]
+    sizes = [each.path(each.roles.reranker.model).stat().st_size for each in (bundle, exact)]
     assert sizes[0] < 0.4 * sizes[1]
 
 
 async def test_a_cancelled_reranking_leaves_its_neighbours_whole(exports: Exports, pool: EnginePool) -> None:
-    reranker = OnnxReranker(exports("small", False)[1], pool, HOW)
+    reranker = loaded(exports("small", False)[1], pool, "reranker")
     expected = await reranker.score("which?", PASSAGES)
     tasks = [asyncio.create_task(reranker.score("which?", PASSAGES)) for _ in range(12)]
     for _ in range(20):
@@ -215,18 +221,17 @@ async def test_a_cancelled_reranking_leaves_its_neighbours_whole(exports: Export
 @pytest.mark.skipif(not (STARTER / "manifest.json").is_file(), reason="the starter bundle is not built")
 async def test_the_starters_scorers_do_not_depend_on_what_else_is_asked(pool: EnginePool) -> None:
     bundle = Bundle.load(STARTER)
-    reranker, planner = OnnxReranker(bundle, pool, HOW), OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    reranker, planner = loaded(bundle, pool, "reranker"), loaded(bundle, pool, "planner")
     query, passages = "Who founded Velmora?", [f"Velmora: {'It was founded. ' * n}" for n in (1, 2, 9, 30)]
     alone = [(await reranker.score(query, [passage]))[0] for passage in passages]
     turns = [Turn(str(n), "What is this? " * n) for n in (1, 2, 7)]
-    plans = [await planner.plan(turn, "") for turn in turns]
+    plans = [await planner.probabilities(turn.picture, {"question": turn.question}) for turn in turns]
     *scored, together = await asyncio.gather(
         *(reranker.score(query, passages) for _ in range(3)),
-        asyncio.gather(*(planner.plan(turn, "") for turn in turns * 3)),
+        asyncio.gather(*(planner.probabilities(turn.picture, {"question": turn.question}) for turn in turns * 3)),
     )
     for scores in scored:
         assert scores == pytest.approx(alone, abs=1e-5)
     for decision, expected in zip(together, plans * 3, strict=True):
-        assert decision.plan is expected.plan
-        assert [p for _, p in decision.probabilities] == pytest.approx([p for _, p in expected.probabilities], abs=1e-5)
-        assert {plan for plan, _ in decision.probabilities} == set(Plan)
+        assert [p for _, p in decision] == pytest.approx([p for _, p in expected], abs=1e-5)
+        assert {name for name, _ in decision} == {plan.value for plan in Plan}

@@ -20,14 +20,19 @@ from quizglass_client import Client
 from quizglass_client.local import LocalServer
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
-from quizglass_server.domain.turns import Picture, Plan, Turn
+from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError
-from quizglass_server.roles.interfaces import Answered
 from quizglass_server.roles.load import load_models
 from tests.support.tiny_bundle import write_bundle
 
 Edit = Callable[[Path, dict[str, Any]], None]
+ASKED: dict[str, Any] = {"question": "What?"}
+ANSWERED: dict[str, Any] = {"question": "What?", "evidence": ["a: b"], "answer": "b"}
 CPU = EngineOptions(threads=1, provider="cpu")
+
+
+def best(weighed: list[tuple[str, float]]) -> str:
+    return max(weighed, key=lambda item: item[1])[0]
 
 
 def changed(root: Path, edit: Edit) -> Path:
@@ -98,6 +103,7 @@ def with_scorers(root: Path, roles: dict[str, Any]) -> None:
     (root / "prompts" / "verify.jinja").write_text(
         f"<|im_start|>{said}{{% for e in evidence %}}{{{{ e }}}}{{% endfor %}}{{{{ answer }}}} Judge:"
     )
+    (root / "prompts" / "strange.jinja").write_text("{{ price }} Judge:")
     roles["tool_router"] = {**roles["planner"], "prompt": "prompts/route.jinja"}
     judgements = [["incomplete", " A"], ["supported", " B"], ["contradicted", " C"], ["unsupported", " D"]]
     roles["verifier"] = {**roles["planner"], "prompt": "prompts/verify.jinja", "labels": judgements}
@@ -122,14 +128,13 @@ async def test_pictures_go_to_the_size_that_suits_them(tmp_path: Path) -> None:
     bundle = changed(bundle, wide_encoder)
     models = await load_models(Bundle.load(bundle), CPU)
     try:
-        planner, encoder = models.planner, models.image_encoder
-        assert planner is not None
+        planner, encoder = models.deciders["planner"], models.image_encoder
         assert encoder is not None
         for size in ((100, 100), (30, 40), (4000, 3900)):
-            assert (await planner.plan(Turn("t", "What?", photo(*size, 255)), "")).plan is Plan.IMAGE
+            assert best(await planner.probabilities(photo(*size, 255), ASKED)) == "image"
         for size in ((400, 200), (1000, 600), (33, 16)):
-            assert (await planner.plan(Turn("t", "What?", photo(*size, 255)), "")).plan is Plan.BOTH
-        assert (await planner.plan(Turn("t", "What?"), "")).plan is Plan.TEXT
+            assert best(await planner.probabilities(photo(*size, 255), ASKED)) == "both"
+        assert best(await planner.probabilities(None, ASKED)) == "text"
         square, wide, again = await encoder.embed(
             [photo(50, 50, 9).pixels, photo(90, 45, 9).pixels, photo(64, 64, 9).pixels]
         )
@@ -153,13 +158,12 @@ async def test_tool_router_and_verifier_answer_with_the_manifests_labels(tmp_pat
     bundle = changed(write_bundle(tmp_path / "b", ("planner",)), with_scorers)
     models = await load_models(Bundle.load(bundle), CPU)
     try:
-        assert models.tool_router is not None
-        assert models.verifier is not None
-        bright, dark = Turn("t", "What?", photo(50, 50, 255)), Turn("t", "What?", photo(50, 50, 0))
-        routed = await models.tool_router.route(bright, "sign", "a draft")
-        assert (routed.plan, routed.decided_by) == (Plan.IMAGE, "tool_router")
-        judged = [await models.verifier.check(Answered(turn, "", ["a: b"], "b")) for turn in (bright, dark)]
-        assert [max(each, key=lambda item: item[1])[0] for each in judged] == ["supported", "contradicted"]
+        bright, dark = photo(50, 50, 255), photo(50, 50, 0)
+        asked = ASKED | {"words": "sign", "draft": "a draft"}
+        assert best(await models.deciders["tool_router"].probabilities(bright, asked)) == "image"
+        verifier = models.deciders["verifier"]
+        judged = [await verifier.probabilities(picture, ANSWERED) for picture in (bright, dark)]
+        assert [best(each) for each in judged] == ["supported", "contradicted"]
         assert [name for name, _ in judged[0]] == ["incomplete", "supported", "contradicted", "unsupported"]
     finally:
         await models.close()
@@ -174,12 +178,10 @@ async def test_a_verifier_of_text_alone_weighs_the_evidence_and_not_the_picture(
     bundle = changed(write_bundle(tmp_path / "b", ("planner", "reranker")), of_text)
     models = await load_models(Bundle.load(bundle), CPU)
     try:
-        assert models.verifier is not None
+        verifier = models.deciders["verifier"]
         shown = [photo(50, 50, 255), photo(50, 50, 0), None]
-        bright, dark, none = [
-            await models.verifier.check(Answered(Turn("t", "What?", picture), "", ["a: b"], "b")) for picture in shown
-        ]
-        longer = await models.verifier.check(Answered(Turn("t", "What?"), "", ["a: b", "c: d"], "b"))
+        bright, dark, none = [await verifier.probabilities(picture, ANSWERED) for picture in shown]
+        longer = await verifier.probabilities(None, ANSWERED | {"evidence": ["a: b", "c: d"]})
         assert bright == dark == none
         assert [name for name, _ in none] == ["supported", "unsupported"]
         assert sum(probability for _, probability in none) == pytest.approx(1)
@@ -199,7 +201,11 @@ async def test_a_verifier_of_text_alone_weighs_the_evidence_and_not_the_picture(
         ),
         ("tool_router", {"labels": [["x", " A"], ["y", " B"]]}, r"roles\.tool_router\.labels: x, y: not all are plans"),
         ("verifier", {"labels": [["supported", " A"], ["no", " B"]]}, r"values of shape \[1, 4\].*says \[1, 2\]"),
-        ("verifier", {"prompt": "prompts/rerank.jinja"}, r"roles\.verifier: .*'query' is undefined"),
+        (
+            "verifier",
+            {"prompt": "prompts/strange.jinja"},
+            r"roles\.verifier: .*'price' is undefined; .* question, history",
+        ),
         ("tool_router", {"image_token": "<|none|>"}, r"roles\.tool_router: .*<\|none\|>"),
     ],
 )

@@ -22,12 +22,13 @@ from safetensors.torch import save_file  # noqa: E402
 
 from quizglass_client import Client, Entry  # noqa: E402
 from quizglass_client.local import LocalServer  # noqa: E402
+from quizglass_export.onnx.file import write_onnx  # noqa: E402
 from quizglass_server.bundle.files import Bundle  # noqa: E402
 from quizglass_server.config.options import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import RGB, Picture  # noqa: E402
 from quizglass_server.errors import BundleError  # noqa: E402
 from quizglass_server.models.vision_inputs import channels  # noqa: E402
-from quizglass_server.roles.load import Models, load_models  # noqa: E402
+from quizglass_server.roles.load import LoadedModels, load_models  # noqa: E402
 from tests.support.exported_bundle import exported_bundle, write_manifest  # noqa: E402
 from tests.support.tiny_bundle import write_bundle  # noqa: E402
 from tests.support.tiny_checkpoints import bert_tokenizer, blip2, grounding_dino, owlv2, text_model  # noqa: E402
@@ -42,7 +43,7 @@ def noise(width: int, height: int, seed: int = 0) -> Picture:
 
 
 @asynccontextmanager
-async def loaded(bundle: Bundle) -> AsyncIterator[Models]:
+async def loaded(bundle: Bundle) -> AsyncIterator[LoadedModels]:
     models = await load_models(bundle, CPU)
     try:
         yield models
@@ -96,12 +97,19 @@ async def test_the_q_former_compares_passages_with_a_picture_and_names_its_domai
     spec = bundle.manifest.roles.coarse_reranker
     picture, tokenizer = noise(60, 40), transformers.AutoTokenizer.from_pretrained(folder)
     pixels = torch.from_numpy(channels(picture.pixels, spec.picture))[None]
-    expected = []
-    for passage in PASSAGES:
-        given = tokenizer(passage.strip(), truncation=True, max_length=spec.max_tokens, return_tensors="pt")
-        with torch.no_grad():
-            expected.append(float(model(pixels, given.input_ids, given.attention_mask).logits_per_image.max()))
     given = tokenizer("what is this", return_tensors="pt")
+    caught: list[Any] = []
+    hook = model.qformer.register_forward_hook(lambda *call: caught.append(call[2].last_hidden_state))
+    expected = []
+    with torch.no_grad():
+        model(pixels, given.input_ids, given.attention_mask, use_image_text_matching_head=True)
+        hook.remove()
+        queries = model.vision_projection(caught[0][0, : model.config.num_query_tokens])
+        queries = torch.nn.functional.normalize(queries, dim=-1)
+        for passage in PASSAGES:
+            text = tokenizer(passage.strip(), truncation=True, max_length=spec.max_tokens, return_tensors="pt")
+            vector = model(pixels, text.input_ids, text.attention_mask).text_embeds[0]
+            expected.append(float((queries @ vector).max()))
     model.itm_head = torch.nn.Linear(32, 3)
     model.itm_head.load_state_dict(head)
     with torch.no_grad():
@@ -109,10 +117,52 @@ async def test_the_q_former_compares_passages_with_a_picture_and_names_its_domai
     async with loaded(bundle) as models:
         assert models.coarse_reranker is not None
         assert models.domain_router is not None
-        assert await models.coarse_reranker.compare(picture, PASSAGES) == pytest.approx(expected, abs=1e-4)
+        assert await models.coarse_reranker.compare(picture, "what is this", PASSAGES) == pytest.approx(
+            expected, abs=1e-4
+        )
+        assert await models.coarse_reranker.compare(picture, "a car", PASSAGES) != pytest.approx(expected, abs=1e-4)
         found = await models.domain_router.domains(picture, "what is this")
     assert [name for name, _ in found] == domains
     assert [value for _, value in found] == pytest.approx(output.logits_per_image[0].softmax(-1).tolist(), abs=1e-4)
+
+
+class PictureAlone(torch.nn.Module):
+    """The graph that earlier exporters wrote for a coarse reranker: it does not read the question."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, pixel_values: Any) -> Any:
+        seen = self.model.vision_model(pixel_values=pixel_values).last_hidden_state
+        tokens = self.model.query_tokens.expand(seen.shape[0], -1, -1)
+        states = self.model.qformer(query_embeds=tokens, encoder_hidden_states=seen).last_hidden_state
+        return torch.nn.functional.normalize(self.model.vision_projection(states), dim=-1)
+
+
+async def test_a_coarse_reranker_of_the_picture_alone_still_works(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    model = blip2(bert_tokenizer(folder))
+    model.save_pretrained(folder)
+    bundle = exported_bundle(tmp_path / "b", {"coarse_reranker": {"checkpoint": folder}})
+    part = bundle.roles.coarse_reranker
+    path = bundle.path(part.model)
+    path.unlink()
+    picture = noise(60, 40)
+    pixels = torch.from_numpy(channels(picture.pixels, part.picture))[None]
+    axes = {"pixel_values": {0: "batch"}, "image_embeds": {0: "batch"}}
+    write_onnx(PictureAlone(model).eval(), {"pixel_values": torch.cat([pixels] * 2)}, axes, "image_embeds", path)
+    bundle = write_manifest(bundle.root, {"coarse_reranker": part.model_dump(mode="json", exclude_none=True)})
+    tokenizer, expected = transformers.AutoTokenizer.from_pretrained(folder), []
+    for passage in PASSAGES:
+        text = tokenizer(passage.strip(), truncation=True, max_length=part.max_tokens, return_tensors="pt")
+        with torch.no_grad():
+            expected.append(float(model(pixels, text.input_ids, text.attention_mask).logits_per_image.max()))
+    async with loaded(bundle) as models:
+        assert models.coarse_reranker is not None
+        for question in ("what is this", "a car"):
+            scores = await models.coarse_reranker.compare(picture, question, PASSAGES)
+            assert scores == pytest.approx(expected, abs=1e-4)
 
 
 def boxes_of(detections: list[Any]) -> np.ndarray:
@@ -200,7 +250,7 @@ def test_a_turn_uses_every_role_that_its_bundle_has(tmp_path: Path) -> None:
         assert client.add_entries(entries).added == 2
         answer = client.answer("What is this red car?", jpeg.getvalue(), policy="both")
         told = {role.role: (role.executor, role.sees_pictures) for role in client.capabilities().roles}
-    assert dict(answer.done.skipped) == {}
+    assert answer.done.skipped == ()
     stages = {timing.stage for timing in answer.done.timings}
     assert {"domain", "detect", "embed", "coarse_rerank", "rerank", "generate"} <= stages
     passages = [item for item in answer.evidence if item.origin == "text_search"]

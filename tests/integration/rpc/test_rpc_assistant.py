@@ -11,7 +11,7 @@ from grpc_status import rpc_status
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_server import errors
 from quizglass_server.domain import turns as domain
-from tests.support.rpc_fakes import EVENTS, FOUND, Gate, png, serving
+from tests.support.rpc_fakes import EVENTS, Gate, png, serving
 
 QUESTION = "How much does this cost?"
 
@@ -93,7 +93,7 @@ async def test_a_budget_beyond_measure_is_an_hour(assistant):
 async def test_the_budget_is_the_shorter_of_wish_and_deadline(stage, assistant, budget_us, deadline, low, high):
     events = await collect(assistant.Ask(request(budget_us=budget_us), timeout=deadline))
     assert low <= stage.assistant.asked[0][1].total_s <= high
-    assert events[0].accepted.budget_us == stage.assistant.asked[0][1].total_us
+    assert events[0].accepted.budget_us == round(stage.assistant.asked[0][1].total_s * 1e6)
 
 
 NOTHING = types_pb2.Frame()
@@ -306,8 +306,8 @@ async def test_many_cancelled_turns_leave_nothing_behind(stage, assistant):
 async def test_a_turn_is_explained_where_the_request_says_so(stage, assistant):
     async def script(turn, policy, budget):
         if turn.explain:
-            passage = domain.StepDetail("passage", "The Velmora costs 45 crowns.", 0.5, FOUND)
-            yield domain.StepEnded("rerank", "reranker", 5, 7, 3, (), (passage,), round=2, branch="1")
+            passage = domain.StepDetail("passage", "The Velmora costs 45 crowns.", 0.5, "1")
+            yield domain.StepEnded("rerank", "reranker", 0.5, 0.25, 0.125, (), (passage,), round=2, branch="1")
         for event in EVENTS:
             yield event
 

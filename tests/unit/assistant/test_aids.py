@@ -17,14 +17,12 @@ from quizglass_server.domain.turns import (
     Origin,
     Picture,
     Plan,
-    PlanDecision,
     PlanMade,
-    Turn,
     Verdict,
     VerdictOutcome,
 )
 from quizglass_server.errors import RoleMissing
-from quizglass_server.roles.interfaces import Answered
+from quizglass_server.models.prompts import Values
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import LEFT, crop
 from quizglass_server.steps.lookup.detect import ANYTHING, chosen, find_regions, phrases_of
@@ -39,7 +37,7 @@ class Coarse:
     def __init__(self, **scores: float) -> None:
         self.scores = scores
 
-    async def compare(self, picture: Picture, passages: Sequence[str]) -> list[float]:
+    async def compare(self, picture: Picture, question: str, passages: Sequence[str]) -> list[float]:
         return [next(score for word, score in self.scores.items() if word in passage) for passage in passages]
 
 
@@ -53,10 +51,13 @@ class Judge:
 
     def __init__(self, word: str) -> None:
         self.word = word
-        self.asked: list[Answered] = []
+        self.asked: list[Values] = []
 
-    async def check(self, answered: Answered) -> list[tuple[str, float]]:
-        self.asked.append(answered)
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+        self.asked.append(values)
         return [(name, 0.6 if name == self.word else 0.2) for name in ("supported", "contradicted", "incomplete")]
 
 
@@ -75,11 +76,14 @@ class Router:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.asked: list[str] = []
+        self.asked: list[object] = []
 
-    async def route(self, turn: Turn, words: str, draft: str) -> PlanDecision:
-        self.asked.append(draft)
-        return PlanDecision(self.plan, "tool_router", ((self.plan, 1.0),))
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+        self.asked.append(values["draft"])
+        return [(self.plan.value, 1.0)]
 
 
 class Broken:
@@ -118,7 +122,7 @@ async def test_passages_that_do_not_go_with_the_picture_are_told_of_and_neither_
 
 async def test_fine_times_coarse_decides_where_there_is_a_coarse_reranker() -> None:
     passages = [Evidence("", Origin.TEXT_SEARCH, "e", "", text, search_score=0.5) for text in ("one", "two")]
-    kept, dropped = await rerank_coarsely(Coarse(one=0.2, two=0.9), picture(), passages, Tuning())
+    kept, dropped = await rerank_coarsely(Coarse(one=0.2, two=0.9), picture(), "What?", passages, Tuning())
     assert ([item.text for item in kept], dropped) == (["two", "one"], [])
 
     class Fine:
@@ -128,7 +132,7 @@ async def test_fine_times_coarse_decides_where_there_is_a_coarse_reranker() -> N
     assert [item.text for item in await rerank(Fine(), "q", kept)] == ["two", "one"]  # 0.27 before 0.16
     assert [item.text for item in await rerank(Fine(), "q", passages)] == ["one", "two"]
     line = Tuning(rerank_accept=0.5, coarse_accept=0.6)  # no relevance lifts 0.2 over 0.3
-    near, far = await rerank_coarsely(Coarse(one=0.2, two=0.4), picture(), passages, line)
+    near, far = await rerank_coarsely(Coarse(one=0.2, two=0.4), picture(), "What?", passages, line)
     assert ([item.text for item in near], [item.text for item in far]) == (["two"], ["one"])
 
 
@@ -162,18 +166,18 @@ async def plain() -> World:
 )
 async def test_a_verifier_has_the_last_word_on_evidence(word: str, outcome: VerdictOutcome) -> None:
     world = World()
-    judge = world.models.verifier = Judge(word)
+    judge = world.models.deciders["verifier"] = Judge(word)
     events = await world.ask()
     assert verdict(events) is outcome
-    assert judge.asked[0].answer == "45 crowns"
-    assert "Velmora: The Velmora costs 45 crowns." in judge.asked[0].evidence
+    assert judge.asked[0]["answer"] == "45 crowns"
+    assert "Velmora: The Velmora costs 45 crowns." in judge.asked[0]["evidence"]
     assert done(events).citations
 
 
 async def test_a_verifier_is_not_asked_about_nothing() -> None:
     world = World()
     world.models.decision = Plan.NONE
-    judge = world.models.verifier = Judge("contradicted")
+    judge = world.models.deciders["verifier"] = Judge("contradicted")
     assert verdict(await world.ask()) is VerdictOutcome.UNCHECKED
     world.models.decision, world.models.answer = Plan.BOTH, [" I don't", " know"]
     assert verdict(await world.ask()) is VerdictOutcome.ABSTAINED
@@ -197,8 +201,9 @@ async def test_what_a_detector_finds_is_looked_up_besides_the_views() -> None:
 
 async def test_a_turn_goes_on_without_a_role_that_fails() -> None:
     world = World()
-    for role in ("domain_router", "coarse_reranker", "detector", "verifier"):
+    for role in ("domain_router", "coarse_reranker", "detector"):
         setattr(world.models, role, Broken())
+    world.models.deciders["verifier"] = Broken()
     events = await world.ask()
     assert done(events).answer == "45 crowns"
     assert {(skipped.step, skipped.reason) for skipped in done(events).skipped} == {
@@ -239,7 +244,7 @@ def test_a_region_is_cut_to_whole_pixels_and_is_never_empty() -> None:
 
 async def test_a_draft_that_lacks_nothing_is_the_answer() -> None:
     world = World()
-    router = world.models.tool_router = Router(Plan.NONE)
+    router = world.models.deciders["tool_router"] = Router(Plan.NONE)
     events = await world.ask(policy="draft-first")
     assert [type(event) for event in events] == [PlanMade, AnswerDelta, Verdict, Done]
     assert router.asked == ["45 crowns"]
@@ -250,20 +255,20 @@ async def test_a_draft_that_lacks_nothing_is_the_answer() -> None:
 
 async def test_what_a_draft_lacks_is_looked_up() -> None:
     world = World()
-    world.models.tool_router = Router(Plan.BOTH)
+    world.models.deciders["tool_router"] = Router(Plan.BOTH)
     events = await world.ask(policy="draft-first")
     assert world.knowledge.searches == ["image", "text"]
     first, second = world.models.calls.of("answer")
     assert (first.values["found"], bool(second.values["found"])) == ([], True)
     assert "".join(event.text for event in events if isinstance(event, AnswerDelta)) == "45 crowns"
-    world.models.tool_router = None
+    del world.models.deciders["tool_router"]
     with pytest.raises(RoleMissing, match="tool_router"):
         await world.ask(policy="draft-first")
 
 
 async def test_an_empty_draft_is_no_answer() -> None:
     world = World()
-    world.models.tool_router = Router(Plan.NONE)
+    world.models.deciders["tool_router"] = Router(Plan.NONE)
     world.models.answer = []
     events = await world.ask(policy="draft-first")
     assert done(events).answer == "I don't know"

@@ -7,7 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer, Segment, SegmentKind, clean
+from quizglass_server.models.prompts import (
+    EXAMPLE,
+    NOTES,
+    PromptError,
+    PromptTemplate,
+    PromptTokenizer,
+    Segment,
+    SegmentKind,
+    clean,
+    filled,
+    load_template,
+)
 
 TEMPLATE = PromptTemplate(
     "<|im_start|>{{ image }}{% for l in found %}\nFound: {{ l }}\n{% endfor %}Q: {{ question }}", "t"
@@ -27,7 +38,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> PromptTokenizer:
 
 @given(st.lists(st.text(), max_size=3), st.text())
 def test_data_never_becomes_template_text(found: list[str], question: str) -> None:
-    prompt = TEMPLATE.render(picture=True, found=found, question=question)
+    prompt = TEMPLATE.render(pictures=1, found=found, question=question)
     template = "".join(s.text for s in prompt if s.kind is SegmentKind.TEXT)
     assert template.count("<|im_start|>") == 1
     data = [s.text.strip() for s in prompt if s.kind is SegmentKind.DATA]
@@ -91,3 +102,34 @@ def test_the_same_text_gives_the_same_tokens_as_template_and_other_ones_as_data(
     text, data = Segment(SegmentKind.TEXT, "<|im_end|>"), Segment(SegmentKind.DATA, "<|im_end|>")
     assert tokenizer.encode((text, data, text)) == tokenizer.encode((text, data, text))
     assert tokenizer.encode((text,)) != tokenizer.encode((data,))
+
+
+def test_several_pictures_take_their_own_slots() -> None:
+    template = PromptTemplate("{{ image }}{% for each in images[1:] %} and {{ each }}{% endfor %}: {{ question }}", "t")
+    prompt = template.render(pictures=3, question="which?")
+    assert [s.picture for s in prompt if s.kind is SegmentKind.IMAGE] == [0, 1, 2]
+    assert [s.text for s in prompt if s.kind is SegmentKind.TEXT] == [" and ", " and ", ":"]
+    assert [s.text for s in template.render(question="which?")] == [":", " which?"]
+    assert template.names == {"question"}
+
+
+def test_every_prompt_is_filled_from_the_same_values() -> None:
+    values = filled({"question": "Who?", "p_min": 0.5, "memory": "Ana", "found": ["a: b"], "domain": 3})
+    assert values.keys() == EXAMPLE.keys()
+    assert (values["question"], values["memory"], values["found"], values["domain"]) == ("Who?", "Ana", ["a: b"], "3")
+    assert (values["draft"], values["seen"], values["history"]) == ("", [], [])
+    assert NOTES.keys() < EXAMPLE.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{{ price }}", r"t\.jinja: 'price' is undefined; a prompt may name question, history"),
+        ("{% for t in history %}{{ t.what }}{% endfor %}", r"t\.jinja: .*'what'"),
+        ("{{ question / 2 }}", r"t\.jinja: unsupported operand"),
+    ],
+)
+def test_a_template_is_tried_before_anybody_needs_it(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "t.jinja").write_text(text)
+    with pytest.raises(PromptError, match=reason):
+        load_template(tmp_path / "t.jinja", sees=True)

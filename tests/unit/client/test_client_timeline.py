@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import pytest
 from rich.console import Console
 
+from quizglass.values import StepDetail, StepEnded
 from quizglass_client import Answer
 from quizglass_client.terminal.explain import print_timeline
 from quizglass_client.terminal.output import as_json
 from quizglass_client.terminal.timeline import Timeline, why
-from quizglass_client.types import Event, StepDetail, StepEnded
+from quizglass_client.types import Event
 from tests.support.explained_turns import DONE, STEPS, step, told, whole_turn
 
 
@@ -78,7 +79,7 @@ def test_a_turn_that_broke_off_shows_what_there_was() -> None:
 def test_texts_cannot_steer_the_terminal_and_are_short() -> None:
     evil = "\x1b[2Jred\u202egnp.exe" + "x" * 500
     detail = StepDetail(evil, evil, 0.5, "1\x1b[0m")
-    bad = StepEnded(f"step{evil[:12]}", evil[:12], 0.0, 0.1, 0.0, (detail,), (detail,), "", 1, "1\x07")
+    bad = StepEnded(f"step{evil[:12]}", evil[:12], 0.0, 0.1, 0.0, (detail,), (detail,), round=1, branch="1\x07")
     text = "\n".join(printed(told(bad)))
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
     many = step("rerank", 0.0, 0.1, outputs=tuple(StepDetail("passage", f"p{i}") for i in range(9)))

@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from quizglass.values import Accepted, Evidence, EvidenceFound, Region, StepDetail, Verdict
 from quizglass_client.trace.crops import MOST_CROPS, Crops
 from quizglass_client.trace.record import Trace
-from quizglass_client.types import Accepted, Event, Evidence, EvidenceFound, Region, StepDetail, Verdict
+from quizglass_client.types import Event
 from tests.support.explained_turns import DONE, LEFT, PRICE, RIGHT, STEPS, step, told, whole_turn
 
 HOSTILE = (

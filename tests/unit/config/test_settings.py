@@ -18,7 +18,14 @@ from quizglass_server.config.settings import Settings, all_fields, as_toml
 from quizglass_server.config.settings import load_settings as from_this_environment
 from quizglass_server.errors import SettingsError
 
-UNSET = {"default_policy", "engine_cache", "knowledge_token_file", "memory_directory", "state_directory"}
+UNSET = {
+    "default_policy",
+    "engine_cache",
+    "knowledge_token_file",
+    "memory_directory",
+    "session_key_file",
+    "state_directory",
+}
 
 NEEDED = {"bundle": "b", "knowledge": "k"}
 

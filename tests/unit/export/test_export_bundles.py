@@ -83,7 +83,7 @@ def test_diff_names_settings_files_and_lines(
 
 def test_repack_leaves_out_what_only_the_dropped_role_needs(bundle: Bundle, tmp_path: Path) -> None:
     made = repack(bundle, tmp_path / "small", drop=["generator", "text_encoder"])
-    assert made.roles() == ("planner", "reranker", "image_encoder")
+    assert made.roles.names() == ("planner", "reranker", "image_encoder")
     assert not [name for name in made.manifest.files if name.startswith(("generator", "text_encoder"))]
     assert "prompts/answer.jinja" not in made.manifest.files
     assert "tokenizer/tokenizer.json" in made.manifest.files
@@ -116,21 +116,21 @@ def test_roles_of_one_bundle_join_another(bundle: Bundle, tmp_path: Path) -> Non
     tokenizer.write_text(tokenizer.read_text() + "\n")
     _seal(other)
     made = add_roles(base, Bundle.load(other), tmp_path / "made")
-    assert made.roles() == ("planner", "reranker", "image_encoder", "generator")
-    assert made.reranker.tokenizer == "reranker/tokenizer.json"  # the shared name was taken by another file
-    assert made.path(made.reranker.tokenizer).read_text() == tokenizer.read_text()
+    assert made.roles.names() == ("planner", "reranker", "image_encoder", "generator")
+    assert made.roles.reranker.tokenizer == "reranker/tokenizer.json"  # the shared name was taken by another file
+    assert made.path(made.roles.reranker.tokenizer).read_text() == tokenizer.read_text()
     assert "reranker" in made.manifest.provenance["added"]
     with pytest.raises(ExportError, match=r"roles\.reranker: already in .*--replace-role"):
         add_roles(made, Bundle.load(other), tmp_path / "again")
-    assert add_roles(made, Bundle.load(other), tmp_path / "again", replace_roles=True).roles() == made.roles()
+    assert add_roles(made, Bundle.load(other), tmp_path / "again", replace_roles=True).roles == made.roles
 
 
 def test_added_roles_may_share_files_that_the_kept_ones_do_not_have(bundle: Bundle, tmp_path: Path) -> None:
-    shared = {"roles.generator.prompts.plan": bundle.planner.prompt}
+    shared = {"roles.generator.prompts.plan": bundle.roles.planner.prompt}
     base = repack(bundle, tmp_path / "base", settings=shared)
     encoders = repack(base, tmp_path / "encoders", drop=["planner", "reranker", "generator"])
     others = repack(base, tmp_path / "others", drop=["reranker", "image_encoder", "text_encoder"])
-    for name in ("tokenizer/tokenizer.json", bundle.planner.prompt):
+    for name in ("tokenizer/tokenizer.json", bundle.roles.planner.prompt):
         text = others.path(name).read_text()
         others.path(name).unlink()  # it is a link to the file in `base`
         others.path(name).write_text(text + "\n")
@@ -138,9 +138,9 @@ def test_added_roles_may_share_files_that_the_kept_ones_do_not_have(bundle: Bund
     others = Bundle.load(others.root)
     for where, kept in (("added", encoders), ("replaced", repack(base, tmp_path / "less", drop=["reranker"]))):
         made = add_roles(kept, others, tmp_path / where, replace_roles=True)
-        assert made.planner.tokenizer == "tokenizer/tokenizer.json"
-        assert made.generator.prompts.plan == made.planner.prompt
-        assert made.path(made.planner.prompt).read_bytes() == others.path(made.planner.prompt).read_bytes()
+        assert made.roles.planner.tokenizer == "tokenizer/tokenizer.json"
+        assert made.roles.generator.prompts["plan"] == made.roles.planner.prompt
+        assert made.path(made.roles.planner.prompt).read_bytes() == others.path(made.roles.planner.prompt).read_bytes()
     planner = repack(base, tmp_path / "planner", drop=["reranker", "image_encoder", "text_encoder", "generator"])
     with pytest.raises(ExportError, match=r"prompts/plan\.jinja: differs in .*generator and .*planner; give it"):
         add_roles(repack(others, tmp_path / "generator", drop=["planner"]), planner, tmp_path / "no")

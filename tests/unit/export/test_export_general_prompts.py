@@ -8,9 +8,10 @@ from string import ascii_uppercase
 
 import pytest
 
-from quizglass_export.assembly.plan import GENERAL_PROMPTS
+from quizglass_export.recipe.read import read_recipe
+from quizglass_export.recipe.schema import GENERAL_PROMPTS
 from quizglass_server.domain.turns import Plan
-from quizglass_server.models.prompts import PromptTemplate, PromptValue, SegmentKind
+from quizglass_server.models.prompts import PromptValue, SegmentKind, load_template
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.cogplanner_baselines import Grade
@@ -55,8 +56,8 @@ EVERYTHING: dict[str, PromptValue] = {
 NOTHING: dict[str, PromptValue] = {name: "" if isinstance(value, str) else [] for name, value in EVERYTHING.items()}
 
 
-def text(path: Path, values: dict[str, PromptValue], *, picture: bool = True) -> str:
-    segments = PromptTemplate.load(path).render(picture=picture, **values)
+def text(path: Path, values: dict[str, PromptValue], *, pictures: int = 1) -> str:
+    segments = load_template(path, sees=True).render(pictures=pictures, **values)
     return "".join("<picture>" if each.kind is SegmentKind.IMAGE else each.text for each in segments)
 
 
@@ -67,7 +68,7 @@ def test_there_is_a_prompt_for_every_task_of_every_policy() -> None:
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
 def test_a_prompt_can_be_filled_with_everything_and_with_nothing(path: Path) -> None:
-    whole, bare = text(path, EVERYTHING), text(path, NOTHING, picture=False)
+    whole, bare = text(path, EVERYTHING), text(path, NOTHING, pictures=0)
     assert whole.count("<picture>") == (0 if path.stem == "select_by_text" else 1)
     assert "How much does this cost?" in whole
     assert "<picture>" not in bare
@@ -86,6 +87,22 @@ def test_a_decision_offers_a_letter_for_each_label_and_no_other_prompt_does(path
     offered = [letter for letter in ascii_uppercase if f"\n{letter} " in choice]
     assert offered == list(ascii_uppercase[: len(labels)])
     assert shown.endswith("Letter:") == bool(labels)
+
+
+def test_an_entry_is_chosen_by_its_picture_too_where_there_is_one() -> None:
+    shown = text(GENERAL_PROMPTS / "select.jinja", EVERYTHING, pictures=3)
+    assert "Entry 1: <picture> Velmora: a red car\nEntry 2: <picture> Tagrin: a blue boat\n" in shown
+    assert shown.count("<picture>") == 3
+
+
+def test_a_recipe_takes_them_for_every_task(tmp_path: Path) -> None:
+    head = 'format = 1\nname = "general"\nversion = "1"\nprompts = "general"\n'
+    (tmp_path / "bundle.toml").write_text(
+        f'{head}[roles.generator]\ncheckpoint = "model"\nprompts = {{ weigh = "" }}\n'
+    )
+    generator = read_recipe(tmp_path / "bundle.toml").recipe.roles.generator
+    assert generator is not None
+    assert set(generator.templates()) == {path.stem for path in TEMPLATES} - {"weigh"}
 
 
 @pytest.mark.parametrize(

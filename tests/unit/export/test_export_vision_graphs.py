@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 from transformers.models.grounding_dino import modeling_grounding_dino  # noqa: E402
 
 from quizglass_export.graphs.detectors import GroundingDino, Owlv2, exportable_masks, phrase_masks  # noqa: E402
-from quizglass_export.graphs.q_former import QFormerClassifier, QFormerPicture, QFormerText  # noqa: E402
+from quizglass_export.graphs.q_former import QFormerClassifier, QFormerQuestion, QFormerText  # noqa: E402
 from quizglass_export.onnx.file import write_onnx  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
 from tests.support.tiny_checkpoints import blip2, grounding_dino, owlv2  # noqa: E402
@@ -55,14 +55,20 @@ def test_q_former_vectors_and_logits_equal_transformers(tmp_path: Path) -> None:
         write_onnx(module.eval(), inputs, chosen, output, tmp_path / f"{output}.onnx")
         return tmp_path / f"{output}.onnx"
 
-    images = run(export(QFormerPicture(model), ("pixel_values",), "image_embeds"), {"pixel_values": pixels})[0]
-    assert np.abs(images - expected.image_embeds.numpy()).max() < 1e-5
+    names = ("pixel_values", "input_ids", "attention_mask")
+    caught: list[Any] = []
+    model.qformer.register_forward_hook(lambda *call: caught.append(call[2].last_hidden_state))
+    with torch.no_grad():
+        model(pixel_values=pixels, **given, use_image_text_matching_head=True)
+        asked = torch.nn.functional.normalize(
+            model.vision_projection(caught[0][:, : model.config.num_query_tokens]), dim=-1
+        )
+    images = run(export(QFormerQuestion(model), names, "image_embeds"), {"pixel_values": pixels, **given})[0]
+    assert np.abs(images - asked.numpy()).max() < 1e-5
+    assert np.abs(images - expected.image_embeds.numpy()).max() > 1e-3
     words = run(export(QFormerText(model), ("input_ids", "attention_mask"), "text_embeds"), given)[0]
     assert np.abs(words - expected.text_embeds.numpy()).max() < 1e-5
-    similar = np.einsum("bnd,td->btn", images, words).max(-1)
-    assert np.abs(similar - expected.logits_per_image.numpy()).max() < 1e-5
     head = QFormerClassifier(model, model.itm_head.weight, model.itm_head.bias)
-    names = ("pixel_values", "input_ids", "attention_mask")
     logits = run(export(head, names, "logits"), {"pixel_values": pixels, **given})[0]
     assert np.abs(logits - matched.numpy()).max() < 1e-4
 

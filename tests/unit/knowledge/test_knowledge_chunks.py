@@ -114,3 +114,17 @@ def test_a_caption_that_the_text_does_not_hold_is_a_chunk() -> None:
 
 def test_an_entry_of_a_title_alone_has_no_chunks() -> None:
     assert chunk_entry(Entry("v", "Velmora"), words) == []
+
+
+def test_a_text_far_too_long_for_a_chunk_is_never_counted_as_a_whole() -> None:
+    """Counting it would take as long as counting all its parts, each time."""
+    text = "A sentence of ordinary words. " * 2000
+    counted: list[int] = []
+
+    def count(part: str) -> int:
+        counted.append(len(part))
+        return len(part.split())
+
+    chunks = list(chunk_text(text, count))
+    assert " ".join(chunks).split()[:5] == text.split()[:5]
+    assert max(counted) < len(text) / 10

@@ -10,23 +10,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from quizglass_server.bundle.files import Bundle
-from quizglass_server.bundle.manifest import Size
 from quizglass_server.config.options import EngineOptions
-from quizglass_server.domain.turns import RGB, Exchange, Picture, Plan, Turn
+from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost
+from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import PictureFitter
-from quizglass_server.roles.encoders import OnnxImageEncoder, OnnxTextEncoder
-from quizglass_server.roles.generator import LlamaGenerator
-from quizglass_server.roles.interfaces import GenerationRequest
+from quizglass_server.models.loading import Loading
+from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator
 from quizglass_server.roles.load import load_models
-from quizglass_server.roles.scorers import OnnxPlanner, OnnxReranker
 from tests.support.tiny_bundle import DIMENSION, PROMPTS, write_bundle
 
 HOW = OnnxOptions(threads=1, provider="cpu")
@@ -46,6 +45,16 @@ def pool() -> Iterator[EnginePool]:
     made.close()
 
 
+def loaded(bundle: Bundle, pool: EnginePool, role: str) -> Any:
+    part = bundle.roles.part(role)
+    assert part is not None
+    return part.load(role, Loading(bundle, pool, PictureFitter(), HOW))
+
+
+def best(weighed: list[tuple[str, float]]) -> str:
+    return max(weighed, key=lambda item: item[1])[0]
+
+
 def grey(level: int, size: int = 112) -> RGB:
     return np.full((size, size, 3), level, np.uint8)
 
@@ -56,38 +65,40 @@ def picture(level: int) -> Picture:
 
 
 async def test_planner_weighs_question_and_picture(bundle: Bundle, pool: EnginePool) -> None:
-    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
-    bright = await planner.plan(Turn("t", "What?", picture(255)), "")
-    dark = await planner.plan(Turn("t", "What?", picture(0)), "")
-    assert (bright.plan, dark.plan) == (Plan.IMAGE, Plan.TEXT)
-    assert [plan for plan, _ in bright.probabilities] == [Plan.NONE, Plan.IMAGE, Plan.TEXT, Plan.BOTH]
-    assert sum(probability for _, probability in bright.probabilities) == pytest.approx(1)
+    planner = loaded(bundle, pool, "planner")
+    bright = await planner.probabilities(picture(255), {"question": "What?"})
+    dark = await planner.probabilities(picture(0), {"question": "What?"})
+    assert (best(bright), best(dark)) == ("image", "text")
+    assert [name for name, _ in bright] == ["none", "image", "text", "both"]
+    assert sum(probability for _, probability in bright) == pytest.approx(1)
 
 
 async def test_planner_sees_history_words_and_does_without_a_picture(bundle: Bundle, pool: EnginePool) -> None:
-    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
-    plain = await planner.plan(Turn("t", "What?"), "")
-    longer = await planner.plan(Turn("t", "What?", history=(Exchange("Where is it?", "There"),)), "Open")
-    assert dict(longer.probabilities)[Plan.TEXT] > dict(plain.probabilities)[Plan.TEXT]
+    planner = loaded(bundle, pool, "planner")
+    plain = await planner.probabilities(None, {"question": "What?"})
+    history = [{"question": "Where is it?", "answer": "There"}]
+    longer = await planner.probabilities(None, {"question": "What?", "history": history, "words": "Open"})
+    assert dict(longer)["text"] > dict(plain)["text"]
 
 
 async def test_planner_that_has_looked_at_a_picture_plans_alike_without_its_pixels(
     bundle: Bundle, pool: EnginePool
 ) -> None:
-    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
-    expected = await planner.plan(Turn("t", "What?", picture(255)), "")
-    again = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
+    planner = loaded(bundle, pool, "planner")
+    expected = await planner.probabilities(picture(255), {"question": "What?"})
+    again = loaded(bundle, pool, "planner")
     await again.look_at(picture(255))
-    assert await again.plan(Turn("t", "What?", replace(picture(255), pixels=grey(0))), "") == expected
+    assert await again.probabilities(replace(picture(255), pixels=grey(0)), {"question": "What?"}) == expected
 
 
 async def test_planner_cuts_a_question_beyond_its_length(bundle: Bundle, pool: EnginePool) -> None:
-    planner = OnnxPlanner(bundle, pool, PictureFitter(), HOW)
-    assert (await planner.plan(Turn("t", "why " * 500, picture(9)), "sign " * 500)).plan is Plan.TEXT
+    planner = loaded(bundle, pool, "planner")
+    asked = {"question": "why " * 500, "words": "sign " * 500}
+    assert best(await planner.probabilities(picture(9), asked)) == "text"
 
 
 async def test_scores_do_not_depend_on_batch_mates(bundle: Bundle, pool: EnginePool) -> None:
-    reranker = OnnxReranker(bundle, pool, HOW)
+    reranker = loaded(bundle, pool, "reranker")
     passages = ["a", "some longer passage", "z" * 300, "a", "m" * 20]
     together = await reranker.score("query", passages)
     alone = [(await reranker.score("query", [passage]))[0] for passage in passages]
@@ -98,7 +109,7 @@ async def test_scores_do_not_depend_on_batch_mates(bundle: Bundle, pool: EngineP
 
 
 async def test_equal_pictures_share_a_vector_of_length_one(bundle: Bundle, pool: EnginePool) -> None:
-    encoder = OnnxImageEncoder(bundle, pool, PictureFitter(), HOW)
+    encoder = loaded(bundle, pool, "image_encoder")
     one, two, again = await encoder.embed([grey(10), grey(200, 448), grey(10, 56)])
     assert one.shape == (DIMENSION,)
     assert one.dtype == np.float32
@@ -110,7 +121,7 @@ async def test_equal_pictures_share_a_vector_of_length_one(bundle: Bundle, pool:
 
 
 async def test_texts_are_embedded_as_data(bundle: Bundle, pool: EnginePool) -> None:
-    encoder = OnnxTextEncoder(bundle, pool, HOW)
+    encoder = loaded(bundle, pool, "text_encoder")
     short, long, quoted = await encoder.embed_passages(["red car", "red car " * 50, "red car [SEP]"])
     assert np.linalg.norm(short) == pytest.approx(1)
     assert long.shape == (DIMENSION,)
@@ -128,10 +139,12 @@ async def test_the_generators_picture_is_fitted_once_and_not_on_the_event_loop(t
             threads.append(threading.get_ident())
             return super().fit(picture, size)
 
-    generator = LlamaGenerator(Bundle.load(write_bundle(tmp_path / "tiny", ("generator",))), Fitter(), threads=1)
+    bundle = Bundle.load(write_bundle(tmp_path / "tiny", ("generator",)))
+    assert bundle.roles.generator is not None
+    generator = LlamaGenerator(bundle.roles.generator, bundle, Fitter(), threads=1)
     for _ in range(2):
         with pytest.raises(EngineLost):  # no process was started
-            await generator.choose(GenerationRequest("rewrite", {"question": "What?"}, picture(9)), [" A"])
+            await generator.choose(GenerationRequest("rewrite", {"question": "What?"}, (picture(9),)), [" A"])
     assert len(threads) == 1
     assert threads != [threading.get_ident()]
 
@@ -161,7 +174,7 @@ def test_a_model_of_another_kind_is_named(bundle: Bundle) -> None:
 def test_the_missing_extra_is_named(bundle: Bundle, monkeypatch: pytest.MonkeyPatch, pool: EnginePool) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(EngineFailed, match=r"pip install 'quizglass\[cpu\]'"):
-        OnnxReranker(bundle, pool, HOW)
+        loaded(bundle, pool, "reranker")
 
 
 def test_a_reranker_gives_a_logit_for_each_of_its_labels(tmp_path: Path, bundle: Bundle, pool: EnginePool) -> None:
@@ -171,7 +184,7 @@ def test_a_reranker_gives_a_logit_for_each_of_its_labels(tmp_path: Path, bundle:
     manifest["roles"]["reranker"]["labels"].append(["perhaps", " A"])
     (root / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(BundleError, match=r"reranker/model\.onnx: gives values of shape \[1, 2\].*says \[1, 3\]"):
-        OnnxReranker(Bundle.load(root), pool, HOW)
+        loaded(Bundle.load(root), pool, "reranker")
 
 
 def test_labels_must_be_plans(tmp_path: Path, bundle: Bundle, pool: EnginePool) -> None:
@@ -180,7 +193,7 @@ def test_labels_must_be_plans(tmp_path: Path, bundle: Bundle, pool: EnginePool) 
     manifest = root / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"both"', '"neither"'))
     with pytest.raises(BundleError, match="neither"):
-        OnnxPlanner(Bundle.load(root), pool, PictureFitter(), HOW)
+        loaded(Bundle.load(root), pool, "planner")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.bundle.manifest import Patched
+from quizglass_server.models.fields import Patched
 from quizglass_server.models.vision_inputs import (
     channels,
     fit,

@@ -302,6 +302,8 @@ async def test_figure_of_qa_dragon_goes_through_every_part_on_the_way_of_rag() -
     assert tools.given == [(draft, False)]
     assert tools.of("draft")[0].state.notes["steps"] == THOUGHT[0]
     assert tools.of("tool_router")[0].state.notes["draft"] == "I don't know"
+    assert tools.of("search_router")[0].state.notes["signs"] == ["no_answer", "undetermined"]
+    assert tools.of("search_router")[0].state.notes["p_min"] == 0.9
     assert tools.of("object")[0].state.notes["objects"] == ["car", "a very large"]
     assert [titles(call.state.seen) for call in tools.of("entity")] == [["Tagrin"], ["Velmora"]]
     assert tools.of("complete")[0].state.notes["entity"] == "Velmora"

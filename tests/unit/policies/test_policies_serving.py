@@ -10,13 +10,13 @@ import pytest
 from quizglass_export.assembly.next_steps import next_steps
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle
-from quizglass_server.bundle.manifest import Roles
 from quizglass_server.doctor.finding import Status
 from quizglass_server.doctor.serving import policies
-from quizglass_server.domain.turns import Done, Plan, PlanDecision, Turn
+from quizglass_server.domain.turns import Done
 from quizglass_server.errors import RoleMissing
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import BY_PREFERENCE, preferred, status_of, survey
+from quizglass_server.roles.table import Roles
 from quizglass_server.scheduling.budget import Budget
 from tests.support.tiny_bundle import write_bundle
 from tests.support.turn_fakes import World, turn
@@ -28,8 +28,11 @@ ROLES = ("planner", "tool_router", "generator", "reranker", *ENCODERS)
 class Router:
     """A tool router that always wants both."""
 
-    async def route(self, turn: Turn, words: str, draft: str) -> PlanDecision:
-        return PlanDecision(Plan.BOTH, "tool_router", ((Plan.BOTH, 1.0),))
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, picture: object, values: object) -> list[tuple[str, float]]:
+        return [("both", 1.0)]
 
 
 def test_every_need_is_a_part_of_a_bundle() -> None:
@@ -42,10 +45,10 @@ def test_every_need_is_a_part_of_a_bundle() -> None:
 @pytest.mark.parametrize("name", POLICIES)
 async def test_a_policy_runs_with_what_it_needs_alone(name: str) -> None:
     world = World()
-    world.models.tool_router = Router()  # type: ignore[assignment]
+    world.models.deciders["tool_router"] = Router()  # type: ignore[assignment]
     for role in (*ROLES, "reader"):
         if role not in POLICIES[name].needs:
-            setattr(world.models, role, None)
+            world.models.put(role, None)
     events = await world.ask(policy=name)
     assert isinstance(events[-1], Done)
     needed = {*POLICIES[name].needs, *(f"generator.prompts.{task}" for task in POLICIES[name].tasks)}
@@ -76,6 +79,13 @@ def test_a_policy_without_its_prompts_says_which(tmp_path: Path) -> None:
     assert missing["core-one-stage"] == missing["fixed-text"] == missing["fixed-image"] == ()
     assert "generator.prompts.verifier" in missing["qa-dragon"]
     assert "generator.prompts.verifier" not in missing["qa-dragon-no-verifier"]
+
+
+def test_the_starter_bundle_serves_what_the_docs_say() -> None:
+    starter = Bundle.load(Path(__file__).parents[3] / "models" / "starter" / "bundle", hashes=False)
+    served = {status.policy for status in survey(starter.has) if status.servable}
+    one_round = {"none", "image", "text", "both", "planning-agent", "prompt-based"}
+    assert served == one_round | {"fixed-text", "fixed-image", "core-one-stage"}
 
 
 def test_a_generator_without_a_prompt_for_plans_cannot_be_asked_for_one(tmp_path: Path) -> None:

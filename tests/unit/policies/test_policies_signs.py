@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from quizglass_server.domain.state import Draft
-from quizglass_server.policies.qa_dragon_signs import SIGNS, signs
+from quizglass_server.policies.qa_dragon_signs import SIGNS, features, signs
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,12 @@ from quizglass_server.policies.qa_dragon_signs import SIGNS, signs
 def test_signs_of_a_draft(steps: Sequence[str], text: str, shown: list[str]) -> None:
     assert signs(Draft(text), steps) == shown
     assert set(shown) <= set(SIGNS)
+
+
+def test_a_linear_router_is_given_them_as_numbers() -> None:
+    numbers = features(Draft("12", (0.5, 1.0)), ["number"])
+    assert numbers["number"] == 1.0
+    assert numbers["doubt"] == 0.0
+    assert (numbers["p_min"], numbers["p_mean"]) == (0.5, 0.75)
+    assert set(numbers) == {*SIGNS, "p_min", "p_mean"}
+    assert features(Draft(), [])["p_mean"] == 0.0

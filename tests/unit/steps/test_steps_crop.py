@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, WHOLE, View, crop, place_of, views_of
+from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, WHOLE, View, crop, place_of, views_of, with_place
 from quizglass_server.steps.tuning import Views
 
 
@@ -30,6 +30,24 @@ from quizglass_server.steps.tuning import Views
 )
 def test_position_words_name_a_place(question: str, place: str | None) -> None:
     assert place_of(question) == place
+
+
+@pytest.mark.parametrize(
+    ("question", "place", "other", "changed"),
+    [
+        ("Who made the car on the far left?", LEFT, RIGHT, "Who made the car on the right?"),
+        ("Who made the car to my LEFT, and when?", LEFT, MIDDLE, "Who made the car in the middle, and when?"),
+        ("Who made the car in the centre?", MIDDLE, LEFT, "Who made the car on the left?"),
+        ("Who made the left one?", LEFT, RIGHT, "Who made the right one?"),
+        ("Who made the leftmost car?", LEFT, RIGHT, "Who made the rightmost car?"),
+        ("Who made the car on the left?", LEFT, None, "Who made the car?"),
+        ("Who made the left one?", LEFT, None, "Who made the one?"),
+        ("Who made the leftmost car?", LEFT, None, "Who made the car?"),
+    ],
+)
+def test_a_place_can_be_replaced_or_left_out(question: str, place: str, other: str | None, changed: str) -> None:
+    assert with_place(question, place, other) == changed
+    assert place_of(changed) == other
 
 
 def test_without_a_word_from_the_bundle_a_place_is_a_half_and_anything_else_the_whole_picture() -> None:

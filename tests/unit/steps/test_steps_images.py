@@ -54,3 +54,15 @@ def test_fusing_keeps_the_best_of_each_and_their_order(views: list[list[tuple[st
     assert [hit.score for hit in out] == sorted(best.values(), reverse=True)[:4]
     assert all(best[hit.entry.id] == hit.score for hit in out)
     assert len({hit.entry.id for hit in out}) == len(out)
+
+
+def test_what_the_question_is_not_about_is_left_out_where_there_is_something_else() -> None:
+    hits = [[EntryHit(CAR, 0.9), EntryHit(BOAT, 0.7)]]
+
+    def names(*other_than: str) -> list[str]:
+        return [hit.entry.title for hit in fused(hits, "And the other one?", Tuning(), other_than)]
+
+    assert names("Velmora") == ["Tagrin"]
+    assert names("It is the VELMORA.", "45 crowns") == ["Tagrin"]
+    assert names("Velmora", "Tagrin") == ["Velmora", "Tagrin"]
+    assert names("Orvel", "") == ["Velmora", "Tagrin"]

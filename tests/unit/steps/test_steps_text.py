@@ -9,7 +9,7 @@ import pytest
 from quizglass_server.domain.state import State
 from quizglass_server.domain.turns import Evidence, Exchange, GenerationEnd, Origin, Token, Turn
 from quizglass_server.errors import InvalidInput
-from quizglass_server.roles.interfaces import GenerationRequest
+from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.steps.generate import lines_of, write
 from quizglass_server.steps.lookup.rerank import choose, rerank
 from quizglass_server.steps.prompt_values import line, prompt_values

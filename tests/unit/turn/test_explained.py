@@ -61,8 +61,8 @@ async def test_every_step_tells_what_it_was_given_and_what_it_brought() -> None:
     assert texts(told["generate"].inputs, "prompt") == ["answer"]
     assert texts(told["generate"].outputs, "tokens") == ["20 read, 2 written"]
     assert texts(told["verify"].outputs, "outcome") == [VerdictOutcome.SUPPORTED.value]
-    assert all(not each.reason and each.duration_us >= each.engine_us for each in told.values())
-    begun = [each.started_us for each in told.values()]
+    assert all(not each.reason and each.duration >= each.engine for each in told.values())
+    begun = [each.started for each in told.values()]
     assert begun == sorted(begun)
     assert begun[0] >= 0
 
@@ -72,10 +72,10 @@ async def test_what_steps_brought_has_the_numbers_of_the_evidence() -> None:
     told = steps(events)
     texts_of = {item.id: item for event in events if isinstance(event, EvidenceFound) for item in event.items}
     for name in ("image_search", "text_search", "rerank"):
-        numbers = [detail.evidence.id for detail in told[name].outputs if detail.evidence]
+        numbers = [detail.evidence_id for detail in told[name].outputs]
         assert numbers
         assert set(numbers) <= set(texts_of)
-    ranked = [(detail.evidence.id, detail.score) for detail in told["rerank"].outputs if detail.evidence]
+    ranked = [(detail.evidence_id, detail.score) for detail in told["rerank"].outputs]
     assert ranked == [("3", 0.9), ("4", 0.6), ("5", 0.1)]
 
 
@@ -103,7 +103,7 @@ async def test_what_is_left_out_says_why() -> None:
     world.resources.costs.took("rerank", 100.0)
     world.models.scores = {}
     told = steps(await world.ask(explained(), policy="text"))
-    assert (told["rerank"].reason, told["rerank"].duration_us) == ("BUDGET", 0)
+    assert (told["rerank"].reason, told["rerank"].duration) == ("BUDGET", 0)
     assert texts(told["rerank"].inputs, "query") == ["How much does the Velmora cost?"]
     assert told["rerank"].outputs == ()
 
@@ -149,7 +149,7 @@ async def test_a_turn_that_fails_tells_of_the_step_that_failed_and_of_those_with
         await follow()
     by_name = steps(told)
     assert by_name["rerank"].reason == "FAILED"
-    assert [detail.evidence.id for detail in by_name["text_search"].outputs if detail.evidence] == ["", "", ""]
+    assert [detail.evidence_id for detail in by_name["text_search"].outputs] == ["", "", ""]
     assert not any(isinstance(event, Done) for event in told)
 
 

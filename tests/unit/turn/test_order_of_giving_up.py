@@ -45,7 +45,10 @@ class TwoHops:
 
 
 class Judge:
-    async def check(self, answered: Any) -> list[tuple[str, float]]:
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, picture: Any, values: Any) -> list[tuple[str, float]]:
         return [("supported", 1.0)]
 
 
@@ -56,7 +59,7 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], Awaitable[Don
     async def ended(budget_s: float) -> Done:
         monkeypatch.setitem(POLICIES, "two-hops", TwoHops())
         world, now = World(), [0.0]
-        world.models.verifier = Judge()  # type: ignore[assignment]
+        world.models.deciders["verifier"] = Judge()  # type: ignore[assignment]
         world.models.reader = None
         world.assistant = Assistant(world.resources)
         for name, seconds in COSTS.items():

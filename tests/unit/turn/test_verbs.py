@@ -37,7 +37,6 @@ from quizglass_server.domain.turns import (
 from quizglass_server.errors import EngineFailed, EngineLost
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.tools import Tools
-from quizglass_server.roles.interfaces import Answered
 from quizglass_server.scheduling.budget import Budget
 from tests.support.turn_fakes import CHUNKS, VELMORA, World, done, turn
 
@@ -95,7 +94,7 @@ async def test_the_generator_decides_by_letters_where_no_decider_has_the_name(as
 
     events = await ask(world, run)
     assert (chosen, letters) == ([Action.TEXT], [[" A", " B", " C"]])
-    assert of(Decided, events) == [Decided("act", "text", "prompt", (("none", 0.1), ("text", 0.7), ("image", 0.2)))]
+    assert of(Decided, events) == [Decided("act", "text", "prompt", {"none": 0.1, "text": 0.7, "image": 0.2})]
     assert of(PlanMade, events) == []
     assert "act" in [timing.stage for timing in done(events).timings]
 
@@ -107,8 +106,11 @@ class Judge:
         self.weighed = list(weighed)
         self.asked: list[str] = []
 
-    async def check(self, answered: Answered) -> list[tuple[str, float]]:
-        self.asked.append(answered.answer)
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, picture: Any, values: Any) -> list[tuple[str, float]]:
+        self.asked.append(values["answer"])
         return self.weighed
 
 
@@ -120,10 +122,10 @@ async def test_a_decider_decides_and_labels_that_nobody_asks_for_do_not_count(as
         assert await tools.decide(Action, tools.start(), by="verifier", otherwise=Action.NONE, **shown) is Action.TEXT
         return Draft()
 
-    world.models.verifier = Judge(("text", 0.3), ("other", 0.6), ("image", 0.1))  # type: ignore[assignment]
+    world.models.deciders["verifier"] = Judge(("text", 0.3), ("other", 0.6), ("image", 0.1))  # type: ignore[assignment]
     decided = of(Decided, await ask(world, run))
-    assert decided == [Decided("verifier", "text", "verifier", (("text", 0.3), ("image", 0.1)))]
-    world.models.verifier = Judge(("other", 1.0))  # type: ignore[assignment]
+    assert decided == [Decided("verifier", "text", "verifier", {"text": 0.3, "image": 0.1})]
+    world.models.deciders["verifier"] = Judge(("other", 1.0))  # type: ignore[assignment]
     with pytest.raises(EngineFailed, match="chooses among"):
         await ask(world, run)
 
@@ -210,6 +212,26 @@ async def test_several_queries_are_searched_at_once_each_reranked_by_itself_and_
     (told,) = of(EvidenceFound, events)
     assert [item.text for item in told.items] == best_of_each
     assert [item.id for item in told.items] == ["1", "2", "3"]
+
+
+async def test_several_queries_share_the_candidates_of_one(ask: Any) -> None:
+    world = World(text_candidates=8, found=2)
+    asked_for: list[int] = []
+
+    async def search_texts(vector: Vector, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:
+        asked_for.append(limit)
+        return []
+
+    world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
+
+    async def run(tools: Tools) -> Draft:
+        for queries in ("a", "ab", "abc", "abcdef"):
+            await tools.search_text(list(queries))
+        await tools.search_text(["a", "b"], limit=20)
+        return Draft()
+
+    await ask(world, run)
+    assert asked_for == [8, *[4] * 2, *[2] * 3, *[2] * 6, *[10] * 2]
 
 
 async def test_a_limit_widens_a_search_and_what_is_shown(ask: Any) -> None:
@@ -413,7 +435,7 @@ async def test_a_refused_draft_is_not_given_and_the_reason_is(ask: Any, reason: 
 async def test_a_verifier_that_the_policy_asks_itself_is_not_asked_again(ask: Any) -> None:
     world = World()
     judge = Judge(("supported", 0.2), ("contradicted", 0.8))
-    world.models.verifier = judge  # type: ignore[assignment]
+    world.models.deciders["verifier"] = judge  # type: ignore[assignment]
 
     class Judgement(Enum):
         SUPPORTED, CONTRADICTED = "supported", "contradicted"

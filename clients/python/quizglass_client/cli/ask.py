@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import argparse
+import os
 from contextlib import closing
 from pathlib import Path
 
+from quizglass.values import Decided, Done, EvidenceFound, PlanMade, Queries, QueryRewritten
+from quizglass_client.errors import ClientError, refuses_session
+from quizglass_client.files import read_file
 from quizglass_client.sync import Client
 from quizglass_client.terminal.explain import print_timeline
 from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.trace.record import FORMATS, Trace
-from quizglass_client.types import Decided, Event, EvidenceFound, PictureLike, PlanMade, Queries, QueryRewritten
+from quizglass_client.types import Event, PictureLike
 
 _IN_STEPS = (PlanMade, Decided, Queries, QueryRewritten, EvidenceFound)
 """Events that tell what the steps tell as well."""
 
+_LONGEST_SESSION = 1 << 20  # bytes; what is too long for the server is for the server to say
+
 
 def ask(client: Client, arguments: argparse.Namespace) -> int:
     """Ask, and show the turn as it happens; explained, its steps once it is over."""
+    session: Path | None = arguments.session
     trace: Path | None = arguments.trace
     _check_trace(trace)
-    explain = arguments.explain or trace is not None
-    about = picture(arguments.picture)
+    explain, about = arguments.explain or trace is not None, picture(arguments.picture)
     events = client.ask(
         arguments.question,
         about,
         history=[_exchange(text) for text in arguments.history],
         policy=arguments.policy,
         budget=arguments.budget,
-        session=arguments.session,
+        session=_kept(session),
+        session_id=arguments.session_id,
         remember=arguments.remember,
         recall=arguments.recall,
         explain=explain,
@@ -44,6 +51,12 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
                     view.event(event)
                 if explain:
                     told.append(event)
+                if session is not None and isinstance(event.payload, Done):
+                    _keep(session, event.payload.session)
+        except ClientError as error:
+            if session is not None and refuses_session(error):
+                session.unlink()  # the next question begins anew
+            raise
         finally:
             view.interrupt()
             if arguments.explain and not arguments.json:
@@ -58,6 +71,18 @@ def _check_trace(path: Path | None) -> None:
         raise UsageError(f"--trace {path}: give a file whose name ends in {' or '.join(FORMATS)}")
     if path is not None and not path.parent.is_dir():
         raise UsageError(f"--trace {path}: there is no folder {path.parent}")
+
+
+def _kept(session: Path | None) -> bytes:
+    return read_file(session, _LONGEST_SESSION) if session is not None and session.exists() else b""
+
+
+def _keep(path: Path, session: bytes) -> None:
+    """For its user alone: it holds what was said."""
+    fresh = path.with_name(f".{path.name}.new")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(session)
+    fresh.replace(path)
 
 
 def picture(name: str | None) -> PictureLike | None:

@@ -99,7 +99,15 @@ def _add_ask(commands: _Commands[argparse.ArgumentParser], common: argparse.Argu
     made.add_argument("question", metavar="QUESTION")
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: 30)")
-    made.add_argument("--session", default="", help="a name of the dialogue, of your choice")
+    _file(
+        made.add_argument(
+            "--session",
+            type=Path,
+            metavar="FILE",
+            help="go on with the dialogue of that file, which is made, and written after every answer",
+        )
+    )
+    made.add_argument("--session-id", default="", metavar="NAME", help="a name of the dialogue, for the memory")
     made.add_argument("--remember", action="store_true", help="let the server remember the picture")
     made.add_argument(
         "--recall", action="store_true", help='let it answer "When did I last see this?" from what it has seen'
@@ -193,7 +201,7 @@ def _add_memory(commands: _Commands[argparse.ArgumentParser], common: argparse.A
 
 
 def _add_sightings(made: argparse.ArgumentParser) -> None:
-    made.add_argument("--session", default="", help="only of this session")
+    made.add_argument("--session-id", default="", metavar="NAME", help="only of this session")
     _file(made.add_argument("--frame", default="", metavar="FILE|SHA256", help="only of exactly this picture"))
     made.add_argument("--since", default="", metavar="TIME", help="from then on: 2026-11-21T14:05, or 2h, 3d (ago)")
     made.add_argument("--until", default="", metavar="TIME", help="before then")

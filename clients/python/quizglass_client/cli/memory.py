@@ -12,8 +12,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from quizglass.values import Sighting
 from quizglass_client.pictures import encode
-from quizglass_client.sightings import Sighting
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
 from quizglass_client.terminal.show import plain
@@ -33,7 +33,7 @@ def search(client: Client, arguments: argparse.Namespace) -> int:
         arguments.text,
         limit=arguments.limit,
         order="best" if arguments.best else "latest",
-        session=arguments.session,
+        session_id=arguments.session_id,
         frame=_frame(client, arguments.frame),
         since=moment(arguments.since, "--since"),
         until=moment(arguments.until, "--until"),
@@ -54,11 +54,11 @@ def search(client: Client, arguments: argparse.Namespace) -> int:
 def forget(client: Client, arguments: argparse.Namespace) -> int:
     """Forget by time, session or frame, or everything."""
     times = moment(arguments.since, "--since"), moment(arguments.until, "--until")
-    given = bool(arguments.session or arguments.frame or any(times))
+    given = bool(arguments.session_id or arguments.frame or any(times))
     if given is arguments.everything:
-        raise UsageError("give --session, --frame, --since or --until, or --everything alone")
+        raise UsageError("give --session-id, --frame, --since or --until, or --everything alone")
     receipt = client.memory.forget(
-        session=arguments.session,
+        session_id=arguments.session_id,
         frame=_frame(client, arguments.frame),
         since=times[0],
         until=times[1],
@@ -153,7 +153,7 @@ def _table(found: Sequence[Sighting]) -> Table:
     for sighting in found:
         table.add_row(
             Text(_when(sighting.time)),
-            Text(plain(sighting.session)),
+            Text(plain(sighting.session_id)),
             Text(plain(", ".join(sighting.recognised))),
             Text(plain(sighting.question)),
             Text(plain(sighting.answer)),

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from quizglass.values import Region, StepDetail, StepEnded
 from quizglass_client.terminal.show import plain
 from quizglass_client.terminal.timeline import TAKEN_BACK, Row, Timeline, why
-from quizglass_client.types import Event, Region, StepDetail, StepEnded
+from quizglass_client.types import Event
 
 _BAR, _NAME, _MARGIN = 24, 15, 4
 _SHORT, _LONG, _MOST = 40, 84, 5

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from quizglass_client.types import Confirmed, Event, Provisional, StepDetail, StepEnded, Withdrawn
+from quizglass.values import Confirmed, Provisional, StepDetail, StepEnded, Withdrawn
+from quizglass_client.types import Event
 
 TAKEN_BACK = "taken back"
 _SETTLED = {Confirmed: "became the answer", Withdrawn: TAKEN_BACK}

@@ -8,8 +8,9 @@ from math import ceil
 
 from PIL import Image
 
+from quizglass.values import Region
 from quizglass_client.pictures import as_seen, encode
-from quizglass_client.types import PictureLike, Region
+from quizglass_client.types import PictureLike
 
 SIDE, CROP_SIDE = 640, 160
 """Longest sides on a page, in pixels."""

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from html import escape
 
+from quizglass.values import Accepted, Done, Evidence, EvidenceFound, StepDetail, Verdict
 from quizglass_client.terminal.show import marked, plain
 from quizglass_client.terminal.timeline import Row, Timeline, why
 from quizglass_client.trace.crops import Crops
 from quizglass_client.trace.style import STYLE
-from quizglass_client.types import Accepted, Done, Event, Evidence, EvidenceFound, StepDetail, Verdict
+from quizglass_client.types import Event
 
 _DEEPEST = 3
 

@@ -71,7 +71,7 @@ class Encoder:
     def prompt(self, request: Request) -> tuple[int, ...]:
         """Token ids of a request."""
         prompt = self._templates[request.template].render(
-            picture=request.picture is not None,
+            pictures=0 if request.picture is None else 1,
             question=request.question,
             history=[{"question": question, "answer": answer} for question, answer in request.history],
             words=request.words,

@@ -21,23 +21,69 @@ _Job = tuple[Priority, int, Callable[[], None], Callable[[], bool]]
 """Priority, order of arrival, the work, and what drops it."""
 
 
-class EnginePool:
-    """A few threads for engines, so that no model ever runs on the event loop.
+class _Lane:
+    """Threads that work off one queue, the most urgent first; `behind` is how often they give way to other threads."""
 
-    The most urgent work goes first, and what is equally urgent in order of arrival. Background work never takes the
-    last thread (unless there is only one), so a turn waits for nothing longer than one run.
-    """
-
-    def __init__(self, workers: int) -> None:
+    def __init__(self, name: str, threads: int, behind: int) -> None:
         self._jobs: list[_Job] = []
         self._order = count()
         self._changed = Condition()
         self._closed = False
-        self._background = 0
-        self._most_background = max(1, workers - 1)
-        self._threads = [Thread(target=self._serve, name=f"onnx-{n}", daemon=True) for n in range(workers)]
+        self._behind = behind
+        self._threads = [Thread(target=self._serve, name=f"{name}-{n}", daemon=True) for n in range(threads)]
         for thread in self._threads:
             thread.start()
+
+    def put(self, priority: Priority, work: Callable[[], None], drop: Callable[[], bool]) -> None:
+        """Queue work. Raises EngineFailed when it is closed."""
+        with self._changed:
+            if self._closed:
+                raise EngineFailed("the engines are closed; the server is stopping")
+            heappush(self._jobs, (priority, next(self._order), work, drop))
+            self._changed.notify()
+
+    def drop(self) -> None:
+        """Begin nothing more."""
+        with self._changed:
+            self._closed = True
+            dropped, self._jobs = self._jobs, []
+            self._changed.notify_all()
+        for _, _, _, drop in dropped:
+            drop()
+
+    def join(self) -> None:
+        """Wait for what runs."""
+        for thread in self._threads:
+            thread.join()
+
+    def _serve(self) -> None:
+        for _ in range(self._behind):
+            give_way()
+        while (job := self._next()) is not None:
+            job[2]()
+            # Nothing of the work may stay alive while this thread waits.
+            del job
+
+    def _next(self) -> _Job | None:
+        with self._changed:
+            while not self._closed:
+                if self._jobs:
+                    return heappop(self._jobs)
+                self._changed.wait()
+        return None
+
+
+class EnginePool:
+    """A few threads for engines, so that no model ever runs on the event loop.
+
+    The most urgent work goes first, and what is equally urgent in order of arrival. Background work has threads of its
+    own, one less than there are for turns and at least one, of a lower priority: no turn waits for it to end, and it
+    gets the cores that no turn wants.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._turns = _Lane("onnx", workers, behind=1)
+        self._background = _Lane("onnx-background", max(1, workers - 1), behind=2)
 
     def submit(self, work: Callable[[], T], priority: Priority | None = None) -> Future[T]:
         """Queue `work`, which runs in a copy of this context; cancelled before it begins, it never runs.
@@ -50,14 +96,9 @@ class EnginePool:
             EngineFailed: the pool is closed.
         """
         future: Future[T] = Future()
-        job = partial(_fulfil, future, partial(contextvars.copy_context().run, work))
-        with self._changed:
-            if self._closed:
-                raise EngineFailed("the engines are closed; the server is stopping")
-            at = current_priority() if priority is None else priority
-            entry: _Job = (at, next(self._order), job, future.cancel)
-            heappush(self._jobs, entry)
-            self._changed.notify()
+        at = current_priority() if priority is None else priority
+        lane = self._background if at is Priority.BACKGROUND else self._turns
+        lane.put(at, partial(_fulfil, future, partial(contextvars.copy_context().run, work)), future.cancel)
         return future
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -66,36 +107,10 @@ class EnginePool:
 
     def close(self) -> None:
         """Let running work end and drop the rest."""
-        with self._changed:
-            self._closed = True
-            dropped, self._jobs = self._jobs, []
-            self._changed.notify_all()
-        for _, _, _, drop in dropped:
-            drop()
-        for thread in self._threads:
-            thread.join()
-
-    def _serve(self) -> None:
-        give_way()
-        while (job := self._next()) is not None:
-            priority, _, work, _ = job
-            work()
-            if priority is Priority.BACKGROUND:
-                with self._changed:
-                    self._background -= 1
-            # Nothing of the work may stay alive while this thread waits.
-            del job, work
-
-    def _next(self) -> _Job | None:
-        with self._changed:
-            while not self._closed:
-                if self._jobs:
-                    urgent = self._jobs[0][0] is not Priority.BACKGROUND
-                    if urgent or self._background < self._most_background:
-                        self._background += not urgent
-                        return heappop(self._jobs)
-                self._changed.wait()
-        return None
+        for lane in (self._turns, self._background):
+            lane.drop()
+        for lane in (self._turns, self._background):
+            lane.join()
 
 
 def _fulfil(future: Future[T], work: Callable[[], T]) -> None:

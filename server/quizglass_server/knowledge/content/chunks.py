@@ -79,7 +79,7 @@ def chunk_text(text: str, count_tokens: CountTokens, room: int = MAX_TOKENS) -> 
         heading = ""
         if not paragraph:
             continue
-        if _length(paragraph, count_tokens) < _HEADING_TOKENS:
+        if _within(_HEADING_TOKENS - 1, paragraph, count_tokens) is not None:
             heading = paragraph
         else:
             yield from _split_long(paragraph, count_tokens, room)
@@ -109,8 +109,16 @@ def _length(text: str, count_tokens: CountTokens) -> int:
     return max(count_tokens(text), -(-len(text) // _CHARACTERS_A_TOKEN))
 
 
+def _within(room: int, text: str, count_tokens: CountTokens) -> int | None:
+    """A text's length; None if it is more than `room`, which of a very long one is known without counting."""
+    if len(text) > room * _CHARACTERS_A_TOKEN:
+        return None
+    length = _length(text, count_tokens)
+    return length if length <= room else None
+
+
 def _split_long(paragraph: str, count_tokens: CountTokens, room: int = MAX_TOKENS) -> Iterator[str]:
-    if _length(paragraph, count_tokens) <= room:
+    if _within(room, paragraph, count_tokens) is not None:
         yield paragraph
         return
     chunk: list[tuple[str, int]] = []
@@ -137,18 +145,14 @@ def _sentences(paragraph: str, count_tokens: CountTokens, room: int) -> Iterator
     for sentence in _SENTENCE_END.split(paragraph):
         if not sentence:
             continue
-        length = _length(sentence, count_tokens)
-        if length <= room:
-            yield sentence, length
-        else:
-            yield from _halves(sentence, count_tokens, room)
+        yield from _halves(sentence, count_tokens, room)
 
 
 def _halves(text: str, count_tokens: CountTokens, room: int) -> Iterator[tuple[str, int]]:
     """Halve at the space nearest the middle, or in the middle of a run without spaces, until every piece fits."""
-    length = _length(text, count_tokens)
-    if length <= room or len(text) < 2:
-        yield text, length
+    length = _within(room, text, count_tokens)
+    if length is not None or len(text) < 2:
+        yield text, _length(text, count_tokens) if length is None else length
         return
     middle = len(text) // 2
     spaces = [at for at in (text.rfind(" ", 0, middle), text.find(" ", middle)) if 0 < at < len(text) - 1]

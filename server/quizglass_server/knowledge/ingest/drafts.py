@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from quizglass_server.domain.entries import PicturedEntry, Refusal
+from quizglass_server.domain.entries import PicturedEntry, Refused
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, RoleMissing
 from quizglass_server.knowledge.content.chunks import CHUNKING, chunk_entry, passage
@@ -19,7 +19,8 @@ from quizglass_server.knowledge.index.idle_window import Gaps
 from quizglass_server.knowledge.ingest.embedding import Embedders
 from quizglass_server.markup.blocks import Block
 from quizglass_server.markup.converter import Converter, is_long_markup
-from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 
 _COMMIT_ENTRIES = 128  # entries a commit: the wait for the disk is shared
 _COMMIT_WHILE_BUSY = 32
@@ -64,7 +65,7 @@ class Ingest:
             try:
                 drafts.append(await self.prepare(given))
             except InvalidInput as refusal:
-                report.refused.append(Refusal(number, shown_id(given.entry.id), refusal.field, refusal.description))
+                report.refused.append(Refused(number, shown_id(given.entry.id), refusal.field, refusal.description))
             number += 1
             if gaps.busy:
                 await asyncio.sleep(_REST_S)

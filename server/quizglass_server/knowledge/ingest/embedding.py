@@ -11,7 +11,8 @@ import numpy as np
 from quizglass_server.domain.entries import SearchMode
 from quizglass_server.domain.turns import RGB, Vector
 from quizglass_server.errors import EngineFailed, RoleMissing
-from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.scheduling.priority import Priority, at_priority
 
 _BATCH = 32

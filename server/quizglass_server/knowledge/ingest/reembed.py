@@ -20,7 +20,8 @@ from quizglass_server.knowledge.ingest.embedding import Embedders
 from quizglass_server.knowledge.truth.threads import StoreThreads
 from quizglass_server.knowledge.truth.writer import Rechunked
 from quizglass_server.markup.converter import Converter, is_long_markup
-from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 
 _log = logging.getLogger(__name__)
 _BATCH = 64

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from quizglass_server.config.address import MilvusAddress
-from quizglass_server.domain.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, Finding, PicturedEntry
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import AddReport, Draft
@@ -30,7 +30,8 @@ from quizglass_server.knowledge.milvus.store import BACKEND, MilvusStore
 from quizglass_server.knowledge.search.picture_search import PictureSearch
 from quizglass_server.knowledge.truth.clock import StoreClock
 from quizglass_server.markup.converter import Converter
-from quizglass_server.roles.interfaces import ImageEncoder, TextEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 
 _log = logging.getLogger(__name__)
 
@@ -161,7 +162,7 @@ class MilvusKnowledge(PictureSearch):
         """Raises NotSupported: Milvus keeps vectors, not pictures."""
         return self._store.picture(sha256)
 
-    async def delete(self, id: str) -> Deletion:
+    async def delete(self, id: str) -> Deleted:
         """Delete an entry; its sequence number is 0: there is no receipt for its bytes. Raises NotFound."""
         return await self._write(lambda: self._store.delete(id))
 

@@ -17,6 +17,9 @@ DOMAIN = "quizglass"
 STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.InvalidInput: grpc.StatusCode.INVALID_ARGUMENT,
     errors.InvalidPicture: grpc.StatusCode.INVALID_ARGUMENT,
+    errors.SessionForged: grpc.StatusCode.INVALID_ARGUMENT,
+    errors.SessionUnknownKey: grpc.StatusCode.INVALID_ARGUMENT,
+    errors.SessionExpired: grpc.StatusCode.INVALID_ARGUMENT,
     errors.NotFound: grpc.StatusCode.NOT_FOUND,
     errors.RoleMissing: grpc.StatusCode.FAILED_PRECONDITION,
     errors.MemoryOff: grpc.StatusCode.FAILED_PRECONDITION,

@@ -1,7 +1,7 @@
 """Leaves out the passages that do not go with the picture, before the finer and slower reranker reads the rest.
 
 The coarse stage of QA-Dragon's coarse-to-fine reranker: a passage counts by its vector's largest dot product with the
-picture's query vectors.
+query vectors of the picture and the question.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from quizglass_server.domain.turns import Evidence, Picture
-from quizglass_server.roles.interfaces import CoarseReranker
+from quizglass_server.roles.coarse_reranker import CoarseReranker
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages as told_passages
@@ -19,28 +19,33 @@ from quizglass_server.steps.tuning import Tuning
 
 
 def _told(
-    parted: tuple[list[Evidence], list[Evidence]] | None, _: Picture, passages: Sequence[Evidence], __: Tuning
+    parted: tuple[list[Evidence], list[Evidence]] | None,
+    _: Picture,
+    question: str,
+    passages: Sequence[Evidence],
+    __: Tuning,
 ) -> Telling:
     kept, dropped = parted or ((), ())
-    return texts("passages", str(len(passages))), [
+    given = *texts("question", question), *texts("passages", str(len(passages)))
+    return given, [
         *told_passages(kept, lambda passage: passage.coarse_score),
         *told_passages(dropped, lambda passage: passage.coarse_score, "dropped"),
     ]
 
 
-def _count(_: Picture, passages: Sequence[Evidence], __: Tuning) -> float:
+def _count(_: Picture, __: str, passages: Sequence[Evidence], ___: Tuning) -> float:
     return len(passages)
 
 
 @step("coarse_rerank", role="coarse_reranker", optional=True, size=_count, told=_told)
 async def rerank_coarsely(
-    reranker: CoarseReranker, picture: Picture, passages: Sequence[Evidence], tuning: Tuning
+    reranker: CoarseReranker, picture: Picture, question: str, passages: Sequence[Evidence], tuning: Tuning
 ) -> tuple[list[Evidence], list[Evidence]]:
     """The passages with their coarse scores, best first: those worth a closer look, and the others.
 
     Worth it are the first `coarse_candidates`, unless no relevance could lift them over the line (`rerank.choose`).
     """
-    scores = await reranker.compare(picture, [line(passage) for passage in passages])
+    scores = await reranker.compare(picture, question, [line(passage) for passage in passages])
     scored = [replace(passage, coarse_score=score) for passage, score in zip(passages, scores, strict=True)]
     scored.sort(key=lambda passage: -passage.coarse)
     least = tuning.rerank_accept * tuning.coarse_accept if tuning.coarse_accept > 0 else -1.0

@@ -52,6 +52,20 @@ def place_of(question: str) -> str | None:
     return named[0] if len(named) == 1 else None
 
 
+def with_place(question: str, place: str, other: str | None) -> str:
+    """The question with the place that it names (`place_of`) replaced by another one, or without any."""
+
+    def replaced(phrase: re.Match[str]) -> str:
+        if re.match(r"(?:on|at|to|in|from)\b", phrase[0], re.IGNORECASE):
+            return {None: "", MIDDLE: "in the middle"}.get(other, f"on the {other}")
+        if other is None and not phrase[0].lower().startswith("the "):
+            return ""  # "leftmost"
+        return " ".join(re.sub(_NAMES[place], other or "", phrase[0], flags=re.IGNORECASE).split())
+
+    changed = _PATTERNS[place].sub(replaced, question, count=1)
+    return re.sub(r"\s+(?=[.,?!]|$)", "", " ".join(changed.split()))
+
+
 def views_of(question: str, views: Views) -> tuple[View, ...]:
     """The views a question is looked up by, each once."""
     place = place_of(question)

@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.turns import Picture, StepDetail
-from quizglass_server.roles.interfaces import Detector
+from quizglass_server.roles.detector import Detector
 from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, place_of
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import texts

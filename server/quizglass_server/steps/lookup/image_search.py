@@ -12,7 +12,7 @@ from typing import Protocol
 
 from quizglass_server.domain.entries import EntryHit
 from quizglass_server.domain.turns import RGB, Evidence, Origin, StepDetail, Vector
-from quizglass_server.roles.interfaces import ImageEncoder
+from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.steps.lookup.crop import Part, crop, region_of
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages, texts
@@ -36,7 +36,7 @@ def _count(_: RGB, views: Sequence[Part]) -> float:
     return len(views)
 
 
-def _told_hits(hits: list[EntryHit] | None, _: Sequence[Vector], question: str, __: Tuning) -> Telling:
+def _told_hits(hits: list[EntryHit] | None, _: Sequence[Vector], question: str, *__: object) -> Telling:
     found = passages(picture_evidence(hits or (), 0), lambda hit: hit.search_score, "entry")
     return texts("question", question), found
 
@@ -49,14 +49,18 @@ async def embed_views(encoder: ImageEncoder, pixels: RGB, views: Sequence[Part])
 
 @step("image_search", role="knowledge", told=_told_hits)
 async def search_pictures(
-    index: PictureIndex, vectors: Sequence[Vector], question: str, tuning: Tuning
+    index: PictureIndex, vectors: Sequence[Vector], question: str, tuning: Tuning, other_than: Sequence[str] = ()
 ) -> list[EntryHit]:
     """The entries nearest to any of the views, best first, without those under the threshold."""
-    return fused(await index.search_views(vectors, tuning.image_candidates), question, tuning)
+    return fused(await index.search_views(vectors, tuning.image_candidates), question, tuning, other_than)
 
 
-def fused(found: Sequence[Sequence[EntryHit]], question: str, tuning: Tuning) -> list[EntryHit]:
+def fused(
+    found: Sequence[Sequence[EntryHit]], question: str, tuning: Tuning, other_than: Sequence[str] = ()
+) -> list[EntryHit]:
     """What the views found, each entry once with its best cosine, without those under the threshold.
+
+    Entries that a text of `other_than` names are left out where there are others.
 
     Returns:
         At most `image_candidates`, by cosine and `kind_bonus`; `score` stays the cosine.
@@ -66,12 +70,14 @@ def fused(found: Sequence[Sequence[EntryHit]], question: str, tuning: Tuning) ->
         known = best.get(hit.entry.id)
         if known is None or hit.score > known.score:
             best[hit.entry.id] = hit
+    named = [words(text) for text in other_than]
+    others = [hit for hit in best.values() if not any(stands_in(words(hit.entry.title), text) for text in named)]
     asked = words(question)
 
     def rank(hit: EntryHit) -> float:
         return hit.score + (tuning.kind_bonus if stands_in(words(hit.entry.kind), asked) else 0.0)
 
-    return sorted(best.values(), key=rank, reverse=True)[: tuning.image_candidates]
+    return sorted(others or best.values(), key=rank, reverse=True)[: tuning.image_candidates]
 
 
 def picture_evidence(hits: Sequence[EntryHit], shown: int) -> list[Evidence]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from quizglass_server.domain.turns import Evidence
-from quizglass_server.roles.interfaces import Reranker
+from quizglass_server.roles.reranker import Reranker
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages as told_passages

@@ -8,7 +8,7 @@ from typing import Protocol
 from quizglass_server.domain.entries import ChunkHit, Finding, SearchMode
 from quizglass_server.domain.turns import Evidence, Origin, Vector
 from quizglass_server.errors import RoleMissing
-from quizglass_server.roles.interfaces import TextEncoder
+from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages, texts
 

@@ -8,8 +8,7 @@ from typing import cast
 
 import pytest
 
-from quizglass_server.engines.llama.costs.costs import Costs
-from quizglass_server.engines.llama.costs.gauge import Gauge
+from quizglass_server.engines.llama.costs.cost_model import Costs, CostTracker
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.link.prompt import TextPart
 from quizglass_server.engines.llama.native.batch import TokenBatch
@@ -20,7 +19,7 @@ from tests.support.starter_engine import ASKED, LONG, Decode, ask, watched
 
 
 def test_cancelled_requests_leave_their_neighbours_exact(endless: Engine, alone: list[list[str]]) -> None:
-    """Cancelled in every stage: waiting, parked, reading text, reading a picture, writing."""
+    """Cancelled in every stage: waiting, awaiting a picture, reading text, reading a picture, writing."""
     for steps in range(1, 24, 2):
         victims = [ask(endless, prompt(f"{steps} {LONG}", seed=steps % 3)) for _ in range(2)]
         kept = [ask(endless, ASKED[index])[0] for index in (2, 3)]
@@ -54,7 +53,7 @@ def test_an_aborted_step_is_as_if_it_had_never_been(
 
 def test_cancelling_stops_a_long_step(endless: Engine, alone: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     """A whole prompt in one step is stopped inside llama.cpp, and reading it anew gives the right answer."""
-    endless.scheduler.gauge = Gauge(Costs((1000,), ((512, 300_000),)), fixed=True)
+    endless.scheduler.tracker = CostTracker(Costs((1000,), ((512, 300_000),)), fixed=True)
     codes: list[int] = []
     deciding = Event()
 
@@ -90,7 +89,7 @@ def test_only_the_request_that_llama_cpp_fails_on_fails(
             return -3
         return real(cast("TokenBatch", batch))
 
-    assert not any(bad in endless.intake.generation(parts, 1, sink=Given()).atoms.ids for parts in ASKED)
+    assert not any(bad in endless.builder.generation(parts, 1, sink=Given()).units.ids for parts in ASKED)
     given = [ask(endless, parts)[0] for parts in ASKED[:3]]
     failing = [ask(endless, [TextPart("zebra " * 3, trusted=False)])[0] for _ in range(2)]
     given += [ask(endless, parts)[0] for parts in ASKED[3:]]

@@ -12,8 +12,7 @@ import llama_cpp.mtmd_cpp as mtmd
 import numpy as np
 import pytest
 
-from quizglass_server.engines.llama.costs.costs import Costs
-from quizglass_server.engines.llama.costs.gauge import Gauge
+from quizglass_server.engines.llama.costs.cost_model import Costs, CostTracker
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.link.prompt import Constraint, Terms, TextPart, Usage
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
@@ -58,7 +57,7 @@ def test_what_is_parked_outside_the_cache_is_neither_read_again_nor_different(
         ask(endless, parts)
         finish(endless)
     assert len(endless.prefixes.kept) == 1
-    assert len(endless.prefixes.parking.all) >= 2
+    assert len(endless.prefixes.offloaded.all) >= 2
     encoded, (again, _) = endless.encoded_pictures, ask(endless, ASKED[1])
     finish(endless)
     usage = again.finished.usage
@@ -116,11 +115,11 @@ def test_prompts_are_read_before_answers_are_written_but_no_answer_waits_long(
     endless: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two pieces of 0.2 seconds fit into half a second; then both answers get a token."""
-    endless.scheduler.gauge = Gauge(Costs((1000,) * 4, ((16, 200_000), (512, 10**9))), fixed=True)
+    endless.scheduler.tracker = CostTracker(Costs((1000,) * 4, ((16, 200_000), (512, 10**9))), fixed=True)
     long, given = Constraint("grammar", "root ::= [a-z]{60}"), [Given(), Given()]
     # Without pictures: while one is encoded, the other answer might come to its end.
     for parts, each in zip((ASKED[3], prompt("Who made it?", seed=None)), given, strict=True):
-        endless.submit(endless.intake.generation(parts, 60, constraint=long, sink=each))
+        endless.submit(endless.builder.generation(parts, 60, constraint=long, sink=each))
     while not all(each.texts for each in given):
         endless.step()
     endless.step()
@@ -134,7 +133,7 @@ def test_prompts_are_read_before_answers_are_written_but_no_answer_waits_long(
 
 def test_a_first_token_does_not_wait_for_the_next_prompt(endless: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of 32 tokens read as fast as longer ones, so a step ends with a prompt that is longer than that."""
-    endless.scheduler.gauge = Gauge(Costs((1000,) * 4, ((32, 4_000), (256, 32_000))), fixed=True)
+    endless.scheduler.tracker = CostTracker(Costs((1000,) * 4, ((32, 4_000), (256, 32_000))), fixed=True)
     sizes = sizes_of_steps(endless, monkeypatch)
     first, second = (ask(endless, prompt(f"{word} {LONG}", seed=None))[0] for word in ("Who?", "Why?"))
     endless.step()
@@ -145,7 +144,7 @@ def test_a_first_token_does_not_wait_for_the_next_prompt(endless: Engine, monkey
 
 
 def test_short_prompts_share_a_step(endless: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    endless.scheduler.gauge = Gauge(Costs((1000,) * 4, ((256, 32_000),)), fixed=True)
+    endless.scheduler.tracker = CostTracker(Costs((1000,) * 4, ((256, 32_000),)), fixed=True)
     sizes = sizes_of_steps(endless, monkeypatch)
     given = [ask(endless, prompt(f"{number}?", seed=None))[0] for number in range(3)]
     endless.step()
@@ -201,11 +200,11 @@ def _decode_with_mtmd(model: NativeModel, embedding: np.ndarray, position: int, 
 
 def test_labels_read_on_do_not_touch_the_rows_of_others(engine: Engine) -> None:
     """The rest of the labels is a step of its own, which overwrites the logits of the one before."""
-    engine.scheduler.gauge = Gauge(Costs((1000,) * 4, ((512, 1000),)), fixed=True)
+    engine.scheduler.tracker = CostTracker(Costs((1000,) * 4, ((512, 1000),)), fixed=True)
     alone, beside, chosen = Given(), Given(), Given()
-    drive(engine, engine.intake.generation(ASKED[3], 1, sink=alone))
-    engine.submit(engine.intake.choice([TextPart("Yes or no?", trusted=False)], ["a red car", "no"], sink=chosen))
-    engine.submit(engine.intake.generation(ASKED[3], 1, sink=beside))
+    drive(engine, engine.builder.generation(ASKED[3], 1, sink=alone))
+    engine.submit(engine.builder.choice([TextPart("Yes or no?", trusted=False)], ["a red car", "no"], sink=chosen))
+    engine.submit(engine.builder.generation(ASKED[3], 1, sink=beside))
     finish(engine)
     assert chosen.items
     assert beside.texts == alone.texts
@@ -215,7 +214,7 @@ def test_labels_read_on_do_not_touch_the_rows_of_others(engine: Engine) -> None:
 def test_a_picture_read_ahead_is_not_read_again(engine: Engine) -> None:
     beginning = ASKED[0][:2]
     ready = Given()
-    drive(engine, engine.intake.warm_up(beginning, Terms(2), sink=ready))
+    drive(engine, engine.builder.warm_up(beginning, Terms(2), sink=ready))
     assert ready.only(Usage).encoded_picture
     given, _ = ask(engine, ASKED[0])
     finish(engine)
@@ -225,9 +224,9 @@ def test_a_picture_read_ahead_is_not_read_again(engine: Engine) -> None:
 
 
 def test_a_question_goes_on_from_a_picture_that_is_half_read(endless: Engine, alone: list[list[str]]) -> None:
-    endless.scheduler.gauge = Gauge(Costs((1000,) * 4, ((4, 20_000), (512, 10**9))), fixed=True)
+    endless.scheduler.tracker = CostTracker(Costs((1000,) * 4, ((4, 20_000), (512, 10**9))), fixed=True)
     ready = Given()
-    endless.submit(warm := endless.intake.warm_up(ASKED[0][:2], Terms(2), sink=ready))
+    endless.submit(warm := endless.builder.warm_up(ASKED[0][:2], Terms(2), sink=ready))
     while not warm.picture_rows:
         endless.step()
     given, _ = ask(endless, ASKED[0])

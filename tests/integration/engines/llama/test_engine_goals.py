@@ -29,15 +29,15 @@ def test_a_score_is_what_the_model_would_have_said(engine: Engine) -> None:
     finish(engine)
     scored, chosen = Given(), Given()
     said = "".join(given.texts)
-    drive(engine, engine.intake.scoring(ASKED[0], said, sink=scored))
+    drive(engine, engine.builder.scoring(ASKED[0], said, sink=scored))
     logs = scored.only(Scored).log_probabilities
     assert len(logs) == len(given.pieces)
     np.testing.assert_allclose(np.exp(logs), [piece.probability for piece in given.pieces], rtol=2e-2)
     labels = [said, LONG[:40], "a"]
-    drive(engine, engine.intake.choice(ASKED[0], labels, sink=chosen))
+    drive(engine, engine.builder.choice(ASKED[0], labels, sink=chosen))
     scores = []
     for label in labels:
-        drive(engine, engine.intake.scoring(ASKED[0], label, sink=scored))
+        drive(engine, engine.builder.scoring(ASKED[0], label, sink=scored))
         scores.append(sum(scored.only(Scored).log_probabilities))
     weights = np.exp(np.array(scores) - max(scores))
     probabilities, usage = cast("tuple[list[float], Usage]", chosen.items[-1])
@@ -47,10 +47,10 @@ def test_a_score_is_what_the_model_would_have_said(engine: Engine) -> None:
 
 def test_a_score_longer_than_a_step_gives(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, pieces = Given(), Given()
-    drive(engine, engine.intake.scoring(prompt("Say it."), LONG, sink=whole))
+    drive(engine, engine.builder.scoring(prompt("Say it."), LONG, sink=whole))
     engine.scheduler._rows = engine.model.options.generator_batch + 3
-    drive(engine, engine.intake.scoring(prompt("Say it!"), LONG, sink=pieces))
-    drive(engine, engine.intake.scoring(prompt("Say it."), LONG, sink=pieces))
+    drive(engine, engine.builder.scoring(prompt("Say it!"), LONG, sink=pieces))
+    drive(engine, engine.builder.scoring(prompt("Say it."), LONG, sink=pieces))
     np.testing.assert_allclose(
         pieces.only(Scored).log_probabilities, whole.only(Scored).log_probabilities, rtol=1e-2, atol=1e-2
     )
@@ -66,7 +66,7 @@ def test_a_score_longer_than_a_step_gives(engine: Engine, monkeypatch: pytest.Mo
 )
 def test_a_constraint_is_kept(engine: Engine, constraint: Constraint, matches: str) -> None:
     given, beside = Given(), ask(engine, ASKED[0])[0]
-    drive(engine, engine.intake.generation(ASKED[1], 20, constraint=constraint, sink=given))
+    drive(engine, engine.builder.generation(ASKED[1], 20, constraint=constraint, sink=given))
     finish(engine)
     assert given.finished.reason == "stop"
     assert re.fullmatch(matches, "".join(given.texts))
@@ -81,7 +81,7 @@ def test_a_schema_is_kept(engine: Engine) -> None:
     }
     given = Given()
     constraint = Constraint("json_schema", json.dumps(schema))
-    drive(engine, engine.intake.generation(ASKED[3], 100, constraint=constraint, sink=given))
+    drive(engine, engine.builder.generation(ASKED[3], 100, constraint=constraint, sink=given))
     value = json.loads("".join(given.texts))
     assert value["plan"] in ("none", "both")
     assert isinstance(value["sure"], bool)
@@ -101,7 +101,7 @@ COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
 )
 def test_accents_of_a_constraint_are_composed(engine: Engine, constraint: Constraint) -> None:
     given = Given()
-    drive(engine, engine.intake.generation(ASKED[3], 60, constraint=constraint, sink=given))
+    drive(engine, engine.builder.generation(ASKED[3], 60, constraint=constraint, sink=given))
     said = "".join(given.texts)
     assert (json.loads(said) if constraint.kind == "json_schema" else said) == COMPOSED
 
@@ -110,11 +110,11 @@ def test_accents_of_prompts_labels_and_scored_answers_are_composed(engine: Engin
     def numbers(word: str) -> tuple[list[int], tuple[float, ...]]:
         scored = Given()
         parts = prompt(f"Is it a {word}?", seed=None)
-        drive(engine, engine.intake.scoring(parts, f"a {word}", sink=scored))
-        return engine.intake.choice(parts, [word, "no"], sink=scored).atoms.ids.tolist(), scored.only(
+        drive(engine, engine.builder.scoring(parts, f"a {word}", sink=scored))
+        return engine.builder.choice(parts, [word, "no"], sink=scored).units.ids.tolist(), scored.only(
             Scored
         ).log_probabilities
 
     assert numbers(DECOMPOSED) == (numbers(COMPOSED)[0], pytest.approx(numbers(COMPOSED)[1], abs=1e-2))
     with pytest.raises(RequestRefused, match="twice"):
-        engine.intake.choice(ASKED[3], [COMPOSED, DECOMPOSED], sink=Given())
+        engine.builder.choice(ASKED[3], [COMPOSED, DECOMPOSED], sink=Given())

@@ -12,7 +12,7 @@ from time import monotonic
 import numpy as np
 import pytest
 
-from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.costs.cost_model import Costs
 from quizglass_server.engines.llama.engine import engine as engine_module
 from quizglass_server.engines.llama.engine import requests as requests_module
 from quizglass_server.engines.llama.engine.engine import Engine
@@ -61,7 +61,7 @@ def test_logits_that_are_not_numbers_fail_their_own_request_alone(options: LoadO
     given = [Given() for _ in range(5)]
     prompts = [asked[0], prompt("# is wrong", seed=None), asked[1], prompt("a" * 40 + "#", seed=2), asked[2]]
     for parts, each in zip(prompts, given, strict=True):
-        engine.submit(engine.intake.generation(parts, 40, sink=each))
+        engine.submit(engine.builder.generation(parts, 40, sink=each))
         engine.step(wait=False)
         engine.step(wait=False)
     finish(engine)
@@ -78,8 +78,8 @@ def test_a_picture_whose_embedding_is_not_numbers_fails_its_requests_alone(
     slot, width = engine.model.slot, engine.model.projector.embedding
     monkeypatch.setattr(engine.encoder, "_encode", lambda _: np.full((slot.tokens, width), np.nan, np.float32))
     spoilt, other = Given(), Given()
-    engine.submit(engine.intake.generation(prompt("What?", seed=5), 4, sink=spoilt))
-    engine.submit(engine.intake.generation(prompt("What?", seed=None), 4, sink=other))
+    engine.submit(engine.builder.generation(prompt("What?", seed=5), 4, sink=spoilt))
+    engine.submit(engine.builder.generation(prompt("What?", seed=None), 4, sink=other))
     finish(engine)
     assert isinstance(spoilt.items[-1], DecodeFailed)
     assert len(other.texts) == 4
@@ -87,9 +87,9 @@ def test_a_picture_whose_embedding_is_not_numbers_fails_its_requests_alone(
 
 def test_one_request_more_than_may_wait_is_refused_at_once(engine: Engine) -> None:
     for number in range(3):
-        engine.submit(engine.intake.generation(prompt(f"{number}"), 4, sink=Given()))
+        engine.submit(engine.builder.generation(prompt(f"{number}"), 4, sink=Given()))
     with pytest.raises(Overloaded, match="3 requests wait") as refused:
-        engine.submit(engine.intake.generation(prompt("one more"), 4, sink=Given()))
+        engine.submit(engine.builder.generation(prompt("one more"), 4, sink=Given()))
     assert refused.value.retry_after_s > 0
     finish(engine)
     assert len(answer(engine, prompt("again"), 4)) == 4
@@ -99,12 +99,12 @@ def test_a_deadline_that_cannot_be_met_is_refused_at_once(model: NativeModel) ->
     engine = Engine(model, [], SLOW)
     soon = Terms(deadline=monotonic() + 1.0)
     with pytest.raises(TooLate, match="are left"):
-        engine.submit(engine.intake.generation(prompt("x" * 100, seed=None), 4, soon, sink=Given()))
+        engine.submit(engine.builder.generation(prompt("x" * 100, seed=None), 4, soon, sink=Given()))
     assert engine.pending == 0
-    engine.submit(engine.intake.generation(prompt("x" * 100, seed=None), 4, sink=Given()))
+    engine.submit(engine.builder.generation(prompt("x" * 100, seed=None), 4, sink=Given()))
     # It fits by itself, but not behind the one before it.
     terms = Terms(deadline=monotonic() + 3.0, priority=2)
-    late = engine.intake.generation([TextPart("hi", trusted=False)], 4, terms, sink=Given())
+    late = engine.builder.generation([TextPart("hi", trusted=False)], 4, terms, sink=Given())
     with pytest.raises(Overloaded, match="behind others") as refused:
         engine.submit(late)
     assert 1 < refused.value.retry_after_s < 20
@@ -113,19 +113,19 @@ def test_a_deadline_that_cannot_be_met_is_refused_at_once(model: NativeModel) ->
 
 def test_nobody_is_behind_requests_that_nobody_waits_for(model: NativeModel) -> None:
     engine = Engine(model, [], SLOW)
-    cancelled = engine.intake.generation(prompt("x" * 100, seed=None), 4, sink=Given())
+    cancelled = engine.builder.generation(prompt("x" * 100, seed=None), 4, sink=Given())
     engine.submit(cancelled)
     cancelled.cancelled = True
     terms = Terms(deadline=monotonic() + 3.0, priority=2)
     given = Given()
-    engine.submit(engine.intake.generation([TextPart("hi", trusted=False)], 4, terms, sink=given))
+    engine.submit(engine.builder.generation([TextPart("hi", trusted=False)], 4, terms, sink=given))
     finish(engine)
     assert not isinstance(given.items[-1], Exception)
 
 
 def test_a_deadline_that_passes_ends_the_answer(engine: Engine) -> None:
     given, chosen = Given(), Given()
-    request = engine.intake.generation(prompt("What?"), 400, Terms(deadline=monotonic() + 60), sink=given)
+    request = engine.builder.generation(prompt("What?"), 400, Terms(deadline=monotonic() + 60), sink=given)
     engine.submit(request)
     while not given.pieces:
         engine.step()
@@ -136,10 +136,10 @@ def test_a_deadline_that_passes_ends_the_answer(engine: Engine) -> None:
     assert given.finished.reason == "deadline"
     assert given.finished.usage.generated_tokens == len(given.pieces)
     for others, error in ((0, TooLate), (1, Overloaded)):
-        choice = engine.intake.choice(prompt("Which?"), ["a", "b"], sink=chosen)
+        choice = engine.builder.choice(prompt("Which?"), ["a", "b"], sink=chosen)
         engine.submit(choice)
         for number in range(others):
-            engine.submit(engine.intake.generation(prompt(f"{number}"), 4, sink=Given()))
+            engine.submit(engine.builder.generation(prompt(f"{number}"), 4, sink=Given()))
         choice.terms = Terms(deadline=monotonic())
         finish(engine)
         assert isinstance(chosen.items[-1], error), "without others it was not because of them"
@@ -155,19 +155,19 @@ def test_a_picture_that_is_never_done_shows_while_others_go_on(engine: Engine, m
         return real(rgb)
 
     monkeypatch.setattr(engine.encoder, "_encode", blocked)
-    assert engine.vitals().encoding_us == 0
+    assert engine.stats().encoding_us == 0
     stuck = Given()
-    engine.submit(engine.intake.generation(prompt("What?", seed=77), 4, sink=stuck))
+    engine.submit(engine.builder.generation(prompt("What?", seed=77), 4, sink=stuck))
     engine.step()
     begun.wait()
     assert len(answer(engine, prompt("Who?", seed=None), 4)) == 4
-    since = engine.vitals().encoding_us
-    while engine.vitals().encoding_us <= since:
+    since = engine.stats().encoding_us
+    while engine.stats().encoding_us <= since:
         engine.step(wait=False)
     go_on.set()
     finish(engine)
     assert len(stuck.texts) == 4
-    assert engine.vitals().encoding_us == 0
+    assert engine.stats().encoding_us == 0
     # Its own picture is work for it, however little the engine's thread did meanwhile.
     assert stuck.finished.usage.engine_us > since
 
@@ -186,8 +186,8 @@ def test_waiting_for_others_is_not_engine_time(model: NativeModel, monkeypatch: 
 
     monkeypatch.setattr(engine._runner, "_decode", timed)
     first, second = Given(), Given()
-    engine.submit(engine.intake.generation(prompt("Who?", seed=None), 100, sink=first))
-    engine.submit(engine.intake.generation(prompt("Where?", seed=None), 4, sink=second))
+    engine.submit(engine.builder.generation(prompt("Who?", seed=None), 100, sink=first))
+    engine.submit(engine.builder.generation(prompt("Where?", seed=None), 4, sink=second))
     finish(engine)
     # Both prompts are read in one step, which was needed for either.
     assert [each.finished.usage.engine_us for each in (first, second)] == [100_000, 4_000]
@@ -197,10 +197,10 @@ def test_waiting_for_others_is_not_engine_time(model: NativeModel, monkeypatch: 
 
 def test_an_engine_that_sleeps_wakes_for_a_deadline(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The picture never comes; nothing else would wake it."""
-    monkeypatch.setattr(engine.encoder, "provide", lambda request: setattr(request, "parked", True))
+    monkeypatch.setattr(engine.encoder, "provide", lambda request, picture: setattr(request, "awaited", picture.sha256))
     monkeypatch.setattr(engine.encoder, "leave", lambda request: None)
     given = Given()
-    drive(engine, engine.intake.generation(prompt("What?"), 4, Terms(deadline=monotonic() + 0.3), sink=given))
+    drive(engine, engine.builder.generation(prompt("What?"), 4, Terms(deadline=monotonic() + 0.3), sink=given))
     assert given.finished.reason == "deadline"
 
 
@@ -227,20 +227,20 @@ def test_an_engine_that_sleeps_wakes_for_a_deadline(engine: Engine, monkeypatch:
 )
 def test_constraints_that_cannot_be_understood_are_named(engine: Engine, constraint: Constraint, reason: str) -> None:
     with pytest.raises(RequestRefused, match=reason):
-        engine.intake.generation(prompt("What?"), 4, constraint=constraint, sink=Given())
+        engine.builder.generation(prompt("What?"), 4, constraint=constraint, sink=Given())
 
 
 @pytest.mark.parametrize(("labels", "reason"), [([], "0 labels"), ([""], "empty"), (["a" * 600], "too long")])
 def test_labels_that_cannot_be_chosen_from_are_named(engine: Engine, labels: list[str], reason: str) -> None:
     with pytest.raises(RequestRefused, match=reason):
-        engine.intake.choice(prompt("What?"), labels, sink=Given())
+        engine.builder.choice(prompt("What?"), labels, sink=Given())
 
 
 def test_answers_that_cannot_be_scored_are_named(engine: Engine) -> None:
     with pytest.raises(RequestRefused, match="answer is empty"):
-        engine.intake.scoring(prompt("What?"), "", sink=Given())
+        engine.builder.scoring(prompt("What?"), "", sink=Given())
     with pytest.raises(RequestRefused, match=str(CONTEXT)):
-        engine.intake.scoring(prompt("What?"), "x" * CONTEXT, sink=Given())
+        engine.builder.scoring(prompt("What?"), "x" * CONTEXT, sink=Given())
 
 
 def test_the_cache_holds_many_long_prompts_at_once(engine: Engine) -> None:
@@ -249,24 +249,24 @@ def test_the_cache_holds_many_long_prompts_at_once(engine: Engine) -> None:
     for round_ in range(3):
         for number, each in enumerate(given):
             parts = prompt(f"{round_}{number}" + "x" * 300, seed=None)
-            engine.submit(engine.intake.generation(parts, 400, sink=each))
+            engine.submit(engine.builder.generation(parts, 400, sink=each))
         finish(engine)
         assert [each.finished.reason for each in given] == ["length"] * 3
-    vitals = engine.vitals()
-    assert vitals.cells_used <= vitals.cells == 3 * CONTEXT
+    stats = engine.stats()
+    assert stats.cells_used <= stats.cells == 3 * CONTEXT
 
 
 def some_request(random: Random, engine: Engine, parts: list[Part], given: Given) -> Request:
     """Of any kind."""
-    intake, terms = engine.intake, Terms(random.randrange(3))
+    builder, terms = engine.builder, Terms(random.randrange(3))
     kind = random.choice(["generation", "generation", "warm-up", "choice", "scoring"])
     if kind == "generation":
-        return intake.generation(parts, 10, terms, sink=given)
+        return builder.generation(parts, 10, terms, sink=given)
     if kind == "warm-up":
-        return intake.warm_up(parts[: random.randint(1, 4)], terms, sink=given)
+        return builder.warm_up(parts[: random.randint(1, 4)], terms, sink=given)
     if kind == "choice":
-        return intake.choice(parts, ["yes", "no", "not yet"], terms, sink=given)
-    return intake.scoring(parts, "an answer", terms, sink=given)
+        return builder.choice(parts, ["yes", "no", "not yet"], terms, sink=given)
+    return builder.scoring(parts, "an answer", terms, sink=given)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -306,9 +306,9 @@ def test_whatever_comes_together_nobody_hears_another(
             differing = next((piece for piece, text in pairs if piece.text != text), None)
             assert differing is None or differing.probability < 0.5
             assert all(piece.probability > 1 / model.vocabulary for piece in given.pieces)
-    for held in list(engine.prefixes.kept):
-        engine.prefixes.evict(held)
-    assert engine.vitals().cells_used == 0
+    for lease in list(engine.prefixes.kept):
+        engine.prefixes.evict(lease)
+    assert engine.stats().cells_used == 0
 
 
 def test_a_model_that_cannot_work_is_not_served(options: LoadOptions, tmp_path: Path) -> None:

@@ -44,9 +44,9 @@ async def test_prefixes_survive_a_restart(model: NativeModel, options: LoadOptio
     other = await working(NativeModel(options, LOG))
     assert await other.restore(tmp_path) == 3
     assert await other.restore(tmp_path) == 0
-    assert other.vitals().kept == 3
+    assert other.stats().kept == 3
     # What two of them begin with takes its cells once.
-    assert other.vitals().cells_used == worker.vitals().cells_used
+    assert other.stats().cells_used == worker.stats().cells_used
     for (text, before), (question, seed) in zip(said, (("What?", 1), ("Who?", 2)), strict=True):
         again, end = await collected(other, prompt(question, seed), 20, Terms())
         assert again == text

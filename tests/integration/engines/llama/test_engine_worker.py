@@ -39,15 +39,15 @@ async def test_closing_a_stream_ends_its_request(worker: EngineWorker) -> None:
         await anext(stream)
     while worker.pending:  # noqa: ASYNC110
         await asyncio.sleep(0)
-    assert worker.vitals().active == 0
-    assert worker.vitals().decode_steps < 100
+    assert worker.stats().active == 0
+    assert worker.stats().decode_steps < 100
 
 
 async def test_vitals_tell_what_the_engine_does(worker: EngineWorker) -> None:
-    before = worker.vitals()
+    before = worker.stats()
     assert not before.busy
     await collected(worker, prompt("What?"), 8, Terms())
-    after = worker.vitals()
+    after = worker.stats()
     assert after.decode_steps > before.decode_steps
     assert (after.encoded_pictures, after.kept, after.active, after.waiting) == (1, 1, 0, 0)
     assert after.prefilled_tokens > 16

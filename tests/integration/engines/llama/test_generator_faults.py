@@ -17,6 +17,7 @@ import pytest
 
 from quizglass_server.engines.llama.child.service import GeneratorService
 from quizglass_server.engines.llama.link.prompt import (
+    EngineStats,
     Finished,
     Overloaded,
     PicturePart,
@@ -24,7 +25,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Terms,
     TooLate,
     Usage,
-    Vitals,
 )
 from quizglass_server.engines.llama.process.breaker import BreakerOptions, BreakerState
 from quizglass_server.engines.llama.process.client import GeneratorClient, PromptRefused
@@ -224,12 +224,12 @@ class Worker:
     pending = 0
 
     def __init__(self) -> None:
-        self.said = Vitals()
+        self.said = EngineStats()
         self.failure: Exception | None = None
         self.terms: list[Terms] = []
         self.prefilling, self.dropped = asyncio.Event(), asyncio.Event()
 
-    def vitals(self) -> Vitals:
+    def stats(self) -> EngineStats:
         return self.said
 
     async def generate(self, prompt: Any, tokens: int, terms: Terms, constraint: Any) -> AsyncIterator[list[Any]]:
@@ -261,13 +261,13 @@ async def scripted() -> AsyncIterator[SimpleNamespace]:
 
 
 async def test_an_engine_stuck_in_one_call_is_seen_though_its_process_sends_heartbeats(scripted) -> None:
-    scripted.worker.said = Vitals(beat=monotonic() - 60, busy=True)
+    scripted.worker.said = EngineStats(beat=monotonic() - 60, busy=True)
     async with aclosing(scripted.client.watch(0.01)) as heartbeats:
         assert "one call" in await hang(heartbeats, HeartbeatOptions(interval_s=0.01, silent_s=30))
 
 
 async def test_a_picture_stuck_in_the_encoder_is_seen_though_the_engine_goes_on(scripted) -> None:
-    scripted.worker.said = Vitals(beat=monotonic(), encoding_us=50_000_000, encode_us=2_000_000)
+    scripted.worker.said = EngineStats(beat=monotonic(), encoding_us=50_000_000, encode_us=2_000_000)
     async with aclosing(scripted.client.watch(0.01)) as heartbeats:
         assert "encoded for 50.0 s, more than 40.0 s" in await hang(heartbeats, HeartbeatOptions(0.01, silent_s=30))
 

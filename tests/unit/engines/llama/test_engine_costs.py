@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.costs.cost_model import Costs
 
 PIECES = ((16, 20_000), (32, 30_000), (64, 70_000), (128, 150_000), (256, 320_000), (512, 700_000))
 Q4 = Costs((9_400, 15_100, 20_900, 16_000), PIECES)

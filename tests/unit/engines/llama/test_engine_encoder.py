@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from quizglass_server.engines.llama.engine.encoder import Embedding, Encoding, PictureEncoder
-from quizglass_server.engines.llama.engine.goals import WarmUp
+from quizglass_server.engines.llama.engine.request_kinds import WarmUp
 from quizglass_server.engines.llama.engine.requests import LastGiven, Request
 from quizglass_server.engines.llama.link.prompt import PicturePart, Terms
 from quizglass_server.engines.llama.native.vision import NO_SLOT
-from quizglass_server.engines.llama.prefixes.prompt_units import Atoms
+from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, PromptUnits
 
 PATIENCE_S = 20
 
@@ -34,9 +34,10 @@ class Stage:
 
     def ask(self, rgb: bytes, order: tuple[float, ...]) -> Request:
         """A request that needs a picture."""
-        atoms = Atoms(np.array([1], np.int32), (), (), NO_SLOT)
-        request = Request(atoms, 1, WarmUp(), Terms(), LastGiven(), PicturePart(rgb, 1, 1, rgb), order)
-        assert not self.encoder.provide(request)
+        units = PromptUnits(np.array([PICTURE], np.int32), (0,), (rgb,), NO_SLOT)
+        part = PicturePart(rgb, 1, 1, rgb)
+        request = Request(units, 1, WarmUp(), Terms(), LastGiven(), (part,), order)
+        assert not self.encoder.provide(request, part)
         return request
 
     def receive(self) -> bytes:
@@ -73,7 +74,7 @@ def test_a_picture_read_ahead_is_encoded_as_early_as_the_turn_that_needs_it_too(
     assert [stage.receive() for _ in range(3)] == [b"busy", b"shared", b"other"]
     stage.rest()
     assert stage.encoded == [b"busy", b"shared", b"other"]
-    assert all(each.embedding is not None and not each.parked for each in (ahead, turn, later))
+    assert all(each.embedding is not None and not each.awaits_picture for each in (ahead, turn, later))
 
 
 def test_a_picture_that_nobody_waits_for_any_more_is_skipped_once(stage: Stage) -> None:

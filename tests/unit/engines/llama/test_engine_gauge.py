@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quizglass_server.engines.llama.costs.calibration import BUDGET_US, table
-from quizglass_server.engines.llama.costs.costs import Costs
-from quizglass_server.engines.llama.costs.gauge import PRICE, REST_US, Gauge
+from quizglass_server.engines.llama.costs.cost_model import PRICE, REST_US, Costs, CostTracker
 
 Q4 = (9_400, 15_100, 20_900, 16_000, 24_000, 26_000, 29_000, 31_000)
 Q8 = (16_600, 43_300, 55_700, 63_800, 140_000, 160_000, 180_000, 200_000)
@@ -21,14 +20,14 @@ BUSY = (2_272_377, 5_980_860, 2_274_381, 6_010_114, 6_203_010, 3_029_140, 2_004_
 
 
 def serve(
-    gauge: Gauge, true: Callable[[int], float], seconds: float, ready: int = 8, cells: int = 0
+    tracker: CostTracker, true: Callable[[int], float], seconds: float, ready: int = 8, cells: int = 0
 ) -> Iterator[tuple[int, int, float]]:
     """Streams that never end, for so long: how many were decoded in each step, with how much padding, and its cost."""
     left = seconds * 1e6
     while left > 0:
-        count, padding = gauge.batch(ready)
+        count, padding = tracker.batch(ready)
         spent = true(count + padding)
-        gauge.step(count + padding, cells, spent)
+        tracker.step(count + padding, cells, spent)
         left -= spent
         yield count, padding, spent
 
@@ -49,92 +48,92 @@ def rate(steps: Iterator[tuple[int, int, float]]) -> float:
     ],
 )
 def test_a_start_on_a_busy_machine_is_forgotten_within_seconds(start: tuple[int, ...]) -> None:
-    gauge = Gauge(Costs(start, PIECES))
-    list(serve(gauge, lambda size: Q4[size - 1], 5))
-    assert gauge.costs.batch(8) == Costs(Q4, PIECES).batch(8)
-    assert rate(serve(gauge, lambda size: Q4[size - 1], 5)) > 0.97 * 8 / Q4[7] * 1e6
+    tracker = CostTracker(Costs(start, PIECES))
+    list(serve(tracker, lambda size: Q4[size - 1], 5))
+    assert tracker.costs.batch(8) == Costs(Q4, PIECES).batch(8)
+    assert rate(serve(tracker, lambda size: Q4[size - 1], 5)) > 0.97 * 8 / Q4[7] * 1e6
 
 
 @pytest.mark.parametrize("true", [Q4, Q8])
 @pytest.mark.parametrize("ready", [2, 3, 4, 8])
 def test_trials_cost_a_bounded_share(true: tuple[int, ...], ready: int) -> None:
-    gauge = Gauge(Costs(true, PIECES))
-    found = rate(serve(gauge, lambda size: true[size - 1], 60, ready))
-    assert gauge.trials > 3
+    tracker = CostTracker(Costs(true, PIECES))
+    found = rate(serve(tracker, lambda size: true[size - 1], 60, ready))
+    assert tracker.trials > 3
     assert found >= (1 - 2 * PRICE) * 1e6 * ready / Costs(true, PIECES).step(ready)
 
 
 def test_a_machine_that_changes_is_followed() -> None:
-    gauge = Gauge(Costs(Q4, PIECES))
-    assert gauge.costs.batch(2)[0] == 2
-    list(serve(gauge, lambda size: Q8[size - 1], 20, ready=2))
-    assert gauge.costs.batch(2)[0] == 1
-    list(serve(gauge, lambda size: Q4[size - 1], 10, ready=2))
-    assert gauge.costs.batch(2)[0] == 2
+    tracker = CostTracker(Costs(Q4, PIECES))
+    assert tracker.costs.batch(2)[0] == 2
+    list(serve(tracker, lambda size: Q8[size - 1], 20, ready=2))
+    assert tracker.costs.batch(2)[0] == 1
+    list(serve(tracker, lambda size: Q4[size - 1], 10, ready=2))
+    assert tracker.costs.batch(2)[0] == 2
 
 
 def test_one_slow_step_changes_nothing() -> None:
-    gauge = Gauge(Costs(Q4, PIECES))
+    tracker = CostTracker(Costs(Q4, PIECES))
     costs = chain.from_iterable(repeat((31_000, 31_000, 31_000, 900_000)))
     for _ in range(200):
-        gauge.step(8, 0, next(costs))
-    assert gauge.costs.step_us[7] == 31_000
+        tracker.step(8, 0, next(costs))
+    assert tracker.costs.step_us[7] == 31_000
 
 
 def test_long_prompts_do_not_make_a_size_look_dear() -> None:
-    gauge = Gauge(Costs(Q4, PIECES, cell_us=5.0))
-    list(serve(gauge, lambda size: Q4[size - 1] + 500 * 5.0 * size, 10, cells=500))
-    assert gauge.costs.step_us[7] == Q4[7]
+    tracker = CostTracker(Costs(Q4, PIECES, cell_us=5.0))
+    list(serve(tracker, lambda size: Q4[size - 1] + 500 * 5.0 * size, 10, cells=500))
+    assert tracker.costs.step_us[7] == Q4[7]
 
 
 def test_padding_is_known_to_cost_no_logits() -> None:
-    gauge = Gauge(Costs(Q4, PIECES, logits_us=3_000.0))
+    tracker = CostTracker(Costs(Q4, PIECES, logits_us=3_000.0))
     for _ in range(20):
-        gauge.step(4, 0, Q4[3] - 3_000, padding=1)
-    assert gauge.costs.step_us[3] == Q4[3]
+        tracker.step(4, 0, Q4[3] - 3_000, padding=1)
+    assert tracker.costs.step_us[3] == Q4[3]
 
 
 def test_a_size_that_rests_is_tried_again_and_a_lone_stream_never_waits_for_trials() -> None:
-    gauge = Gauge(Costs(Q4, PIECES))
-    assert {count for count, _, _ in serve(gauge, lambda size: Q4[size - 1], 3 * REST_US / 1e6, ready=1)} == {1}
-    assert gauge.trials == 0
-    assert {count for count, _, _ in serve(gauge, lambda size: Q4[size - 1], 30)} == set(range(1, 9))
-    assert {sum(step[:2]) for step in serve(gauge, lambda size: Q4[size - 1], 30, ready=3)} == set(range(1, 7))
+    tracker = CostTracker(Costs(Q4, PIECES))
+    assert {count for count, _, _ in serve(tracker, lambda size: Q4[size - 1], 3 * REST_US / 1e6, ready=1)} == {1}
+    assert tracker.trials == 0
+    assert {count for count, _, _ in serve(tracker, lambda size: Q4[size - 1], 30)} == set(range(1, 9))
+    assert {sum(step[:2]) for step in serve(tracker, lambda size: Q4[size - 1], 30, ready=3)} == set(range(1, 7))
 
 
 def test_a_lone_stream_is_not_padded_because_of_one_wrong_measurement() -> None:
-    gauge = Gauge(Costs((900_000, *Q4[1:]), PIECES))
-    list(serve(gauge, lambda size: Q4[size - 1], 1, ready=1))
-    assert gauge.costs.batch(1) == (1, 0)
+    tracker = CostTracker(Costs((900_000, *Q4[1:]), PIECES))
+    list(serve(tracker, lambda size: Q4[size - 1], 1, ready=1))
+    assert tracker.costs.batch(1) == (1, 0)
 
 
 def test_costs_that_were_given_are_kept_to() -> None:
-    gauge = Gauge(Costs(BUSY, PIECES), fixed=True)
-    assert {count for count, _, _ in serve(gauge, lambda size: Q4[size - 1], 5)} == {Costs(BUSY, PIECES).batch(8)[0]}
-    gauge.piece(16, 1.0)
-    assert gauge.costs == Costs(BUSY, PIECES)
+    tracker = CostTracker(Costs(BUSY, PIECES), fixed=True)
+    assert {count for count, _, _ in serve(tracker, lambda size: Q4[size - 1], 5)} == {Costs(BUSY, PIECES).batch(8)[0]}
+    tracker.piece(16, 1.0)
+    assert tracker.costs == Costs(BUSY, PIECES)
 
 
 @settings(max_examples=50)
 @given(st.lists(st.floats(1, 300), min_size=8, max_size=8), st.integers(2, 8))
 def test_no_start_is_so_wrong_that_it_stays(factors: list[float], ready: int) -> None:
     start = tuple(int(cost * factor) for cost, factor in zip(Q4, factors, strict=True))
-    gauge = Gauge(Costs(start, PIECES))
-    list(serve(gauge, lambda size: Q4[size - 1], 30, ready))
-    count, padding = gauge.costs.batch(ready)
+    tracker = CostTracker(Costs(start, PIECES))
+    list(serve(tracker, lambda size: Q4[size - 1], 30, ready))
+    count, padding = tracker.costs.batch(ready)
     best = Costs(Q4, PIECES).step(ready) / ready
     assert Q4[count + padding - 1] / count <= 1.3 * best
 
 
 def test_pieces_grow_back() -> None:
-    gauge = Gauge(Costs(Q4, tuple((size, 300 * cost) for size, cost in PIECES)))
-    assert gauge.costs.alone == 16
+    tracker = CostTracker(Costs(Q4, tuple((size, 300 * cost) for size, cost in PIECES)))
+    assert tracker.costs.alone == 16
     true = dict(PIECES)
     for _ in range(6):
-        gauge.piece(gauge.costs.alone, true[gauge.costs.alone])
-    assert gauge.costs.alone == 256
-    gauge.piece(5, 1.0)
-    assert gauge.costs.piece_cost(16) == 20_000
+        tracker.piece(tracker.costs.alone, true[tracker.costs.alone])
+    assert tracker.costs.alone == 256
+    tracker.piece(5, 1.0)
+    assert tracker.costs.piece_cost(16) == 20_000
 
 
 class Machine:

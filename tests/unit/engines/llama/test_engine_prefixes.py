@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from quizglass_server.engines.llama.native.vision import PictureSlot
 from quizglass_server.engines.llama.prefixes.blocks import Ledger
-from quizglass_server.engines.llama.prefixes.cache import Prefixes
-from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, Atoms, with_room
-from quizglass_server.engines.llama.prefixes.sequences import Held
+from quizglass_server.engines.llama.prefixes.cache import Lease, Prefixes
+from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, PromptUnits, with_room
 
 SLOT = PictureSlot(before=(), after=(), tokens=5, positions=3)
 CELLS, SEQUENCES, KEPT = 40, 5, 3
@@ -34,15 +33,15 @@ class FakeMemory:
         self.sequences[sequence] = [each for each in known if each[0] < start or (end >= 0 and each[0] >= end)]
 
     def share(self, source: int, target: int, end: int) -> None:
-        held = self.sequences.get(target, [])
-        assert all(position >= end for position, _, _ in held)
-        self.sequences[target] = [each for each in self.sequences[source] if each[0] < end] + held
+        lease = self.sequences.get(target, [])
+        assert all(position >= end for position, _, _ in lease)
+        self.sequences[target] = [each for each in self.sequences[source] if each[0] < end] + lease
 
     def write(self, sequence: int, position: int, content: object, cells: int) -> None:
-        held = self.sequences.setdefault(sequence, [])
+        lease = self.sequences.setdefault(sequence, [])
         for _ in range(cells):
             self.cells += 1
-            held.append((position, content, self.cells))
+            lease.append((position, content, self.cells))
 
     def save_sequence(self, sequence: int) -> bytes:
         self.copies.append([(position, content) for position, content, _ in self.sequences.get(sequence, [])])
@@ -57,25 +56,25 @@ class FakeMemory:
         return True
 
     def used(self) -> int:
-        return len({cell for held in self.sequences.values() for _, _, cell in held})
+        return len({cell for lease in self.sequences.values() for _, _, cell in lease})
 
 
-def atoms_of(contents: Sequence[int | bytes], room: int = 0) -> Atoms:
+def atoms_of(contents: Sequence[int | bytes], room: int = 0) -> PromptUnits:
     ids = np.array([PICTURE if isinstance(each, bytes) else each for each in contents], np.int32)
     at = tuple(index for index, each in enumerate(contents) if isinstance(each, bytes))
     pictures = tuple(each for each in contents if isinstance(each, bytes))
-    return with_room(Atoms(ids, at, pictures, SLOT), room)
+    return with_room(PromptUnits(ids, at, pictures, SLOT), room)
 
 
-def expected(atoms: Atoms, count: int) -> list[tuple[int, object]]:
+def expected(units: PromptUnits, count: int) -> list[tuple[int, object]]:
     """What must be in memory for the first `count` atoms."""
     known: list[tuple[int, object]] = []
-    pictures = iter(atoms.pictures)
+    pictures = iter(units.pictures)
     for index in range(count):
-        if index in atoms.at:
-            known += [(atoms.position(index), next(pictures))] * SLOT.tokens
+        if index in units.at:
+            known += [(units.position(index), next(pictures))] * SLOT.tokens
         else:
-            known.append((atoms.position(index), int(atoms.ids[index])))
+            known.append((units.position(index), int(units.ids[index])))
     return known
 
 
@@ -90,62 +89,62 @@ contents = st.builds(
 def test_whatever_happens_a_request_finds_its_own_beginning(data: st.DataObject) -> None:
     memory = FakeMemory()
     prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS, data.draw(st.sampled_from([0, 10, CELLS])))
-    active: list[tuple[Held, Atoms, int]] = []
+    active: list[tuple[Lease, PromptUnits, int]] = []
     for _ in range(data.draw(st.integers(1, 14))):
         action = data.draw(st.sampled_from(["bind", "bind", "write", "keep", "drop", "adopt", "roll back"]))
         memory.refuses = data.draw(st.booleans())
         if action == "bind" or not active:
             room = data.draw(st.integers(0, 4))
             known = data.draw(contents)
-            atoms = atoms_of(known, room)
-            held = prefixes.bind(atoms, len(known) - 1, atoms.cells(len(atoms.ids)))
-            if held is not None:
-                assert held.length < len(known)
-                active.append((held, atoms, len(known)))
+            units = atoms_of(known, room)
+            lease = prefixes.bind(units, len(known) - 1, units.cells(len(units.ids)))
+            if lease is not None:
+                assert lease.length < len(known)
+                active.append((lease, units, len(known)))
         else:
             index = data.draw(st.integers(0, len(active) - 1))
-            held, atoms, known_count = active[index]
+            lease, units, known_count = active[index]
             if action == "write":
-                write(memory, held, atoms, data.draw(st.integers(held.length, len(atoms.ids))))
+                write(memory, lease, units, data.draw(st.integers(lease.length, len(units.ids))))
             elif action in ("keep", "drop"):
                 del active[index]
-                prefixes.keep(held) if action == "keep" else prefixes.drop(held)
+                prefixes.keep(lease) if action == "keep" else prefixes.drop(lease)
             elif action == "adopt":
-                source, common = prefixes.longest(atoms, known_count - 1)
-                if source is not None and common > held.length:
-                    prefixes.adopt(held, source, common)
+                source, common = prefixes.longest(units, known_count - 1)
+                if source is not None and common > lease.length:
+                    prefixes.adopt(lease, source, common)
             else:
-                memory.write(held.sequence, held.position, "left by a step that failed", 2)
-                prefixes.roll_back(held)
+                memory.write(lease.sequence, lease.position, "left by a step that failed", 2)
+                prefixes.roll_back(lease)
         check(memory, prefixes, [each for each, _, _ in active])
-    for held, _, _ in active:
-        prefixes.drop(held)
+    for lease, _, _ in active:
+        prefixes.drop(lease)
     prefixes.forget_kept()
     assert prefixes.ledger.free == CELLS
     assert memory.used() == 0
 
 
-def write(memory: FakeMemory, held: Held, atoms: Atoms, end: int) -> None:
-    pictures = dict(zip(atoms.at, atoms.pictures, strict=True))
-    for index in range(held.length, end):
-        content: object = pictures.get(index, int(atoms.ids[index]))
-        memory.write(held.sequence, atoms.position(index), content, SLOT.tokens if index in pictures else 1)
-    held.length = end
+def write(memory: FakeMemory, lease: Lease, units: PromptUnits, end: int) -> None:
+    pictures = dict(zip(units.at, units.pictures, strict=True))
+    for index in range(lease.length, end):
+        content: object = pictures.get(index, int(units.ids[index]))
+        memory.write(lease.sequence, units.position(index), content, SLOT.tokens if index in pictures else 1)
+    lease.length = end
 
 
-def check(memory: FakeMemory, prefixes: Prefixes, active: list[Held]) -> None:
+def check(memory: FakeMemory, prefixes: Prefixes, active: list[Lease]) -> None:
     """Everybody's memory is what it is said to be, nobody shares a sequence, and the ledger counts right."""
     everyone = [*prefixes.kept, *active]
-    assert len({held.sequence for held in everyone}) == len(everyone) <= SEQUENCES
+    assert len({lease.sequence for lease in everyone}) == len(everyone) <= SEQUENCES
     assert len(prefixes) <= KEPT
-    assert sum(parked.cells for parked in prefixes.parking.all) <= CELLS
-    for parked in prefixes.parking.all:
-        assert memory.copies[int(parked.state)] == expected(parked.atoms, parked.length)
-    for held in everyone:
-        real = [(position, content) for position, content, _ in memory.sequences.get(held.sequence, [])]
-        assert real == expected(held.atoms, held.length)
-        assert len(set(held.cells.tolist())) == len(held.cells) >= held.atoms.cells(held.length)
-    reserved = {cell for held in everyone for cell in held.cells.tolist()}
+    assert sum(copy.cells for copy in prefixes.offloaded.all) <= CELLS
+    for copy in prefixes.offloaded.all:
+        assert memory.copies[int(copy.state)] == expected(copy.units, copy.length)
+    for lease in everyone:
+        real = [(position, content) for position, content, _ in memory.sequences.get(lease.sequence, [])]
+        assert real == expected(lease.units, lease.length)
+        assert len(set(lease.cells.tolist())) == len(lease.cells) >= lease.units.cells(lease.length)
+    reserved = {cell for lease in everyone for cell in lease.cells.tolist()}
     assert prefixes.ledger.free == CELLS - len(reserved)
     assert memory.used() <= len(reserved)
 
@@ -157,17 +156,17 @@ def test_pictures_with_the_same_placeholders_are_told_apart() -> None:
 
 
 def test_cells_and_positions_count_pictures() -> None:
-    atoms = atoms_of([1, b"one", 2])
-    assert [atoms.cells(count) for count in range(4)] == [0, 1, 6, 7]
-    assert [atoms.position(count) for count in range(4)] == [0, 1, 4, 5]
+    units = atoms_of([1, b"one", 2])
+    assert [units.cells(count) for count in range(4)] == [0, 1, 6, 7]
+    assert [units.position(count) for count in range(4)] == [0, 1, 4, 5]
 
 
-def bound(prefixes: Prefixes, memory: FakeMemory, known: Sequence[int | bytes]) -> Held:
-    atoms = atoms_of(known)
-    held = prefixes.bind(atoms, len(known) - 1, atoms.cells(len(known)))
-    assert held is not None
-    write(memory, held, atoms, len(known))
-    return held
+def bound(prefixes: Prefixes, memory: FakeMemory, known: Sequence[int | bytes]) -> Lease:
+    units = atoms_of(known)
+    lease = prefixes.bind(units, len(known) - 1, units.cells(len(known)))
+    assert lease is not None
+    write(memory, lease, units, len(known))
+    return lease
 
 
 def test_least_recently_used_goes_first() -> None:
@@ -175,7 +174,7 @@ def test_least_recently_used_goes_first() -> None:
     prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS)
     for known in ([1, 1, 1, 1], [2, 2, 2], [3, 3, 3], [1, 1, 9], [4, 4, 4]):
         prefixes.keep(bound(prefixes, memory, known))
-    assert [held.atoms.ids[0] for held in prefixes.kept] == [1, 1, 4]
+    assert [lease.units.ids[0] for lease in prefixes.kept] == [1, 1, 4]
 
 
 def test_what_nobody_asked_for_goes_before_anything_else() -> None:
@@ -184,7 +183,7 @@ def test_what_nobody_asked_for_goes_before_anything_else() -> None:
     for first in (1, 2, 3):
         prefixes.keep(bound(prefixes, memory, [first, first, first]), unasked=first == 3)
     prefixes.keep(bound(prefixes, memory, [4, 4, 4]))
-    assert [held.atoms.ids[0] for held in prefixes.kept] == [1, 2, 4]
+    assert [lease.units.ids[0] for lease in prefixes.kept] == [1, 2, 4]
 
 
 def test_of_what_nobody_asked_for_the_oldest_goes_first() -> None:
@@ -193,18 +192,18 @@ def test_of_what_nobody_asked_for_the_oldest_goes_first() -> None:
     for first in (1, 2, 3):
         prefixes.keep(bound(prefixes, memory, [first, first, first]), unasked=first < 3)
     prefixes.keep(bound(prefixes, memory, [4, 4, 4]))
-    assert [held.atoms.ids[0] for held in prefixes.kept] == [2, 3, 4]
+    assert [lease.units.ids[0] for lease in prefixes.kept] == [2, 3, 4]
 
 
 def test_what_nobody_asked_for_goes_before_what_was_restored() -> None:
     memory = FakeMemory()
     prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS)
     for age in range(1, KEPT + 1):
-        held = prefixes.vacant(atoms_of([age, age]))
-        assert held is not None
-        prefixes.restore(held, age)
+        lease = prefixes.vacant(atoms_of([age, age]))
+        assert lease is not None
+        prefixes.restore(lease, age)
     prefixes.keep(bound(prefixes, memory, [9, 9, 9]), unasked=True)
-    assert [held.atoms.ids[0] for held in prefixes.kept] == [1, 2, 3]
+    assert [lease.units.ids[0] for lease in prefixes.kept] == [1, 2, 3]
 
 
 def test_a_longer_prompt_takes_over_what_it_contains() -> None:
@@ -222,13 +221,13 @@ def test_what_is_parked_leaves_the_cache_and_is_put_back_for_whoever_begins_alik
     prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS, resident=0)
     for known in ([1, b"one", 2, 3], [4, 4], [5, 5]):
         prefixes.keep(bound(prefixes, memory, known))
-    assert [held.atoms.ids[0] for held in prefixes.kept] == [5], "the newest stays"
+    assert [lease.units.ids[0] for lease in prefixes.kept] == [5], "the newest stays"
     assert (len(prefixes), memory.used()) == (3, 2)
     assert prefixes.known(atoms_of([1, b"one", 2, 9]), 3) == 3
-    held = prefixes.bind(atoms_of([1, b"one", 2, 9]), 3, 8)
-    assert held is not None
-    assert held.length == 3
-    check(memory, prefixes, [held])
+    lease = prefixes.bind(atoms_of([1, b"one", 2, 9]), 3, 8)
+    assert lease is not None
+    assert lease.length == 3
+    check(memory, prefixes, [lease])
     again = prefixes.bind(atoms_of([1, b"one", 2, 3, 9]), 4, 9)
     assert again is not None
     assert again.length == 4, "the copy stays for others"
@@ -239,10 +238,10 @@ def test_a_copy_that_cannot_be_put_back_is_read_again() -> None:
     prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS, resident=0)
     for known in ([1, 1, 1], [2, 2]):
         prefixes.keep(bound(prefixes, memory, known))
-    held = prefixes.bind(atoms_of([1, 1, 9]), 2, 3)
-    assert held is not None
-    assert held.length == 0
-    check(memory, prefixes, [held])
+    lease = prefixes.bind(atoms_of([1, 1, 9]), 2, 3)
+    assert lease is not None
+    assert lease.length == 0
+    check(memory, prefixes, [lease])
 
 
 def test_a_copy_that_cannot_be_put_back_may_have_pushed_out_what_is_shared_then() -> None:
@@ -250,22 +249,22 @@ def test_a_copy_that_cannot_be_put_back_may_have_pushed_out_what_is_shared_then(
     prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS, resident=6)
     for known in ([1, 1, 1, 1], [1, 2, 2, 2]):
         prefixes.keep(bound(prefixes, memory, known))
-    assert [held.atoms.ids[1] for held in prefixes.kept] == [2]
+    assert [lease.units.ids[1] for lease in prefixes.kept] == [2]
     busy = prefixes.bind(atoms_of([5], 29), 0, 30)
     assert busy is not None
-    held = prefixes.bind(atoms_of([1, 1, 1, 9]), 3, 8)
-    check(memory, prefixes, [busy] if held is None else [busy, held])
+    lease = prefixes.bind(atoms_of([1, 1, 1, 9]), 3, 8)
+    check(memory, prefixes, [busy] if lease is None else [busy, lease])
 
 
 def test_a_reservation_that_cannot_be_met_leaves_everything_as_it_was() -> None:
     memory = FakeMemory()
     prefixes = Prefixes(memory, SEQUENCES, KEPT, CELLS)
     prefixes.keep(bound(prefixes, memory, [1, 1, 1]))
-    held = prefixes.bind(atoms_of([5], 29), 0, 30)
-    assert held is not None
+    lease = prefixes.bind(atoms_of([5], 29), 0, 30)
+    assert lease is not None
     assert prefixes.bind(atoms_of([6], 29), 0, 30) is None
     assert len(prefixes.kept) == 1
-    prefixes.drop(held)
+    prefixes.drop(lease)
     assert prefixes.bind(atoms_of([6], 29), 0, 30) is not None
 
 

@@ -9,14 +9,14 @@ from time import monotonic
 
 import pytest
 
-from quizglass_server.engines.llama.link.prompt import Vitals
+from quizglass_server.engines.llama.link.prompt import EngineStats
 from quizglass_server.engines.llama.process.heartbeat import HeartbeatOptions, hang
 
 QUICK = HeartbeatOptions(interval_s=0.001, silent_s=0.01)
 
 
-async def beats(*vitals: Vitals, then_silent: bool = False) -> AsyncIterator[Vitals]:
-    for each in vitals:
+async def beats(*stats: EngineStats, then_silent: bool = False) -> AsyncIterator[EngineStats]:
+    for each in stats:
         yield each
     if then_silent:
         await asyncio.Event().wait()
@@ -27,41 +27,41 @@ async def test_a_process_without_heartbeats_hangs() -> None:
 
 
 async def test_a_process_that_falls_silent_hangs() -> None:
-    lively = Vitals(beat=monotonic(), busy=True)
+    lively = EngineStats(beat=monotonic(), busy=True)
     assert "no heartbeat" in await hang(beats(*[lively] * 5, then_silent=True), QUICK)
 
 
 async def test_an_engine_too_long_in_one_call_hangs_though_the_process_sends_heartbeats() -> None:
     options = HeartbeatOptions(silent_s=10)
-    stuck = Vitals(beat=monotonic() - 11, busy=True)
-    assert "one call" in await hang(beats(Vitals(beat=monotonic()), stuck), options)
+    stuck = EngineStats(beat=monotonic() - 11, busy=True)
+    assert "one call" in await hang(beats(EngineStats(beat=monotonic()), stuck), options)
 
 
 @pytest.mark.parametrize("work", ["active", "waiting"])
 async def test_an_engine_that_leaves_its_work_lying_hangs(work: str) -> None:
-    stuck = replace(Vitals(beat=monotonic() - 11), **{work: 1})
+    stuck = replace(EngineStats(beat=monotonic() - 11), **{work: 1})
     assert "work to do" in await hang(beats(stuck), HeartbeatOptions(silent_s=10))
 
 
 async def test_an_idle_engine_may_be_silent_for_ever() -> None:
     options = HeartbeatOptions(silent_s=10)
     with pytest.raises(StopAsyncIteration):
-        await hang(beats(*[Vitals(beat=monotonic() - 1000, busy=False)] * 3), options)
+        await hang(beats(*[EngineStats(beat=monotonic() - 1000, busy=False)] * 3), options)
 
 
 async def test_a_model_measured_to_be_slow_gets_more_time() -> None:
     options = HeartbeatOptions(silent_s=10)
-    assert options.call_limit_s(Vitals()) == 10
-    assert options.call_limit_s(Vitals(step_us=(1000, 2000), prefill_us=90_000)) == 10
-    assert options.call_limit_s(Vitals(step_us=(1000, 3_000_000), prefill_us=2_000_000)) == 60
-    slow = Vitals(beat=monotonic() - 30, busy=True, prefill_us=2_000_000)
+    assert options.call_limit_s(EngineStats()) == 10
+    assert options.call_limit_s(EngineStats(step_us=(1000, 2000), prefill_us=90_000)) == 10
+    assert options.call_limit_s(EngineStats(step_us=(1000, 3_000_000), prefill_us=2_000_000)) == 60
+    slow = EngineStats(beat=monotonic() - 30, busy=True, prefill_us=2_000_000)
     with pytest.raises(StopAsyncIteration):
         await hang(beats(slow), options)
 
 
 async def test_what_the_stream_raises_is_passed_on() -> None:
-    async def broken() -> AsyncIterator[Vitals]:
-        yield Vitals()
+    async def broken() -> AsyncIterator[EngineStats]:
+        yield EngineStats()
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
@@ -72,11 +72,11 @@ async def test_ending_the_watch_ends_reading() -> None:
     closed = asyncio.Event()
     begun = asyncio.Event()
 
-    async def endless() -> AsyncIterator[Vitals]:
+    async def endless() -> AsyncIterator[EngineStats]:
         try:
             begun.set()
             await asyncio.Event().wait()
-            yield Vitals()
+            yield EngineStats()
         finally:
             closed.set()
 

@@ -9,12 +9,11 @@ from typing import cast
 
 import pytest
 
-from quizglass_server.engines.llama.costs.costs import Costs
+from quizglass_server.engines.llama.costs.cost_model import Costs
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.link.prompt import (
     Finished,
     Part,
-    PicturePart,
     Piece,
     RequestRefused,
     TextPart,
@@ -24,7 +23,7 @@ from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
 from quizglass_server.engines.llama.native.options import LoadOptions
-from tests.support.engine_runs import Given, drive, never, picture, prompt
+from tests.support.engine_runs import Given, drive, finish, never, picture, prompt
 from tests.support.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
 
 CONTEXT = 512
@@ -53,7 +52,7 @@ def complete(
     engine: Engine, parts: Sequence[Part], tokens: int = 12, cancelled: Callable[[], bool] = never
 ) -> tuple[list[Piece], Finished]:
     given = Given()
-    drive(engine, engine.intake.generation(parts, tokens, sink=given), cancelled)
+    drive(engine, engine.builder.generation(parts, tokens, sink=given), cancelled)
     finished = given.items[-1]
     if isinstance(finished, BaseException):
         raise finished
@@ -63,7 +62,7 @@ def complete(
 
 def choose(engine: Engine, parts: Sequence[Part], labels: Sequence[str]) -> tuple[list[float], Usage]:
     given = Given()
-    drive(engine, engine.intake.choice(parts, labels, sink=given))
+    drive(engine, engine.builder.choice(parts, labels, sink=given))
     (result,) = given.items
     if isinstance(result, BaseException):
         raise result
@@ -147,7 +146,7 @@ def test_cancelling_spends_at_most_one_more_step(engine: Engine) -> None:
     complete(engine, prompt("What is this?"), tokens=1)
     given = Given()
     before = engine.decode_steps
-    request = engine.intake.generation(prompt("What is this?"), 100, sink=given)
+    request = engine.builder.generation(prompt("What is this?"), 100, sink=given)
     drive(engine, request, lambda: len(given.pieces) >= 4)
     finished = given.items[-1]
     assert isinstance(finished, Finished)
@@ -186,17 +185,50 @@ def test_the_cache_is_never_full(engine: Engine) -> None:
     ("parts", "reason"),
     [
         ([], "empty"),
-        ([picture(1)], "more than one picture|ends with"),
-        ([picture(1), picture(2), TextPart("a", trusted=False)], "more than one picture"),
         ([replace(picture(1), width=56), TextPart("a", trusted=False)], "56 x 112"),
         ([replace(picture(1), rgb=b"abc"), TextPart("a", trusted=False)], "3 bytes"),
     ],
 )
 def test_what_cannot_be_served_is_refused(engine: Engine, parts: list[Part], reason: str) -> None:
-    if parts and isinstance(parts[-1], PicturePart):
-        parts = [*parts, picture(3)]
     with pytest.raises(RequestRefused, match=reason):
         complete(engine, parts)
+
+
+def said(pieces: Sequence[Piece]) -> list[float]:
+    return [piece.probability for piece in pieces]
+
+
+def test_several_pictures_are_read_in_their_order(options: LoadOptions, engine: Engine) -> None:
+    def asked(*seeds: int) -> list[Part]:
+        shown = [part for seed in seeds for part in (TextPart("look ", trusted=True), picture(seed))]
+        return [*shown, TextPart("what is it?", trusted=False)]
+
+    first, finished = complete(engine, asked(1, 2))
+    assert finished.usage.encoded_picture
+    again, cheaper = complete(engine, asked(1, 2))
+    assert said(again) == pytest.approx(said(first), rel=1e-3)
+    assert cheaper.usage.reused_tokens > finished.usage.reused_tokens
+    assert not cheaper.usage.encoded_picture
+    for seeds in ((2, 1), (1, 3), (1, 1), (1,)):
+        alone, _ = complete(Engine(NativeModel(options, LOG), [], COSTS), asked(*seeds))
+        assert said(complete(engine, asked(*seeds))[0])[:4] == pytest.approx(said(alone)[:4], rel=1e-3)
+        assert said(alone) != pytest.approx(said(first), rel=1e-3)
+
+
+def test_requests_with_several_pictures_wait_for_each_other_and_for_none(engine: Engine) -> None:
+    def asked(*seeds: int) -> list[Part]:
+        return [*(picture(seed) for seed in seeds), TextPart("what is it?", trusted=False)]
+
+    expected = [said(complete(engine, asked(*seeds), 3)[0]) for seeds in ((1, 2), (1, 3), (3, 2))]
+    sinks = [Given() for _ in expected]
+    requests = [
+        engine.builder.generation(asked(*seeds), 3, sink=sink)
+        for seeds, sink in zip(((1, 2), (1, 3), (3, 2)), sinks, strict=True)
+    ]
+    for request in requests:
+        engine.submit(request)
+    finish(engine)
+    assert [said(sink.pieces) for sink in sinks] == [pytest.approx(each, rel=1e-3) for each in expected]
 
 
 def test_choosing_gives_the_probabilities_of_the_labels(engine: Engine) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quizglass_server.engines.llama.link.pixels import PictureUnknown, PixelStore, Sent
 from quizglass_server.engines.llama.link.prompt import (
     Constraint,
+    EngineStats,
     Failure,
     Finished,
     PicturePart,
@@ -20,7 +21,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Terms,
     TextPart,
     Usage,
-    Vitals,
 )
 from quizglass_server.engines.llama.link.records import decode, encode
 
@@ -29,7 +29,7 @@ TEXT = st.text()
 SHARE = st.floats(allow_nan=False)
 USAGES = st.builds(Usage, COUNT, COUNT, COUNT, COUNT, st.booleans())
 PICTURES = st.builds(PicturePart, st.binary(min_size=32, max_size=32), COUNT, COUNT, st.binary())
-VITALS = st.builds(Vitals, SHARE, st.booleans(), *[COUNT] * 9, st.lists(COUNT).map(tuple), COUNT, COUNT)
+VITALS = st.builds(EngineStats, SHARE, st.booleans(), *[COUNT] * 9, st.lists(COUNT).map(tuple), COUNT, COUNT)
 RECORDS = st.one_of(
     st.builds(TextPart, TEXT, st.booleans()),
     PICTURES,
@@ -37,7 +37,7 @@ RECORDS = st.one_of(
     st.builds(Constraint, st.just("labels"), st.lists(TEXT, min_size=1).map(tuple)),
     st.builds(Constraint, st.sampled_from(["grammar", "json_schema"]), TEXT),
     st.builds(Piece, TEXT, SHARE),
-    st.builds(Finished, st.sampled_from(["stop", "length", "cancelled", "deadline"]), USAGES, SHARE, SHARE),
+    st.builds(Finished, st.sampled_from(["stop", "length", "cancelled", "deadline"]), USAGES),
     st.builds(Scored, st.lists(SHARE).map(tuple), USAGES),
     VITALS,
     st.builds(ProcessInfo, TEXT, COUNT, COUNT, COUNT, VITALS),

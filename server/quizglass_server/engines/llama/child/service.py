@@ -15,6 +15,7 @@ from quizglass_server.engines.llama.link.frames import Answering
 from quizglass_server.engines.llama.link.pixels import PictureUnknown, PixelStore
 from quizglass_server.engines.llama.link.prompt import (
     Constraint,
+    EngineStats,
     Failure,
     Finished,
     Overloaded,
@@ -26,7 +27,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Terms,
     TooLate,
     Usage,
-    Vitals,
 )
 from quizglass_server.engines.llama.native.errors import DecodeFailed
 
@@ -84,12 +84,12 @@ class GeneratorService:
     async def info(self) -> AsyncGenerator[ProcessInfo, None]:
         """What is loaded, without asking the engine thread."""
         worker = self._worker
-        yield ProcessInfo(self._description, self._context, self._threads, worker.pending, worker.vitals())
+        yield ProcessInfo(self._description, self._context, self._threads, worker.pending, worker.stats())
 
-    async def watch(self, interval_s: float) -> AsyncGenerator[Vitals, None]:
+    async def watch(self, interval_s: float) -> AsyncGenerator[EngineStats, None]:
         """Heartbeats until the caller leaves."""
         while True:
-            yield self._worker.vitals()
+            yield self._worker.stats()
             await asyncio.sleep(max(interval_s, SHORTEST_INTERVAL_S))
 
     async def save(self, directory: str) -> AsyncGenerator[int, None]:

@@ -19,6 +19,7 @@ from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.link.prompt import (
     Constraint,
+    EngineStats,
     Finished,
     Part,
     Piece,
@@ -26,7 +27,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Terms,
     TextPart,
     Usage,
-    Vitals,
 )
 from quizglass_server.engines.llama.prefixes.files import PrefixFiles
 from quizglass_server.scheduling.cores import give_way
@@ -95,7 +95,7 @@ class EngineWorker:
         # A constraint is compiled beside the event loop: a schema may take milliseconds.
         apart = constraint is not None or _long(prompt)
         request = await _made(
-            lambda: self.engine.intake.generation(prompt, max_tokens, terms, constraint, sink=mailbox), apart=apart
+            lambda: self.engine.builder.generation(prompt, max_tokens, terms, constraint, sink=mailbox), apart=apart
         )
         self.engine.submit(request)
         try:
@@ -115,13 +115,13 @@ class EngineWorker:
         A deadline that passes is `TooLate`, or `Overloaded` if nothing had begun. Cancelling cancels the engine's work.
         """
         mailbox: Mailbox[tuple[list[float], Usage]] = self._mailbox()
-        make = lambda: self.engine.intake.choice(prompt, labels, terms, sink=mailbox)  # noqa: E731
+        make = lambda: self.engine.builder.choice(prompt, labels, terms, sink=mailbox)  # noqa: E731
         return await self._only(mailbox, await _made(make, apart=_long(prompt)))
 
     async def score(self, prompt: Sequence[Part], answer: str, terms: Terms = _TURN) -> Scored:
         """How likely each token of a given answer is; otherwise as `choose`."""
         mailbox: Mailbox[Scored] = self._mailbox()
-        make = lambda: self.engine.intake.scoring(prompt, answer, terms, sink=mailbox)  # noqa: E731
+        make = lambda: self.engine.builder.scoring(prompt, answer, terms, sink=mailbox)  # noqa: E731
         return await self._only(mailbox, await _made(make, apart=_long(prompt)))
 
     async def prefill(self, prompt: Sequence[Part], terms: Terms = _BACKGROUND) -> Usage:
@@ -130,7 +130,7 @@ class EngineWorker:
         It is kept in memory as long as nothing newer needs the room. Cancelling it drops what is left to read.
         """
         mailbox: Mailbox[Usage] = self._mailbox()
-        make = lambda: self.engine.intake.warm_up(prompt, terms, sink=mailbox)  # noqa: E731
+        make = lambda: self.engine.builder.warm_up(prompt, terms, sink=mailbox)  # noqa: E731
         return await self._only(mailbox, await _made(make, apart=_long(prompt)))
 
     async def save(self, directory: Path) -> int:
@@ -149,9 +149,9 @@ class EngineWorker:
         """Do beforehand, in the background, what saving needs and takes long."""
         self._files().get_ready()
 
-    def vitals(self) -> Vitals:
+    def stats(self) -> EngineStats:
         """How the engine is; never waits for it."""
-        return self.engine.vitals()
+        return self.engine.stats()
 
     async def _only(self, mailbox: Mailbox[T], request: Request) -> T:
         """Submit a request that gives one thing, and wait for it."""

@@ -1,4 +1,4 @@
-"""Measures what steps cost when a model has been loaded: a first idea, which `gauge` keeps up to date.
+"""Measures what steps cost when a model has been loaded: a first idea, which `CostTracker` keeps up to date.
 
 Whatever else the machine does only ever adds to a step, tenfold where llama.cpp's threads wait for each other: sizes
 are measured in turn, the least counts, and what cannot be is measured again.
@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from time import perf_counter_ns
 
-from quizglass_server.engines.llama.costs.costs import READING_US, Costs
+from quizglass_server.engines.llama.costs.cost_model import READING_US, Costs
 from quizglass_server.engines.llama.native.batch import TokenBatch
 from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.model import DECODED, N_BATCH, NativeModel

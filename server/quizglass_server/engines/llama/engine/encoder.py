@@ -81,13 +81,12 @@ class PictureEncoder:
         began = self._began
         return (perf_counter_ns() - began) // 1000 if began else 0
 
-    def provide(self, request: Request) -> bool:
-        """Whether a request has its picture's embedding now; if not it is parked until `deliver`."""
-        picture = request.picture
-        if picture is None or request.embedding is not None:
+    def provide(self, request: Request, picture: PicturePart) -> bool:
+        """Whether a request has the embedding of one of its pictures now; if not it waits until `deliver`."""
+        if picture.sha256 in request.embeddings:
             return True
-        request.embedding = self._cache.get(picture.sha256)
-        if request.embedding is not None:
+        if (embedding := self._cache.get(picture.sha256)) is not None:
+            request.embeddings[picture.sha256] = embedding
             return True
         known = self._known.get(picture.sha256)
         if known is None:
@@ -99,8 +98,8 @@ class PictureEncoder:
             self._put(known)
         known.wanted = True
         known.waiting.append(request)
-        request.parked = True
-        request.parked_at = perf_counter_ns()
+        request.awaited = picture.sha256
+        request.awaiting_since = perf_counter_ns()
         return False
 
     def has(self, sha256: bytes) -> bool:
@@ -119,15 +118,16 @@ class PictureEncoder:
         if encoding.embedding is not None:
             self._cache.put(encoding.picture.sha256, encoding.embedding)
         for request in encoding.waiting:
-            request.unpark(encoding.began, encoding.ended)
-            request.embedding = encoding.embedding
+            request.picture_encoded(encoding.began, encoding.ended)
+            if encoding.embedding is not None:
+                request.embeddings[encoding.picture.sha256] = encoding.embedding
         return encoding.waiting
 
     def leave(self, request: Request) -> None:
-        """A request that may be parked has ended."""
-        if not request.parked or request.picture is None:
+        """A request that may wait for a picture has ended."""
+        if request.awaited is None:
             return
-        known = self._known[request.picture.sha256]
+        known = self._known[request.awaited]
         known.waiting.remove(request)
         known.wanted = bool(known.waiting)
 

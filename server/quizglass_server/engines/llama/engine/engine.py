@@ -1,7 +1,7 @@
 """Continuous batching over one model: requests join and leave between decode steps.
 
-One thread calls `step` again and again and makes every call of llama.cpp but for the encoding of pictures. What other
-threads may call says so. Knows nothing of gRPC, the event loop or processes.
+One thread, the engine's, calls `step` in a loop and makes every call of llama.cpp except the encoding of pictures. A
+method that other threads may call says so. Knows nothing of gRPC, the event loop or processes.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ from math import inf, isfinite
 from time import perf_counter_ns
 
 from quizglass_server.engines.llama.costs.calibration import measure
-from quizglass_server.engines.llama.costs.costs import Costs
-from quizglass_server.engines.llama.costs.gauge import Gauge
-from quizglass_server.engines.llama.engine.admission import Intake
+from quizglass_server.engines.llama.costs.cost_model import Costs, CostTracker
 from quizglass_server.engines.llama.engine.encoder import Embedding, Encoding, PictureEncoder
-from quizglass_server.engines.llama.engine.goals import Choice, WarmUp
-from quizglass_server.engines.llama.engine.liveness import Inbox, Pulse
+from quizglass_server.engines.llama.engine.liveness import Inbox, Liveness
 from quizglass_server.engines.llama.engine.load import Load
 from quizglass_server.engines.llama.engine.recovery import Recovery
+from quizglass_server.engines.llama.engine.request_builder import RequestBuilder
+from quizglass_server.engines.llama.engine.request_kinds import Choice, WarmUp
 from quizglass_server.engines.llama.engine.requests import LastGiven, Request
 from quizglass_server.engines.llama.engine.runner import Runner
 from quizglass_server.engines.llama.engine.sampling import Row
 from quizglass_server.engines.llama.engine.scheduler import Plan, Scheduler
-from quizglass_server.engines.llama.link.prompt import Overloaded, TooLate, Vitals
+from quizglass_server.engines.llama.link.prompt import EngineStats, Overloaded, TooLate
 from quizglass_server.engines.llama.native.errors import DecodeFailed, LoadFailed
 from quizglass_server.engines.llama.native.model import DECODED, NativeModel
 from quizglass_server.engines.llama.prefixes.cache import Prefixes
@@ -36,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class Engine:
-    """Serves requests made by `intake`."""
+    """Serves requests that its `builder` makes."""
 
     def __init__(self, model: NativeModel, stop: Sequence[str], costs: Costs | None = None) -> None:
         """Make an engine.
@@ -50,20 +49,22 @@ class Engine:
             LoadFailed: a stop text is not one token, or the model cannot decode.
         """
         options = model.options
-        self.intake = Intake(model, stop)
+        self.builder = RequestBuilder(model, stop)
         model.clear()
-        gauge = Gauge(measure(model, options.generator_batch)) if costs is None else Gauge(costs, fixed=True)
+        tracker = (
+            CostTracker(measure(model, options.generator_batch)) if costs is None else CostTracker(costs, fixed=True)
+        )
         self.reused_tokens = self.prefilled_tokens = 0
         self.flush: Callable[[bool], None] = lambda _: None
         """Told after each step that results have been put; True when the next ones may take a while."""
         self.model = model
         self.prefixes = Prefixes(model, model.sequences, options.sequences, options.cache_cells)
-        self._pulse = Pulse(model)
+        self._liveness = Liveness(model)
         self.encoder = PictureEncoder(self._encode, lambda done: self.call(lambda: self._encoded(done)))
-        self.scheduler = Scheduler(self.prefixes, gauge, options.generator_batch, model.rows, self._ready)
+        self.scheduler = Scheduler(self.prefixes, tracker, options.generator_batch, model.rows, self._ready)
         self.load = Load(self.scheduler, self.prefixes, self.encoder, options.generator_queue)
-        self._runner = Runner(model, self.prefixes, self._pulse.decode)
-        self._recovery = Recovery(model, self.prefixes, self.scheduler, self._pulse, self._fail)
+        self._runner = Runner(model, self.prefixes, self._liveness.decode)
+        self._recovery = Recovery(model, self.prefixes, self.scheduler, self._liveness, self._fail)
         self._inbox = Inbox()
         self._arrivals = count()
         self._reading: Sequence[Request] = ()
@@ -72,7 +73,7 @@ class Engine:
     @property
     def decode_steps(self) -> int:
         """Calls of llama.cpp's decode."""
-        return self._pulse.steps
+        return self._liveness.steps
 
     @property
     def encoded_pictures(self) -> int:
@@ -82,7 +83,7 @@ class Engine:
     @property
     def threads(self) -> int:
         """How many compute the next step."""
-        return self._pulse.threads.count
+        return self._liveness.threads.count
 
     @property
     def pending(self) -> int:
@@ -114,13 +115,13 @@ class Engine:
         """Have the engine's thread do something between two steps; for any thread."""
         self._inbox.put(action)
 
-    def vitals(self) -> Vitals:
+    def stats(self) -> EngineStats:
         """How the engine is; for any thread, so that some numbers may be a step older than others."""
         costs, ledger, encoder = self.scheduler.costs, self.prefixes.ledger, self.encoder
-        active = sum(request.held is not None for request in tuple(self.scheduler.requests))
-        return Vitals(
-            beat=self._pulse.last,
-            busy=self._pulse.busy,
+        active = sum(request.lease is not None for request in tuple(self.scheduler.requests))
+        return EngineStats(
+            beat=self._liveness.last,
+            busy=self._liveness.busy,
             active=active,
             waiting=max(0, self.pending - active),
             cells_used=ledger.size - ledger.free,
@@ -144,7 +145,7 @@ class Engine:
             LoadFailed: the model does not work.
         """
         given = LastGiven()
-        self.submit(self.intake.generation(self.intake.example(), 2, sink=given))
+        self.submit(self.builder.generation(self.builder.example(), 2, sink=given))
         while self.pending:
             self.step()
         if isinstance(given.item, BaseException):
@@ -164,9 +165,9 @@ class Engine:
             EngineBroken: llama.cpp is in an unknown state.
         """
         if wait and self._starved:
-            self._pulse.sleep(self._inbox, self.load.next_deadline())
+            self._liveness.sleep(self._inbox, self.load.next_deadline())
         self._inbox.empty()
-        self._sweep(self._pulse.beat())
+        self._sweep(self._liveness.beat())
         plan = self.scheduler.plan()
         for request in plan.complete:
             self._finish(request, "stop")
@@ -196,22 +197,22 @@ class Engine:
                 self._take(given)
             else:
                 self._recovery.failed(code, plan.streams + [each for each, _ in plan.pieces])
-        if plan.picture and not plan.picture[0].ended and plan.picture[0].held:
+        if plan.picture and not plan.picture[0].ended and plan.picture[0].lease:
             self._reading = plan.reading if cost > LONG_STEP_US else ()
             self._run_picture(*plan.picture)
         self._reading = ()
 
     def _note(self, plan: Plan, expected_us: float, spent_us: float) -> None:
         """A step has taken so long."""
-        gauge, ledger = self.scheduler.gauge, self.prefixes.ledger
+        tracker, ledger = self.scheduler.tracker, self.prefixes.ledger
         if plan.pieces:
             self.prefilled_tokens += plan.tokens
             self.load.note_step(expected_us, spent_us)
-            gauge.piece(plan.tokens, spent_us)
+            tracker.piece(plan.tokens, spent_us)
         else:
             size = len(plan.streams) + plan.padding
-            self.load.note_step(gauge.costs.step_us[size - 1], spent_us)
-            gauge.step(size, ledger.size - ledger.free, spent_us, plan.padding)
+            self.load.note_step(tracker.costs.step_us[size - 1], spent_us)
+            tracker.step(size, ledger.size - ledger.free, spent_us, plan.padding)
 
     def _run_picture(self, request: Request, size: int) -> None:
         before = request.todo_cells
@@ -219,7 +220,7 @@ class Engine:
         if (code := self._runner.picture(request, size)) == DECODED:
             rows = before - request.todo_cells
             self.prefilled_tokens += rows
-            self.scheduler.gauge.piece(rows, (perf_counter_ns() - started) / 1000)
+            self.scheduler.tracker.piece(rows, (perf_counter_ns() - started) / 1000)
             self._end_of_warm_up(request)
         else:
             self._recovery.failed(code, [request])
@@ -237,27 +238,27 @@ class Engine:
                 continue
             if suspects and request in suspects:
                 self.scheduler.suspects.remove(request)
-            reason = request.goal.take(request, rows)
+            reason = request.kind.take(request, rows)
             if reason is None:
                 self.scheduler.sort_in(request)
-            elif isinstance(request.goal, Choice):
-                forking.append((request, request.goal))
+            elif isinstance(request.kind, Choice):
+                forking.append((request, request.kind))
             else:
                 self._finish(request, reason)
         # Not before every row has been read: forks overwrite the logits.
-        for request, goal in forking:
-            self._fork(request, goal)
+        for request, kind in forking:
+            self._fork(request, kind)
 
-    def _fork(self, request: Request, goal: Choice) -> None:
+    def _fork(self, request: Request, kind: Choice) -> None:
         try:
-            self._runner.forks(request, goal)
+            self._runner.forks(request, kind)
         except DecodeFailed as error:
             self._fail(request, error)
         else:
             self._finish(request, "stop")
 
     def _end_of_warm_up(self, request: Request) -> None:
-        if request.todo == 0 and request.goal.wanted_from(request) is None:
+        if request.todo == 0 and request.kind.wanted_from(request) is None:
             self._finish(request, "stop")
 
     def _sweep(self, now: float) -> None:
@@ -271,16 +272,16 @@ class Engine:
 
     def _finish(self, request: Request, reason: str) -> None:
         self._leave(request)
-        if request.held is not None:
+        if request.lease is not None:
             # Half a picture, or what an unfinished step left, goes.
-            self.prefixes.roll_back(request.held)
-            self.prefixes.keep(request.held, unasked=reason != "stop" and isinstance(request.goal, WarmUp))
-            request.held = None
+            self.prefixes.roll_back(request.lease)
+            self.prefixes.keep(request.lease, unasked=reason != "stop" and isinstance(request.kind, WarmUp))
+            request.lease = None
         self.reused_tokens += request.reused_tokens
         self.load.note(request, reason)
-        result = request.goal.result(reason, request.usage())
+        result = request.kind.result(reason, request.usage())
         if result is None and reason == "deadline":
-            # A request that was not begun had no turn because of the others, if there are any.
+            # A request whose prompt was never begun is late because of the other requests, if there are any.
             late, crowded = "the deadline has passed", not request.begun and bool(self.load.waited_for())
             result = Overloaded(late, self.load.retry_after()) if crowded else TooLate(late)
         if result is not None:
@@ -288,9 +289,9 @@ class Engine:
 
     def _fail(self, request: Request, error: Exception) -> None:
         self._leave(request)
-        if request.held is not None:
-            self.prefixes.drop(request.held)
-            request.held = None
+        if request.lease is not None:
+            self.prefixes.drop(request.lease)
+            request.lease = None
         request.sink.put(error, urgent=True)
 
     def _leave(self, request: Request) -> None:
@@ -301,16 +302,15 @@ class Engine:
 
     def _ready(self, request: Request) -> bool:
         """Whether what is left of a request needs no picture that is not encoded yet; asks for it otherwise."""
-        if request.picture is None or request.embedding is not None:
+        if len(request.embeddings) >= len(request.pictures):
             return True
-        done = request.done if request.held else self.prefixes.known(request.atoms, request.shareable)
-        if all(index < done for index in request.atoms.at):
-            return True
-        return self.encoder.provide(request)
+        done = request.done if request.lease else self.prefixes.known(request.units, request.shareable)
+        picture = request.picture(done)
+        return picture is None or self.encoder.provide(request, picture)
 
     def _encode(self, rgb: bytes) -> Embedding:
         """Pictures come too seldom to tell by them how many threads have cores; steps tell."""
-        return self.model.encode(rgb, single=self._pulse.threads.only_one)
+        return self.model.encode(rgb, single=self._liveness.threads.only_one)
 
     def _encoded(self, encoding: Encoding) -> None:
         for request in self.encoder.receive(encoding):

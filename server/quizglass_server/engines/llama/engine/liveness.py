@@ -16,7 +16,7 @@ _LONG_S = 3600.0
 """The longest sleep: the platform's clock does not take any number."""
 
 
-class Pulse:
+class Liveness:
     """A model's decode with a sign of life before and after each call, counts of what came of it, and as many threads
     as have cores."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from time import monotonic
 
 from quizglass_server.engines.llama.engine.encoder import PictureEncoder
-from quizglass_server.engines.llama.engine.goals import Generation
+from quizglass_server.engines.llama.engine.request_kinds import Generation
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.engine.scheduler import Scheduler
 from quizglass_server.engines.llama.link.prompt import Overloaded, TooLate
@@ -46,7 +46,7 @@ class Load:
             Overloaded: the queue is full, or the deadline passes before it can be complete because of others.
             TooLate: the deadline passes before it could be complete if it were alone.
         """
-        waiting = sum(each.held is None for each in tuple(self._requests))
+        waiting = sum(each.lease is None for each in tuple(self._requests))
         if waiting >= self._queue:
             raise Overloaded(f"{self._queue} requests wait already", self.retry_after())
         if request.terms.deadline is not None:
@@ -85,7 +85,7 @@ class Load:
 
     def note(self, request: Request, reason: str) -> None:
         """A request has ended; answers that were not cut off tell how long they usually are."""
-        if isinstance(request.goal, Generation) and reason in ("stop", "length"):
+        if isinstance(request.kind, Generation) and reason in ("stop", "length"):
             self._usual += _RECENT * (request.generated_tokens - self._usual)
 
     def note_step(self, expected_us: float, spent_us: float) -> None:
@@ -95,14 +95,14 @@ class Load:
     def _needed_s(self, request: Request) -> tuple[float, float]:
         """Until a new request's answer is complete, alone and behind those that are there."""
         costs = self._scheduler.costs
-        known = self._prefixes.known(request.atoms, request.length)
-        own = request.atoms.cells(request.length) - request.atoms.cells(known)
+        known = self._prefixes.known(request.units, request.length)
+        own = request.units.cells(request.length) - request.units.cells(known)
         prompt = costs.prompt(own)
-        if request.picture is not None and any(index >= known for index in request.atoms.at):
-            prompt += 0 if self._encoder.has(request.picture.sha256) else self._encoder.encode_us
+        needed = {part.sha256 for part, at in zip(request.pictures, request.units.at, strict=True) if at >= known}
+        prompt += self._encoder.encode_us * sum(not self._encoder.has(sha256) for sha256 in needed)
         ahead = [each for each in self.waited_for() if each.order < request.order]
         together = sum(each.writing for each in ahead) + 1
-        tokens = request.goal.expected_tokens(self._usual)
+        tokens = request.kind.expected_tokens(self._usual)
         reading = [each for each in ahead if not each.writing]
         behind = (prompt + tokens * costs.step(together)) * self._drift + self._work_us(reading)
         return (prompt + tokens * costs.step(1)) * self._drift / 1e6, behind / 1e6
@@ -110,7 +110,7 @@ class Load:
     def _work_us(self, requests: list[Request] | tuple[Request, ...]) -> float:
         """Until all of these would be complete."""
         costs = self._scheduler.costs
-        tokens = sum(each.goal.expected_tokens(self._usual) for each in requests)
+        tokens = sum(each.kind.expected_tokens(self._usual) for each in requests)
         together = min(len(costs.step_us), max(1, len(requests)))
         prompts = sum(costs.prompt(max(0, each.todo_cells)) for each in requests if not each.writing)
         return self._drift * (prompts + tokens * costs.step(together) / together)

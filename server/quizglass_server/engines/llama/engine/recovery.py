@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from quizglass_server.engines.llama.engine.liveness import Pulse
+from quizglass_server.engines.llama.engine.liveness import Liveness
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.engine.scheduler import Scheduler
 from quizglass_server.engines.llama.native.errors import DecodeFailed, EngineBroken
@@ -26,14 +26,14 @@ class Recovery:
         model: NativeModel,
         prefixes: Prefixes,
         scheduler: Scheduler,
-        pulse: Pulse,
+        liveness: Liveness,
         fail: Callable[[Request, Exception], None],
     ) -> None:
         """Make it; `fail` ends a request with an error and drops what it has in memory."""
         self._model = model
         self._prefixes = prefixes
         self._scheduler = scheduler
-        self._pulse = pulse
+        self._liveness = liveness
         self._fail = fail
 
     def failed(self, code: int, participants: list[Request]) -> None:
@@ -44,11 +44,11 @@ class Recovery:
         """
         if code == ABORTED:
             return
-        self._pulse.failures += 1
+        self._liveness.failures += 1
         reason = f"llama_decode returned {code}: {self._model.last_error()}"
         logger.error("a step of %d requests failed: %s", len(participants), reason)
-        if self._pulse.failures > MOST_FAILURES:
-            raise EngineBroken(f"{self._pulse.failures} steps failed one after the other; the last: {reason}")
+        if self._liveness.failures > MOST_FAILURES:
+            raise EngineBroken(f"{self._liveness.failures} steps failed one after the other; the last: {reason}")
         if len(participants) == 1:
             self._fail(participants[0], DecodeFailed(reason))
         else:
@@ -60,7 +60,7 @@ class Recovery:
         if suspects and suspects[0] in bad:
             self._fail(suspects[0], DecodeFailed("the model gave logits that are not numbers; its file may be damaged"))
         logger.error("logits that are not numbers; the memory is built anew")
-        under_way = [request for request in self._scheduler.requests if request.held is not None]
+        under_way = [request for request in self._scheduler.requests if request.lease is not None]
         self._model.clear()
         self._prefixes.clear()
         self._scheduler.start_over(under_way)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Protocol
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 
 from quizglass_server.engines.llama.engine.sampling import Row
 from quizglass_server.engines.llama.link.prompt import PicturePart, Terms, Usage
-from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, Atoms
-from quizglass_server.engines.llama.prefixes.sequences import Held
+from quizglass_server.engines.llama.prefixes.cache import Lease
+from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, PromptUnits
 
 
 class Sink(Protocol):
@@ -34,14 +35,14 @@ class LastGiven(Sink):
         self.item = item
 
 
-class Goal(Protocol):
+class RequestKind(Protocol):
     """What a request is for."""
 
     spare: int
-    """Cells that it needs besides those of its atoms."""
+    """Cells that it needs besides those of its units."""
 
     def wanted_from(self, request: Request) -> int | None:
-        """Index of the first atom after which logits are wanted; None for none at all."""
+        """Index of the first unit after which logits are wanted; None for none at all."""
         ...
 
     def take(self, request: Request, rows: list[Row]) -> str | None:
@@ -61,23 +62,25 @@ class Goal(Protocol):
 class Request:
     """A prompt on its way through the engine."""
 
-    atoms: Atoms
-    """The prompt, with room for what the goal appends."""
+    units: PromptUnits
+    """The prompt, with room for what the answer adds."""
     length: int
-    """Atoms known so far: the prompt's, then those of the answer."""
-    goal: Goal
+    """Units known so far: the prompt's, then those of the answer."""
+    kind: RequestKind
     terms: Terms
     sink: Sink
-    picture: PicturePart | None = None
+    pictures: tuple[PicturePart, ...] = ()
+    """Those of the prompt, in its order."""
     order: tuple[float, ...] = ()
     """Sorts requests: priority, deadline, arrival."""
-    held: Held | None = None
+    lease: Lease | None = None
     """Its sequence, once it has one."""
     picture_rows: int = 0
     """Rows in memory of the picture that is next."""
-    embedding: NDArray[np.float32] | None = None
-    parked: bool = False
-    """Waits for its picture to be encoded."""
+    embeddings: dict[bytes, NDArray[np.float32]] = field(default_factory=dict)
+    """Of pictures that it has been given, by content hash."""
+    awaited: bytes | None = None
+    """Content hash of the picture that it waits for."""
     cancelled: bool = False
     """Set by any thread; looked at between steps."""
     ended: bool = False
@@ -89,62 +92,78 @@ class Request:
     """Token that the answer ends with so far."""
     begun: bool = False
     """Work on it has begun."""
-    parked_at: int = 0
+    awaiting_since: int = 0
     """When it began to wait for its picture, of `perf_counter_ns`."""
     _engine_ns: int = field(default=0, repr=False)
     _since: int = field(default=0, repr=False)
 
     @property
     def done(self) -> int:
-        """Atoms in memory."""
-        return self.held.length if self.held else 0
+        """Units in memory."""
+        return self.lease.length if self.lease else 0
+
+    @property
+    def awaits_picture(self) -> bool:
+        """Whether it waits for a picture to be encoded."""
+        return self.awaited is not None
+
+    def picture(self, done: int) -> PicturePart | None:
+        """The first picture behind the first `done` units; None where there is none."""
+        place = bisect_left(self.units.at, done)
+        return self.pictures[place] if place < len(self.pictures) else None
+
+    @property
+    def embedding(self) -> NDArray[np.float32] | None:
+        """Of the next picture, if it is encoded."""
+        picture = self.picture(self.done)
+        return None if picture is None else self.embeddings.get(picture.sha256)
 
     @property
     def todo(self) -> int:
-        """Atoms not in memory yet: more than one while the prompt is read, one for each step of the answer."""
+        """Units not in memory yet: more than one while the prompt is read, one for each step of the answer."""
         return self.length - self.done
 
     @property
     def reserve(self) -> int:
         """Cells that it may need in all."""
-        return self.atoms.cells(len(self.atoms.ids)) + self.goal.spare
+        return self.units.cells(len(self.units.ids)) + self.kind.spare
 
     @property
     def shareable(self) -> int:
         """Atoms that may be taken over from elsewhere: all but those whose logits are needed."""
-        wanted = self.goal.wanted_from(self)
+        wanted = self.kind.wanted_from(self)
         return self.length if wanted is None else wanted
 
     @property
     def writing(self) -> bool:
         """Whether it is past its prompt: one token a step."""
-        return self.held is not None and self.generated_tokens > 0 and self.todo == 1
+        return self.lease is not None and self.generated_tokens > 0 and self.todo == 1
 
     @property
     def at_picture(self) -> bool:
-        """Whether the next atom is a picture."""
-        return self.todo > 0 and int(self.atoms.ids[self.done]) == PICTURE
+        """Whether the next unit is a picture."""
+        return self.todo > 0 and int(self.units.ids[self.done]) == PICTURE
 
     @property
     def todo_cells(self) -> int:
         """Cells of what is not in memory yet."""
-        return self.atoms.cells(self.length) - self.atoms.cells(self.done) - self.picture_rows
+        return self.units.cells(self.length) - self.units.cells(self.done) - self.picture_rows
 
     def next_tokens(self, most: int) -> int:
-        """How many token atoms come next, up to a picture, `most` at most."""
+        """How many token units come next, up to a picture, `most` at most."""
         start, end = self.done, min(self.length, self.done + most)
-        return min([end, *(index for index in self.atoms.at if index >= start)]) - start
+        return min([end, *(index for index in self.units.at if index >= start)]) - start
 
     def append(self, token: int) -> None:
         """The answer goes on with a token."""
-        self.atoms.ids[self.length] = self.last = token
+        self.units.ids[self.length] = self.last = token
         self.length += 1
 
     def begin(self, reused: int) -> None:
-        """Work on it begins; `reused` atoms need none."""
+        """Work on it begins; `reused` units need none."""
         if not self.begun:
             self.begun = True
-            self.reused_tokens = self.atoms.cells(reused)
+            self.reused_tokens = self.units.cells(reused)
 
     def takes_part(self, now: int | None) -> None:
         """The engine works for it from `now` on, of `perf_counter_ns`; None: no longer."""
@@ -152,10 +171,10 @@ class Request:
             self._engine_ns += perf_counter_ns() - self._since
         self._since = now or 0
 
-    def unpark(self, began: int, ended: int) -> None:
+    def picture_encoded(self, began: int, ended: int) -> None:
         """Its picture was encoded between these times of `perf_counter_ns`; what it waited of that is work for it."""
-        self.parked = False
-        self._engine_ns += max(0, ended - max(began, self.parked_at))
+        self.awaited = None
+        self._engine_ns += max(0, ended - max(began, self.awaiting_since))
 
     def usage(self) -> Usage:
         """What it has cost."""

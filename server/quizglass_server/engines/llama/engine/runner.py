@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import isfinite
 
-from quizglass_server.engines.llama.engine.goals import Choice
+from quizglass_server.engines.llama.engine.request_kinds import Choice
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.engine.sampling import Row, Sampler
 from quizglass_server.engines.llama.engine.scheduler import Plan
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.errors import DecodeFailed
 from quizglass_server.engines.llama.native.model import ABORTED, DECODED, FORKS, N_BATCH, NativeModel
-from quizglass_server.engines.llama.prefixes.cache import Prefixes
-from quizglass_server.engines.llama.prefixes.sequences import Held
+from quizglass_server.engines.llama.prefixes.cache import Lease, Prefixes
 
 Decode = Callable[[TokenBatch | EmbeddingBatch], int]
 
@@ -49,61 +48,61 @@ class Runner:
             return code, []
         rows = self._sampler.rows(self._model.logits(tokens.outputs)) if tokens.outputs else []
         given: list[tuple[Request, list[Row]]] = []
-        for held, request, row in zip(streams, plan.streams, rows, strict=False):
-            held.length += 1
+        for lease, request, row in zip(streams, plan.streams, rows, strict=False):
+            lease.length += 1
             given.append((request, [row]))
         start = len(streams)
         for (request, count), outputs in zip(plan.pieces, wanted, strict=True):
-            if request.held is not None:
-                request.held.length += count
+            if request.lease is not None:
+                request.lease.length += count
             given.append((request, rows[start : start + outputs]))
             start += outputs
         return code, given
 
     def picture(self, request: Request, count: int) -> int:
         """Read the next `count` rows of a picture; all of them where they see each other in both directions."""
-        held, embedding, projector = request.held, request.embedding, self._model.projector
-        if held is None or embedding is None or projector is None:
+        lease, embedding, projector = request.lease, request.embedding, self._model.projector
+        if lease is None or embedding is None or projector is None:
             raise DecodeFailed("a picture was to be read before it was encoded")
         start = request.picture_rows
         end = len(embedding) if projector.whole else min(len(embedding), start + count)
-        positions = projector.positions(held.position)[:, start:end]
-        code = self._decode(EmbeddingBatch(embedding[start:end], positions, held.sequence))
+        positions = projector.positions(lease.position)[:, start:end]
+        code = self._decode(EmbeddingBatch(embedding[start:end], positions, lease.sequence))
         if code != DECODED:
             # A picture is one position in time: cut there, its earlier rows go as well.
             self._roll_back([request])
             return code
         request.picture_rows = end
         if end == len(embedding):
-            held.length += 1
+            lease.length += 1
             request.picture_rows = 0
         return code
 
-    def forks(self, request: Request, goal: Choice) -> None:
+    def forks(self, request: Request, kind: Choice) -> None:
         """Read the rest of every label that is longer than one token, behind the prompt they share.
 
         Raises:
             DecodeFailed: llama.cpp failed; nothing has changed.
         """
-        waiting = [index for index, label in enumerate(goal.labels) if len(label) > 1]
+        waiting = [index for index, label in enumerate(kind.labels) if len(label) > 1]
         while waiting:
             group: list[int] = []
             size = 0
             while waiting and len(group) < FORKS:
-                size += len(goal.labels[waiting[0]]) - 1
+                size += len(kind.labels[waiting[0]]) - 1
                 if group and size > self._model.rows:
                     break
                 group.append(waiting.pop(0))
-            self._fork(request, goal, group)
+            self._fork(request, kind, group)
 
-    def _fork(self, request: Request, goal: Choice, group: list[int]) -> None:
-        if request.held is None:
+    def _fork(self, request: Request, kind: Choice, group: list[int]) -> None:
+        if request.lease is None:
             raise DecodeFailed("labels were to be read before their prompt")
-        position = request.held.position
+        position = request.lease.position
         self._tokens.clear()
         for fork, index in enumerate(group, self._model.sequences):
-            self._model.share(request.held.sequence, fork, position)
-            self._tokens.add(goal.labels[index][:-1], position, fork, 0)
+            self._model.share(request.lease.sequence, fork, position)
+            self._tokens.add(kind.labels[index][:-1], position, fork, 0)
         code = self._decode(self._tokens)
         while code == ABORTED and not request.cancelled:
             # Meant for a step before this one.
@@ -116,31 +115,33 @@ class Runner:
         if code != DECODED:
             raise DecodeFailed(f"llama_decode returned {code}: {self._model.last_error()}")
         for index in group:
-            goal.scores[index] += sum(next(rows).log_probability(token) for token in goal.labels[index][1:])
-            if not isfinite(goal.scores[index]):
+            kind.scores[index] += sum(next(rows).log_probability(token) for token in kind.labels[index][1:])
+            if not isfinite(kind.scores[index]):
                 raise DecodeFailed(f"logits of labels[{index}] are not numbers; the model's file may be damaged")
 
-    def _add_streams(self, streams: list[Request]) -> list[Held]:
+    def _add_streams(self, streams: list[Request]) -> list[Lease]:
         """Append the next token of each answer."""
-        holds = [request.held for request in streams if request.held is not None]
-        if len(holds) < len(streams):
+        leases = [request.lease for request in streams if request.lease is not None]
+        if len(leases) < len(streams):
             raise DecodeFailed("a request without a sequence was to be run")
-        if holds:
+        if leases:
             self._tokens.add_each(
                 [request.last for request in streams],
-                [held.position for held in holds],
-                [held.sequence for held in holds],
+                [lease.position for lease in leases],
+                [lease.sequence for lease in leases],
             )
-        return holds
+        return leases
 
     def _add(self, request: Request, count: int) -> int:
         """Append the next tokens of a request; how many rows it will get."""
-        if request.held is None:
+        if request.lease is None:
             raise DecodeFailed("a request without a sequence was to be run")
         start = request.done
-        wanted = request.goal.wanted_from(request)
+        wanted = request.kind.wanted_from(request)
         begin = None if wanted is None or wanted >= start + count else max(wanted - start, 0)
-        self._tokens.add(request.atoms.ids[start : start + count], request.held.position, request.held.sequence, begin)
+        self._tokens.add(
+            request.units.ids[start : start + count], request.lease.position, request.lease.sequence, begin
+        )
         return 0 if begin is None else count - begin
 
     def _pad(self, rows: int) -> None:
@@ -151,6 +152,6 @@ class Runner:
 
     def _roll_back(self, requests: list[Request]) -> None:
         for request in requests:
-            if request.held is not None:
-                self._prefixes.roll_back(request.held)
+            if request.lease is not None:
+                self._prefixes.roll_back(request.lease)
                 request.picture_rows = 0

@@ -11,8 +11,13 @@ from bisect import insort
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from quizglass_server.engines.llama.costs.costs import BACKGROUND_ALONE_US, BACKGROUND_US, READING_US, Costs
-from quizglass_server.engines.llama.costs.gauge import Gauge
+from quizglass_server.engines.llama.costs.cost_model import (
+    BACKGROUND_ALONE_US,
+    BACKGROUND_US,
+    READING_US,
+    Costs,
+    CostTracker,
+)
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.prefixes.cache import Prefixes
 
@@ -66,18 +71,18 @@ class Scheduler:
     """Every request of the engine, in order."""
 
     def __init__(
-        self, prefixes: Prefixes, gauge: Gauge, batch: int, rows: int, ready: Callable[[Request], bool]
+        self, prefixes: Prefixes, tracker: CostTracker, batch: int, rows: int, ready: Callable[[Request], bool]
     ) -> None:
         """Make a scheduler.
 
         Args:
             prefixes: gives sequences and cells.
-            gauge: of the costs of steps.
+            tracker: of the costs of steps.
             batch: most requests under way at once.
             rows: most rows of logits of a step.
             ready: whether a request's picture is encoded, if it needs it; asks for it otherwise.
         """
-        self.gauge = gauge
+        self.tracker = tracker
         self.queue: list[Request] = []
         """Prompts being read or not begun."""
         self.streams: list[Request] = []
@@ -94,7 +99,7 @@ class Scheduler:
     @property
     def costs(self) -> Costs:
         """Of steps, as they are known now."""
-        return self.gauge.costs
+        return self.tracker.costs
 
     @property
     def requests(self) -> list[Request]:
@@ -120,7 +125,7 @@ class Scheduler:
     def start_over(self, suspects: Iterable[Request]) -> None:
         """Nothing is in memory any more: every request reads its prompt, and what it has written, again."""
         for request in self.requests:
-            request.held = None
+            request.lease = None
             request.picture_rows = 0
         self.queue = sorted(self.requests, key=_order)
         self.streams = []
@@ -144,7 +149,7 @@ class Scheduler:
             self._read_us += self.costs.piece_cost(size)
         else:
             self._read_us = 0.0
-            count, plan.padding = self.gauge.batch(len(self.streams))
+            count, plan.padding = self.tracker.batch(len(self.streams))
             plan.streams = self.streams[:count]
         return plan
 
@@ -156,18 +161,18 @@ class Scheduler:
         for request in tuple(queue):
             if room <= 0:
                 return
-            leader = request if request.parked else self._leader(request)
-            if leader.parked or leader in plan.reading or leader in plan.complete:
+            leader = request if request.awaits_picture else self._leader(request)
+            if leader.awaits_picture or leader in plan.reading or leader in plan.complete:
                 if leader is not request and leader in plan.reading:
                     plan.followers.append(request)
                 continue
-            if (blocked and leader.held is None) or not self._ready(leader):
+            if (blocked and leader.lease is None) or not self._ready(leader):
                 continue
             if not self._bound(leader, plan.reading):
                 # Nobody overtakes it, but who holds cells already must go on, to give them back.
                 blocked = True
                 continue
-            if not self._ready(leader):  # what was parked could not be put back
+            if not self._ready(leader):  # what was offloaded could not be loaded
                 continue
             if leader.todo == 0:
                 plan.complete.append(leader)
@@ -190,7 +195,7 @@ class Scheduler:
 
     def _room(self, queue: list[Request]) -> int:
         """Tokens of prompts in the next step."""
-        first = next((request for request in queue if not request.parked), None)
+        first = next((request for request in queue if not request.awaits_picture), None)
         background = first is not None and first.terms.priority >= BACKGROUND
         if not self.streams:
             # A turn may come at any time, and should not wait for what nobody has asked for yet.
@@ -210,14 +215,14 @@ class Scheduler:
         """Who is to read next on behalf of a request: another one that is ahead of it in what both begin with."""
         known = request.done
         for other in self.queue:
-            if other is request or other.held is None:
+            if other is request or other.lease is None:
                 continue
-            common = other.atoms.common(other.length, request.atoms, request.length)
+            common = other.units.common(other.length, request.units, request.length)
             if common <= other.done:
                 continue
-            if request.held is None:
-                known = self._prefixes.known(request.atoms, request.length)
-            gain = request.atoms.cells(common) - request.atoms.cells(max(known, other.done))
+            if request.lease is None:
+                known = self._prefixes.known(request.units, request.length)
+            gain = request.units.cells(common) - request.units.cells(max(known, other.done))
             ahead = (other.done, other.picture_rows), (known, request.picture_rows)
             if gain >= WORTH_WAITING and (
                 ahead[0] > ahead[1] or (ahead[0] == ahead[1] and other.order < request.order)
@@ -227,18 +232,18 @@ class Scheduler:
 
     def _bound(self, request: Request, taking_part: list[Request]) -> bool:
         """Whether a request has a sequence, with all that is known of its beginning; gives it one if possible."""
-        if request.held is not None:
-            source, common = self._prefixes.longest(request.atoms, request.shareable)
+        if request.lease is not None:
+            source, common = self._prefixes.longest(request.units, request.shareable)
             if source is not None and common > request.done:
-                self._prefixes.adopt(request.held, source, common)
+                self._prefixes.adopt(request.lease, source, common)
                 request.picture_rows = 0
             return True
         while True:
-            under_way = [each for each in self.requests if each.held is not None]
+            under_way = [each for each in self.requests if each.lease is not None]
             if len(under_way) < self._batch:
-                request.held = self._prefixes.bind(request.atoms, request.shareable, request.reserve)
-            if request.held is not None:
-                request.begin(request.held.length)
+                request.lease = self._prefixes.bind(request.units, request.shareable, request.reserve)
+            if request.lease is not None:
+                request.begin(request.lease.length)
                 return True
             if not self._preempt([each for each in under_way if each not in taking_part], request):
                 return False
@@ -248,16 +253,16 @@ class Scheduler:
         idle = [
             each
             for each in under_way
-            if each.held and each.terms.priority >= BACKGROUND and each.terms.priority > request.terms.priority
-            if each.goal.wanted_from(each) is None
+            if each.lease and each.terms.priority >= BACKGROUND and each.terms.priority > request.terms.priority
+            if each.kind.wanted_from(each) is None
         ]
         if not idle:
             return False
         last = max(idle, key=_order)
-        if last.held is not None:
-            self._prefixes.roll_back(last.held)
-            self._prefixes.keep(last.held)
-        last.held = None
+        if last.lease is not None:
+            self._prefixes.roll_back(last.lease)
+            self._prefixes.keep(last.lease)
+        last.lease = None
         last.picture_rows = 0
         return True
 
@@ -267,6 +272,6 @@ def _order(request: Request) -> tuple[float, ...]:
 
 
 def _wanted(request: Request, count: int) -> int:
-    """Rows of logits that reading `count` more atoms gives."""
-    wanted = request.goal.wanted_from(request)
+    """Rows of logits that reading `count` more units gives."""
+    wanted = request.kind.wanted_from(request)
     return 0 if wanted is None else max(0, request.done + count - max(wanted, request.done))

@@ -76,10 +76,6 @@ class Finished:
     reason: str
     """stop, length, cancelled or deadline."""
     usage: Usage
-    min_probability: float = 1.0
-    """Of the answer's tokens; 1 for an empty answer."""
-    mean_probability: float = 1.0
-    """Of the answer's tokens, arithmetic; 1 for an empty answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Vitals:
+class EngineStats:
     """What the engine thread says of itself; readable from any thread."""
 
     beat: float = 0.0
@@ -102,7 +98,7 @@ class Vitals:
     active: int = 0
     """Requests whose prompt is being read or whose answer is being written."""
     waiting: int = 0
-    """Requests not begun yet, or parked for their picture."""
+    """Requests not begun yet, or waiting for their picture."""
     cells_used: int = 0
     cells: int = 0
     """Of the KV cache; one token of one prompt takes one."""
@@ -132,7 +128,7 @@ class ProcessInfo:
     context: int
     threads: int
     pending: int
-    vitals: Vitals
+    stats: EngineStats
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from quizglass_server.engines.llama.link.prompt import (
     Constraint,
+    EngineStats,
     Failure,
     Finished,
     PicturePart,
@@ -24,7 +25,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Terms,
     TextPart,
     Usage,
-    Vitals,
 )
 
 _LENGTH = Struct("<I")
@@ -35,7 +35,7 @@ _CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(TextPart, PicturePart, Terms, Constraint),
-        *(Piece, Finished, Scored, Usage, Vitals, ProcessInfo, Failure),
+        *(Piece, Finished, Scored, Usage, EngineStats, ProcessInfo, Failure),
     )
 }
 _FIELDS = {name: [field.name for field in fields(kind)] for name, kind in _CLASSES.items()}

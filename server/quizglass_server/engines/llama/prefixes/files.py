@@ -25,10 +25,8 @@ import llama_cpp
 import numpy as np
 
 from quizglass_server.engines.llama.native.model import NativeModel
-from quizglass_server.engines.llama.prefixes.cache import Prefixes
-from quizglass_server.engines.llama.prefixes.parking import Parked
-from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, Atoms
-from quizglass_server.engines.llama.prefixes.sequences import Held
+from quizglass_server.engines.llama.prefixes.cache import Lease, OffloadedPrefix, Prefixes
+from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, PromptUnits
 
 _MAGIC = b"quizglass prefix 1\n"
 _SUFFIX = ".prefix"
@@ -50,7 +48,7 @@ class EngineCalls(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Saved:
-    atoms: Atoms
+    units: PromptUnits
     state: bytes
 
 
@@ -87,9 +85,9 @@ class PrefixFiles:
         key = await asyncio.to_thread(self._fingerprint)
         kept = await self._call(self._newest_first)
         written: list[str] = []
-        for atoms in kept:
+        for units in kept:
             # One at a time: answers that are being written do not wait for all of them.
-            saved = await self._call(partial(self._copied, atoms))
+            saved = await self._call(partial(self._copied, units))
             if saved is not None:
                 name = f"{len(written):04d}{_SUFFIX}"
                 await asyncio.to_thread(_write, directory / name, key, saved)
@@ -111,22 +109,22 @@ class PrefixFiles:
                 logger.info("%s: no room, or it does not fit this model; left out", path.name)
         return restored
 
-    def _newest_first(self) -> list[Atoms]:
-        kept: list[Held | Parked] = [*self._prefixes.kept, *self._prefixes.parking.all]
-        return [each.atoms for each in sorted(kept, key=lambda each: -each.used)]
+    def _newest_first(self) -> list[PromptUnits]:
+        kept: list[Lease | OffloadedPrefix] = [*self._prefixes.kept, *self._prefixes.offloaded.all]
+        return [each.units for each in sorted(kept, key=lambda each: -each.used)]
 
-    def _copied(self, atoms: Atoms) -> _Saved | None:
-        state = self._prefixes.state(atoms)
-        return None if state is None else _Saved(atoms, state)
+    def _copied(self, units: PromptUnits) -> _Saved | None:
+        state = self._prefixes.state(units)
+        return None if state is None else _Saved(units, state)
 
     def _put(self, saved: _Saved, age: int) -> bool:
-        held = self._prefixes.vacant(saved.atoms)
-        if held is None:
+        lease = self._prefixes.vacant(saved.units)
+        if lease is None:
             return False
-        if not self._model.load_sequence(held.sequence, saved.state):
-            self._prefixes.give_up(held)
+        if not self._model.load_sequence(lease.sequence, saved.state):
+            self._prefixes.give_up(lease)
             return False
-        self._prefixes.restore(held, age)
+        self._prefixes.restore(lease, age)
         return True
 
     def _read(self, path: Path, key: str) -> _Saved | None:
@@ -159,14 +157,14 @@ def _digest(path: Path) -> str:
 
 
 def _write(path: Path, key: str, saved: _Saved) -> None:
-    atoms = saved.atoms
+    units = saved.units
     header = {
         "key": key,
-        "length": len(atoms.ids),
-        "at": list(atoms.at),
-        "pictures": [picture.hex() for picture in atoms.pictures],
+        "length": len(units.ids),
+        "at": list(units.at),
+        "pictures": [picture.hex() for picture in units.pictures],
     }
-    content = b"".join((_MAGIC, json.dumps(header).encode(), b"\n", atoms.ids.astype("<i4").tobytes(), saved.state))
+    content = b"".join((_MAGIC, json.dumps(header).encode(), b"\n", units.ids.astype("<i4").tobytes(), saved.state))
     temporary = path.with_suffix(".part")
     with temporary.open("wb") as file:
         os.fchmod(file.fileno(), 0o600)
@@ -196,7 +194,7 @@ def _parsed(content: bytes, key: str, model: NativeModel) -> _Saved:
     pictures = tuple(bytes.fromhex(picture) for picture in header["pictures"])
     if len(ids) != length or not length or tuple(np.flatnonzero(ids == PICTURE)) != at or len(at) != len(pictures):
         raise ValueError("its pictures are not where it says")
-    return _Saved(Atoms(ids, at, pictures, model.slot), rest[4 * length :])
+    return _Saved(PromptUnits(ids, at, pictures, model.slot), rest[4 * length :])
 
 
 def _files(directory: Path) -> list[Path]:

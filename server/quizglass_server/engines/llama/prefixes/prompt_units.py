@@ -1,4 +1,4 @@
-"""Prompts as atoms: token ids, and pictures by their content hash, never by their placeholder tokens.
+"""Prompts as units: token ids, and pictures by their content hash, never by their placeholder tokens.
 
 The placeholders of every picture are the same: told apart by them, one user's picture would answer another's question.
 """
@@ -17,11 +17,11 @@ from quizglass_server.engines.llama.link.prompt import Part, PicturePart, Reques
 from quizglass_server.engines.llama.native.vision import PictureSlot
 
 PICTURE = -1
-"""Stands in `Atoms.ids` where a picture is."""
+"""Stands in `PromptUnits.ids` where a picture is."""
 
 
 class Tokeniser(Protocol):
-    """What of a model turns text into atoms; safe to use from any thread."""
+    """What of a model turns text into units; safe to use from any thread."""
 
     @property
     def slot(self) -> PictureSlot:
@@ -39,8 +39,8 @@ class Tokeniser(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Atoms:
-    """A run of atoms, with room for an answer behind it; who holds it knows how many are in use."""
+class PromptUnits:
+    """A run of units, with room for an answer behind it; who holds it knows how many are in use."""
 
     ids: NDArray[np.int32]
     """Token ids, `PICTURE` for a picture."""
@@ -51,20 +51,20 @@ class Atoms:
     slot: PictureSlot
 
     def cells(self, count: int) -> int:
-        """Cache cells of the first `count` atoms."""
+        """Cache cells of the first `count` units."""
         return count + self._before(count) * (self.slot.tokens - 1)
 
     def position(self, count: int) -> int:
-        """Position (M-RoPE) after the first `count` atoms."""
+        """Position (M-RoPE) after the first `count` units."""
         return count + self._before(count) * (self.slot.positions - 1)
 
-    def head(self, count: int) -> Atoms:
-        """A copy of the first `count` atoms without the room behind them."""
+    def head(self, count: int) -> PromptUnits:
+        """A copy of the first `count` units without the room behind them."""
         pictures = self._before(count)
-        return Atoms(self.ids[:count].copy(), self.at[:pictures], self.pictures[:pictures], self.slot)
+        return PromptUnits(self.ids[:count].copy(), self.at[:pictures], self.pictures[:pictures], self.slot)
 
-    def common(self, count: int, other: Atoms, other_count: int) -> int:
-        """Length of the beginning that the first `count` atoms share with the first `other_count` of another run."""
+    def common(self, count: int, other: PromptUnits, other_count: int) -> int:
+        """Length of the beginning that the first `count` units share with the first `other_count` of another run."""
         length = min(count, other_count)
         if not length:
             return 0
@@ -80,14 +80,14 @@ class Atoms:
         return length
 
     def _before(self, count: int) -> int:
-        """Pictures among the first `count` atoms."""
+        """Pictures among the first `count` units."""
         return bisect_left(self.at, count) if self.at else 0
 
 
-def to_atoms(
+def to_units(
     tokeniser: Tokeniser, prompt: Sequence[Part], *, open_end: bool = False
-) -> tuple[Atoms, PicturePart | None]:
-    """A prompt's atoms, and its picture.
+) -> tuple[PromptUnits, tuple[PicturePart, ...]]:
+    """A prompt's units, and its pictures in order.
 
     Args:
         tokeniser: of the model.
@@ -95,8 +95,8 @@ def to_atoms(
         open_end: the prompt may end with a picture, since nothing is asked of it yet.
 
     Raises:
-        RequestRefused: the prompt is empty, has more than one picture, one of another size or one that the model cannot
-            read, or ends with a picture.
+        RequestRefused: the prompt is empty, has a picture of another size or one that the model cannot read, or ends
+            with a picture.
     """
     ids: list[int] = []
     at: list[int] = []
@@ -112,19 +112,17 @@ def to_atoms(
         ids.append(PICTURE)
         ids.extend(slot.after)
         pictures.append(part)
-    if len(pictures) > 1:
-        raise RequestRefused("more than one picture in a prompt; this engine takes one")
     if not ids or (ids[-1] == PICTURE and not open_end):
         raise RequestRefused("the prompt is empty or ends with a picture; it must end with text")
-    atoms = Atoms(np.array(ids, np.int32), tuple(at), tuple(part.sha256 for part in pictures), slot)
-    return atoms, pictures[0] if pictures else None
+    units = PromptUnits(np.array(ids, np.int32), tuple(at), tuple(part.sha256 for part in pictures), slot)
+    return units, tuple(pictures)
 
 
-def with_room(atoms: Atoms, room: int) -> Atoms:
-    """The same run with room for `room` more atoms."""
-    ids = np.zeros(len(atoms.ids) + room, np.int32)
-    ids[: len(atoms.ids)] = atoms.ids
-    return Atoms(ids, atoms.at, atoms.pictures, atoms.slot)
+def with_room(units: PromptUnits, room: int) -> PromptUnits:
+    """The same run with room for `room` more units."""
+    ids = np.zeros(len(units.ids) + room, np.int32)
+    ids[: len(units.ids)] = units.ids
+    return PromptUnits(ids, units.at, units.pictures, units.slot)
 
 
 def _check(part: PicturePart, size: tuple[int, int] | None) -> None:

@@ -18,6 +18,7 @@ from quizglass_server.engines.llama.link.frames import Call, CallFailed, Link, L
 from quizglass_server.engines.llama.link.pixels import Sent
 from quizglass_server.engines.llama.link.prompt import (
     Constraint,
+    EngineStats,
     Failure,
     Finished,
     Part,
@@ -26,7 +27,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Scored,
     Terms,
     Usage,
-    Vitals,
 )
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, Overloaded, QuizglassError
 
@@ -114,11 +114,11 @@ class GeneratorClient:
         info: ProcessInfo = await self._only(TURN, "info")
         return info
 
-    async def watch(self, interval_s: float) -> AsyncGenerator[Vitals, None]:
+    async def watch(self, interval_s: float) -> AsyncGenerator[EngineStats, None]:
         """Heartbeats until it is closed; errors as `generate`."""
         with self._called(TURN, "watch", interval_s) as call:
-            async for vitals in call:
-                yield vitals
+            async for stats in call:
+                yield stats
 
     async def save(self, directory: Path) -> int:
         """Write kept prefixes to an existing, empty directory: how many; errors as `generate`."""

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Self
 
 from quizglass_server.config.options import GeneratorOptions
-from quizglass_server.engines.llama.link.prompt import Vitals
+from quizglass_server.engines.llama.link.prompt import EngineStats
 
 CALL_COSTS = 20
 """A native call may take so many times what the dearest kind of call was measured to take."""
@@ -36,17 +36,17 @@ class HeartbeatOptions:
         """As the server's options have it."""
         return cls(silent_s=options.generator_hang_s)
 
-    def call_limit_s(self, vitals: Vitals) -> float:
+    def call_limit_s(self, stats: EngineStats) -> float:
         """Most seconds that one native call of this model may take."""
-        dearest_us = max((vitals.prefill_us, *vitals.step_us))
+        dearest_us = max((stats.prefill_us, *stats.step_us))
         return max(self.silent_s, CALL_COSTS * dearest_us / 1e6)
 
-    def encode_limit_s(self, vitals: Vitals) -> float:
+    def encode_limit_s(self, stats: EngineStats) -> float:
         """Most seconds that a picture of this model may take."""
-        return max(self.silent_s, CALL_COSTS * vitals.encode_us / 1e6)
+        return max(self.silent_s, CALL_COSTS * stats.encode_us / 1e6)
 
 
-async def hang(heartbeats: AsyncIterator[Vitals], options: HeartbeatOptions) -> str:
+async def hang(heartbeats: AsyncIterator[EngineStats], options: HeartbeatOptions) -> str:
     """Wait until the process that sends these heartbeats hangs.
 
     Returns:
@@ -64,12 +64,12 @@ async def hang(heartbeats: AsyncIterator[Vitals], options: HeartbeatOptions) -> 
                 silent_s += options.interval_s
                 continue
             silent_s = 0.0
-            vitals = reading.result()
-            spent_s, limit_s = monotonic() - vitals.beat, options.call_limit_s(vitals)
-            if spent_s > limit_s and (vitals.busy or vitals.active or vitals.waiting):
-                where = "in one call" if vitals.busy else "silent with work to do"
+            stats = reading.result()
+            spent_s, limit_s = monotonic() - stats.beat, options.call_limit_s(stats)
+            if spent_s > limit_s and (stats.busy or stats.active or stats.waiting):
+                where = "in one call" if stats.busy else "silent with work to do"
                 return f"its engine has been {where} for {spent_s:.1f} s, more than {limit_s:.1f} s"
-            spent_s, limit_s = vitals.encoding_us / 1e6, options.encode_limit_s(vitals)
+            spent_s, limit_s = stats.encoding_us / 1e6, options.encode_limit_s(stats)
             if spent_s > limit_s:
                 return f"a picture has been encoded for {spent_s:.1f} s, more than {limit_s:.1f} s"
             reading = asyncio.ensure_future(anext(heartbeats))

@@ -1,0 +1,65 @@
+"""Deciders: exported as scorers, described for the manifest, and compared with PyTorch.
+
+Several may share one graph. It belongs to one of them, which is exported with the rows of all their labels; the others
+have its files with a prompt, labels and rows of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from quizglass_export.errors import ExportError
+from quizglass_export.graphs.qwen_vl import VISION_CLASSES
+from quizglass_export.recipe import schema
+from quizglass_export.roles.job import Exporter, RoleJob, by_type, prompt_name
+from quizglass_export.roles.scorers import (
+    TEXT_CLASSES,
+    check_text_scorer,
+    check_vision_scorer,
+    export_text_scorer,
+    export_vision_scorer,
+    prepare_text_scorer,
+    prepare_vision_scorer,
+)
+from quizglass_server.errors import BundleError
+from quizglass_server.roles.decider import check_labels
+
+
+def prepare_vision(job: RoleJob, spec: schema.Scorer) -> None:
+    """Check what is known without weights: prompt, labels, tokenizer, picture sizes."""
+    _check_labels(job, spec)
+    prepare_vision_scorer(job, spec)
+
+
+def prepare_text(job: RoleJob, spec: schema.Scorer) -> None:
+    """Check what is known without weights: prompt, labels, tokenizer."""
+    _check_labels(job, spec)
+    prepare_text_scorer(job, spec)
+
+
+def _check_labels(job: RoleJob, spec: schema.Scorer) -> None:
+    try:
+        check_labels(job.role, [name for name, _ in spec.labels])
+    except BundleError as error:
+        raise ExportError(str(error)) from error
+
+
+def shared_part(job: RoleJob, spec: schema.Scorer, owner: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest's entry of a decider that uses another's graph.
+
+    Args:
+        job: of the decider, with the texts of the graph's rows.
+        spec: what the recipe says: labels and prompt are its own.
+        owner: the entry of the decider whose graph it is.
+    """
+    places = job.places(spec.labels)
+    rows = {} if places is None else {"rows": list(places)}
+    own = {"prompt": prompt_name(spec.prompt), "labels": [list(label) for label in spec.labels]}
+    return {key: value for key, value in owner.items() if key != "rows"} | own | rows
+
+
+_VISION = Exporter(prepare_vision, export_vision_scorer, check_vision_scorer, VISION_CLASSES)
+PLANNERS = by_type(_VISION)
+EXPORTERS = by_type(_VISION, Exporter(prepare_text, export_text_scorer, check_text_scorer, TEXT_CLASSES))
+"""transformers' model type to what exports the role from it."""

@@ -1,0 +1,127 @@
+"""The detector: Grounding DINO or OWLv2, exported, described for the manifest, and compared with PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+
+from quizglass_export.errors import ExportError
+from quizglass_export.graphs.detectors import GroundingDino, Owlv2, exportable_masks
+from quizglass_export.onnx.file import halve_weights, write_onnx
+from quizglass_export.parity import Check, Inputs, as_array, at_most, session
+from quizglass_export.recipe import schema
+from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_size, by_type, in_each_size
+from quizglass_export.roles.pictures import picture_of, pixels_of, tensors_of, words_of
+from quizglass_server.roles.detector import DetectorPart
+
+GROUNDING_DINO, OWL = "grounding-dino", "owlv2"
+CLASSES = {GROUNDING_DINO: "GroundingDinoForObjectDetection", OWL: "Owlv2ForObjectDetection"}
+_HALF_A_PIXEL = 0.5
+_MOST_PHRASES = 5
+"""That the comparison asks a detector for."""
+_TIED = r".*(bbox_embed|class_embed|position_ids)"
+
+
+def prepare(job: RoleJob, spec: schema.Detector) -> None:
+    """Check what is known without weights: picture sizes and the tokenizer."""
+    kind = job.source.model_type
+    if spec.picture is None and kind == GROUNDING_DINO:
+        raise ExportError(f"roles.{job.role}.picture: missing; give the width and height of its pictures")
+    if spec.grids and kind == OWL:
+        raise ExportError(f"roles.{job.role}.grids: OWLv2 has one size of its own; leave it out")
+    job.check_texts(16 if kind == OWL else int(job.source.config().get("max_text_len", 256)))
+
+
+def export(job: RoleJob, spec: schema.Detector) -> Exported:
+    """Export Grounding DINO or OWLv2 for one picture size and phrases of any length."""
+    kind = job.source.model_type
+    model = job.source.load(CLASSES[kind], ignore=_TIED)
+    size = spec.picture
+    side = int(model.config.vision_config.image_size) if kind == OWL else 0
+    picture = picture_of(job, size.width if size else side, size.height if size else side)
+    part = DetectorPart.model_validate(
+        {
+            "engine": "onnx",
+            "kind": kind,
+            "model": f"{job.role}/model.onnx",
+            "tokenizer": job.tokenizer,
+            "picture": picture,
+            "grids": job.grids(picture, spec.grids),
+            "boxes": _boxes(model.config),
+            "max_tokens": 16 if kind == OWL else int(model.config.max_text_len),
+        }
+    )
+    for each in by_size(part):
+        _write_detector(job, each, model)
+    return Exported(part, {"precision": "fp32"})
+
+
+def _boxes(config: Any) -> int:
+    """How many boxes a detector gives: OWLv2 one for each patch."""
+    if config.model_type == GROUNDING_DINO:
+        return int(config.num_queries)
+    return (int(config.vision_config.image_size) // int(config.vision_config.patch_size)) ** 2
+
+
+def _write_detector(job: RoleJob, part: DetectorPart, model: Any) -> None:
+    """The graph of one picture size."""
+    kind, picture, name = part.kind, part.picture, part.model
+    words = _phrases(job, ["a car", "the boat"], 16 if kind == OWL else None)
+    pixels = {"pixel_values": torch.zeros(1, 3, picture.height, picture.width)}
+    axes = {"input_ids": {0: "phrases"}, "attention_mask": {0: "phrases"}, "logits": {2: "phrases"}}
+    if kind == GROUNDING_DINO:
+        axes = {"input_ids": {1: "tokens"}, "attention_mask": {1: "tokens"}, "logits": {2: "tokens"}}
+    module = Owlv2(model) if kind == OWL else GroundingDino(model)
+    with exportable_masks() if kind == GROUNDING_DINO else nullcontext():
+        write_onnx(module.eval(), pixels | tensors_of(words), axes, ["logits", "pred_boxes"], job.path(name))
+    halve_weights(job.path(name))
+
+
+def check(job: RoleJob, spec: schema.Detector, part: DetectorPart) -> list[Check]:
+    """Compare boxes, in pixels, and logits with transformers', each picture size by itself."""
+    return in_each_size(part, partial(_check_detector, job))
+
+
+def _check_detector(job: RoleJob, part: DetectorPart) -> list[Check]:
+    model = job.source.reference(CLASSES[part.kind], ignore=_TIED)
+    run = session(job.path(part.model))
+    apart, wrong = list[float](), list[float]()
+    scale = np.array([part.picture.width, part.picture.height] * 2, np.float32)
+    for index, sample in enumerate(job.samples):
+        words = _phrases(
+            job, sample.query.split()[: 1 + index % _MOST_PHRASES], part.max_tokens if part.kind == OWL else None
+        )
+        inputs: Inputs = {"pixel_values": pixels_of([sample.picture], part.picture), **words}
+        logits, boxes = run.run(["logits", "pred_boxes"], inputs)
+        with torch.no_grad():
+            output = model(**tensors_of(inputs))
+        expected = as_array(output.logits[:, :, : logits.shape[2]].clamp(min=-1e9))
+        apart.append(float(np.abs((boxes - as_array(output.pred_boxes)) * scale).max()))
+        wrong.append(float(np.abs(logits - expected).max()))
+    return [
+        at_most(job.role, "largest difference of boxes, in pixels", apart, _HALF_A_PIXEL),
+        at_most(job.role, "largest difference of logits", wrong, job.demands.logits),
+    ]
+
+
+def _phrases(job: RoleJob, phrases: Sequence[str], padded: int | None) -> Inputs:
+    """OWLv2 takes a row for each phrase, padded to its length; Grounding DINO one row with full stops."""
+    tokenizer = Tokenizer.from_file(str(job.source.tokenizer_file()))
+    if padded is None:
+        return words_of(tokenizer, [" . ".join(phrases) + " ."], int(job.source.config().get("max_text_len", 256)))
+    tokenizer.enable_truncation(padded)
+    rows = [tokenizer.encode(phrase).ids for phrase in phrases]
+    ids, mask = np.zeros((len(rows), padded), np.int64), np.zeros((len(rows), padded), np.int64)
+    for index, row in enumerate(rows):
+        ids[index, : len(row)], mask[index, : len(row)] = row, 1
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+EXPORTERS = by_type(Exporter(prepare, export, check, CLASSES))
+"""transformers' model type to what exports the role from it."""

@@ -1,0 +1,99 @@
+"""The domain router: BLIP-2's Q-Former with a head, exported, described for the manifest, and compared with PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import transformers
+from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer
+
+from quizglass_export.checkpoints.files import check_finite
+from quizglass_export.errors import ExportError
+from quizglass_export.graphs.q_former import QFormerClassifier
+from quizglass_export.onnx.file import halve_weights, write_onnx
+from quizglass_export.parity import Check, Inputs, as_array, check_scorer
+from quizglass_export.recipe import schema
+from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type
+from quizglass_export.roles.pictures import (
+    BATCH,
+    BLIP,
+    Q_FORMER_CLASSES,
+    TEXT_AXES,
+    example_of,
+    pixels_of,
+    q_former_of,
+    tensors_of,
+    words_of,
+)
+from quizglass_server.roles.domain_router import DomainRouterPart
+
+HEAD = "classifier.safetensors"
+"""The head, beside the checkpoint: `weight` [labels, H] and `bias` [labels]."""
+
+
+def prepare(job: RoleJob, spec: schema.DomainRouter) -> None:
+    """Check what is known without weights of the base: the tokenizer and the head."""
+    job.check_texts(spec.max_tokens)
+    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    _head(job, spec.labels, config)
+
+
+def export(job: RoleJob, spec: schema.DomainRouter) -> Exported:
+    """Export BLIP-2's Q-Former with a classification head."""
+    model = job.source.load(BLIP)
+    part = DomainRouterPart(
+        kind="q-former-classifier",
+        labels=spec.labels,
+        **q_former_of(job, spec, model),
+    )
+    pixels, words = example_of(part.picture)
+    axes = {"pixel_values": BATCH, **TEXT_AXES, "logits": BATCH}
+    head = QFormerClassifier(model, *_head(job, spec.labels, model.config)).eval()
+    write_onnx(head, pixels | words, axes, "logits", job.path(part.model))
+    halve_weights(job.path(part.model))
+    return Exported(part, {"precision": "fp32"})
+
+
+def check(job: RoleJob, spec: schema.DomainRouter, part: DomainRouterPart) -> list[Check]:
+    """Compare logits with the head run in transformers' own matching path, one sample at a time."""
+    model = job.source.reference(BLIP)
+    weight, bias = _head(job, spec.labels, model.config)
+    model.itm_head = torch.nn.Linear(weight.shape[1], weight.shape[0])
+    model.itm_head.load_state_dict({"weight": weight, "bias": bias})
+    own = Tokenizer.from_file(str(job.source.tokenizer_file()))
+
+    def inputs(indices: Sequence[int]) -> Inputs:
+        words = words_of(own, [job.samples[i].question for i in indices], part.max_tokens)
+        return {"pixel_values": pixels_of([job.samples[i].picture for i in indices], part.picture), **words}
+
+    references = []
+    with torch.no_grad():
+        for index in range(len(job.samples)):
+            output = model(**tensors_of(inputs([index])), use_image_text_matching_head=True)
+            references.append(as_array(output.logits_per_image[0]))
+    return check_scorer(job.role, job.path(part.model), references, inputs, job.demands.logits, job.batches)
+
+
+def _head(job: RoleJob, labels: Sequence[str], config: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    path = job.source.folder / HEAD
+    if not path.is_file():
+        raise ExportError(f"{path}: missing; the domain router's head (weight and bias) goes there")
+    check_finite(path)
+    wanted = {"weight": (len(labels), int(config.qformer_config.hidden_size)), "bias": (len(labels),)}
+    found = {}
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            for name, shape in wanted.items():
+                found[name] = file.get_tensor(name).float()
+                if tuple(found[name].shape) != shape:
+                    raise ExportError(f"{path}: {name} has shape {list(found[name].shape)}, not {list(shape)}")
+    except SafetensorError as error:
+        raise ExportError(f"{path}: {error}") from error
+    return found["weight"], found["bias"]
+
+
+EXPORTERS = by_type(Exporter(prepare, export, check, Q_FORMER_CLASSES))
+"""transformers' model type to what exports the role from it."""

@@ -1,0 +1,85 @@
+"""The reranker: a text model's "yes" and "no", or a cross-encoder; exported and compared with PyTorch."""
+
+from __future__ import annotations
+
+import torch
+import transformers
+
+from quizglass_export.errors import ExportError
+from quizglass_export.onnx.accept import apply_precision, check_lossy_scorer
+from quizglass_export.onnx.optimum_encoders import write_cross_encoder
+from quizglass_export.parity import Check, as_array, check_scorer
+from quizglass_export.recipe import schema
+from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type
+from quizglass_export.roles.scorers import TEXT_CLASSES, check_text_scorer, export_text_scorer, prepare_text_scorer
+from quizglass_export.roles.text_encoder import longest, tokenised
+from quizglass_server.errors import BundleError
+from quizglass_server.roles.reranker import CrossEncoderPart, check_labels
+
+CLASSES = {
+    "bert": "BertForSequenceClassification",
+    "xlm-roberta": "XLMRobertaForSequenceClassification",
+    "modernbert": "ModernBertForSequenceClassification",
+}
+_POSITIONS = r".*\.position_ids$"
+
+
+def prepare_scorer(job: RoleJob, spec: schema.Scorer) -> None:
+    """Check what is known without weights: prompt, labels, tokenizer."""
+    try:
+        check_labels([name for name, _ in spec.labels])
+    except BundleError as error:
+        raise ExportError(str(error)) from error
+    prepare_text_scorer(job, spec)
+
+
+def prepare_cross_encoder(job: RoleJob, spec: schema.Reranker) -> None:
+    """Check what is known without weights: the tokenizer."""
+    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    job.check_texts(min(spec.max_tokens, longest(config)))
+
+
+def export_cross_encoder(job: RoleJob, spec: schema.Reranker) -> Exported:
+    """Export a cross-encoder with a classification head."""
+    model = job.source.load(CLASSES[job.source.model_type], ignore=_POSITIONS)
+    logits = int(model.config.num_labels)
+    part = CrossEncoderPart(
+        engine="onnx",
+        kind="cross-encoder",
+        model=f"{job.role}/model.onnx",
+        tokenizer=job.tokenizer,
+        max_tokens=min(spec.max_tokens, longest(model.config)),
+        logits=logits,
+        relevant=logits - 1,
+    )
+    write_cross_encoder(model, job.path(part.model))
+    pairs = _pairs(job)
+    feed = tokenised(job, job.path(part.model), part.max_tokens, pairs)
+    return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(pairs)))
+
+
+def _pairs(job: RoleJob) -> list[tuple[str, str]]:
+    return [(sample.query, passage) for sample in job.samples for passage in sample.passages][: len(job.samples)]
+
+
+def check_cross_encoder(job: RoleJob, spec: schema.Reranker, part: CrossEncoderPart) -> list[Check]:
+    """Compare a cross-encoder's logits with transformers', pairs encoded by transformers' own tokenizer."""
+    model = job.source.reference(CLASSES[job.source.model_type], ignore=_POSITIONS)
+    pairs = _pairs(job)
+    feed = tokenised(job, job.path(part.model), part.max_tokens, pairs)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(job.source.folder, local_files_only=True)
+    references = []
+    with torch.no_grad():
+        for query, passage in pairs:
+            row = tokenizer(query, passage, truncation="longest_first", max_length=part.max_tokens, return_tensors="pt")
+            references.append(as_array(model(**row).logits[0]))
+    if spec.precision == "fp32":
+        return check_scorer(job.role, job.path(part.model), references, feed, job.demands.logits, job.batches)
+    return check_lossy_scorer(job.role, job.path(part.model), references, feed, spec.accept, job.batches)
+
+
+EXPORTERS = by_type(
+    Exporter(prepare_scorer, export_text_scorer, check_text_scorer, TEXT_CLASSES),
+    Exporter(prepare_cross_encoder, export_cross_encoder, check_cross_encoder, CLASSES),
+)
+"""transformers' model type to what exports the role from it."""

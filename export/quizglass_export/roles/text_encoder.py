@@ -1,0 +1,130 @@
+"""The text encoder: exported, described for the manifest, and compared with PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from tokenizers import Tokenizer
+
+from quizglass_export.checkpoints.sentence_files import Embedding, read_embedding
+from quizglass_export.onnx.accept import Feed, apply_precision
+from quizglass_export.onnx.optimum_encoders import write_text_encoder
+from quizglass_export.parity import (
+    Check,
+    Floats,
+    Inputs,
+    as_array,
+    batches,
+    check_vectors,
+    pool,
+    session,
+    tokenise_padded,
+)
+from quizglass_export.recipe import schema
+from quizglass_export.roles.job import Exported, Exporter, RoleJob, by_type
+from quizglass_server.roles.text_encoder import TextEncoderPart
+
+CLASSES = {
+    "bert": ("BertModel", r"^(pooler\.|cls\.|.*\.position_ids$)"),
+    "xlm-roberta": ("XLMRobertaModel", r"^(pooler\.|lm_head\.|.*\.position_ids$)"),
+    "modernbert": ("ModernBertModel", r"^(head\.|decoder\.)"),
+    "qwen3": ("Qwen3Model", r"^lm_head\."),
+}
+
+
+def embedding_of(job: RoleJob, spec: schema.TextEncoder) -> Embedding:
+    """How a text encoder's texts become vectors: as its checkpoint says, but for what the recipe says."""
+    given = spec.model_dump(include={"pooling", "query_prefix", "passage_prefix", "max_tokens"}, exclude_none=True)
+    return read_embedding(job.source.folder, job.source.model_type, job.source.tokenizer_file(), given)
+
+
+def prepare(job: RoleJob, spec: schema.TextEncoder) -> None:
+    """Check what is known without weights: what sentence-transformers' files ask for, and the tokenizer."""
+    config = transformers.AutoConfig.from_pretrained(job.source.folder, local_files_only=True)
+    job.check_texts(min(embedding_of(job, spec).max_tokens, longest(config)))
+
+
+def export(job: RoleJob, spec: schema.TextEncoder) -> Exported:
+    """Export the text encoder."""
+    model = _text_model(job, job.source.load)
+    how = embedding_of(job, spec)
+    part = TextEncoderPart(
+        engine="onnx",
+        kind="text-encoder",
+        model=f"{job.role}/model.onnx",
+        tokenizer=job.tokenizer,
+        dimension=int(model.config.hidden_size),
+        pooling=how.pooling,
+        query_prefix=how.query_prefix,
+        passage_prefix=how.passage_prefix,
+        max_tokens=min(how.max_tokens, longest(model.config)),
+    )
+    write_text_encoder(model, job.path(part.model))
+    texts = [part.passage_prefix + sample.passages[0] for sample in job.samples]
+    feed = tokenised(job, job.path(part.model), part.max_tokens, texts)
+    return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(texts)))
+
+
+def check(job: RoleJob, spec: schema.TextEncoder, part: TextEncoderPart) -> list[Check]:
+    """Compare the text encoder with transformers."""
+    texts = [part.query_prefix + sample.query for sample in job.samples]
+    texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
+    exported = _exported_texts(job, part, texts)
+    references = _reference_texts(_text_model(job, job.source.reference), job.source.folder, part, texts)
+    return [check_vectors(job.role, exported, references * len(job.batches), job.cosine(spec))]
+
+
+def tokenised(job: RoleJob, model: Path, limit: int, texts: Sequence[str | tuple[str, str]]) -> Feed:
+    """The inputs that a model has, for some of the texts or pairs."""
+    tokenizer = Tokenizer.from_file(str(job.source.tokenizer_file()))
+    names = {tensor.name for tensor in session(model).get_inputs()}
+
+    def inputs(indices: Sequence[int]) -> Inputs:
+        made = tokenise_padded(tokenizer, [texts[i] for i in indices], limit)
+        return {name: value for name, value in made.items() if name in names}
+
+    return inputs
+
+
+def _text_model(job: RoleJob, load: Callable[..., Any]) -> Any:
+    kind, rest = CLASSES[job.source.model_type]
+    options = {"add_pooling_layer": False} if job.source.model_type in ("bert", "xlm-roberta") else {}
+    return load(kind, ignore=rest, **options)
+
+
+def longest(config: Any) -> int:
+    """Most tokens of a text; RoBERTa's positions begin after the padding token's."""
+    limit = int(config.max_position_embeddings)
+    return limit - int(config.pad_token_id) - 1 if config.model_type == "xlm-roberta" else limit
+
+
+def _exported_texts(job: RoleJob, part: TextEncoderPart, texts: list[str]) -> list[Floats]:
+    run, feed = session(job.path(part.model)), tokenised(job, job.path(part.model), part.max_tokens, texts)
+    vectors: list[Floats] = []
+    for size in job.batches:
+        for indices in batches(len(texts), size):
+            inputs = feed(indices)
+            states = run.run(["last_hidden_state"], inputs)[0]
+            vectors += list(pool(states, inputs["attention_mask"].astype(np.int64), part.pooling))
+    return vectors
+
+
+def _reference_texts(model: Any, folder: Path, part: TextEncoderPart, texts: list[str]) -> list[Floats]:
+    """One text at a time through transformers' own tokenizer, so that padding cannot hide a difference."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    vectors: list[Floats] = []
+    with torch.no_grad():
+        for text in texts:
+            inputs = tokenizer(text, truncation=True, max_length=part.max_tokens, return_tensors="pt")
+            states = as_array(model(**inputs).last_hidden_state)
+            vectors += list(pool(states, inputs["attention_mask"].numpy(), part.pooling))
+    return vectors
+
+
+EXPORTERS = by_type(Exporter(prepare, export, check, {kind: name for kind, (name, _) in CLASSES.items()}))
+"""transformers' model type to what exports the role from it."""

@@ -1,0 +1,156 @@
+"""What a request is for: to write an answer, to choose, to score an answer, or to read a prompt ahead of time."""
+
+from __future__ import annotations
+
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Sequence
+from math import exp
+
+import numpy as np
+
+from quizglass_server.engines.llama.engine.constraint import Follower
+from quizglass_server.engines.llama.engine.requests import Request
+from quizglass_server.engines.llama.engine.sampling import Row
+from quizglass_server.engines.llama.link.prompt import Finished, Piece, Scored, Usage
+from quizglass_server.engines.llama.native.errors import DecodeFailed
+
+Ends = Callable[[int], bool]
+
+
+class Generation:
+    """Writes an answer greedily, within a constraint if there is one."""
+
+    spare = 0
+
+    def __init__(self, room: int, ends: Ends, piece: Callable[[int], bytes], constraint: Follower | None) -> None:
+        """Make one.
+
+        Args:
+            room: most tokens.
+            ends: whether a token ends an answer.
+            piece: UTF-8 bytes of a token.
+            constraint: follows this answer.
+        """
+        self._room = room
+        self._ends = ends
+        self._piece = piece
+        self._constraint = constraint
+        self._text = getincrementaldecoder("utf-8")("replace")
+        self._written = 0
+
+    def wanted_from(self, request: Request) -> int | None:
+        """See `RequestKind`."""
+        return request.length - 1
+
+    def take(self, request: Request, rows: list[Row]) -> str | None:
+        """Sample one token and hand it over."""
+        row = rows[-1]
+        token: int | None = row.best
+        if self._constraint is not None:
+            token = self._constraint.pick(row)
+        if token is None or self._ends(token):
+            return "stop"
+        if self._constraint is not None:
+            self._constraint.accept(token)
+        probability = min(1.0, exp(row.log_probability(token)))
+        self._written += 1
+        request.generated_tokens += 1
+        request.sink.put(
+            Piece(self._text.decode(self._piece(token)), probability), urgent=request.generated_tokens == 1
+        )
+        if request.generated_tokens == self._room:
+            return "length"
+        request.append(token)
+        return None
+
+    def result(self, reason: str, usage: Usage) -> Finished:
+        """See `RequestKind`."""
+        return Finished(reason, usage)
+
+    def expected_tokens(self, usual: float) -> float:
+        """See `RequestKind`."""
+        return min(usual, self._room - self._written)
+
+
+class Choice:
+    """Chooses among labels by the probability of all their tokens."""
+
+    def __init__(self, labels: list[list[int]]) -> None:
+        """Make one; `labels` are token ids."""
+        self.labels = labels
+        self.scores = [0.0] * len(labels)
+        """Logarithms of the labels' probabilities, as far as they are known."""
+        self.spare = sum(len(label) - 1 for label in labels)
+
+    def wanted_from(self, request: Request) -> int | None:
+        """See `RequestKind`."""
+        return request.length - 1
+
+    def take(self, request: Request, rows: list[Row]) -> str | None:
+        """Score the first tokens; those of longer labels are for the engine to fork."""
+        self.scores = [rows[-1].log_probability(label[0]) for label in self.labels]
+        return "stop"
+
+    def result(self, reason: str, usage: Usage) -> tuple[list[float], Usage] | None:
+        """See `RequestKind`."""
+        if reason != "stop":
+            return None
+        scores = np.array(self.scores)
+        weights = np.exp(scores - scores.max())
+        return (weights / weights.sum()).tolist(), usage
+
+    def expected_tokens(self, usual: float) -> float:
+        """See `RequestKind`."""
+        return 1.0 if self.spare else 0.0
+
+
+class Scoring:
+    """Reads an answer that is given, behind its prompt, and says how likely each of its tokens was."""
+
+    spare = 0
+
+    def __init__(self, prompt: int, answer: Sequence[int]) -> None:
+        """Make one; `prompt` is the prompt's length in units, which the answer but for its last token follows."""
+        self._prompt = prompt
+        self._answer = answer
+        self._known: list[float] = []
+
+    def wanted_from(self, request: Request) -> int | None:
+        """See `RequestKind`."""
+        return self._prompt - 1 + len(self._known)
+
+    def take(self, request: Request, rows: list[Row]) -> str | None:
+        """Look up the next tokens of the answer."""
+        for row in rows:
+            self._known.append(row.log_probability(self._answer[len(self._known)]))
+        return "stop" if len(self._known) == len(self._answer) else None
+
+    def result(self, reason: str, usage: Usage) -> Scored | None:
+        """See `RequestKind`."""
+        return Scored(tuple(self._known), usage) if reason == "stop" else None
+
+    def expected_tokens(self, usual: float) -> float:
+        """See `RequestKind`."""
+        return 0.0
+
+
+class WarmUp:
+    """Leaves a prompt in memory for a request that is expected."""
+
+    spare = 0
+
+    def wanted_from(self, request: Request) -> int | None:
+        """See `RequestKind`."""
+        return None
+
+    def take(self, request: Request, rows: list[Row]) -> str | None:
+        """See `RequestKind`."""
+        raise DecodeFailed("logits for a request that wants none")
+
+    def result(self, reason: str, usage: Usage) -> Usage | None:
+        """See `RequestKind`."""
+        return usage if reason == "stop" else None
+
+    def expected_tokens(self, usual: float) -> float:
+        """See `RequestKind`."""
+        return 0.0

@@ -1,0 +1,220 @@
+"""Deciders: each chooses among labels of its own in one pass. Planner, tool router, verifier, and any other by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from quizglass_server.domain.turns import Picture, Plan
+from quizglass_server.errors import BundleError, EngineFailed
+from quizglass_server.models.fields import graphs
+from quizglass_server.models.fitting import encode_within
+from quizglass_server.models.grids import Grids, blank
+from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.logits import softmax
+from quizglass_server.models.prompts import EXAMPLE, PromptError, Value, Values, filled
+from quizglass_server.models.scorers import TextScorer, VisionGraph, VisionRow, VisionScorer, scorer_prompt
+from quizglass_server.models.shared_prompts import Part, SharingScorer
+
+SUPPORTED = "supported"
+"""The verifier's label for an answer that its evidence supports; any other says that it does not."""
+PLANS = tuple(plan.value for plan in Plan)
+NAMED = ("planner", "tool_router", "verifier")
+"""Deciders with a place of their own in the manifest, because of what their labels must be."""
+
+
+class Decider(Protocol):
+    """Chooses one of a closed set of labels."""
+
+    @property
+    def executor(self) -> str:
+        """What runs it: tensorrt, cuda or cpu."""
+        ...
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Names of the values that it reads: those in its prompt, or its features."""
+        ...
+
+    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+        """Every label with its probability, in the order of the manifest; together 1."""
+        ...
+
+    async def look_at(self, picture: Picture) -> None:
+        """Do what a decision about this picture needs and its values do not change."""
+        ...
+
+
+def check_labels(role: str, names: Sequence[str]) -> None:
+    """Raise BundleError where the labels are not what a named decider's must be."""
+    if role in ("planner", "tool_router") and not set(names) <= set(PLANS):
+        raise BundleError(f"roles.{role}.labels: {', '.join(names)}: not all are plans; use {', '.join(PLANS)}")
+    if role == "verifier" and SUPPORTED not in names:
+        raise BundleError(f"roles.{role}.labels: {', '.join(names)}: none is {SUPPORTED!r}")
+
+
+class VisionDeciderPart(VisionScorer):
+    """A decider by a vision-language model, in a manifest."""
+
+    def load(self, role: str, loading: Loading) -> VisionDecider:
+        """The decider; BundleError where a file is damaged or does not fit the manifest."""
+        return VisionDecider(role, self, loading)
+
+
+class VisionDecider:
+    """Chooses by a vision-language model's logits after a prompt."""
+
+    def __init__(self, role: str, spec: VisionScorer, loading: Loading) -> None:
+        """Load, and run once, so that a model that does not fit its role fails now and not in a turn."""
+        check_labels(role, [name for name, _ in spec.labels])
+        path = loading.files.path
+        prompt = scorer_prompt(role, spec.labels, path(spec.tokenizer), path(spec.prompt), spec.image_token)
+        self._spec, self._tokenizer, self._template = spec, prompt.tokenizer, prompt.template
+        self.needs = prompt.template.names
+        try:
+            sized = [
+                (size, VisionGraph.shared(spec, size, name, prompt.tokenizer, loading)) for size, name in graphs(spec)
+            ]
+            self._graphs = Grids(sized)
+            for size, graph in sized:
+                self._named(graph, graph.run([self._row(graph, Picture(b"", blank(size)), EXAMPLE)])[0])
+        except PromptError as error:
+            raise BundleError(f"roles.{role}: {error}") from error
+        self.executor = self._graphs.first.executor
+
+    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+        """Of each label; a prompt beyond the model's length loses the end of its longest data."""
+        graph = self._graph(picture)
+        (logits,) = await graph.batcher.run(lambda: [self._row(graph, picture, values)])
+        return self._named(graph, logits)
+
+    async def look_at(self, picture: Picture) -> None:
+        """Bring a picture into the model's form, which a prompt about it then need not do."""
+        await self._graph(picture).look_at(picture)
+
+    def _graph(self, picture: Picture | None) -> VisionGraph:
+        return self._graphs.first if picture is None else self._graphs.fitting(picture.width, picture.height)
+
+    def _row(self, graph: VisionGraph, picture: Picture | None, values: Values) -> VisionRow:
+        prompt = self._template.render(pictures=0 if picture is None else 1, **filled(values))
+        ids = encode_within(self._tokenizer, prompt, graph.span, self._spec.max_tokens)
+        return VisionRow(ids, None if picture is None else graph.patches(picture))
+
+    def _named(self, graph: VisionGraph, logits: NDArray[np.float32]) -> list[tuple[str, float]]:
+        return _named([name for name, _ in self._spec.labels], self._spec.probabilities(logits[None], graph.name)[0])
+
+
+class TextDeciderPart(TextScorer):
+    """A decider by a text model, in a manifest."""
+
+    def load(self, role: str, loading: Loading) -> TextDecider:
+        """The decider; BundleError where a file is damaged or does not fit the manifest."""
+        return TextDecider(role, self, loading)
+
+
+class TextDecider:
+    """Chooses by a text model's logits after a prompt; pictures do not reach it."""
+
+    def __init__(self, role: str, spec: TextScorer, loading: Loading) -> None:
+        """Load, and run once."""
+        check_labels(role, [name for name, _ in spec.labels])
+        path = loading.files.path
+        prompt = scorer_prompt(role, spec.labels, path(spec.tokenizer), path(spec.prompt), None)
+        self._spec, self._tokenizer, self._template = spec, prompt.tokenizer, prompt.template
+        self.needs = prompt.template.names
+        self._scorer = SharingScorer.shared(spec, loading)
+        self.executor = self._scorer.executor
+        try:
+            self._named(self._scorer.run([self._part(EXAMPLE)])[0].logits)
+        except PromptError as error:
+            raise BundleError(f"roles.{role}: {error}") from error
+
+    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+        """Of each label; a prompt beyond the model's length loses the end of its longest data."""
+        (result,) = await self._scorer.batcher.run(lambda: [self._part(values)])
+        return self._named(result.logits)
+
+    async def look_at(self, picture: Picture) -> None:
+        """There is nothing to do."""
+
+    def _part(self, values: Values) -> Part:
+        prompt = self._template.render(pictures=0, **filled(values))
+        return Part(encode_within(self._tokenizer, prompt, [], self._spec.max_tokens))
+
+    def _named(self, logits: NDArray[np.float32]) -> list[tuple[str, float]]:
+        names = [name for name, _ in self._spec.labels]
+        return _named(names, self._spec.probabilities(logits[None], self._scorer.name)[0])
+
+
+Weights = Annotated[tuple[float, ...], Field(min_length=1)]
+
+
+class LinearDeciderPart(RolePart):
+    """A decider by multinomial logistic regression on numbers, in a manifest."""
+
+    engine: Literal["numpy"]
+    kind: Literal["linear"]
+    features: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Names of the values that it reads: a number as it is, a list by its length, a text by its words."""
+    labels: Annotated[tuple[str, ...], Field(min_length=2)]
+    weights: Annotated[tuple[Weights, ...], Field(min_length=2)]
+    """A row for each label, a column for each feature."""
+    bias: Annotated[tuple[float, ...], Field(min_length=2)]
+    """Of each label."""
+
+    @model_validator(mode="after")
+    def _shapes_fit(self) -> LinearDeciderPart:
+        labels, features = len(self.labels), len(self.features)
+        for name, values in (("labels", self.labels), ("features", self.features)):
+            if twice := sorted({value for value in values if values.count(value) > 1}):
+                raise ValueError(f"{name}: {twice[0]!r} is there twice")
+        if len(self.weights) != labels or any(len(row) != features for row in self.weights):
+            raise ValueError(f"weights: must have {labels} rows of {features} numbers, one for each label and feature")
+        if len(self.bias) != labels:
+            raise ValueError(f"bias: must have {labels} numbers, one for each label")
+        return self
+
+    def load(self, role: str, loading: Loading) -> LinearDecider:
+        """The decider; BundleError where a label does not fit the role."""
+        return LinearDecider(role, self)
+
+
+class LinearDecider:
+    """Chooses by weighted sums of numbers."""
+
+    executor = "cpu"
+
+    def __init__(self, role: str, spec: LinearDeciderPart) -> None:
+        """BundleError where a label does not fit the role."""
+        check_labels(role, spec.labels)
+        self._role, self._spec = role, spec
+        self.needs = frozenset(spec.features)
+
+    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+        """Of each label; EngineFailed names a feature that is not there."""
+        numbers = np.array([self._number(values, feature) for feature in self._spec.features])
+        sums = np.array(self._spec.weights) @ numbers + np.array(self._spec.bias)
+        return _named(self._spec.labels, softmax(sums))
+
+    async def look_at(self, picture: Picture) -> None:
+        """There is nothing to do."""
+
+    def _number(self, values: Mapping[str, Value], feature: str) -> float:
+        value = values.get(feature)
+        if value is None:
+            there = ", ".join(sorted(values)) or "nothing"
+            raise EngineFailed(f"roles.{self._role}: feature {feature!r} is missing; there is {there}")
+        if isinstance(value, int | float):
+            return float(value)
+        return float(len(value.split() if isinstance(value, str) else value))
+
+
+def _named(labels: Sequence[str], probabilities: NDArray[np.float64]) -> list[tuple[str, float]]:
+    return list(zip(labels, map(float, probabilities), strict=True))
+
+
+DeciderPart = Annotated[VisionDeciderPart | TextDeciderPart | LinearDeciderPart, Field(discriminator="kind")]

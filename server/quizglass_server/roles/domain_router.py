@@ -1,0 +1,82 @@
+"""The domain router: BLIP-2's Q-Former (Li et al. 2023) with a head names the kind of a question."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from quizglass_server.domain.turns import Picture
+from quizglass_server.errors import BundleError
+from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
+from quizglass_server.models.grids import Grids
+from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.logits import checked, softmax
+from quizglass_server.models.prompts import clean
+from quizglass_server.models.question_graph import Asked, QuestionGraph
+from quizglass_server.models.text_rows import TextTokenizer
+
+
+class DomainRouter(Protocol):
+    """Tells what kind of question is asked about what kind of picture."""
+
+    async def domains(self, picture: Picture, question: str) -> list[tuple[str, float]]:
+        """Every domain that the model knows, with its probability."""
+        ...
+
+
+class DomainRouterPart(Gridded, RolePart):
+    """BLIP-2's Q-Former reading a picture and a question, with a classification head: `logits` [B, labels]."""
+
+    engine: Literal["onnx"]
+    kind: Literal["q-former-classifier"]
+    model: FileName
+    tokenizer: FileName
+    picture: Normalised
+    labels: Annotated[tuple[str, ...], Field(min_length=2)]
+    max_tokens: Count
+
+    def load(self, role: str, loading: Loading) -> OnnxDomainRouter:
+        """The router; BundleError where a file is damaged or gives other logits than the manifest says."""
+        return OnnxDomainRouter(self, loading)
+
+
+class OnnxDomainRouter:
+    """Which domain a question about a picture belongs to."""
+
+    def __init__(self, spec: DomainRouterPart, loading: Loading) -> None:
+        """Load.
+
+        Raises:
+            BundleError: a file of the role is damaged, or gives other logits than the manifest says.
+        """
+        self.labels = spec.labels
+        """Names of the domains."""
+        self._fitter = loading.fitter
+        self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
+        sized = [
+            (size, QuestionGraph(name, size, spec.max_tokens, "logits", self._probabilities, loading))
+            for size, name in graphs(spec)
+        ]
+        self._graphs = Grids(sized)
+        self.executor = self._graphs.first.executor
+        """What runs it: tensorrt, cuda or cpu."""
+        for _, graph in sized:
+            if not graph.asks:
+                raise BundleError(f"{spec.model}: the model has no input 'input_ids', which a domain router reads")
+            graph.warm_up(self._tokenizer.rows(["a"])[0])
+
+    async def domains(self, picture: Picture, question: str) -> list[tuple[str, float]]:
+        """Every domain with its probability, in the order of the manifest; a long question is cut at its end."""
+        graph = self._graphs.fitting(picture.width, picture.height)
+
+        def asked() -> list[Asked]:
+            return [Asked(self._fitter.fit(picture, graph.size), self._tokenizer.rows([clean(question)])[0])]
+
+        (probabilities,) = await graph.run(asked)
+        return list(zip(self.labels, map(float, probabilities), strict=True))
+
+    def _probabilities(self, logits: NDArray[np.float32], rows: int, name: str) -> list[NDArray[np.float64]]:
+        return list(softmax(checked(logits, (rows, len(self.labels)), name)))

@@ -1,0 +1,128 @@
+"""The image encoder: pictures to vectors of length one, so that a dot product is a cosine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Literal, Protocol
+
+import numpy as np
+
+from quizglass_server.domain.turns import RGB, Vector
+from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
+from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.models.batching import MAX_BATCH
+from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, Size, graphs
+from quizglass_server.models.fitting import content_hash
+from quizglass_server.models.grids import Grids, blank, pixel_range
+from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.logits import normalised
+from quizglass_server.models.vision_inputs import channels
+
+
+class ImageEncoder(Protocol):
+    """Embeds pictures for image search."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the model file: vectors of different fingerprints do not compare."""
+        ...
+
+    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
+        """One vector a picture."""
+        ...
+
+
+class ImageEncoderPart(Gridded, RolePart):
+    """A picture to one vector of `dimension` floats."""
+
+    engine: Literal["onnx"]
+    kind: Literal["image-encoder"]
+    model: FileName
+    picture: Normalised
+    dimension: Count
+
+    def load(self, role: str, loading: Loading) -> OnnxImageEncoder:
+        """The encoder; BundleError where a file is damaged or gives other vectors than the manifest says."""
+        return OnnxImageEncoder(self, loading)
+
+
+class OnnxImageEncoder:
+    """A picture to a vector."""
+
+    def __init__(self, spec: ImageEncoderPart, loading: Loading) -> None:
+        """Load.
+
+        Raises:
+            BundleError: the model file is damaged or gives other vectors than the manifest says.
+        """
+        self._fitter = loading.fitter
+        self.dimension = spec.dimension
+        """Length of the vectors."""
+        self.fingerprint = _fingerprint([loading.files.sha256(name) for _, name in graphs(spec)])
+        """SHA-256 of the model file; of several, of their hashes."""
+        made = [(size, _Graph(name, size, spec.dimension, loading)) for size, name in graphs(spec)]
+        self._graphs = Grids(made)
+        self.executor = self._graphs.first.executor
+        """What runs it: tensorrt, cuda or cpu."""
+
+    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
+        """One vector a picture, float32 [dimension]; pictures that look the same to the model are embedded once."""
+        if not pictures:
+            return []
+        fitting = [self._graphs.fitting(pixels.shape[1], pixels.shape[0]) for pixels in pictures]
+        vectors: dict[int, Vector] = {}
+        for graph in dict.fromkeys(fitting):
+            places = [place for place, each in enumerate(fitting) if each is graph]
+            made = await self._embed(graph, [pictures[place] for place in places])
+            vectors |= zip(places, made, strict=True)
+        return [vectors[place] for place in range(len(pictures))]
+
+    async def _embed(self, graph: _Graph, pictures: Sequence[RGB]) -> list[Vector]:
+        places: list[int] = []
+        vectors = await graph.run(lambda: self._distinct(pictures, graph.size, places))
+        return [vectors[place] for place in places]
+
+    def _distinct(self, pictures: Sequence[RGB], size: Size, places: list[int]) -> list[RGB]:
+        """Fitted pictures without repetitions; `places` is told where each picture's is."""
+        found: dict[bytes, int] = {}
+        distinct: list[RGB] = []
+        for picture in pictures:
+            fitted = self._fitter.fit_pixels(picture, size)
+            place = found.setdefault(content_hash(fitted), len(distinct))
+            places.append(place)
+            if place == len(distinct):
+                distinct.append(fitted)
+        return distinct
+
+
+class _Graph:
+    """For pictures of one size: `pixel_values` [B, 3, H, W] to `image_embeds` [B, dimension]."""
+
+    def __init__(self, model: str, size: Normalised, dimension: int, loading: Loading) -> None:
+        """Load, and run once."""
+        self.size = size
+        self._dimension = dimension
+        path = loading.files.path(model)
+        self._session = OnnxSession(path, {"pixel_values": pixel_range(size, MAX_BATCH)}, "image_embeds", loading.how)
+        self.executor = self._session.executor
+        self._batcher = Batcher[RGB, Vector](loading.pool, self._run, lambda _: 1, BatchLimits(MAX_BATCH, MAX_BATCH))
+        self._run([blank(size)])
+
+    async def run(self, prepare: Callable[[], Sequence[RGB]]) -> list[Vector]:
+        """One vector for each picture that `prepare` gives, in order; see `Batcher.run`."""
+        return await self._batcher.run(prepare)
+
+    def _run(self, pictures: Sequence[RGB]) -> list[Vector]:
+        pixel_values = np.stack([channels(pixels, self.size) for pixels in pictures])
+        values = self._session.run({"pixel_values": pixel_values})
+        return list(normalised(values, self._dimension, self._session.name))
+
+
+def _fingerprint(hashes: Sequence[str]) -> str:
+    return hashes[0] if len(hashes) == 1 else sha256(" ".join(hashes).encode()).hexdigest()

@@ -1,0 +1,192 @@
+"""The reranker: how well passages answer a query, by a text model's "yes" or by a classification head."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Annotated, Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from quizglass_server.engines.onnx.batcher import Batcher
+from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.errors import BundleError
+from quizglass_server.models.batching import LIMITS
+from quizglass_server.models.fields import Count, FileName
+from quizglass_server.models.fitting import encode_within
+from quizglass_server.models.loading import Loading, RolePart
+from quizglass_server.models.logits import checked, sigmoid, softmax
+from quizglass_server.models.prompts import Prompt, clean, filled
+from quizglass_server.models.scorers import TextScorer, scorer_prompt
+from quizglass_server.models.shared_prompts import Part, PartResult, SharingScorer, before_data
+from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded, text_ranges
+
+RELEVANT = "yes"
+"""The label for a passage that answers the query."""
+
+
+class Reranker(Protocol):
+    """Scores how well passages answer a query."""
+
+    async def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        """Probability of "yes" for each passage ("<title>: <chunk>"), 0 to 1, in order."""
+        ...
+
+
+class TextRerankerPart(TextScorer):
+    """A reranker by a text model, in a manifest."""
+
+    def load(self, role: str, loading: Loading) -> OnnxReranker:
+        """The reranker; BundleError where a file is damaged, or no label is `yes`."""
+        return OnnxReranker(self, loading)
+
+
+class CrossEncoderPart(RolePart):
+    """A query and a passage, encoded as a pair by the tokenizer, to logits [B, logits] (BERT-style rerankers)."""
+
+    engine: Literal["onnx"]
+    kind: Literal["cross-encoder"]
+    model: FileName
+    tokenizer: FileName
+    max_tokens: Count
+    logits: Count
+    """How many the model gives; of one, the relevance is its sigmoid, of more, the softmax at `relevant`."""
+    relevant: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _inside(self) -> CrossEncoderPart:
+        if self.relevant >= self.logits:
+            raise ValueError(f"relevant is {self.relevant}, the model gives {self.logits} logits")
+        return self
+
+    def load(self, role: str, loading: Loading) -> OnnxCrossEncoder:
+        """The reranker; BundleError where a file is damaged or gives other logits than the manifest says."""
+        return OnnxCrossEncoder(self, loading)
+
+
+RerankerPart = Annotated[TextRerankerPart | CrossEncoderPart, Field(discriminator="kind")]
+
+
+def check_labels(names: Sequence[str]) -> None:
+    """Raise BundleError where no label says that a passage is relevant."""
+    if RELEVANT not in names:
+        raise BundleError(f"roles.reranker.labels: {', '.join(names)}: none is {RELEVANT!r}")
+
+
+class OnnxReranker:
+    """Qwen3-Reranker's form: how probable it is that a passage answers a query."""
+
+    def __init__(self, spec: TextScorer, loading: Loading) -> None:
+        """Load.
+
+        Raises:
+            BundleError: a file of the role is damaged, or no label is `yes`.
+        """
+        names, path = [name for name, _ in spec.labels], loading.files.path
+        check_labels(names)
+        self._spec = spec
+        prompt = scorer_prompt("reranker", spec.labels, path(spec.tokenizer), path(spec.prompt), None)
+        self._tokenizer, self._template = prompt.tokenizer, prompt.template
+        self._yes = names.index(RELEVANT)
+        self._scorer = SharingScorer.shared(spec, loading)
+        self.executor = self._scorer.executor
+        """What runs it: tensorrt, cuda or cpu."""
+        self._pool = loading.pool
+        warm = self._scorer.run([Part(ids) for ids in self._encoded("a", ["a"])])  # before anybody waits for it
+        self._relevance(warm)
+
+    async def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        """Probability of "yes" for each passage, in order; a long passage is cut at its end.
+
+        What the prompts begin with, up to the passage, is run once. The rows are tokenised meanwhile, in two halves:
+        the first runs while the second is tokenised.
+        """
+        if not passages:
+            return []
+        beginning: list[int] = []
+        first = self._scorer.batcher.submit(lambda: self._first(query, passages[0], beginning))
+        middle = (len(passages) + 1) // 2
+        halves = [half for half in (passages[:middle], passages[middle:]) if half]
+        encodings = [self._pool.submit(partial(self._encoded, query, half)) for half in halves]
+        runs: list[Future[list[PartResult]]] = []
+        futures: list[Future[Any]] = [first, *encodings]
+        try:
+            begun = await asyncio.wrap_future(first)
+            for encoding in encodings:
+                rows = await asyncio.wrap_future(encoding)
+                runs.append(self._scorer.batcher.submit(partial(_rest, rows, beginning, begun)))
+                futures.append(runs[-1])
+            results = [result for run in runs for result in await asyncio.wrap_future(run)]
+        finally:
+            for future in futures:
+                future.cancel()
+        return self._relevance(results)
+
+    def _relevance(self, results: Sequence[PartResult]) -> list[float]:
+        probabilities = self._spec.probabilities(np.stack([result.logits for result in results]), self._scorer.name)
+        return [float(probability) for probability in probabilities[:, self._yes]]
+
+    def _first(self, query: str, passage: str, beginning: list[int]) -> list[Part]:
+        """What has to run first, which `beginning` is told of: nothing, for a model that cannot share it."""
+        if self._scorer.shares:
+            begun = self._tokenizer.encode(before_data(self._prompt(query, passage), clean(passage)))
+            beginning += begun if len(begun) < self._spec.max_tokens else []
+        return [Part(beginning, keep=True)] if beginning else []
+
+    def _encoded(self, query: str, passages: Sequence[str]) -> list[list[int]]:
+        """Token ids of each prompt."""
+        prompts = [self._prompt(query, passage) for passage in passages]
+        return [encode_within(self._tokenizer, prompt, [], self._spec.max_tokens) for prompt in prompts]
+
+    def _prompt(self, query: str, passage: str) -> Prompt:
+        return self._template.render(pictures=0, **filled({"query": query, "passage": passage}))
+
+
+def _rest(rows: Sequence[list[int]], beginning: list[int], begun: Sequence[PartResult]) -> list[Part]:
+    """What is left to run of prompts: all of them where one, its query cut, does not begin like the others."""
+    at = len(beginning)
+    if begun and all(len(row) > at and row[:at] == beginning for row in rows):
+        return [Part(row[at:], begun[0].states) for row in rows]
+    return [Part(row) for row in rows]
+
+
+class OnnxCrossEncoder:
+    """How relevant passages are to a query, 0 to 1."""
+
+    def __init__(self, spec: CrossEncoderPart, loading: Loading) -> None:
+        """Load.
+
+        Raises:
+            BundleError: a file of the role is damaged, or gives other logits than the manifest says.
+        """
+        self._spec = spec
+        self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
+        shapes, types = text_ranges(spec.max_tokens)
+        self._session = OnnxSession(loading.files.path(spec.model), shapes, "logits", loading.how, optional=types)
+        self.executor = self._session.executor
+        """What runs it: tensorrt, cuda or cpu."""
+        self._batcher = Batcher[TextRow, float](loading.pool, self._run, len, LIMITS)
+        self._run(self._tokenizer.rows([("a", "a")]))
+
+    async def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        """Relevance of each passage, in order. Of a pair that is too long the longer text loses its end."""
+        if not passages:
+            return []
+        pairs = [(clean(query), clean(passage)) for passage in passages]
+        return await self._batcher.run(lambda: self._tokenizer.rows(pairs))
+
+    def _run(self, rows: Sequence[TextRow]) -> list[float]:
+        given = padded(rows)
+        logits = self._session.run({name: given[name] for name in self._session.inputs})
+        checked(logits, (len(rows), self._spec.logits), self._session.name)
+        return [float(value) for value in self._relevance(logits)]
+
+    def _relevance(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Of one logit its sigmoid, of more the softmax at the manifest's place."""
+        if self._spec.logits == 1:
+            return sigmoid(logits[:, 0])
+        return np.asarray(softmax(logits)[:, self._spec.relevant])

@@ -1,0 +1,118 @@
+"""All roles in one place: what a manifest may say of each, and the model that fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from quizglass_server.models.fields import Part
+from quizglass_server.models.loading import RolePart
+from quizglass_server.roles.coarse_reranker import CoarseReranker, CoarseRerankerPart
+from quizglass_server.roles.decider import NAMED, Decider, DeciderPart, VisionDeciderPart
+from quizglass_server.roles.detector import Detector, DetectorPart
+from quizglass_server.roles.domain_router import DomainRouter, DomainRouterPart
+from quizglass_server.roles.generator import Generator, GeneratorPart
+from quizglass_server.roles.image_encoder import ImageEncoder, ImageEncoderPart
+from quizglass_server.roles.reader import Reader, ReaderPart
+from quizglass_server.roles.reranker import Reranker, RerankerPart
+from quizglass_server.roles.text_encoder import TextEncoder, TextEncoderPart
+
+DECIDERS = "deciders."
+"""What names of further deciders begin with, where roles are named."""
+Deciders = dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], DeciderPart]
+
+
+class Roles(Part):
+    """The `roles` of a manifest; a role without a model is None."""
+
+    planner: VisionDeciderPart | None = None
+    tool_router: DeciderPart | None = None
+    domain_router: DomainRouterPart | None = None
+    coarse_reranker: CoarseRerankerPart | None = None
+    reranker: RerankerPart | None = None
+    verifier: DeciderPart | None = None
+    detector: DetectorPart | None = None
+    image_encoder: ImageEncoderPart | None = None
+    text_encoder: TextEncoderPart | None = None
+    generator: GeneratorPart | None = None
+    reader: ReaderPart | None = None
+    deciders: Deciders | None = None
+    """Further ones, by names that policies decide by."""
+
+    @model_validator(mode="after")
+    def _names_are_free(self) -> Roles:
+        if taken := sorted(type(self).model_fields.keys() & (self.deciders or {}).keys()):
+            raise ValueError(f"deciders: {taken[0]} has a place of its own; give it as roles.{taken[0]}")
+        return self
+
+    def filled(self) -> Iterator[tuple[str, RolePart]]:
+        """(name, settings) of every role that has a model, in the format's order, then `deciders.NAME`."""
+        for role in type(self).model_fields:
+            part = getattr(self, role)
+            if isinstance(part, RolePart):
+                yield role, part
+        for name, decider in (self.deciders or {}).items():
+            yield DECIDERS + name, decider
+
+    def names(self) -> tuple[str, ...]:
+        """Of the roles that have a model, in the format's order."""
+        return tuple(name for name, _ in self.filled())
+
+    def part(self, role: str) -> RolePart | None:
+        """Settings of a role by its name, such as `planner` or `deciders.act`; None if it has no model."""
+        return dict(self.filled()).get(role)
+
+    def has(self, path: str) -> bool:
+        """Whether there is a role, such as `planner`, or a part of one, such as `generator.prompts.plan`."""
+        place: object = self
+        for name in path.split("."):
+            place = place.get(name) if isinstance(place, Mapping) else getattr(place, name, None)
+        return place is not None
+
+
+def nested(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Roles by their names as a manifest has them: those named `deciders.NAME` under `deciders`."""
+    further = {name.removeprefix(DECIDERS): part for name, part in parts.items() if name.startswith(DECIDERS)}
+    single = {name: part for name, part in parts.items() if not name.startswith(DECIDERS)}
+    return single | ({"deciders": further} if further else {})
+
+
+@dataclass(slots=True)
+class Models:
+    """The models of a bundle; of a role that it does not fill, None."""
+
+    deciders: dict[str, Decider] = field(default_factory=dict)
+    """Planner, tool router and verifier by these names, and every further one by its own."""
+    domain_router: DomainRouter | None = None
+    coarse_reranker: CoarseReranker | None = None
+    reranker: Reranker | None = None
+    detector: Detector | None = None
+    image_encoder: ImageEncoder | None = None
+    text_encoder: TextEncoder | None = None
+    generator: Generator | None = None
+    reader: Reader | None = None
+
+    def get(self, role: str) -> object | None:
+        """The model of a role, such as `deciders.act`; a part of one, `generator.prompts.plan`, counts as the role."""
+        if _decides(role):
+            return self.deciders.get(role.removeprefix(DECIDERS))
+        model: object | None = getattr(self, role.partition(".")[0], None)
+        return model
+
+    def has(self, part: str) -> bool:
+        """Whether a role has a model; a part of one, such as `generator.prompts.plan`, counts as the role."""
+        return self.get(part) is not None
+
+    def put(self, role: str, model: object) -> None:
+        """Fill a role by its name."""
+        if _decides(role):
+            self.deciders[role.removeprefix(DECIDERS)] = model  # type: ignore[assignment]
+        else:
+            setattr(self, role, model)
+
+
+def _decides(role: str) -> bool:
+    return role in NAMED or role.startswith(DECIDERS)

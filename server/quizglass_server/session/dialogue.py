@@ -1,0 +1,113 @@
+"""What a turn takes from the turns before it, and what it leaves to the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from quizglass_server.domain.turns import (
+    Done,
+    EvidenceFound,
+    Exchange,
+    Origin,
+    Turn,
+    TurnEvent,
+    Verdict,
+    VerdictOutcome,
+)
+from quizglass_server.session.references import Reference, asks_for_other, carried, refers
+
+_ENTITIES, _LONGEST_TITLE = 4, 200
+_NAMED = "What is it called?"
+"""How the dialogue tells models the name of a thing that was found out without being said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One turn of a dialogue, once it is over."""
+
+    question: str
+    answer: str
+    frame: bytes = b""
+    """SHA-256 of the picture that it was answered from; empty: from none."""
+    entities: tuple[str, ...] = ()
+    """Titles of the entries that its answer, checked and supported, is about."""
+
+
+Dialogue = tuple[Spoken, ...]
+"""Turns, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What a question means after a dialogue."""
+
+    turn: Turn
+    """Its question, its history and what it is not about are those of the dialogue."""
+    frame: bytes = b""
+    """SHA-256 of the dialogue's picture that the question is about; empty: of none, or the turn has its own."""
+    needed: bool = False
+    """Whether it cannot be answered without that picture."""
+
+
+def appended(dialogue: Dialogue, exchanges: Sequence[Exchange]) -> Dialogue:
+    """The dialogue, and what was said since without the server."""
+    return (*dialogue, *(Spoken(exchange.question, exchange.answer) for exchange in exchanges))
+
+
+def follow(turn: Turn, dialogue: Dialogue, longest: int) -> Followed:
+    """What a turn means after a dialogue, whose exchanges become its history.
+
+    Args:
+        turn: its question and picture, if it brings one.
+        dialogue: what was said before.
+        longest: most exchanges of the history.
+    """
+    last, shown = dialogue[-1], next((each.frame for each in reversed(dialogue) if each.frame), b"")
+    again = carried(turn.question, last.question) if turn.picture is not None or shown else None
+    reference = Reference.THIS if again else refers(turn.question)
+    frame = b""
+    if turn.picture is None and reference is not Reference.NOTHING:
+        frame = shown if reference is Reference.THIS else last.frame
+    needed = reference is Reference.THIS or (reference is Reference.IT and not last.entities)
+    seen = turn.picture.sha256 if turn.picture is not None else frame
+    history = () if again else _history(dialogue, reference, seen)
+    other = (*last.entities, last.answer) if asks_for_other(turn.question) else ()
+    told = replace(
+        turn, question=again or turn.question, history=history[-longest:] if longest else (), other_than=other
+    )
+    return Followed(told, frame, needed and bool(frame))
+
+
+def _history(dialogue: Dialogue, reference: Reference, seen: bytes) -> tuple[Exchange, ...]:
+    """Exchanges for the prompts: "this" is no thing of another picture; "it" has the name that was found out."""
+    if reference is Reference.THIS and seen:
+        dialogue = tuple(each for each in dialogue if each.frame in (b"", seen))
+    exchanges = [Exchange(each.question, each.answer) for each in dialogue]
+    if reference in (Reference.IT, Reference.THE) and (name := _unsaid_name(dialogue[-1])):
+        exchanges.insert(-1, Exchange(_NAMED, name))
+    return tuple(exchanges)
+
+
+def _unsaid_name(last: Spoken) -> str:
+    name = next(iter(last.entities), "")
+    return "" if name.casefold() in f"{last.question}\n{last.answer}".casefold() else name
+
+
+def spoken(turn: Turn, events: Sequence[TurnEvent], done: Done) -> Spoken:
+    """What a turn leaves to the next ones, by its events and its end."""
+    supported = any(isinstance(event, Verdict) and event.outcome is VerdictOutcome.SUPPORTED for event in events)
+    frame = turn.picture.sha256 if turn.picture is not None else b""
+    return Spoken(turn.question, done.answer, frame, _entities(done, events) if supported else ())
+
+
+def _entities(done: Done, events: Sequence[TurnEvent]) -> tuple[str, ...]:
+    """Titles that the answer cites; where a picture was looked up, those that it was taken for.
+
+    Of "Who founded its maker?" the evidence is about the maker, and "it" stays the thing in the picture.
+    """
+    evidence = [item for event in events if isinstance(event, EvidenceFound) for item in event.items]
+    taken_for = {item.title for item in evidence if item.origin is Origin.IMAGE_SEARCH and item.used}
+    cited = dict.fromkeys(citation.title for citation in done.citations if citation.title)
+    titles = [title for title in cited if not taken_for or title in taken_for]
+    return tuple(title[:_LONGEST_TITLE] for title in titles[:_ENTITIES])

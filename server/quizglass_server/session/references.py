@@ -1,0 +1,97 @@
+"""What a follow-up question points at: the picture ("this", "the one on the left"), what was said ("it"), or nothing.
+
+Deterministic and English, like `steps.lookup.recall`; no model is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+
+from quizglass_server.steps.lookup.crop import place_of, with_place
+from quizglass_server.steps.wording import words
+
+_SPAN = r"(?:day|night|week|month|year|season|century|time|morning|afternoon|evening)s?"
+# "that" is also a conjunction ("the company that makes"): it points where a sentence begins or ends with it, and after
+# a word that wants an object.
+_THAT = (
+    r"(?:^|[,;:]|\b(?:is|was|are|does|did|has|had|will|can|of|about|by|in|on|at|for|with|from|like|and|or|than|to|"
+    r"made|makes|built|wrote|painted|\w+ed))\s*\bthat\b|\bthat\b(?=\s*(?:one\b|[.?!]|$))"
+)
+_THIS = re.compile(
+    rf"\b(?:this|these)\b(?! {_SPAN}\b)|\bthose\b|\bhere\b|{_THAT}"
+    rf"|\bthe others?\b(?! (?:{_SPAN}|hand)\b)|\banother one\b|\bthe (?:\w+ )?ones?\b"
+    r"|\b(?:picture|photo|image|frame)\b|\bcolou?rs?\b|\bshapes?\b|\blooks? like\b|\b(?:written|printed)\b"
+    r"|\bdo (?:you|I|we) see\b",
+    re.IGNORECASE,
+)
+_IT = re.compile(r"\b(?:it|its|they|them|their|theirs)\b", re.IGNORECASE)
+_THE = re.compile(r"\bthe\b", re.IGNORECASE)
+_OTHER = re.compile(rf"\b(?:the others?\b(?! (?:{_SPAN}|hand|side)\b)|another one\b)", re.IGNORECASE)
+_OPENING = re.compile(r"^(?:and|or|but|so)?\s*(?:what about|how about)?\s*", re.IGNORECASE)
+_BARE = re.compile(r"(?:this|that|the other|another|the)?(?: ?\bone)?", re.IGNORECASE)
+_OPPOSITE = {"left": "right", "right": "left"}
+
+
+class Reference(IntEnum):
+    """What a question points at, from the weakest to the strongest."""
+
+    NOTHING = 0
+    """It stands alone: "Who founded Jolawex?"."""
+    THE = 1
+    """Something that it takes for known, and no name: "Who designed the boat?"."""
+    IT = 2
+    """What was spoken of last: "How much does it weigh?"."""
+    THIS = 3
+    """What is to be seen: "this", "that one", "the one on the left", "the other one", a colour, "in the picture"."""
+
+
+def refers(question: str) -> Reference:
+    """What a question points at; the strongest where it points at several."""
+    if _THIS.search(question) or place_of(question) is not None:
+        return Reference.THIS
+    if _IT.search(question):
+        return Reference.IT
+    return Reference.THE if _THE.search(question) and not _names(question) else Reference.NOTHING
+
+
+def asks_for_other(question: str) -> bool:
+    """Whether a question is about another thing than the one before: "And the other one?"."""
+    return _OTHER.search(question) is not None
+
+
+def carried(question: str, earlier: str) -> str | None:
+    """The earlier question, asked about what a follow-up without a verb of its own points at.
+
+    "And the one on the right?" after "How much does the boat on the left cost?" is "How much does the boat on the
+    right cost?". So are "And this one?" and "What about the other one?", which is the thing on the other side if the
+    earlier question named one.
+
+    Returns:
+        None where the follow-up says more than that, or the earlier question is about a thing by its name.
+    """
+    there = place_of(question)
+    rest = with_place(question, there, None) if there else question
+    rest = _OPENING.sub("", " ".join(rest.split())).strip(" ,.?!")
+    if not _BARE.fullmatch(rest) or not (rest or there) or _names(earlier) or refers(earlier) is Reference.NOTHING:
+        return None
+    before = place_of(earlier)
+    if there is None and before is not None and asks_for_other(question):
+        there = _OPPOSITE.get(before)
+    if before is not None:
+        return with_place(earlier, before, there)
+    seen = _seen(earlier)
+    if there is None:
+        return seen
+    return f"{seen.rstrip(' .?!')}, {'in' if there == 'middle' else 'on'} the {there}?"
+
+
+def _seen(question: str) -> str:
+    """The question with its last "it" as "this"."""
+    found = list(re.finditer(r"\bit\b", question))
+    return f"{question[: found[-1].start()]}this{question[found[-1].end() :]}" if found else question
+
+
+def _names(question: str) -> bool:
+    """Whether a question has a name or number of its own; its first word is written large anyway."""
+    return any(word.named and word.key != "i" for word in words(question)[1:])

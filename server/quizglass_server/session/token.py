@@ -1,0 +1,109 @@
+"""Dialogues as opaque tokens: compressed, dated and signed (HMAC-SHA256), at most `LONGEST` bytes.
+
+    version (1) | id of the key (4) | end in seconds since 1970 (8) | JSON, deflated | signature of all that (32)
+
+A token is signed, not encrypted: it holds what its client has said and been told. It lets nobody do what a request
+without one could not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import struct
+import time
+import zlib
+from collections.abc import Callable, Sequence
+
+from quizglass_server.errors import InvalidInput, SessionExpired, SessionForged, SessionUnknownKey
+from quizglass_server.session.dialogue import Dialogue, Spoken
+
+LONGEST = 8192
+"""Bytes of a token."""
+_MOST = 32  # turns of a dialogue
+_VERSION = 1
+_HEADER = struct.Struct(">B4sQ")
+_SIGNATURE = 32
+_PURPOSE = b"quizglass session\0"
+
+
+class Sessions:
+    """Makes tokens of dialogues, and dialogues of tokens.
+
+    Args:
+        keys: the first one signs; tokens of all are taken.
+        ttl_s: seconds that a token can be used.
+        now: the time, in seconds since 1970.
+    """
+
+    def __init__(self, keys: Sequence[bytes], ttl_s: int, now: Callable[[], float] = time.time) -> None:
+        self._keys = {_id(key): key for key in keys}
+        self._signing = keys[0]
+        self._ttl_s = ttl_s
+        self._now = now
+
+    def seal(self, dialogue: Dialogue) -> bytes:
+        """A token of a dialogue that is not empty.
+
+        What does not fit is left out, oldest turns first; of the last turn the texts are cut.
+        """
+        end = int(self._now()) + self._ttl_s
+        kept = dialogue[-1:]
+        while len(token := self._signed(kept, end)) > LONGEST:
+            kept = (_halved(kept[0]),)
+        for earlier in reversed(dialogue[-_MOST:-1]):
+            kept = (earlier, *kept)
+            if len(longer := self._signed(kept, end)) > LONGEST:
+                break
+            token = longer
+        return token
+
+    def open(self, token: bytes) -> Dialogue:
+        """The dialogue of a token.
+
+        Raises:
+            InvalidInput: it is longer than any token.
+            SessionUnknownKey, SessionForged, SessionExpired: it is not to be used.
+        """
+        if len(token) > LONGEST:
+            raise InvalidInput("session", f"{len(token)} bytes is more than the {LONGEST} that a session has")
+        if len(token) < _HEADER.size + _SIGNATURE:
+            raise SessionForged
+        version, key_id, end = _HEADER.unpack_from(token)
+        if version != _VERSION:
+            raise SessionForged
+        if (key := self._keys.get(key_id)) is None:
+            raise SessionUnknownKey
+        signed, signature = token[:-_SIGNATURE], token[-_SIGNATURE:]
+        if not hmac.compare_digest(_signature(key, signed), signature):
+            raise SessionForged
+        if self._now() >= end:
+            raise SessionExpired
+        return _read(signed[_HEADER.size :])
+
+    def _signed(self, dialogue: Dialogue, end: int) -> bytes:
+        said = [[each.question, each.answer, each.frame.hex(), each.entities] for each in dialogue]
+        body = zlib.compress(json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode())
+        signed = _HEADER.pack(_VERSION, _id(self._signing), end) + body
+        return signed + _signature(self._signing, signed)
+
+
+def _read(body: bytes) -> Dialogue:
+    said = json.loads(zlib.decompress(body))
+    return tuple(
+        Spoken(question, answer, bytes.fromhex(frame), tuple(entities)) for question, answer, frame, entities in said
+    )
+
+
+def _halved(spoken: Spoken) -> Spoken:
+    question, answer = spoken.question, spoken.answer
+    return Spoken(question[: len(question) // 2], answer[: len(answer) // 2], spoken.frame, spoken.entities)
+
+
+def _signature(key: bytes, signed: bytes) -> bytes:
+    return hmac.digest(key, _PURPOSE + signed, "sha256")
+
+
+def _id(key: bytes) -> bytes:
+    return hashlib.sha256(_PURPOSE + key).digest()[:4]

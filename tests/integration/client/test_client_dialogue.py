@@ -1,0 +1,80 @@
+"""`Dialogue` over a real socket: it carries the session, sends a picture again, and begins anew when it must."""
+
+import hashlib
+
+import pytest
+
+from quizglass_client import AsyncClient, AsyncDialogue, Client, Dialogue, InvalidRequest, NotFound
+from quizglass_server.domain import turns as domain
+from tests.support.rpc_fakes import png, serving, serving_on_a_thread
+
+COST = domain.Exchange("How much does this cost?", "45 crowns")
+SHA256 = hashlib.sha256(png()).digest()
+
+
+@pytest.fixture
+def stage(tmp_path):
+    with serving_on_a_thread(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def client(stage):
+    with Client(stage.target) as connected:
+        yield connected
+
+
+def forget_frames(stage):
+    stage.services.work.reclaim(1 << 40)
+
+
+def test_a_question_goes_on_where_the_last_one_ended(stage, client):
+    dialogue = Dialogue(client)
+    dialogue.answer(COST.question, png(), policy="both", budget=5)
+    answer = dialogue.answer("How much does it weigh?")
+    assert answer.accepted.frame_sha256 == (SHA256,)
+    assert stage.assistant.turns[1].history[-1] == COST
+    assert [policy for policy, _ in stage.assistant.asked] == ["both", "planning-agent"]
+    elsewhere = Dialogue(client, dialogue.session)
+    elsewhere.answer("Who founded Jolawex?")
+    assert len(stage.assistant.turns[2].history) == 2
+    assert dialogue.session == answer.session != elsewhere.session
+
+
+def test_a_picture_that_is_not_held_any_more_is_sent_again(stage, client):
+    dialogue = Dialogue(client)
+    dialogue.answer(COST.question, png())
+    forget_frames(stage)
+    with pytest.raises(NotFound, match="session"):
+        Dialogue(client, dialogue.session).answer("What colour is this?")
+    assert dialogue.answer("What colour is this?").accepted.frame_sha256 == (SHA256,)
+    assert stage.assistant.turns[-1].history == (COST,)
+
+
+def test_a_session_that_is_refused_begins_anew_with_the_last_picture(stage, client):
+    dialogue = Dialogue(client)
+    dialogue.answer(COST.question, png())
+    dialogue.session = b"forged"
+    assert dialogue.answer("What colour is this?").accepted.frame_sha256 == (SHA256,)
+    assert stage.assistant.turns[-1].history == ()
+    dialogue.answer("Who founded Jolawex?")
+    assert len(stage.assistant.turns[-1].history) == 1
+
+
+def test_other_errors_are_the_callers_and_change_nothing(stage, client):
+    dialogue = Dialogue(client)
+    dialogue.answer(COST.question, png())
+    session = dialogue.session
+    with pytest.raises(InvalidRequest, match="question"):
+        dialogue.answer("")
+    assert dialogue.session == session
+    assert len(stage.assistant.turns) == 1
+
+
+async def test_the_same_for_asyncio(tmp_path):
+    async with serving(tmp_path) as stage, AsyncClient(stage.target) as client:
+        dialogue = AsyncDialogue(client)
+        await dialogue.answer(COST.question, png())
+        forget_frames(stage)
+        assert (await dialogue.answer("What colour is this?")).accepted.frame_sha256 == (SHA256,)
+        assert stage.assistant.turns[-1].history == (COST,)

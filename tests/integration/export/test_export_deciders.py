@@ -1,0 +1,131 @@
+"""Deciders from a recipe: two on one graph and one by numbers, built, verified, inspected, loaded and served."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from quizglass_export.assembly.plan import make_plan  # noqa: E402
+from quizglass_export.errors import ExportError  # noqa: E402
+from quizglass_export.recipe.read import read_recipe  # noqa: E402
+from quizglass_export.roles.samples import random_samples  # noqa: E402
+from quizglass_export.roles.scorers import vision_logits  # noqa: E402
+from quizglass_server.bundle.files import Bundle  # noqa: E402
+from quizglass_server.config.options import EngineOptions  # noqa: E402
+from quizglass_server.domain.turns import Picture  # noqa: E402
+from quizglass_server.models import vision_inputs  # noqa: E402
+from quizglass_server.roles.load import load_models  # noqa: E402
+from tests.support.small_build import run  # noqa: E402
+from tests.support.tiny_checkpoints import scatter  # noqa: E402
+from tests.support.tiny_qwen import qwen2_vl, write_tokenizer  # noqa: E402
+
+RECIPE = """
+format = 1
+name = "deciders"
+version = "1"
+prompts = "prompts"
+samples = { source = "random", count = 4 }
+
+[roles.planner]
+checkpoint = "c"
+picture = { width = 56, height = 56 }
+
+[roles.deciders.act]
+shares = "planner"
+prompt = "act"
+labels = [["text", " C"], ["same", " yes"], ["none", " A"]]
+
+[roles.deciders.search_router]
+linear = "search.json"
+"""
+LINEAR = {"features": ["p_min"], "labels": ["direct", "rag"], "weights": [[1.0], [-1.0]], "bias": [0.0, 0.5]}
+PROMPTS = {"plan": "<|im_start|>{{ image }}{{ question }} Plan:", "act": "<|im_start|>{{ image }}{{ query }} Act:"}
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("recipe")
+    for folder in ("c", "prompts"):
+        (root / folder).mkdir()
+    scatter(qwen2_vl(write_tokenizer(root / "c" / "tokenizer.json"))).save_pretrained(root / "c")
+    for name, text in PROMPTS.items():
+        (root / "prompts" / f"{name}.jinja").write_text(text)
+    (root / "search.json").write_text(json.dumps(LINEAR))
+    (root / "bundle.toml").write_text(RECIPE)
+    return root / "bundle.toml"
+
+
+async def test_deciders_that_share_a_graph_equal_pytorch(
+    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "bundle"
+    assert run("build", "--recipe", recipe, "--out", out) == 0
+    assert run("verify", out, "--recipe", recipe) == 0
+    capsys.readouterr()
+    assert run("inspect", out, "--json") == 0
+    roles = json.loads(capsys.readouterr().out)["roles"]
+    assert roles["deciders.act"]["model"] == roles["planner"]["model"]
+    assert roles["deciders.act"]["labels"] == ["text", "same", "none"]
+    assert roles["deciders.search_router"]["engine"] == "numpy"
+    bundle = Bundle.load(out)
+    planner, act = bundle.roles.planner, bundle.roles.part("deciders.act")
+    assert planner is not None
+    assert (planner.rows, act.rows) == ((0, 1, 2, 3), (2, 4, 0))  # type: ignore[union-attr]
+    assert [name for name in bundle.manifest.files if name.endswith(".onnx")] == ["planner/model.onnx"]
+    assert {check["role"] for check in json.loads((out / "parity.json").read_text())["checks"]} == {
+        "planner",
+        "deciders.act",
+    }
+    await _serves(recipe, bundle)
+
+
+async def _serves(recipe: Path, bundle: Bundle) -> None:
+    """The loaded deciders' probabilities are transformers' own for the same prompts."""
+    plan = make_plan(read_recipe(recipe))
+    model = plan.sources["planner"].load("Qwen2VLForConditionalGeneration")
+    models = await load_models(bundle, EngineOptions(threads=1, provider="cpu"))
+    try:
+        for role in ("planner", "deciders.act"):
+            part: Any = bundle.roles.part(role)
+            job = plan.job(role, bundle.root, part.tokenizer, ())
+            tokenizer = job.prompt_tokenizer()
+            template = job.prompt(Path(part.prompt).stem)
+            span = vision_inputs.image_span(tokenizer, part.image_token, part.picture)
+            for sample in random_samples(4):
+                ids = tokenizer.encode(template.render(pictures=1, **sample.values()), span)
+                fitted = vision_inputs.fit(sample.picture, part.picture)
+                logits = vision_logits(model, ids, fitted, part.picture)[job.tokens([t for _, t in part.labels])]
+                expected = torch.tensor(logits).softmax(-1).tolist()
+                picture = Picture(sample.picture.tobytes()[:32], sample.picture)
+                name = role.removeprefix("deciders.")
+                weighed = await models.deciders[name].probabilities(picture, sample.values())
+                assert [label for label, _ in weighed] == [label for label, _ in part.labels]
+                assert [p for _, p in weighed] == pytest.approx(expected, abs=1e-4)
+        direct, _ = await models.deciders["search_router"].probabilities(None, {"p_min": 2.0})
+        assert direct == ("direct", pytest.approx(1 / (1 + float(torch.exp(torch.tensor(-3.5))))))
+    finally:
+        await models.close()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('shares = "planner"', 'shares = "verifier"', r"roles\.deciders\.act\.shares: verifier is no decider"),
+        ('shares = "planner"', 'shares = "deciders.act"', r"deciders\.act is no decider with a checkpoint of its own"),
+        ('prompt = "act"', 'prompt = "gone"', r"gone\.jinja: missing; roles\.deciders\.act needs the prompt"),
+        ('prompt = "act"', "prompts = 1", r"roles\.deciders\.act\.prompt"),
+        ('linear = "search.json"', 'linear = "gone.json"', r"gone\.json"),
+        ('["none", " A"]', '["text", " A"]', r"roles\.deciders\.act\.labels: 'text' is there twice"),
+        ("deciders.search_router", "verifier", r"roles\.verifier\.labels: direct, rag: none is 'supported'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_made(recipe: Path, old: str, new: str, reason: str) -> None:
+    path = recipe.with_name("other.toml")
+    path.write_text(RECIPE.replace(old, new))
+    with pytest.raises(ExportError, match=reason):
+        make_plan(read_recipe(path))

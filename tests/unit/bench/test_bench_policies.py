@@ -1,0 +1,134 @@
+"""What the policies' benchmark gives to policies, and its own arithmetic; nothing is measured here."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from bench.policies.budget import ended_well
+from bench.policies.given import GivenGenerator, Record, Span, busy_s
+from bench.policies.stage import Outcome
+from quizglass_export.pocketworld.questions import Question, make_questions
+from quizglass_export.pocketworld.world import World, core_world, make_world, with_core
+from quizglass_server.domain.turns import AbstainReason, Done, FinishReason, GenerationEnd, Picture, Plan, Token
+from quizglass_server.roles.generator import GenerationRequest
+
+
+class Generator:
+    """Says the same to everything, and notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.tasks: list[str] = []
+
+    async def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
+        self.tasks.append(request.task)
+        yield Token("own", 0.5)
+        yield GenerationEnd("stop", 7, 1, 2)
+
+    async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
+        self.tasks.append(request.task)
+        return [1.0 / len(labels)] * len(labels)
+
+    async def score(self, request: GenerationRequest, answer: str) -> list[float]:
+        return []
+
+    async def prepare(self, picture: Picture) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return with_core(make_world(31, 200), core_world())
+
+
+@pytest.fixture(scope="module")
+def chain(world: World) -> Question:
+    many = make_questions(world, 400, 5, groups=("both",), unseen_share=0.5)
+    return next(question for question in many if question.family == "founder-birthplace")
+
+
+async def lines(generator: GivenGenerator, task: str) -> list[str]:
+    request = GenerationRequest(task, {})
+    return "".join([piece.text async for piece in generator.generate(request) if isinstance(piece, Token)]).splitlines()
+
+
+async def label(generator: GivenGenerator, task: str, count: int, **values: list[str]) -> int:
+    weighed = await generator.choose(GenerationRequest(task, values), [" A"] * count)
+    assert len(weighed) == count
+    return weighed.index(1.0)
+
+
+async def test_rounds_are_given_hop_by_hop(chain: Question) -> None:
+    own = Generator()
+    given = GivenGenerator(own)
+    with given.about(chain):
+        rounds = [(await lines(given, "reformulate"), await label(given, "act", 3)) for _ in range(4)]
+    queries = [hop.query for hop in chain.hops]
+    assert rounds == [([queries[0]], 2), ([queries[1]], 1), ([queries[2]], 1), ([queries[2]], 0)]
+    assert own.tasks == ["rewrite", "plan"] * 4
+    assert [span.task for span in given.spans] == ["reformulate", "act"] * 4
+
+
+async def test_every_question_begins_anew(chain: Question) -> None:
+    given = GivenGenerator(Generator())
+    for _ in range(2):
+        with given.about(chain):
+            assert await lines(given, "ask") == [chain.hops[0].query]
+
+
+async def test_answers_are_the_generators_own(chain: Question) -> None:
+    own = Generator()
+    given = GivenGenerator(own)
+    with given.about(chain):
+        for task in ("answer", "draft", "conclude", "reconcile", "rewrite"):
+            assert await lines(given, task) == ["own"]
+        assert await given.choose(GenerationRequest("plan", {}), [" A", " B"]) == [0.5, 0.5]
+    assert own.tasks == ["answer"] * 4 + ["rewrite", "plan"]
+    assert given.spans == []
+
+
+async def test_the_entry_is_known_by_the_name_of_the_things_in_the_picture(chain: Question) -> None:
+    given, name = GivenGenerator(Generator()), chain.hops[0].answer
+    with given.about(chain):
+        assert await label(given, "select", 6, seen=["Other: a car", f"{name}: a boat"]) == 1
+        assert await label(given, "select", 6, seen=["Other: a car"]) == 5
+        assert await label(given, "entity", 2, seen=[f"{name}: a boat"]) == 0
+        assert await label(given, "entity", 2, seen=[f"{name}x: a boat"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("family", "plan"),
+    [
+        ("visible", Plan.NONE),
+        ("identity", Plan.IMAGE),
+        ("named", Plan.TEXT),
+        ("specific", Plan.BOTH),
+        ("founder-birthplace", Plan.BOTH),
+    ],
+)
+def test_the_searches_of_a_question_are_those_of_its_hops(world: World, family: str, plan: Plan) -> None:
+    many = make_questions(world, 800, 5, unseen_share=0.5)
+    assert {Record(question).plan for question in many if question.family == family} == {plan}
+
+
+def test_time_in_which_two_things_are_done_counts_once() -> None:
+    spans = [Span("a", 1.0, 2.0), Span("b", 1.5, 3.0), Span("a", 5.0, 6.0), Span("c", 2.5, 9.0), Span("b", 1.6, 1.7)]
+    assert busy_s(spans, ("a", "b")) == pytest.approx(3.0)
+    assert busy_s([], ("a",)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "seconds", "well"),
+    [
+        ("45 crowns", None, 1.09, True),
+        ("45 crowns", None, 1.11, False),
+        ("", None, 0.5, False),
+        ("I don't know", AbstainReason.BUDGET, 1.0, True),
+    ],
+)
+def test_a_turn_ends_well_with_an_answer_or_a_reason_in_time(
+    chain: Question, answer: str, reason: AbstainReason | None, seconds: float, well: bool
+) -> None:
+    done = Done(answer, FinishReason.BUDGET, abstain_reason=reason)
+    assert ended_well(Outcome(chain, done, seconds, (), ()), 1.0) == well

@@ -1,0 +1,180 @@
+"""Deciders: any number of them by name, on one graph or several, by a prompt or by numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.options import EngineOptions
+from quizglass_server.domain.turns import Picture
+from quizglass_server.engines.onnx import session
+from quizglass_server.errors import BundleError, EngineFailed
+from quizglass_server.models.loading import Loading
+from quizglass_server.roles.decider import LinearDeciderPart
+from quizglass_server.roles.load import LoadedModels, load_models
+from tests.support.tiny_bundle import write_bundle
+
+CPU = EngineOptions(threads=1, provider="cpu")
+LINEAR = {
+    "engine": "numpy",
+    "kind": "linear",
+    "features": ["p_min", "found", "answer"],
+    "labels": ["direct", "verify", "rag"],
+    "weights": [[4.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+    "bias": [0.0, 0.0, 0.0],
+}
+
+
+def photo(level: int) -> Picture:
+    pixels = np.full((40, 40, 3), level, np.uint8)
+    return Picture(sha256(pixels.tobytes()).digest(), pixels)
+
+
+def bundle_with(root: Path, deciders: dict[str, Any], **prompts: str) -> Bundle:
+    """The tiny bundle's planner, and further deciders; `{}` of one stands for the planner's own settings."""
+    write_bundle(root, ("planner",))
+    for name, text in prompts.items():
+        (root / "prompts" / f"{name}.jinja").write_text(text)
+    path = root / "manifest.json"
+    content = json.loads(path.read_text())
+    planner = content["roles"]["planner"]
+    content["roles"]["deciders"] = {
+        name: part if part.get("kind") == "linear" else planner | part for name, part in deciders.items()
+    }
+    path.unlink()
+    content["files"] = {
+        file.relative_to(root).as_posix(): {
+            "sha256": sha256(file.read_bytes()).hexdigest(),
+            "bytes": file.stat().st_size,
+        }
+        for file in sorted(root.rglob("*"))
+        if file.is_file()
+    }
+    path.write_text(json.dumps(content))
+    return Bundle.load(root)
+
+
+@asynccontextmanager
+async def loaded(bundle: Bundle) -> AsyncIterator[LoadedModels]:
+    models = await load_models(bundle, CPU)
+    try:
+        yield models
+    finally:
+        await models.close()
+
+
+ACT = {"prompt": "prompts/act.jinja", "labels": [["text", " C"], ["image", " B"]], "rows": [2, 1]}
+SAME = {"prompt": "prompts/same.jinja", "labels": [["yes", " yes"], ["no", " no"], ["both", " B"]], "rows": [0, 1, 3]}
+PROMPTS = {"act": "{{ image }}{% for q in queries %}{{ q }}{% endfor %} Act:", "same": "{{ image }}{{ entity }} Same:"}
+
+
+async def test_deciders_share_one_graph_each_with_its_own_labels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    original = session.OnnxSession.__init__
+
+    def counted(self: Any, path: Path, *args: Any, **options: Any) -> None:
+        opened.append(path.name)
+        original(self, path, *args, **options)
+
+    bundle = bundle_with(tmp_path / "b", {"act": ACT, "same": SAME}, **PROMPTS)
+    monkeypatch.setattr(session.OnnxSession, "__init__", counted)
+    async with loaded(bundle) as models:
+        assert opened == ["model.onnx"]
+        assert list(models.deciders) == ["planner", "act", "same"]
+        values = {"question": "What?", "queries": ["What?"], "entity": "What?"}
+        for level in (0, 255):
+            whole = dict(await models.deciders["planner"].probabilities(photo(level), values))
+            act = dict(await models.deciders["act"].probabilities(photo(level), values))
+            assert list(act) == ["text", "image"]
+            assert sum(act.values()) == pytest.approx(1)
+            assert (act["image"] > act["text"]) == (whole["image"] > whole["text"]) == (level == 255)
+            same = await models.deciders["same"].probabilities(photo(level), values)
+            assert [name for name, _ in same] == ["yes", "no", "both"]
+        assert models.deciders["act"].needs == {"queries"}
+        roles = [(each.role, each.engine, each.sees_pictures) for each in models.statuses()]
+        assert roles == [(role, "onnx", True) for role in ("planner", "deciders.act", "deciders.same")]
+        assert models.has("deciders.act")
+        assert models.has("planner")
+        assert not models.has("deciders.other")
+    assert bundle.has("deciders.act")
+    assert not bundle.has("deciders.other")
+
+
+async def test_a_decider_of_other_settings_has_a_graph_of_its_own(tmp_path: Path) -> None:
+    bundle = bundle_with(tmp_path / "b", {"act": ACT | {"max_tokens": 64}}, **PROMPTS)
+    async with loaded(bundle) as models:
+        values = {"queries": ["what is this? " * 50]}
+        assert sum(p for _, p in await models.deciders["act"].probabilities(photo(9), values)) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"rows": [2, 4]}, r"gives 4 logits, the manifest names row 4"),
+        ({"rows": [2]}, r"roles\.deciders\.act.*rows"),
+        ({"rows": [0, 1, 2]}, r"rows: 3 places for 2 labels"),
+        ({"labels": [["text", " C"], ["text", " B"]]}, r"roles\.deciders\.act\.labels: 'text' is there twice"),
+        ({"labels": [["text", " C"], ["image", " C"]]}, r"roles\.deciders\.act: labels ' C' and ' C' are one token"),
+    ],
+)
+async def test_a_decider_that_does_not_fit_is_refused(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(BundleError, match=reason):
+        await load_models(bundle_with(tmp_path / "b", {"act": ACT | change}, **PROMPTS), CPU)
+
+
+async def test_a_prompt_that_names_what_there_is_none_of_is_named(tmp_path: Path) -> None:
+    bundle = bundle_with(tmp_path / "b", {"act": ACT}, act="{{ image }}{{ price }} Act:")
+    with pytest.raises(
+        BundleError, match=r"roles\.deciders\.act: .*act\.jinja: 'price' is undefined; a prompt may name"
+    ):
+        await load_models(bundle, CPU)
+
+
+def test_a_name_with_a_place_of_its_own_is_no_further_decider(tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"deciders: verifier has a place of its own; give it as roles\.verifier"):
+        bundle_with(tmp_path / "b", {"verifier": ACT}, **PROMPTS)
+
+
+async def test_a_linear_decider_weighs_numbers_lengths_and_words(tmp_path: Path) -> None:
+    async with loaded(bundle_with(tmp_path / "b", {"search_router": LINEAR})) as models:
+        router = models.deciders["search_router"]
+        assert router.needs == {"p_min", "found", "answer"}
+        values: dict[str, Any] = {"p_min": 0.5, "found": ["a: b", "c: d"], "answer": "in the year 1974"}
+        weighed = await router.probabilities(None, values)
+        sums = np.exp([2.0, 2.0, 4.0])
+        assert [name for name, _ in weighed] == ["direct", "verify", "rag"]
+        assert [p for _, p in weighed] == pytest.approx(list(sums / sums.sum()))
+        assert [each.executor for each in models.statuses()] == ["cpu", "cpu"]
+        with pytest.raises(EngineFailed, match=r"roles\.deciders\.search_router: feature 'p_min' is missing; .*answer"):
+            await router.probabilities(None, {"found": [], "answer": ""})
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"weights": [[1.0]] * 3}, "weights: must have 3 rows of 3 numbers"),
+        ({"bias": [0.0, 0.0]}, "bias: must have 3 numbers"),
+        ({"labels": ["a", "a", "b"]}, "labels: 'a' is there twice"),
+        ({"features": ["x", "x", "y"]}, "features: 'x' is there twice"),
+    ],
+)
+def test_a_linear_decider_whose_shapes_do_not_fit_is_refused(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        LinearDeciderPart.model_validate(LINEAR | change)
+
+
+def test_what_is_loaded_once_is_shared_by_key() -> None:
+    loading: Any = Loading(None, None, None, None)  # type: ignore[arg-type]
+    made: list[int] = []
+    assert loading.once("a", lambda: made.append(1) or 7) == loading.once("a", lambda: made.append(2) or 8) == 7
+    assert (loading.once("b", lambda: 9), made) == (9, [1])
