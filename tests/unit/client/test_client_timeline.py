@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from quizglass.values import StepDetail, StepEnded
+from quizglass.values import SkippedStep, StepDetail, StepEnded
 from quizglass_client import Answer
 from quizglass_client.terminal.explain import print_timeline
 from quizglass_client.terminal.output import as_json
+from quizglass_client.terminal.show import TurnView
 from quizglass_client.terminal.timeline import Timeline, why
 from quizglass_client.types import Event
 from tests.support.explained_turns import DONE, STEPS, step, told, whole_turn
@@ -80,7 +82,7 @@ def test_texts_cannot_steer_the_terminal_and_are_short() -> None:
     evil = "\x1b[2Jred\u202egnp.exe" + "x" * 500
     detail = StepDetail(evil, evil, 0.5, "1\x1b[0m")
     bad = StepEnded(f"step{evil[:12]}", evil[:12], 0.0, 0.1, 0.0, (detail,), (detail,), round=1, branch="1\x07")
-    text = "\n".join(printed(told(bad)))
+    text = "\n".join(printed(told(bad, replace(bad, reason=evil))))
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
     many = step("rerank", 0.0, 0.1, outputs=tuple(StepDetail("passage", f"p{i}") for i in range(9)))
     lines = [line.strip() for line in printed(told(many))]
@@ -101,6 +103,14 @@ def test_answers_keep_their_steps_and_json_has_them() -> None:
     assert shown["outputs"] == [
         {"label": "passage", "text": "Velmora: 45", "score": 0.5, "evidence_id": "1", "region": None},
     ]
+
+
+def test_what_was_skipped_is_named_with_its_round() -> None:
+    out = io.StringIO()
+    skipped = (SkippedStep("rerank", "BUDGET", 2), SkippedStep("judge", "BUDGET"))
+    for event in told(replace(DONE, skipped=skipped)):
+        TurnView(Console(file=out, width=100)).event(event)
+    assert "skipped  rerank (budget, round 2), judge (budget)" in out.getvalue()
 
 
 def test_reasons_of_a_later_server_are_shown_as_they_are() -> None:

@@ -45,7 +45,7 @@ def _lines(row: Row) -> Iterator[Text]:
     name = f"{indent}{plain(step.name)}{f' ({plain(step.branch)})' if step.branch else ''}"
     head = Text.assemble((f"{name:<{_NAME + _MARGIN}}", "bold"), " ", _bar(row))
     if step.reason:
-        head.append(f" {why(step.reason):>8}", "yellow")
+        head.append(f" {plain(why(step.reason)):>8}", "yellow")
     else:
         head.append(f" {_milliseconds(step.duration):>8}")
     head.append(f"  {plain(step.role)}", "dim")

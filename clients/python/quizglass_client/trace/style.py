@@ -1,6 +1,6 @@
 """How the page of a trace looks, in light and in dark."""
 
-STYLE = """
+STYLE = r"""
 :root { color-scheme: light dark; --ink: #1b1f24; --dim: #59636e; --line: #d1d9e0; --back: #fff; --raised: #f6f8fa;
   --bar: #0969da; --engine: #54aeff; --off: #9a6700; --good: #1a7f37; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --dim: #9198a1; --line: #3d444d; --back: #0d1117;
@@ -23,6 +23,8 @@ details { border-bottom: 1px solid var(--line); } details > div { padding: 0 0 0
 summary { cursor: pointer; display: grid; grid-template-columns: minmax(9rem, 14rem) 1fr 6rem; gap: 0.75rem;
   align-items: center; padding: 0.35rem 0; }
 summary svg { width: 100%; height: 0.9rem; background: var(--raised); border-radius: 3px; }
+summary > span:first-child::before { content: "\25B8\00A0"; color: var(--dim); }
+details[open] > summary > span:first-child::before { content: "\25BE\00A0"; }
 .depth1 { margin-inline-start: 1.5rem; } .depth2 { margin-inline-start: 3rem; } .depth3 { margin-inline-start: 4.5rem; }
 .bar { fill: var(--bar); } .engine { fill: var(--engine); } .bar.off { fill: var(--off); }
 .time { text-align: end; font-variant-numeric: tabular-nums; }
