@@ -138,4 +138,4 @@ async def _vectors(resources: Resources, picture: Picture, views: Sequence[View]
     encoder = resources.models.image_encoder
     if encoder is None:
         raise RoleMissing("image_encoder", "the visual memory")
-    return await resources.vectors(picture, views, lambda missing: embed_views(encoder, picture.pixels, missing))
+    return await resources.vectors(picture, views, lambda missing: embed_views(encoder, picture, missing))

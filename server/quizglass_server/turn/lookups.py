@@ -106,7 +106,7 @@ class Lookups:
             return []
 
         async def embed(views: Sequence[Part]) -> list[Vector] | None:
-            return await self._runner.run(embed_views, picture.pixels, views)
+            return await self._runner.run(embed_views, picture, views)
 
         views = views_of(question, self._tuning.views)
         regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)

@@ -98,7 +98,7 @@ class Ingest:
             embedder = self._embedders.pictures
             picture = await self._decode(encoded, f"pictures[{position}]")
             draft.looks.append(await asyncio.to_thread(look_of, picture.pixels))
-            await embedder.put(picture.pixels, draft.picture_vectors.append)
+            await embedder.put(picture, draft.picture_vectors.append)
         for chunk in draft.chunks:
             await self._embedders.passages.put(passage(draft.entry.title, chunk), draft.chunk_vectors.append)
         return draft

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from quizglass_server.domain.entries import EntryHit
-from quizglass_server.domain.turns import RGB, Evidence, Origin, StepDetail, Vector
+from quizglass_server.domain.turns import Evidence, Origin, Picture, StepDetail, Vector
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.steps.lookup.crop import Part, crop, region_of
 from quizglass_server.steps.step import Telling, step
@@ -28,11 +28,11 @@ class PictureIndex(Protocol):
         ...
 
 
-def _told_views(_: list[Vector] | None, __: RGB, views: Sequence[Part]) -> Telling:
+def _told_views(_: list[Vector] | None, __: Picture, views: Sequence[Part]) -> Telling:
     return [StepDetail("part", region=region_of(view)) for view in views], ()
 
 
-def _count(_: RGB, views: Sequence[Part]) -> float:
+def _count(_: Picture, views: Sequence[Part]) -> float:
     return len(views)
 
 
@@ -42,9 +42,9 @@ def _told_hits(hits: list[EntryHit] | None, _: Sequence[Vector], question: str, 
 
 
 @step("embed", role="image_encoder", size=_count, told=_told_views)
-async def embed_views(encoder: ImageEncoder, pixels: RGB, views: Sequence[Part]) -> list[Vector]:
+async def embed_views(encoder: ImageEncoder, picture: Picture, views: Sequence[Part]) -> list[Vector]:
     """One vector a view, all made in one batch."""
-    return await encoder.embed([crop(pixels, view) for view in views])
+    return await encoder.embed([crop(picture, view) for view in views])
 
 
 @step("image_search", role="knowledge", told=_told_hits)
