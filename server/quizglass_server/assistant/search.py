@@ -56,8 +56,8 @@ async def search(
 
 
 async def _by_text(resources: Resources, text: str, limit: int, options: SearchOptions) -> list[Evidence]:
-    found = search_texts(resources.models.text_encoder, resources.knowledge, text, limit, options)
-    return text_evidence(await found)
+    hits = search_texts(resources.models.text_encoder, resources.knowledge, text, limit, options)
+    return text_evidence(await hits)
 
 
 async def _by_pictures(

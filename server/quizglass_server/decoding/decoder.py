@@ -173,15 +173,15 @@ class _ProcessLane:
     async def _job(self, encoded: bytes, size: int, seconds: float, entered: asyncio.Event) -> RGB:
         await self._enter(seconds)
         try:
-            held = await self._memory.reserve(size)
+            reservation = await self._memory.reserve(size)
             entered.set()
             try:
                 pixels = await self.process.decode(encoded, size)
             except BaseException:
-                held.release()
+                reservation.release()
                 raise
-            held.shrink(3 * pixels.width * pixels.height)
-            weakref.finalize(pixels.mapped, held.release).atexit = False
+            reservation.shrink(3 * pixels.width * pixels.height)
+            weakref.finalize(pixels.mapped, reservation.release).atexit = False
             return _array(pixels)
         finally:
             self._leave()

@@ -70,9 +70,11 @@ def drafted(seen: Seen, views: int, options: MemoryOptions, encoder: TextEncoder
 
     Without a text encoder it has no chunks, and is found by picture, time and session alone.
     """
-    given, pixels = seen.sighting, seen.picture.pixels
-    question, answer = (clean_line(given.question), clean_text(given.answer)) if options.memory_texts else ("", "")
-    entry = entry_of(replace(given, question=question, answer=answer if question else ""), options.memory_ttl_s)
+    sighting, pixels = seen.sighting, seen.picture.pixels
+    question, answer = (
+        (clean_line(sighting.question), clean_text(sighting.answer)) if options.memory_texts else ("", "")
+    )
+    entry = entry_of(replace(sighting, question=question, answer=answer if question else ""), options.memory_ttl_s)
     encoded = thumbnail(pixels, options.memory_thumbnail_side) if options.memory_thumbnail_side else b""
     shown = (hashlib.sha256(encoded).digest(),) * views
     chunks = chunk_entry(entry, encoder.count_tokens) if encoder is not None else ()

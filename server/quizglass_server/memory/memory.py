@@ -101,14 +101,14 @@ class SightingMemory:
         """
         options, wide = SearchOptions(filter_of(query.filter)), max(_FIRST_LOOK, 4 * query.limit)
         while True:
-            found = await self._store.search_crops(vectors, wide, options)
+            entries = await self._store.search_crops(vectors, wide, options)
             least = -1.0 if query.least_score is None else query.least_score
-            if found and query.order is Order.LATEST:
-                least = max(least, found[0].score - AS_GOOD)
-            if query.order is Order.BEST or len(found) < wide or found[-1].score < least:
+            if entries and query.order is Order.LATEST:
+                least = max(least, entries[0].score - AS_GOOD)
+            if query.order is Order.BEST or len(entries) < wide or entries[-1].score < least:
                 break  # the latest may be any of those that are as good, the best are the first
             wide *= 4
-        return _ordered([_hit(hit) for hit in found if hit.score >= least], query.order)[: query.limit]
+        return _ordered([_hit(hit) for hit in entries if hit.score >= least], query.order)[: query.limit]
 
     async def by_text(self, vector: Vector | None, words: str, query: SightingQuery) -> list[SightingHit]:
         """Sightings whose question, answer and names fit best, in the order asked for.
@@ -122,8 +122,8 @@ class SightingMemory:
 
     async def latest(self, query: SightingQuery) -> list[SightingHit]:
         """The latest sightings, latest first."""
-        found = await self._store.newest(query.limit, filter_of(query.filter))
-        return [SightingHit(sighting_of(entry), 0.0) for entry in found]
+        entries = await self._store.newest(query.limit, filter_of(query.filter))
+        return [SightingHit(sighting_of(entry), 0.0) for entry in entries]
 
     async def thumbnail(self, id: str) -> bytes:
         """The small picture of a sighting, JPEG. Raises NotFound."""

@@ -28,8 +28,8 @@ class SightingStore(KnowledgeBase):
 
         def read(reader: DatabaseReader) -> builtins.list[Entry]:
             numbers = sorted(self._indexes.catalog.matching(filter_), reverse=True)[:limit]
-            found = reader.entries(numbers)
-            return [found[number] for number in numbers if number in found]
+            entries = reader.entries(numbers)
+            return [entries[number] for number in numbers if number in entries]
 
         return await self._store.read(read)
 
@@ -62,8 +62,8 @@ class SightingStore(KnowledgeBase):
 
         def read(reader: DatabaseReader) -> tuple[int, int]:
             numbers = sorted(reader.numbers())
-            found = reader.entries([numbers[0], numbers[-1]]) if numbers else {}
-            times = sorted(entry.time for entry in found.values())
+            entries = reader.entries([numbers[0], numbers[-1]]) if numbers else {}
+            times = sorted(entry.time for entry in entries.values())
             return (times[0], times[-1]) if times else (0, 0)
 
         return await self._store.read(read)

@@ -144,11 +144,11 @@ def graphs(part: _HasGraphs[Taken]) -> list[tuple[Taken, str]]:
     Raises:
         ValueError: a size is none that the model can take; names the grid.
     """
-    found = [(part.picture, part.model)]
+    pairs = [(part.picture, part.model)]
     for index, grid in enumerate(part.grids or ()):
         size = {**part.picture.model_dump(), "width": grid.width, "height": grid.height}
         try:
-            found.append((type(part.picture).model_validate(size), grid.model))
+            pairs.append((type(part.picture).model_validate(size), grid.model))
         except ValidationError as error:
             raise ValueError(f"grids.{index}: {error.errors()[0]['msg']}") from None
-    return found
+    return pairs

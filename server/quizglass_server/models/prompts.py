@@ -275,10 +275,10 @@ class PromptTokenizer:
         Raises:
             PromptError: the vocabulary has no such token.
         """
-        found = self._trusted.token_to_id(token)
-        if found is None:
+        token_id = self._trusted.token_to_id(token)
+        if token_id is None:
             raise PromptError(f"token {token!r} is not in {self.path.name}")
-        return int(found)
+        return int(token_id)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of token ids, without special tokens."""

@@ -134,5 +134,5 @@ def _padded(parts: Sequence[PromptPart], before: int) -> dict[str, NDArray[np.ge
 
 def before_data(prompt: Prompt, text: str) -> Prompt:
     """The segments before the last piece of data that is `text`: prompts with another text there begin alike."""
-    found = [at for at, each in enumerate(prompt) if each.kind is SegmentKind.DATA and each.text.strip() == text]
-    return prompt[: found[-1]] if found else ()
+    positions = [at for at, each in enumerate(prompt) if each.kind is SegmentKind.DATA and each.text.strip() == text]
+    return prompt[: positions[-1]] if positions else ()

@@ -67,8 +67,8 @@ class OnnxImageEncoder:
         """Length of the vectors."""
         self.fingerprint = _fingerprint([loading.files.sha256(name) for _, name in graphs(spec)])
         """SHA-256 of the model file; of several, of their hashes."""
-        made = [(size, _Graph(name, size, spec.dimension, loading)) for size, name in graphs(spec)]
-        self._graphs = Grids(made)
+        graphs_by_size = [(size, _Graph(name, size, spec.dimension, loading)) for size, name in graphs(spec)]
+        self._graphs = Grids(graphs_by_size)
         self.executor = self._graphs.first.executor
         """What runs it: tensorrt, cuda or cpu."""
 

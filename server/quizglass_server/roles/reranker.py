@@ -180,8 +180,8 @@ class OnnxCrossEncoder:
         return await self._batcher.run(lambda: self._tokenizer.rows(pairs))
 
     def _run(self, rows: Sequence[TextRow]) -> list[float]:
-        given = padded(rows)
-        logits = self._session.run({name: given[name] for name in self._session.inputs})
+        inputs = padded(rows)
+        logits = self._session.run({name: inputs[name] for name in self._session.inputs})
         checked(logits, (len(rows), self._spec.logits), self._session.name)
         return [float(value) for value in self._relevance(logits)]
 

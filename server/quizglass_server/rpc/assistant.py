@@ -170,10 +170,10 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         return replace(turn, picture=picture), (StageTiming("decode", (time.monotonic_ns() - started) / 1e9),)
 
     def _policy(self, name: str) -> str:
-        known = self._assistant.policies
-        if name and name not in known:
-            raise InvalidInput("policy", f"there is no policy {name[:60]!r}; this server has {', '.join(known)}")
-        return name or known[0]
+        policies = self._assistant.policies
+        if name and name not in policies:
+            raise InvalidInput("policy", f"there is no policy {name[:60]!r}; this server has {', '.join(policies)}")
+        return name or policies[0]
 
     def _budget(self, budget_us: int, remaining_s: float | None) -> Budget:
         if budget_us < 0:

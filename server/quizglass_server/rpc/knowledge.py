@@ -107,8 +107,10 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
                         await self._frames.decode(encoded, f"more_pictures[{number}]")
                         for number, encoded in enumerate(request.more_pictures)
                     ]
-                found = await self._assistant.search(text, picture, limit, options, more)
-            return knowledge_pb2.SearchEntriesResponse(results=[to_message(item, types_pb2.Evidence) for item in found])
+                evidence = await self._assistant.search(text, picture, limit, options, more)
+            return knowledge_pb2.SearchEntriesResponse(
+                results=[to_message(item, types_pb2.Evidence) for item in evidence]
+            )
 
 
 def _fitting(entries: list[knowledge_pb2.Entry]) -> list[knowledge_pb2.Entry]:

@@ -83,11 +83,11 @@ class WorkMemory:
     @asynccontextmanager
     async def admit(self, size: int) -> AsyncGenerator[Reservation, None]:
         """Hold `size` bytes for the block. Raises Overloaded as `reserve` does."""
-        held = await self.reserve(size)
+        reservation = await self.reserve(size)
         try:
-            yield held
+            yield reservation
         finally:
-            held.release()
+            reservation.release()
 
     async def reserve(self, size: int) -> Reservation:
         """Take `size` bytes, after waiting for them if need be; whoever gets them releases them.
@@ -143,10 +143,10 @@ class WorkMemory:
             self._used += size
             return True
 
-    def _give_back(self, held: Reservation, size: int) -> None:
+    def _give_back(self, reservation: Reservation, size: int) -> None:
         with self._lock:
-            freed = held.size - size
-            held.size = size
+            freed = reservation.size - size
+            reservation.size = size
             self._used -= freed
             self._given_back += freed
         if freed and self._loop is not None and not self._loop.is_closed():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quizglass_server.domain.entries import SearchMode, SearchOptions
@@ -51,11 +51,13 @@ async def test_what_is_not_there_is_not_found(base) -> None:
         assert await base.search_texts(None, 3, query, WORDS) == []
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec="ascii")) | st.just(OTHERS))
 def test_text_of_other_scripts_stays_as_it_is(text: str) -> None:
     assert spaced(text) == text
 
 
+@settings(deadline=None)
 @given(st.text("コアラ東京하나กาแฟ食べ", min_size=2, max_size=30), st.data())
 def test_every_part_of_two_characters_is_found_by_the_tokenizer(run: str, data: st.DataObject) -> None:
     catalog = Catalog()

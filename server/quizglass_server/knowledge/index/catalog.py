@@ -122,8 +122,8 @@ class Catalog:
             if not chosen:
                 return []
             asked = " OR ".join(f'"{word}"' for word in chosen)
-            found = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?"
-            return [label for (label,) in self._db.execute(found, (asked, limit)).fetchall()]
+            by_rank = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?"
+            return [label for (label,) in self._db.execute(by_rank, (asked, limit)).fetchall()]
 
     def matching(self, filter_: Filter) -> set[int]:
         """Numbers of the entries that pass a filter."""

@@ -93,9 +93,9 @@ class CatalogSync:
 
 def catch_up(catalog: Catalog, reader: DatabaseReader) -> None:
     """Bring a catalog up to the reader's commit: numbers and labels tell what it lacks."""
-    there, known = set(reader.numbers()), catalog.entries()
-    catalog.remove_entries(known - there)
-    lacking = there - known
+    stored, catalogued = set(reader.numbers()), catalog.entries()
+    catalog.remove_entries(catalogued - stored)
+    lacking = stored - catalogued
     if lacking:
         for batch in reader.filed(after=min(lacking) - 1):
             catalog.add_entries(filed for filed in batch if filed.number in lacking)

@@ -109,8 +109,8 @@ class Graph:
 
 def unit(query: Vector) -> Vector:
     """The query at length 1, for scans; hnswlib does that itself."""
-    made: Vector = query / max(float(query @ query) ** 0.5, 1e-12)
-    return made
+    normalised: Vector = query / max(float(query @ query) ** 0.5, 1e-12)
+    return normalised
 
 
 def cosines(vectors: Matrix, query: Vector) -> Vector:

@@ -106,15 +106,15 @@ class Indexer:
 
     def _build(self) -> None:
         index = self.index
-        known = index.labels()
-        total = len(known)
+        indexed = index.labels()
+        total = len(indexed)
         if not total or (index.state.graph is None and total < index.options.graph_from):
             index.publish(None)
             return
         _log.info("building the %s index of %d vectors", self.kind.value, total)
         reader = DatabaseReader(self._path)
         try:
-            graph = Graph.build(index.dimension, total, self._living(reader, known), self._progress(total))
+            graph = Graph.build(index.dimension, total, self._living(reader, indexed), self._progress(total))
         finally:
             reader.close()
         index.publish(graph)
@@ -128,12 +128,12 @@ class Indexer:
         total = len(state.graph.labels) + len(labels)
         self.index.publish(state.graph.grown(labels, vectors, self._progress(total)))
 
-    def _living(self, reader: DatabaseReader, known: Labels) -> Iterator[tuple[Labels, Matrix]]:
+    def _living(self, reader: DatabaseReader, indexed: Labels) -> Iterator[tuple[Labels, Matrix]]:
         """Vectors that the index knew when the building began; later ones are in its scan."""
         for labels, vectors in reader.vectors(self.kind, self._space, self.index.dimension):
-            wanted = np.isin(labels, known, assume_unique=True)
+            wanted = np.isin(labels, indexed, assume_unique=True)
             yield labels[wanted], vectors[wanted]
-            if labels[-1] >= known[-1]:
+            if labels[-1] >= indexed[-1]:
                 return
 
     def _progress(self, total: int) -> Callable[[int], None]:

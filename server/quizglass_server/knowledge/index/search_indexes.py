@@ -62,7 +62,7 @@ class SearchIndexes:
 
     @property
     def job(self) -> Future[None] | None:
-        """The upkeep that is running, or was last."""
+        """The building or saving that is running, or was last."""
         return self._job
 
     def follow(self, change: Change) -> None:
@@ -72,7 +72,7 @@ class SearchIndexes:
         self._catalog_sync.apply(change)
 
     def look_after(self, *, idle: bool = False) -> None:
-        """Start upkeep on its thread if any is due and none is running. `idle`: nobody is writing."""
+        """Start building and saving on the thread if any is due and none is running. `idle`: nobody is writing."""
         free = self._job is None or self._job.done()
         if free and not self._stopped and self._due(idle):
             self._job = self._thread.submit(self._run, idle)
@@ -82,7 +82,7 @@ class SearchIndexes:
         return self._thread.submit(self._rebuild)
 
     def close(self) -> None:
-        """Stop upkeep and save. Blocks."""
+        """Stop building and save. Blocks."""
         self._stopped = True
         for indexer in self._indexers.values():
             indexer.stop()

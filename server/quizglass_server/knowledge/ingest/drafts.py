@@ -61,11 +61,11 @@ class Ingest:
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
         """
         report, drafts, number = AddReport(), list[EntryDraft](), 0
-        async for given in entries:
+        async for pictured in entries:
             try:
-                drafts.append(await self.prepare(given))
+                drafts.append(await self.prepare(pictured))
             except InvalidInput as refusal:
-                report.refused.append(Refused(number, shown_id(given.entry.id), refusal.field, refusal.description))
+                report.refused.append(Refused(number, shown_id(pictured.entry.id), refusal.field, refusal.description))
             number += 1
             if idle_window.busy:
                 await asyncio.sleep(_REST_S)
@@ -82,7 +82,7 @@ class Ingest:
             await commit(drafts)
         return len(drafts)
 
-    async def prepare(self, given: PicturedEntry) -> EntryDraft:
+    async def prepare(self, pictured: PicturedEntry) -> EntryDraft:
         """Check an entry and begin to embed it; its vectors are all there after `finish`.
 
         Raises:
@@ -90,10 +90,10 @@ class Ingest:
             RoleMissing: the bundle has no encoder for what the entry holds.
         """
         content = None
-        if is_long_markup(given.entry):
-            given = await asyncio.to_thread(checked_entry, given)
-            content = await self._converter.blocks(given.entry.text, given.entry.text_format)
-        draft, positions = await asyncio.to_thread(self._draft, given, content)
+        if is_long_markup(pictured.entry):
+            pictured = await asyncio.to_thread(checked_entry, pictured)
+            content = await self._converter.blocks(pictured.entry.text, pictured.entry.text_format)
+        draft, positions = await asyncio.to_thread(self._draft, pictured, content)
         for position, encoded in zip(positions, draft.pictures, strict=True):
             embedder = self._embedders.pictures
             picture = await self._decode(encoded, f"pictures[{position}]")
@@ -107,9 +107,9 @@ class Ingest:
         """Embed what waits."""
         await self._embedders.flush()
 
-    def _draft(self, given: PicturedEntry, content: Sequence[Block] | None) -> tuple[EntryDraft, list[int]]:
+    def _draft(self, pictured: PicturedEntry, content: Sequence[Block] | None) -> tuple[EntryDraft, list[int]]:
         """A draft without vectors, and where each of its pictures first stood among those given."""
-        checked = checked_entry(given)
+        checked = checked_entry(pictured)
         pictures: dict[bytes, bytes] = {}
         positions: list[int] = []
         for position, encoded in enumerate(checked.pictures):
@@ -126,12 +126,12 @@ class Ingest:
 
 def spaces(text_encoder: TextEncoder | None, image_encoder: ImageEncoder | None) -> dict[VectorKind, Space]:
     """What makes the vectors of each kind. Missing roles have none."""
-    made: dict[VectorKind, Space] = {}
+    by_kind: dict[VectorKind, Space] = {}
     if text_encoder is not None:
-        made[VectorKind.CHUNKS] = Space(f"{text_encoder.fingerprint} {CHUNKING}", text_encoder.dimension)
+        by_kind[VectorKind.CHUNKS] = Space(f"{text_encoder.fingerprint} {CHUNKING}", text_encoder.dimension)
     if image_encoder is not None:
-        made[VectorKind.PICTURES] = Space(image_encoder.fingerprint, image_encoder.dimension)
-    return made
+        by_kind[VectorKind.PICTURES] = Space(image_encoder.fingerprint, image_encoder.dimension)
+    return by_kind
 
 
 def _picture_bytes(draft: EntryDraft) -> int:

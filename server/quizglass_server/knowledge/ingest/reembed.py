@@ -82,15 +82,15 @@ async def _replace_texts(
     converter: Converter,
 ) -> None:
     embedders = Embedders(encoder, None)
-    made: list[Rechunked] = []
+    embedded: list[Rechunked] = []
     for number, entry in entries:
         content = await converter.blocks(entry.text, entry.text_format) if is_long_markup(entry) else None
         chunks = await asyncio.to_thread(chunk_entry, entry, encoder.count_tokens, content)
-        made.append(Rechunked(number, entry.title, chunks))
+        embedded.append(Rechunked(number, entry.title, chunks))
         for chunk in chunks:
-            await embedders.passages.put(passage(entry.title, chunk), made[-1].vectors.append)
+            await embedders.passages.put(passage(entry.title, chunk), embedded[-1].vectors.append)
     await embedders.flush()
-    await store.write(lambda writer: writer.replace_chunks(made, space), follow)
+    await store.write(lambda writer: writer.replace_chunks(embedded, space), follow)
 
 
 async def _replace_pictures(store: StoreThreads, follow: Follow, space: str, vectors: dict[int, Vector | None]) -> None:
@@ -102,16 +102,16 @@ async def _embedded(
 ) -> dict[int, Vector | None]:
     """A vector for each label; None where the picture cannot be decoded."""
     embedders = Embedders(None, encoder)
-    made: dict[int, list[Vector]] = {label: [] for label, _ in pictures}
+    embedded: dict[int, list[Vector]] = {label: [] for label, _ in pictures}
     for label, encoded in pictures:
         try:
             picture = await _decoded(encoded, decode)
         except InvalidInput as refusal:
             _log.warning("a stored picture cannot be embedded anew: %s", refusal.message)
             continue
-        await embedders.pictures.put(picture, made[label].append)
+        await embedders.pictures.put(picture, embedded[label].append)
     await embedders.flush()
-    return {label: vectors[0] if vectors else None for label, vectors in made.items()}
+    return {label: vectors[0] if vectors else None for label, vectors in embedded.items()}
 
 
 async def _decoded(encoded: bytes, decode: Decode) -> Picture:

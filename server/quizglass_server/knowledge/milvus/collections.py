@@ -72,17 +72,17 @@ class Collections:
         if name not in there:
             self._make(name, space, schema())
         about = self._link.run(lambda client, left: client.describe_collection(name, timeout=left))
-        found = dict(about.get("properties") or {})
-        if found.get(_FORMAT_PROPERTY) != FORMAT:
+        declared = dict(about.get("properties") or {})
+        if declared.get(_FORMAT_PROPERTY) != FORMAT:
             raise KnowledgeFailed(
                 f"Milvus collection {name} is not one of this server's version; give another name "
                 "(knowledge_collections), or use the server that made it"
             )
-        if found.get(_SPACE_PROPERTY) != space:
+        if declared.get(_SPACE_PROPERTY) != space:
             raise KnowledgeFailed(
-                f"Milvus collection {name} holds vectors of another encoder ({found.get(_SPACE_PROPERTY)}, this bundle "
-                f"has {space}); import the entries again under another name (knowledge_collections), or use the bundle "
-                "that made it"
+                f"Milvus collection {name} holds vectors of another encoder ({declared.get(_SPACE_PROPERTY)}, this "
+                f"bundle has {space}); import the entries again under another name (knowledge_collections), or use the "
+                "bundle that made it"
             )
 
     def _make(self, name: str, space: str, made: tuple[Any, Any]) -> None:

@@ -96,10 +96,10 @@ class MilvusStore:
 
     def get(self, entry_id: str) -> Entry:
         """One entry. Raises NotFound."""
-        found = self.entries([entry_id])
-        if entry_id not in found:
+        stored = self.entries([entry_id])
+        if entry_id not in stored:
             raise _missing(entry_id)
-        return found[entry_id][1]
+        return stored[entry_id][1]
 
     def page(self, after: str, limit: int) -> list[Entry]:
         """Up to `limit` entries whose id is greater than `after`, in order of id, at least one if there is any."""
@@ -108,11 +108,11 @@ class MilvusStore:
         while len(page) < limit:
             wanted = min(_PAGE, limit - len(page))
             ids = self._ids_after(after, wanted)
-            found = self.entries(ids)
+            stored = self.entries(ids)
             for entry_id in ids:
-                if entry_id not in found:
+                if entry_id not in stored:
                     continue  # deleted meanwhile
-                entry = found[entry_id][1]
+                entry = stored[entry_id][1]
                 page.append(entry)
                 size += len(entry.text) + sum(map(len, entry.attributes.values()))
                 if size > PAGE_CHARS:
@@ -147,17 +147,17 @@ class MilvusStore:
     def entries(self, ids: Iterable[str]) -> dict[str, tuple[int, Entry]]:
         """The entries with these ids, as far as they exist, with their revisions."""
         waiting = list(dict.fromkeys(ids))
-        found: dict[str, tuple[int, Entry]] = {}
+        stored: dict[str, tuple[int, Entry]] = {}
         for _ in range(_ATTEMPTS):
             rows = self._of_entries(waiting, [_HEADS, alive(self._clock())], [*Head.FIELDS, "content"])
             heads = {str(row["entry"]): (Head.of(row), [str(row["content"])]) for row in rows}
             self._add_parts(heads)
             whole = {name: pair for name, pair in heads.items() if len(pair[1]) == pair[0].parts}
             for name, (head, contents) in whole.items():
-                found[name] = head.revision, entry_of("".join(contents), head, self._clock())
+                stored[name] = head.revision, entry_of("".join(contents), head, self._clock())
             waiting = [name for name in heads if name not in whole]  # replaced while they were read
             if not waiting:
-                return found
+                return stored
         raise KnowledgeFailed(f"entry {waiting[0]!r} in Milvus lacks a part; add it again")
 
     def search(

@@ -120,15 +120,15 @@ def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _
         if not (directory / FILE).exists():
             return [Defect(FILE, "does not exist; nothing was stored here")]
         with closing(Inspector(directory / FILE)) as reader:
-            found = [Defect(FILE, message) for message in _inside(reader, step)]
-            found += _snapshots(directory, reader)
+            defects = [Defect(FILE, message) for message in _inside(reader, step)]
+            defects += _snapshots(directory, reader)
     except KnowledgeFailed as error:
         return [Defect(FILE, error.message)]
     if read_flag(directory) is None:
-        found.append(
+        defects.append(
             Defect("marker", "is missing or damaged; it is written again at the next start", in_database=False)
         )
-    return found
+    return defects
 
 
 def _check_absence(mark: ShutdownRecord | None) -> None:
@@ -206,7 +206,7 @@ _TABLES = {"entries": _entry_sum, "chunks": _row_sum, "pictures": _row_sum, "pic
 
 
 def _snapshots(directory: Path, reader: Inspector) -> list[Defect]:
-    found = []
+    defects = []
     for record in reader.graphs():
         path = directory / FOLDER / record.file
         try:
@@ -214,7 +214,7 @@ def _snapshots(directory: Path, reader: Inspector) -> list[Defect]:
         except OSError:
             fine = False
         if not fine:
-            found.append(
+            defects.append(
                 Defect(f"{FOLDER}/{record.file}", "is missing or damaged; it is built again", in_database=False)
             )
-    return found
+    return defects

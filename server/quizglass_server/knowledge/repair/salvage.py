@@ -237,12 +237,12 @@ class _Old:
         return str(spaces.pop()) if whole else LOST
 
     def _by_entry(self, table: str) -> dict[int, list[tuple[Any, ...]]]:
-        found: dict[int, list[tuple[Any, ...]]] = {}
+        by_entry: dict[int, list[tuple[Any, ...]]] = {}
         for label in self._numbers(table):
             row = self._row(table, label)
             if row is not None:
-                found.setdefault(row[1], []).append(row)
-        return found
+                by_entry.setdefault(row[1], []).append(row)
+        return by_entry
 
     def _row(self, table: str, number: int) -> tuple[Any, ...] | None:
         """A sound row, or None."""

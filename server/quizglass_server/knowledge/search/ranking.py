@@ -71,8 +71,8 @@ def pictured(
     hits: Sequence[tuple[Label, float]], rows: Mapping[Label, Hit], limit: int, options: SearchOptions
 ) -> list[EntryHit]:
     """Pictures in their order as results, near-duplicates of better ones left out when they are folded."""
-    found = [EntryHit(rows[label].entry, score, rows[label].perceptual_hash) for label, score in hits]
-    return _folded(found, options)[:limit]
+    hits_of_entries = [EntryHit(rows[label].entry, score, rows[label].perceptual_hash) for label, score in hits]
+    return _folded(hits_of_entries, options)[:limit]
 
 
 def _folded(hits: list[EntryHit], options: SearchOptions) -> list[EntryHit]:

@@ -15,6 +15,13 @@ from quizglass_export.starter.model.tokenizer import build_tokenizer
 torch.set_num_threads(1)
 
 
+def processor_pixels(pictures: torch.Tensor) -> torch.Tensor:
+    """The `pixel_values` transformers and the exported scorers expect: float32 [B, 64, 1176]."""
+    flat = vlm.patches(pictures)
+    planes = flat.view(*flat.shape[:2], 3, 1, vlm.PATCH * vlm.PATCH)
+    return planes.expand(-1, -1, -1, 2, -1).reshape(*flat.shape[:2], 6 * vlm.PATCH * vlm.PATCH)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tokenizer")
@@ -54,7 +61,7 @@ def _reference(model: torch.nn.Module, encoder: Encoder, example: Example, pictu
     scores = model(
         input_ids=ids,
         attention_mask=torch.ones_like(ids),
-        pixel_values=vlm.processor_pixels(pictures[:1])[0],
+        pixel_values=processor_pixels(pictures[:1])[0],
         image_grid_thw=torch.tensor([[1, vlm.GRID, vlm.GRID]]),
     ).logits[0]
     return scores[-len(encoded.answer) :]
@@ -98,7 +105,7 @@ def test_generation_equals_the_model_asked_without_a_cache(
             {}
             if request.picture is None
             else {
-                "pixel_values": vlm.processor_pixels(pictures[:1])[0],
+                "pixel_values": processor_pixels(pictures[:1])[0],
                 "image_grid_thw": torch.tensor([[1, vlm.GRID, vlm.GRID]]),
             }
         )
@@ -118,7 +125,7 @@ def test_processor_pixels_match_the_qwen_processor(pictures: torch.Tensor) -> No
 
     processor = Qwen2VLImageProcessor(min_pixels=112 * 112, max_pixels=112 * 112)
     expected = processor(images=[picture.numpy() for picture in pictures], return_tensors="pt")["pixel_values"]
-    assert torch.allclose(vlm.processor_pixels(pictures).flatten(0, 1), expected, atol=1e-5)
+    assert torch.allclose(processor_pixels(pictures).flatten(0, 1), expected, atol=1e-5)
 
 
 def test_no_embedding_row_is_zero(model: torch.nn.Module) -> None:
