@@ -33,6 +33,7 @@ from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import BudgetExceeded, EngineLost
 from quizglass_server.errors import Overloaded as NoRoom
+from tests.support.bundles.tiny_models import HEIGHT, WIDTH
 from tests.support.generator_process import (
     LONG,
     PATIENCE_S,
@@ -45,7 +46,6 @@ from tests.support.generator_process import (
     tiny_options,
     until,
 )
-from tests.support.tiny_models import HEIGHT, WIDTH
 
 
 @pytest.fixture(scope="module")
