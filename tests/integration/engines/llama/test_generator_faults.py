@@ -237,7 +237,7 @@ class Worker:
         if self.failure is not None:
             raise self.failure
         yield [Piece("a", 0.5)]
-        yield [Piece("b", 0.25), Finished("deadline", Usage(2), 0.25, 0.375)]
+        yield [Piece("b", 0.25), Finished("deadline", Usage(2))]
 
     async def prefill(self, prompt: Any, terms: Terms) -> Usage:
         self.prefilling.set()
@@ -289,7 +289,7 @@ async def test_a_refusal_for_lack_of_time_is_no_lack_of_room(scripted) -> None:
 async def test_a_deadline_reaches_the_engine_and_its_end_the_caller(scripted) -> None:
     until_s = monotonic() + 30
     items = [item async for item in scripted.client.generate(PROMPT, 8, Terms(2, until_s))]
-    assert items == [Piece("a", 0.5), Piece("b", 0.25), Finished("deadline", Usage(2), 0.25, 0.375)]
+    assert items == [Piece("a", 0.5), Piece("b", 0.25), Finished("deadline", Usage(2))]
     (terms,) = scripted.worker.terms
     assert terms.priority == 2
     assert terms.deadline == pytest.approx(until_s, abs=1)
