@@ -174,6 +174,7 @@ def evidence(message: types_pb2.Evidence) -> types.Evidence:
         rerank_score=message.rerank_score,
         source=message.source,
         used=message.used,
+        picture=message.picture_sha256 or None,
     )
 
 

@@ -37,6 +37,8 @@ class Evidence:
     rerank_score: float
     source: str
     used: bool
+    picture: bytes | None = None
+    """SHA-256 of the entry's first picture, which the client's `picture` gives; None: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class Done:
     history_left_out: int = 0
     """Exchanges of the history, the oldest ones, that the answer's prompt had no room for."""
     all_prompt_tokens: int = 0
-    """Of everything that the generator was given in the turn, where it says."""
+    """Of everything that the generator, deciders and rerankers were given to read in the turn."""
     session: bytes = b""
     """For the next question, to go on from here; empty from a server that has none."""
 

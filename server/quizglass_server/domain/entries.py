@@ -28,6 +28,11 @@ class Entry:
     expires_after_s: int = 0
     """When given: seconds it is kept; when read: seconds left. 0: for ever."""
 
+    @property
+    def first_picture(self) -> bytes | None:
+        """SHA-256 of its first picture, which stands for it; None: it has none."""
+        return next(iter(self.picture_sha256), None)
+
 
 @dataclass(frozen=True, slots=True)
 class PicturedEntry:

@@ -114,6 +114,8 @@ class Evidence:
     used: bool = False
     coarse_score: float | None = None
     """Of the coarse reranker, if there is one: the cosine of passage and picture."""
+    picture: bytes | None = None
+    """SHA-256 of the entry's first picture; None: it has none."""
 
     @property
     def coarse(self) -> float:
@@ -329,7 +331,7 @@ class Done(Event):
     history_left_out: int = 0
     """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
     all_prompt_tokens: int = 0
-    """Of everything that the generator was given in the turn, where it says."""
+    """Of everything that the generator, deciders and rerankers were given to read in the turn."""
     session: bytes = b""
     """What the next turn is given to go on from here."""
 

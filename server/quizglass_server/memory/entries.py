@@ -41,7 +41,7 @@ def entry_of(sighting: Sighting, ttl_s: int) -> Entry:
 def sighting_of(entry: Entry) -> Sighting:
     """The sighting of an entry."""
     question, _, answer = entry.text.partition(_BREAK)
-    shown = next(iter(entry.picture_sha256), NO_PICTURE)
+    shown = entry.first_picture or NO_PICTURE
     return Sighting(
         id=entry.id,
         time=entry.time,

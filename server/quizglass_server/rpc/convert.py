@@ -77,6 +77,7 @@ def evidence_message(evidence: domain.Evidence) -> types_pb2.Evidence:
         rerank_score=evidence.rerank_score,
         source=evidence.source,
         used=evidence.used,
+        picture_sha256=evidence.picture or b"",
     )
 
 

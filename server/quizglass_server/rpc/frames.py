@@ -19,7 +19,7 @@ class FrameStore:
     def __init__(self, decoder: PictureDecoder, work: WorkMemory, max_cached_bytes: int = 64 * 1024 * 1024) -> None:
         self._decoder = decoder
         self._work = work
-        work.reclaim = self._let_go
+        work.keepers.append(self._let_go)
         self._max_cached_bytes = max_cached_bytes
         self._cached_bytes = 0
         self._pictures: OrderedDict[bytes, Picture] = OrderedDict()

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 
 from quizglass_server.domain.turns import Picture
-from quizglass_server.errors import EngineFailed
+from quizglass_server.errors import EngineFailed, QuizglassError
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import SUPPORTED, Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator
+from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
 from quizglass_server.steps.step import step
 
 
@@ -38,7 +39,15 @@ async def ask_letter(
 ) -> list[tuple[str, float]]:
     """Each label with its probability as the prompt's continuation: " A" is the first."""
     letters = [f" {letter}" for letter in ascii_uppercase[: len(labels)]]
-    return list(zip(labels, await generator.choose(request, letters), strict=True))
+    refusal: QuizglassError | None = None
+    for attempt, _ in shorter(request):
+        try:
+            return list(zip(labels, await generator.choose(attempt, letters), strict=True))
+        except TOO_MUCH as error:
+            if not may_be_shorter(attempt, error):
+                raise
+            refusal = error
+    raise refusal or EngineFailed("nothing was asked")
 
 
 @step("judge", optional=True, after=True)

@@ -51,7 +51,7 @@ class Journal:
         self.answering = False
         """Whether any piece of an answer was told."""
         self.prompt_tokens = 0
-        """Of all that the generator was given, where it says."""
+        """Of all that models were given to read."""
 
     def emit(self, event: TurnEvent) -> None:
         """Tell of an event."""
@@ -124,6 +124,7 @@ class Journal:
                 yield clock
             finally:
                 duration_us = (perf_counter_ns() - started) // 1000
+                self.prompt_tokens += clock.tokens
                 self.timings.append(StageTiming(name, duration_us, min(clock.us, duration_us), here))
 
 

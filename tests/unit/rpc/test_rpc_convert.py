@@ -1,10 +1,12 @@
 """Between domain values and messages nothing is lost, and no value of an enum is forgotten."""
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
 from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
+from quizglass_client.convert import evidence
 from quizglass_server.domain import turns as domain
 from quizglass_server.domain.entries import Entry
 from quizglass_server.errors import InvalidInput
@@ -82,10 +84,13 @@ def test_events_say_their_round_and_branch():
 
 
 def test_evidence_keeps_every_field():
-    message = convert.evidence_message(FOUND)
+    shown = replace(FOUND, picture=b"p" * 32)
+    message = convert.evidence_message(shown)
     for field in message.DESCRIPTOR.fields:
-        if field.name != "origin":
-            assert getattr(message, field.name) == getattr(FOUND, field.name), field.name
+        if field.name not in ("origin", "picture_sha256"):
+            assert getattr(message, field.name) == getattr(shown, field.name), field.name
+    assert (message.picture_sha256, convert.evidence_message(FOUND).picture_sha256) == (b"p" * 32, b"")
+    assert (evidence(message).picture, evidence(convert.evidence_message(FOUND)).picture) == (b"p" * 32, None)
 
 
 def test_entries_come_back_as_they_went():

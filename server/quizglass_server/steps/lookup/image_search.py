@@ -78,6 +78,7 @@ def picture_evidence(hits: Sequence[EntryHit], shown: int) -> list[Evidence]:
             search_score=hit.score,
             source=hit.entry.source,
             used=position < shown,
+            picture=hit.entry.first_picture,
         )
         for position, hit in enumerate(hits)
     ]

@@ -48,6 +48,7 @@ def text_evidence(hits: Sequence[ChunkHit]) -> list[Evidence]:
             text=hit.text,
             search_score=hit.score,
             source=hit.entry.source,
+            picture=hit.entry.first_picture,
         )
         for hit in hits
     ]
