@@ -64,7 +64,7 @@ class TimedTurn:
     """One turn as the client saw it, in milliseconds."""
 
     def __init__(self, answer: Answer, waited: float, first: float | None) -> None:
-        self.plan = answer.plan.plan.value if answer.plan else ""
+        self.plan = str(answer.plan.plan) if answer.plan else ""
         self.waited = waited
         self.first = first
         """To the first piece of the answer; None when there was none."""

@@ -122,14 +122,14 @@ def _record(answer: Answer) -> dict[str, Any]:
     return {
         "answer": done.answer,
         "abstained": done.abstain_reason,
-        "plan": answer.plan.plan.value if answer.plan else "",
+        "plan": str(answer.plan.plan) if answer.plan else "",
         "query": answer.query.text if answer.query else "",
         "verdict": answer.verdict.outcome if answer.verdict else "",
         "prompt_tokens": done.prompt_tokens,
         "all_prompt_tokens": done.all_prompt_tokens,
         "total_ms": done.total * 1e3,
         "stages": {t.stage: [t.duration * 1e3, t.engine * 1e3] for t in done.timings},
-        "skipped": dict(done.skipped),
+        "skipped": {each.step: each.reason for each in done.skipped},
         "evidence": [
             [e.origin, e.entry_id, e.text, round(e.search_score, 5), round(e.rerank_score, 5), e.used]
             for e in answer.evidence

@@ -71,7 +71,7 @@ def _leaders() -> None:
     Scheduler._leader = lambda self, request: request
 
 
-def _parking() -> None:
+def _offloading() -> None:
     Prefixes = _in("prefixes.cache").Prefixes
     Prefixes.__init__.__defaults__ = (_ENDLESS,)
 
@@ -123,7 +123,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "steps that end with a prompt": _early,
     "pieces of prompts": _pieces,
     "waiting for a shared beginning": _leaders,
-    "parking": _parking,
+    "offloading": _offloading,
     "adaptive threads": _threads,
     "tokens that share a message": _gathering,
     "encoder's thread that ends": _encoder,

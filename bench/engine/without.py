@@ -36,6 +36,8 @@ _MOST_ROUNDS = {"starter": 5}
 _MOST_LONG_ROUNDS = 3
 _QUESTIONS = ("What is this?", "Who made the thing in the picture?")
 _PICTURE_TOKENS = 8
+_LEAST_SPREAD = 0.02
+"""Of any measure, however alike two runs happen to be."""
 MEASURES = {
     "wall": (f"{_STREAMS} text streams, wall", "s"),
     "first": (f"{_STREAMS} text streams, mean first token", "s"),
@@ -102,24 +104,26 @@ async def _work(
 
 
 def rows(model: str, times: Times) -> list[Row]:
-    """Of each part and measure without and with it, and whether the part earns more than the spread."""
+    """Of each part the measure that suffers most without it, and whether by more than the spread."""
     whole, again = times[FULL], times[_AGAIN]
-    spread = {measure: _spread(whole[measure], again[measure]) for measure in MEASURES}
+    spread = {measure: _spread(whole[measure], again[measure]) for measure in MEASURES if whole[measure]}
     table = []
     for name, lesser in times.items():
         if name in (FULL, _AGAIN):
             continue
-        earns = []
-        for measure, (what, unit) in MEASURES.items():
-            if not (lesser[measure] and whole[measure]):
-                continue
-            without, with_ = median(lesser[measure]), median([*whole[measure], *again[measure]])
-            if without / with_ > 1 + spread[measure]:
-                earns.append(measure)
-            label = f"{model}: without {name}: {what} (spread {spread[measure]:.0%})"
-            table.append(Row(label, without, unit, "with", with_, without / with_))
-        verdict = f"{model}: {name} earns more than the spread in"
-        table.append(Row(verdict, len(earns), f"of {len(MEASURES)} measures: {', '.join(earns) or 'none'}"))
+        ratio = {
+            measure: median(lesser[measure]) / median([*whole[measure], *again[measure]])
+            for measure in spread
+            if lesser[measure]
+        }
+        if not ratio:
+            continue
+        worst = max(ratio, key=lambda measure: (ratio[measure] - 1) / max(spread[measure], _LEAST_SPREAD))
+        earns = "earns" if ratio[worst] > 1 + max(spread[worst], _LEAST_SPREAD) else "earns nothing"
+        what, unit = MEASURES[worst]
+        label = f"{model}: without {name} ({earns}; spread {spread[worst]:.0%}): {what}"
+        without, with_ = median(lesser[worst]), median([*whole[worst], *again[worst]])
+        table.append(Row(label, without, unit, "with", with_, ratio[worst]))
     return table
 
 

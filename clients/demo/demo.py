@@ -146,8 +146,8 @@ def _ask(client: Client, question: Question, path: Path, console: Console) -> An
 
 def _differences(scene: Scene, question: Question, answer: Answer) -> list[str]:
     found = []
-    if scene.plan and (answer.plan is None or answer.plan.plan.value != scene.plan):
-        made = answer.plan.plan.value if answer.plan else "none made"
+    if scene.plan and (answer.plan is None or answer.plan.plan != scene.plan):
+        made = answer.plan.plan if answer.plan else "none made"
         found.append(f"{question.text!r}: plan {made}, expected {scene.plan}")
     right = {gold.casefold() for gold in (question.answer, *question.aliases)}
     if question.answer == ABSTAIN:

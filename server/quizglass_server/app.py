@@ -88,7 +88,7 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         )
         stack.push_async_callback(knowledge.close)
         pictures = EntryPictures(knowledge, decoder.decode)
-        work.keepers.append(lambda _: pictures.let_go())
+        work.keepers.append(pictures.let_go)
         admission = Admission(settings.max_turns, settings.queue)
         memory = await _memory(settings, models, lambda: admission.running > 0)
         if memory is not None:

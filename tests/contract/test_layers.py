@@ -131,8 +131,17 @@ def test_no_folder_is_too_full_to_be_seen_at_once(package: str) -> None:
 
 
 def test_only_rpc_knows_grpc_and_the_public_messages() -> None:
-    known = importers("grpc", "grpc_health", "grpc_reflection", "grpc_status", "quizglass.v1")
+    known = importers("grpc", "grpc_health", "grpc_reflection", "grpc_status", "quizglass.v1", "quizglass.convert")
     assert {name for name in known if not name.startswith("rpc/")} == set()
+
+
+def test_the_values_of_the_wire_and_the_commands_of_the_client_know_no_messages() -> None:
+    client = PACKAGES["quizglass_client"] / "quizglass_client"
+    for path in (ROOT / "protos/quizglass/values.py", client / "types.py", *client.glob("cli/**/*.py")):
+        known = {name for name in imported(path) if name.startswith(("google", "grpc", "quizglass.v1", "numpy"))}
+        assert known == set(), path.name
+    for path in client.rglob("*.py"):
+        assert not any(name.startswith(("quizglass_server", "numpy")) for name in imported(path)), path.name
 
 
 def test_only_the_llama_engine_knows_llama_cpp() -> None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 import numpy as np
 
 from quizglass_server.domain.entries import Entry, PicturedEntry
-from quizglass_server.domain.turns import RGB, Picture, Vector
+from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import InvalidPicture
 from quizglass_server.knowledge import IndexOptions, KnowledgeBase
 
@@ -53,10 +53,10 @@ class FakeImageEncoder:
         self.dimension = dimension
         self.batches: list[int] = []
 
-    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
+    async def embed(self, pictures: Sequence[Picture]) -> list[Vector]:
         self.batches.append(len(pictures))
         await asyncio.sleep(0)
-        return [hashed(self.fingerprint.encode() + pixels.tobytes(), self.dimension) for pixels in pictures]
+        return [hashed(self.fingerprint.encode() + picture.pixels.tobytes(), self.dimension) for picture in pictures]
 
 
 def fake_decode(encoded: bytes, field: str) -> Picture:
@@ -92,7 +92,7 @@ async def query_text(words: str, fingerprint: str = "text-1") -> Vector:
 
 async def query_picture(encoded: bytes, fingerprint: str = "image-1") -> Vector:
     """The query that lies exactly on this picture."""
-    return (await FakeImageEncoder(fingerprint).embed([fake_decode(encoded, "").pixels]))[0]
+    return (await FakeImageEncoder(fingerprint).embed([fake_decode(encoded, "")]))[0]
 
 
 async def open_base(directory, **overrides) -> KnowledgeBase:

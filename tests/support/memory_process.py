@@ -45,9 +45,7 @@ async def fill(memory: Memory) -> None:
         memory.remember(sighting(number))
         await memory.settle()
         number += 1
-    found = await memory.by_picture(
-        await Eyes().embed([sighting(0).picture.pixels]), SightingQuery(100, least_score=-1)
-    )
+    found = await memory.by_picture(await Eyes().embed([sighting(0).picture]), SightingQuery(100, least_score=-1))
     say(f"remembered {stats.remembered} failed {stats.failed} found {len(found)}")
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     memory.remember(sighting(number))
@@ -58,12 +56,12 @@ async def fill(memory: Memory) -> None:
 def sighting(number: int) -> Seen:
     """The sighting that every run gives this number."""
     pixels = np.random.default_rng(number).integers(0, 255, (64, 64, 3), dtype=np.uint8)
-    frame = number.to_bytes(32, "big")
+    picture = Picture(number.to_bytes(32, "big"), pixels)
 
     async def embed() -> list[np.ndarray]:
-        return await Eyes().embed([pixels])
+        return await Eyes().embed([picture])
 
-    return Seen(Sighting(str(number), int(time.time()), frame, f"s{number}", "What?"), Picture(frame, pixels), embed)
+    return Seen(Sighting(str(number), int(time.time()), picture.sha256, f"s{number}", "What?"), picture, embed)
 
 
 def say(line: str) -> None:

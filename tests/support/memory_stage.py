@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from quizglass_client import Answer, AsyncClient
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.options import MemoryOptions
-from quizglass_server.domain.turns import RGB, Vector
+from quizglass_server.domain.turns import RGB, Picture, Vector
 from quizglass_server.memory import Memory
 from quizglass_server.steps.tuning import Tuning, Views
 from quizglass_server.turn.resources import Resources
@@ -27,10 +28,15 @@ class Eyes:
     def __init__(self, fingerprint: str = "eyes-1") -> None:
         self.fingerprint, self.dimension, self.batches = fingerprint, 3, list[int]()
 
-    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
+    async def embed(self, pictures: Sequence[Picture]) -> list[Vector]:
         self.batches.append(len(pictures))
-        means = [pixels.reshape(-1, 3).mean(axis=0) + 1e-3 for pixels in pictures]
+        means = [picture.pixels.reshape(-1, 3).mean(axis=0) + 1e-3 for picture in pictures]
         return [(mean / np.linalg.norm(mean)).astype(np.float32) for mean in means]
+
+
+def frame(pixels: RGB) -> Picture:
+    """A picture of these pixels, named by them."""
+    return Picture(hashlib.sha256(pixels.tobytes()).digest(), pixels)
 
 
 class MemoryStage(Stage):

@@ -19,7 +19,7 @@ from quizglass_server.config.options import PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.domain import turns as domain
-from quizglass_server.domain.entries import Deletion, Entry, Finding, PicturedEntry, Refusal
+from quizglass_server.domain.entries import Deleted, Entry, Finding, PicturedEntry, Refused
 from quizglass_server.errors import NotFound
 from quizglass_server.policies.serving import PolicyStatus
 from quizglass_server.roles.load import RoleStatus
@@ -32,15 +32,22 @@ from quizglass_server.session.token import Sessions
 Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[domain.TurnEvent, None]]
 
 FOUND = domain.Evidence(
-    "1", domain.Origin.TEXT_SEARCH, "velmora", "Velmora", "The Velmora costs 45 crowns.", 0.75, 0.5, "pocketworld", True
+    "1",
+    domain.Origin.TEXT_SEARCH,
+    "velmora",
+    "Velmora",
+    "The Velmora costs 45 crowns.",
+    0.75,
+    0.5,
+    "pocketworld",
+    True,
+    b"p" * 32,
 )
 EVENTS: tuple[domain.TurnEvent, ...] = (
     domain.PlanMade(
-        domain.PlanDecision(
-            domain.Plan.BOTH,
-            "planner",
-            ((domain.Plan.NONE, 0.0625), (domain.Plan.TEXT, 0.1875), (domain.Plan.BOTH, 0.75)),
-        )
+        domain.Plan.BOTH,
+        "planner",
+        {domain.Plan.NONE: 0.0625, domain.Plan.TEXT: 0.1875, domain.Plan.BOTH: 0.75},
     ),
     domain.QueryRewritten("How much does the Velmora cost?", True),
     domain.EvidenceFound((FOUND,)),
@@ -52,7 +59,7 @@ EVENTS: tuple[domain.TurnEvent, ...] = (
         domain.FinishReason.COMPLETE,
         citations=(domain.Citation("1", "velmora", "Velmora", 0, 9),),
         skipped=(domain.SkippedStep("rerank", "BUDGET"),),
-        timings=(domain.StageTiming("generate", 2000, 1500),),
+        timings=(domain.StageTiming("generate", 0.002, 0.0015),),
         prompt_tokens=20,
         answer_tokens=2,
     ),
@@ -123,7 +130,7 @@ class Assistant:
 @dataclass
 class Report:
     added: int = 0
-    refused: list[Refusal] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
 
 
 class Knowledge:
@@ -153,7 +160,7 @@ class Knowledge:
                 self.pictures[given.entry.id] = given.pictures
                 report.added += 1
             else:
-                report.refused.append(Refusal(index, given.entry.id, "title", "is missing"))
+                report.refused.append(Refused(index, given.entry.id, "title", "is missing"))
             index += 1
         self.batches.append(index)
         return report
@@ -166,10 +173,10 @@ class Knowledge:
     async def list(self, after: str, limit: int) -> list[Entry]:
         return [self.entries[id] for id in sorted(self.entries) if id > after][:limit]
 
-    async def delete(self, id: str) -> Deletion:
+    async def delete(self, id: str) -> Deleted:
         await self.get(id)
         del self.entries[id]
-        return Deletion(id, 7, 2, len(self.pictures.pop(id, ())))
+        return Deleted(id, 7, 2, len(self.pictures.pop(id, ())))
 
     async def compact(self) -> int:
         return 7

@@ -14,18 +14,7 @@ import numpy as np
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.entries import ChunkHit, Entry, EntryHit
 from quizglass_server.domain.regions import Region
-from quizglass_server.domain.turns import (
-    RGB,
-    Done,
-    Exchange,
-    GenerationEnd,
-    Picture,
-    Plan,
-    Token,
-    Turn,
-    TurnEvent,
-    Vector,
-)
+from quizglass_server.domain.turns import Done, Exchange, GenerationEnd, Picture, Plan, Token, Turn, TurnEvent, Vector
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles import table
 from quizglass_server.roles.generator import GenerationRequest
@@ -116,8 +105,8 @@ class Models(table.Models):
         await self._enter("reranker", list(passages))
         return [max((s for key, s in self.scores.items() if key in passage), default=0.1) for passage in passages]
 
-    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
-        await self._enter("image_encoder", [view.shape for view in pictures])
+    async def embed(self, pictures: Sequence[Picture]) -> list[Vector]:
+        await self._enter("image_encoder", [view.pixels.shape for view in pictures])
         return [np.ones(4, np.float32) / 2 for _ in pictures]
 
     async def embed_queries(self, texts: Sequence[str]) -> list[Vector]:

@@ -10,6 +10,33 @@
 a subclass of `ClientError`.
 """
 
+from quizglass.values import (
+    Accepted,
+    AnswerDelta,
+    Capabilities,
+    Citation,
+    Confirmed,
+    Decided,
+    Deleted,
+    Done,
+    Evidence,
+    EvidenceFound,
+    Filter,
+    Forgotten,
+    MemoryStats,
+    Plan,
+    PlanMade,
+    Provisional,
+    Queries,
+    QueryRewritten,
+    Refused,
+    Role,
+    Sighting,
+    StageTiming,
+    Verdict,
+    Withdrawn,
+)
+from quizglass.values import TurnEvent as Payload
 from quizglass_client.aio import AsyncClient, AsyncDialogue
 from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.errors import (
@@ -23,37 +50,8 @@ from quizglass_client.errors import (
     ServerError,
     ServerUnavailable,
 )
-from quizglass_client.sightings import Forgotten, MemoryStats, Sighting
 from quizglass_client.sync import Client, Dialogue
-from quizglass_client.types import (
-    Accepted,
-    AddReport,
-    Answer,
-    AnswerDelta,
-    Capabilities,
-    Citation,
-    Confirmed,
-    Decided,
-    Deleted,
-    Done,
-    Entry,
-    Event,
-    Evidence,
-    EvidenceFound,
-    Filter,
-    Payload,
-    PictureLike,
-    Plan,
-    PlanMade,
-    Provisional,
-    Queries,
-    QueryRewritten,
-    Refused,
-    Role,
-    StageTiming,
-    Verdict,
-    Withdrawn,
-)
+from quizglass_client.types import AddReport, Answer, Entry, Event, PictureLike
 
 __all__ = [
     "DEFAULT_TARGET",

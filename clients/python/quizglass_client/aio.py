@@ -9,6 +9,7 @@ from typing import Any, Self
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from quizglass.convert import capabilities_value, event_value, to_value
 from quizglass.v1 import (
     assistant_pb2,
     assistant_pb2_grpc,
@@ -17,26 +18,15 @@ from quizglass.v1 import (
     memory_pb2,
     memory_pb2_grpc,
 )
-from quizglass_client import convert
-from quizglass_client import memory as messages
+from quizglass.values import Capabilities, Deleted, Evidence, Filter, Forgotten, MemoryStats, Sighting
+from quizglass_client import requests
 from quizglass_client.batches import batches_on_thread
 from quizglass_client.channel import DEFAULT_TARGET, open_async_channel
 from quizglass_client.errors import ClientError, ServerError, misses_picture, refuses_session, translated
-from quizglass_client.memory import Moment
 from quizglass_client.pictures import AsyncEncoder, encode_on_thread, several
-from quizglass_client.sightings import Forgotten, MemoryStats, Sighting
+from quizglass_client.requests import Moment
 from quizglass_client.timing import Limits
-from quizglass_client.types import (
-    AddReport,
-    Answer,
-    Capabilities,
-    Deleted,
-    Entry,
-    Event,
-    Evidence,
-    Filter,
-    PictureLike,
-)
+from quizglass_client.types import AddReport, Answer, Entry, Event, PictureLike
 
 
 class AsyncClient:
@@ -113,15 +103,13 @@ class AsyncClient:
         """
         with translated():
             encoded = await self._encoded(picture)
-            request = convert.ask_request(
-                question, encoded, history, policy, budget, session, session_id, remember, recall
-            )
+            request = requests.ask(question, encoded, history, policy, budget, session, session_id, remember, recall)
             call = self._assistant.Ask(request, timeout=self._limits.turn(budget))
             try:
                 async for message in call:
-                    event = convert.event(message)
-                    if event is not None:
-                        yield event
+                    payload = event_value(message)
+                    if payload is not None:  # a later version's, of which this one knows nothing
+                        yield Event(message.turn_id, message.seq, message.elapsed_us / 1e6, payload)
             finally:
                 call.cancel()
 
@@ -192,9 +180,9 @@ class AsyncClient:
             NotFound: there is none of that id.
         """
         with translated():
-            request = knowledge_pb2.GetEntryRequest(id=convert.entry_id(entry_id))
+            request = knowledge_pb2.GetEntryRequest(id=requests.sendable(entry_id, "id"))
             response = await self._knowledge.GetEntry(request, timeout=self._limits.call)
-            return convert.entry(response.entry)
+            return to_value(response.entry, Entry)
 
     async def list_entries(self) -> AsyncIterator[Entry]:
         """All entries in order of id, fetched a page at a time."""
@@ -204,7 +192,7 @@ class AsyncClient:
                 request = knowledge_pb2.ListEntriesRequest(page_token=token)
                 page = await self._knowledge.ListEntries(request, timeout=self._limits.call)
             for message in page.entries:
-                yield convert.entry(message)
+                yield to_value(message, Entry)
             token = page.next_page_token
             if not token:
                 return
@@ -216,8 +204,8 @@ class AsyncClient:
             NotFound: there is none of that id.
         """
         with translated():
-            request = knowledge_pb2.DeleteEntryRequest(id=convert.entry_id(entry_id))
-            return convert.deleted(entry_id, await self._knowledge.DeleteEntry(request, timeout=self._limits.call))
+            request = knowledge_pb2.DeleteEntryRequest(id=requests.sendable(entry_id, "id"))
+            return to_value(await self._knowledge.DeleteEntry(request, timeout=self._limits.call), Deleted, id=entry_id)
 
     async def compact(self) -> int:
         """Remove what deleted entries have left in the server's files; the sequence number up to which that is done."""
@@ -260,16 +248,16 @@ class AsyncClient:
         """
         with translated():
             pictures = [encoded for one in several(picture) if (encoded := await self._encoded(one)) is not None]
-            request = convert.search_request(text, pictures, limit, filter, per_entry, fold_near_duplicates, mode)
+            request = requests.search(text, pictures, limit, filter, per_entry, fold_near_duplicates, mode)
             response = await self._knowledge.SearchEntries(request, timeout=self._limits.call)
-            return [convert.evidence(message) for message in response.results]
+            return [to_value(message, Evidence) for message in response.results]
 
     async def capabilities(self) -> Capabilities:
         """What the server can do."""
         with translated():
             request = assistant_pb2.GetCapabilitiesRequest()
             response = await self._assistant.GetCapabilities(request, timeout=self._limits.call)
-            capabilities = convert.capabilities(response)
+            capabilities = capabilities_value(response)
         self._useful_side = capabilities.useful_picture_side
         return capabilities
 
@@ -365,10 +353,10 @@ class AsyncMemory:
             least_score: least cosine of a search by picture; 0: what the server's bundle takes for the same thing.
         """
         with translated():
-            filter_ = messages.sighting_filter(session_id, frame, since, until)
-            request = messages.search_request(await self._encoded(picture), text, limit, order, filter_, least_score)
+            filter_ = requests.sighting_filter(session_id, frame, since, until)
+            request = requests.search_memory(await self._encoded(picture), text, limit, order, filter_, least_score)
             response = await self._stub.SearchMemory(request, timeout=self._limits.call)
-            return [messages.sighting(message) for message in response.sightings]
+            return [to_value(message, Sighting) for message in response.sightings]
 
     async def thumbnail(self, id: str) -> bytes:
         """The small picture of a sighting, JPEG.
@@ -377,7 +365,7 @@ class AsyncMemory:
             NotFound: there is no such sighting any more, or it has none.
         """
         with translated():
-            request = memory_pb2.GetThumbnailRequest(id=convert.sendable(id, "id"))
+            request = memory_pb2.GetThumbnailRequest(id=requests.sendable(id, "id"))
             response = await self._stub.GetThumbnail(request, timeout=self._limits.call)
             return bytes(response.jpeg)
 
@@ -396,7 +384,7 @@ class AsyncMemory:
             everything: forget all of them; nothing else may be given.
         """
         with translated():
-            request = messages.forget_request(messages.sighting_filter(session_id, frame, since, until), everything)
+            request = requests.forget(requests.sighting_filter(session_id, frame, since, until), everything)
             response = await self._stub.ForgetMemory(request, timeout=self._limits.call)
             return Forgotten(response.forgotten, response.sequence)
 
@@ -410,4 +398,4 @@ class AsyncMemory:
         """How much is remembered."""
         with translated():
             request = memory_pb2.GetMemoryStatsRequest()
-            return messages.stats(await self._stub.GetMemoryStats(request, timeout=self._limits.call))
+            return to_value(await self._stub.GetMemoryStats(request, timeout=self._limits.call), MemoryStats)

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from quizglass.v1 import knowledge_pb2
+from quizglass.values import Refused
+from quizglass_client import requests
 from quizglass_client.channel import MAX_SENT_BYTES
-from quizglass_client.convert import add_request
 from quizglass_client.errors import InvalidRequest
-from quizglass_client.types import AddReport, Entry, Refused
+from quizglass_client.types import AddReport, Entry
 
 # Requests of a batch are held in memory until they are sent.
 _MAX_BATCH_BYTES = 64 * 1024 * 1024
@@ -68,7 +69,7 @@ async def batches_on_thread(entries: Iterable[Entry], side: int, count: int) -> 
 
 
 def _request(entry: Entry, side: int) -> knowledge_pb2.AddEntriesRequest:
-    request = add_request(entry, side)
+    request = requests.add(entry, side)
     if (size := request.ByteSize()) > MAX_SENT_BYTES:
         raise InvalidRequest.of("pictures", f"the entry has {size} bytes, more than {MAX_SENT_BYTES}; send fewer")
     return request

@@ -9,6 +9,7 @@ from typing import Any, Self
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from quizglass.convert import capabilities_value, event_value, to_value
 from quizglass.v1 import (
     assistant_pb2,
     assistant_pb2_grpc,
@@ -17,26 +18,15 @@ from quizglass.v1 import (
     memory_pb2,
     memory_pb2_grpc,
 )
-from quizglass_client import convert
-from quizglass_client import memory as messages
+from quizglass.values import Capabilities, Deleted, Evidence, Filter, Forgotten, MemoryStats, Sighting
+from quizglass_client import requests
 from quizglass_client.batches import batches
 from quizglass_client.channel import DEFAULT_TARGET, open_channel
 from quizglass_client.errors import ClientError, ServerError, misses_picture, refuses_session, translated
-from quizglass_client.memory import Moment
 from quizglass_client.pictures import Encoder, encode, several
-from quizglass_client.sightings import Forgotten, MemoryStats, Sighting
+from quizglass_client.requests import Moment
 from quizglass_client.timing import Limits
-from quizglass_client.types import (
-    AddReport,
-    Answer,
-    Capabilities,
-    Deleted,
-    Entry,
-    Event,
-    Evidence,
-    Filter,
-    PictureLike,
-)
+from quizglass_client.types import AddReport, Answer, Entry, Event, PictureLike
 
 
 class Client:
@@ -107,15 +97,13 @@ class Client:
         """
         with translated():
             encoded = self._encoded(picture)
-            request = convert.ask_request(
-                question, encoded, history, policy, budget, session, session_id, remember, recall
-            )
+            request = requests.ask(question, encoded, history, policy, budget, session, session_id, remember, recall)
             call = self._assistant.Ask(request, timeout=self._limits.turn(budget))
             try:
                 for message in call:
-                    event = convert.event(message)
-                    if event is not None:
-                        yield event
+                    payload = event_value(message)
+                    if payload is not None:  # a later version's, of which this one knows nothing
+                        yield Event(message.turn_id, message.seq, message.elapsed_us / 1e6, payload)
             finally:
                 call.cancel()
 
@@ -186,9 +174,9 @@ class Client:
             NotFound: there is none of that id.
         """
         with translated():
-            request = knowledge_pb2.GetEntryRequest(id=convert.entry_id(entry_id))
+            request = knowledge_pb2.GetEntryRequest(id=requests.sendable(entry_id, "id"))
             response = self._knowledge.GetEntry(request, timeout=self._limits.call)
-            return convert.entry(response.entry)
+            return to_value(response.entry, Entry)
 
     def list_entries(self) -> Iterator[Entry]:
         """All entries in order of id, fetched a page at a time."""
@@ -198,7 +186,7 @@ class Client:
                 request = knowledge_pb2.ListEntriesRequest(page_token=token)
                 page = self._knowledge.ListEntries(request, timeout=self._limits.call)
             for message in page.entries:
-                yield convert.entry(message)
+                yield to_value(message, Entry)
             token = page.next_page_token
             if not token:
                 return
@@ -210,8 +198,8 @@ class Client:
             NotFound: there is none of that id.
         """
         with translated():
-            request = knowledge_pb2.DeleteEntryRequest(id=convert.entry_id(entry_id))
-            return convert.deleted(entry_id, self._knowledge.DeleteEntry(request, timeout=self._limits.call))
+            request = knowledge_pb2.DeleteEntryRequest(id=requests.sendable(entry_id, "id"))
+            return to_value(self._knowledge.DeleteEntry(request, timeout=self._limits.call), Deleted, id=entry_id)
 
     def compact(self) -> int:
         """Remove what deleted entries have left in the server's files; the sequence number up to which that is done."""
@@ -254,16 +242,16 @@ class Client:
         """
         with translated():
             pictures = [encoded for one in several(picture) if (encoded := self._encoded(one)) is not None]
-            request = convert.search_request(text, pictures, limit, filter, per_entry, fold_near_duplicates, mode)
+            request = requests.search(text, pictures, limit, filter, per_entry, fold_near_duplicates, mode)
             response = self._knowledge.SearchEntries(request, timeout=self._limits.call)
-            return [convert.evidence(message) for message in response.results]
+            return [to_value(message, Evidence) for message in response.results]
 
     def capabilities(self) -> Capabilities:
         """What the server can do."""
         with translated():
             request = assistant_pb2.GetCapabilitiesRequest()
             response = self._assistant.GetCapabilities(request, timeout=self._limits.call)
-            capabilities = convert.capabilities(response)
+            capabilities = capabilities_value(response)
         self._useful_side = capabilities.useful_picture_side
         return capabilities
 
@@ -357,10 +345,10 @@ class Memory:
             least_score: least cosine of a search by picture; 0: what the server's bundle takes for the same thing.
         """
         with translated():
-            filter_ = messages.sighting_filter(session_id, frame, since, until)
-            request = messages.search_request(self._encoded(picture), text, limit, order, filter_, least_score)
+            filter_ = requests.sighting_filter(session_id, frame, since, until)
+            request = requests.search_memory(self._encoded(picture), text, limit, order, filter_, least_score)
             response = self._stub.SearchMemory(request, timeout=self._limits.call)
-            return [messages.sighting(message) for message in response.sightings]
+            return [to_value(message, Sighting) for message in response.sightings]
 
     def thumbnail(self, id: str) -> bytes:
         """The small picture of a sighting, JPEG.
@@ -369,7 +357,7 @@ class Memory:
             NotFound: there is no such sighting any more, or it has none.
         """
         with translated():
-            request = memory_pb2.GetThumbnailRequest(id=convert.sendable(id, "id"))
+            request = memory_pb2.GetThumbnailRequest(id=requests.sendable(id, "id"))
             response = self._stub.GetThumbnail(request, timeout=self._limits.call)
             return bytes(response.jpeg)
 
@@ -388,7 +376,7 @@ class Memory:
             everything: forget all of them; nothing else may be given.
         """
         with translated():
-            request = messages.forget_request(messages.sighting_filter(session_id, frame, since, until), everything)
+            request = requests.forget(requests.sighting_filter(session_id, frame, since, until), everything)
             response = self._stub.ForgetMemory(request, timeout=self._limits.call)
             return Forgotten(response.forgotten, response.sequence)
 
@@ -402,4 +390,4 @@ class Memory:
         """How much is remembered."""
         with translated():
             request = memory_pb2.GetMemoryStatsRequest()
-            return messages.stats(self._stub.GetMemoryStats(request, timeout=self._limits.call))
+            return to_value(self._stub.GetMemoryStats(request, timeout=self._limits.call), MemoryStats)

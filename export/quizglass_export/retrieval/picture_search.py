@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 from transformers import CLIPVisionModelWithProjection
 
 from quizglass_export.assembly.settings import read_settings
@@ -23,8 +24,9 @@ from quizglass_export.retrieval.shapes import IMAGE_SIZE
 from quizglass_export.retrieval.thresholds import Report, keeping_threshold, recalls
 from quizglass_server.bundle.manifest import EvidenceLimits
 from quizglass_server.domain.entries import Entry, EntryHit
-from quizglass_server.domain.turns import RGB, Vector
+from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.models.fields import Size
+from quizglass_server.models.fitting import content_hash
 from quizglass_server.models.vision_inputs import fit
 from quizglass_server.steps.lookup.crop import place_of, views_of
 from quizglass_server.steps.lookup.image_search import embed_views, search_pictures
@@ -67,10 +69,10 @@ class Encoder:
         self.dimension = int(self._model.config.projection_dim)
         self.fingerprint = ""
 
-    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
+    async def embed(self, pictures: Sequence[Picture]) -> list[Vector]:
         """One vector a picture."""
         size = Size(width=IMAGE_SIZE, height=IMAGE_SIZE)
-        pixels = np.stack([fit(np.ascontiguousarray(picture), size) for picture in pictures])
+        pixels = np.stack([fit(np.ascontiguousarray(picture.pixels), size) for picture in pictures])
         return list(embed_images(self._model, pixels).numpy())
 
 
@@ -119,13 +121,18 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int) -> Repo
 
 
 async def _search(encoder: Encoder, world: World, queries: int, seed: int, how: Tuning) -> list[Found]:
-    pictures = [np.asarray(draw_thing(thing.look, PICTURE_SIZE)) for thing in world.things]
+    pictures = [_picture(draw_thing(thing.look, PICTURE_SIZE)) for thing in world.things]
     gallery = Gallery(world, await encoder.embed(pictures))
     return [await _found(encoder, gallery, question, how) for question in _questions(world, queries, seed)]
 
 
+def _picture(drawn: Image.Image) -> Picture:
+    pixels = np.asarray(drawn)
+    return Picture(content_hash(pixels), pixels)
+
+
 async def _found(encoder: Encoder, gallery: Gallery, question: Question, how: Tuning) -> Found:
-    picture = np.asarray(draw_scene(question.scene, SCENE_SIZE))
+    picture = _picture(draw_scene(question.scene, SCENE_SIZE))
     vectors = await embed_views(encoder, picture, views_of(question.text, how.views))
     gallery.hidden = None
     hits = await search_pictures(gallery, vectors, question.text, how)

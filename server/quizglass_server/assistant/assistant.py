@@ -10,6 +10,7 @@ from time import monotonic
 
 from quizglass_server.assistant.recollection import note_unremembered, recall, remember, search_memory
 from quizglass_server.assistant.search import search
+from quizglass_server.config.options import TurnOptions
 from quizglass_server.domain.entries import Finding
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
 from quizglass_server.domain.state import Draft
@@ -65,7 +66,7 @@ class Assistant:
     ) -> None:
         self._resources = resources
         self._has = has or self._has_model
-        self.admission = admission or Admission(limit=8, queue=16)
+        self.admission = admission or Admission(TurnOptions.max_turns, TurnOptions.queue)
         default = _policy(default_policy or preferred(survey(self._has)) or next(iter(POLICIES))).name
         self.policies: tuple[str, ...] = (default, *(name for name in POLICIES if name != default))
 
@@ -166,9 +167,9 @@ class Assistant:
         """Check the answer and tell of the verdict and the end."""
         abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
-        abstains = not answer or draft.refused is not None or same_wording(answer, abstain)
+        abstains = not answer or bool(draft.refused) or same_wording(answer, abstain)
         journal.settle(None if abstains else answer)
-        reason: AbstainReason | None = None
+        reason = AbstainReason.NONE
         if abstains:
             reason = draft.refused or _abstain_reason(draft, journal)
             if not journal.answering:

@@ -19,7 +19,6 @@ from quizglass_server.domain.turns import (
     FinishReason,
     Picture,
     Plan,
-    PlanDecision,
     PlanMade,
     Turn,
     Vector,
@@ -59,7 +58,7 @@ async def recall(turn: Turn, runner: StepRunner, resources: Resources, journal: 
         return None
     plan = Plan.TEXT if turn.picture is None else Plan.IMAGE
     journal.searched = True
-    journal.emit(PlanMade(PlanDecision(plan, "memory")))
+    journal.emit(PlanMade(plan, "memory"))
     draft, now = Draft(finish=FinishReason.COMPLETE), datetime.now()
     for evidence in journal.found([told_sighting(hit, now) for hit in sightings]):
         draft = replace(draft, text=evidence.text)
@@ -72,7 +71,7 @@ def remember(turn: Turn, done: Done | None, resources: Resources, journal: Journ
     picture, memory = turn.picture, resources.memory
     if memory is None or picture is None:
         return
-    answer = done.answer if done is not None and done.abstain_reason is None else ""
+    answer = done.answer if done is not None and not done.abstain_reason else ""
     sighting = Sighting(
         turn.id, int(time.time()), picture.sha256, turn.session, turn.question, answer, recognised(journal.evidence)
     )
@@ -132,4 +131,4 @@ async def _vectors(resources: Resources, picture: Picture, views: Sequence[View]
     encoder = resources.models.image_encoder
     if encoder is None:
         raise RoleMissing("image_encoder", "the visual memory")
-    return await resources.vectors(picture, views, lambda missing: embed_views(encoder, picture.pixels, missing))
+    return await resources.vectors(picture, views, lambda missing: embed_views(encoder, picture, missing))

@@ -71,7 +71,7 @@ async def _by_pictures(
 
 
 async def _whole(resources: Resources, encoder: ImageEncoder, picture: Picture) -> Vector:
-    (vector,) = await resources.vectors(picture, [WHOLE], lambda views: embed_views(encoder, picture.pixels, views))
+    (vector,) = await resources.vectors(picture, [WHOLE], lambda views: embed_views(encoder, picture, views))
     return vector
 
 

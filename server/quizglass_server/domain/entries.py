@@ -4,34 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+
+from quizglass.values import Deleted, Entry, Filter, Refused, SearchMode
+
+__all__ = [
+    "ChunkHit",
+    "Deleted",
+    "Entry",
+    "EntryHit",
+    "Filter",
+    "Finding",
+    "PicturedEntry",
+    "Refused",
+    "SearchMode",
+]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One thing in the knowledge store."""
-
-    id: str
-    title: str
-    caption: str = ""
-    kind: str = ""
-    text: str = ""
-    attributes: dict[str, str] = field(default_factory=dict)
-    source: str = ""
-    picture_sha256: tuple[bytes, ...] = ()
-    language: str = ""
-    """BCP 47; empty: not said."""
-    text_format: str = ""
-    """Of `text`: empty (plain), markdown or html."""
-    time: int = 0
-    """Seconds since 1970 of what it tells; 0: not said."""
-    expires_after_s: int = 0
-    """When given: seconds it is kept; when read: seconds left. 0: for ever."""
-
-    @property
-    def first_picture(self) -> bytes | None:
-        """SHA-256 of its first picture, which stands for it; None: it has none."""
-        return next(iter(self.picture_sha256), None)
+def first_picture(entry: Entry) -> bytes:
+    """SHA-256 of the picture that stands for an entry; empty: it has none."""
+    return next(iter(entry.picture_sha256), b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,52 +31,6 @@ class PicturedEntry:
 
     entry: Entry
     pictures: Sequence[bytes] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """An entry that was not added."""
-
-    index: int
-    id: str
-    field: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """What a delete did; durable."""
-
-    id: str
-    sequence: int
-    """Number of the commit: a compaction up to it has removed the bytes."""
-    chunks: int
-    pictures: int
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which entries a search may bring back; what is empty filters nothing. All of it has to fit."""
-
-    attributes: dict[str, str] = field(default_factory=dict)
-    """Exact values by key."""
-    kinds: tuple[str, ...] = ()
-    """Any of these."""
-    sources: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
-    """BCP 47; "en" also takes "en-GB"."""
-    time_from: int = 0
-    """Seconds since 1970, inclusive."""
-    time_until: int = 0
-    """Exclusive."""
-
-
-class SearchMode(Enum):
-    """How texts are searched."""
-
-    HYBRID = "hybrid"
-    VECTORS = "vectors"
-    KEYWORDS = "keywords"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +49,8 @@ class Finding:
         """What tells it from others."""
         wanted = self.filter
         attributes = tuple(sorted(wanted.attributes.items()))
-        filtered = (attributes, wanted.kinds, wanted.sources, wanted.languages, wanted.time_from, wanted.time_until)
-        return (self.mode, self.per_entry, self.fold_alike, filtered)
+        any_of = (tuple(wanted.kinds), tuple(wanted.sources), tuple(wanted.languages))
+        return (self.mode, self.per_entry, self.fold_alike, attributes, *any_of, wanted.time_from, wanted.time_until)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
+from quizglass import values
+from quizglass.values import MemoryStats, Order
 from quizglass_server.domain.turns import Picture, Vector
+
+__all__ = ["MemoryStats", "Order", "Seen", "Sighting", "SightingFilter", "SightingHit", "SightingQuery"]
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(values.Sighting):
     """One frame that was asked about, and when."""
 
-    id: str
-    """Of the turn."""
-    time: int
-    """Seconds since 1970 by the system's clock."""
-    frame_sha256: bytes
-    session: str = ""
-    """Empty: the turn named none."""
-    question: str = ""
-    """One line; empty when texts are not remembered."""
-    answer: str = ""
-    """Empty when there was none, or texts are not remembered."""
-    recognised: tuple[str, ...] = ()
-    """Titles of the entries that the picture was taken for, best first; one line each."""
-    expires_after_s: int = 0
-    """When read: seconds left."""
     thumbnail_sha256: bytes | None = None
     """When read: of the small picture, if there is one."""
 
@@ -63,13 +51,6 @@ class SightingFilter:
     frame_sha256: bytes = b""
 
 
-class Order(Enum):
-    """In which order sightings come."""
-
-    LATEST = "latest"
-    BEST = "best"
-
-
 @dataclass(frozen=True, slots=True)
 class SightingQuery:
     """How sightings are looked for."""
@@ -79,20 +60,3 @@ class SightingQuery:
     order: Order = Order.LATEST
     least_score: float | None = None
     """Least cosine of a search by picture; None: whoever searches says."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryStats:
-    """How much is remembered, and what became of the rest since the memory was opened."""
-
-    sightings: int
-    bytes: int
-    """On the disk, without indexes."""
-    oldest_time: int
-    """Seconds since 1970; 0: nothing is remembered."""
-    latest_time: int
-    waiting: int
-    remembered: int
-    dropped: int
-    """Left out because too many waited."""
-    failed: int

@@ -1,11 +1,13 @@
-"""A cache of bounded cost that forgets what was used longest ago."""
+"""A cache of bounded cost that threads share."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from threading import Lock
 from typing import Generic, TypeVar
+
+from cachetools import LRUCache
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -20,10 +22,7 @@ class BoundedCache(Generic[K, V]):
     """
 
     def __init__(self, limit: int, cost: Callable[[V], int] = lambda _: 1) -> None:
-        self._limit = limit
-        self._cost = cost
-        self._values: OrderedDict[K, V] = OrderedDict()
-        self._used = 0
+        self._values: LRUCache[K, V] = LRUCache(limit, cost)
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -32,18 +31,11 @@ class BoundedCache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The value, now the most recently used; None when it is not kept."""
         with self._lock:
-            if key not in self._values:
-                return None
-            self._values.move_to_end(key)
-            return self._values[key]
+            return self._values.get(key)
 
     def put(self, key: K, value: V) -> None:
         """Keep a value; one that costs more than the limit is not kept."""
         with self._lock:
-            if (old := self._values.pop(key, None)) is not None:
-                self._used -= self._cost(old)
-            self._values[key] = value
-            self._used += self._cost(value)
-            while self._used > self._limit:
-                _, dropped = self._values.popitem(last=False)
-                self._used -= self._cost(dropped)
+            self._values.pop(key, None)
+            with suppress(ValueError):  # too large
+                self._values[key] = value

@@ -12,12 +12,13 @@ import logging
 from collections.abc import AsyncIterable, Callable, Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture
-from quizglass_server.domain.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, Finding, PicturedEntry
 from quizglass_server.domain.turns import Picture, Vector
+from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import AddReport, Change, Draft, Kind
 from quizglass_server.knowledge.index.followers import Derived
@@ -28,7 +29,6 @@ from quizglass_server.knowledge.ingest.embedding import picture_queries, text_qu
 from quizglass_server.knowledge.ingest.reembed import reembed
 from quizglass_server.knowledge.repair.inspection import remembered_time
 from quizglass_server.knowledge.repair.opening import locked
-from quizglass_server.knowledge.search.cache import AnswerCache
 from quizglass_server.knowledge.search.finding import Finder
 from quizglass_server.knowledge.search.picture_search import PictureSearch
 from quizglass_server.knowledge.truth.clock import StoreClock
@@ -44,6 +44,7 @@ from quizglass_server.roles.text_encoder import TextEncoder
 _log = logging.getLogger(__name__)
 
 _TIDY_S = 15.0  # how often expired entries are looked for when nobody asks, and a pause after which nobody writes
+_ANSWERS = 256  # kept of searches that may be asked again, good as long as nothing is written in between
 _ANY = Finding()
 
 Hits = TypeVar("Hits")
@@ -68,7 +69,7 @@ class KnowledgeBase(PictureSearch):
         self._gaps = Gaps()
         self._next_expiry = 0
         self._closed = False
-        self._cache = AnswerCache()
+        self._answers = BoundedCache[Hashable, Any](_ANSWERS)
         self._hot = HotRows()
         self._background: list[asyncio.Task[None]] = []
         self._derived: Derived | None = None
@@ -140,12 +141,12 @@ class KnowledgeBase(PictureSearch):
         """A stored picture, encoded. Raises NotFound."""
         return await self._store.read(lambda reader: reader.picture(sha256))
 
-    async def delete(self, id: str) -> Deletion:
+    async def delete(self, id: str) -> Deleted:
         """Delete an entry, durably; its bytes are gone from the files after `compact`. Raises NotFound."""
         self._check_writable()
         change = await self._store.write(lambda writer: writer.delete([id]), self._follow)
         self._indexes.look_after()
-        return Deletion(id, change.sequence, len(change.removed[Kind.CHUNKS]), len(change.removed[Kind.PICTURES]))
+        return Deleted(id, change.sequence, len(change.removed[Kind.CHUNKS]), len(change.removed[Kind.PICTURES]))
 
     async def compact(self) -> int:
         """Remove what deleted entries have left in the files; the sequence number up to which that is done."""
@@ -255,11 +256,11 @@ class KnowledgeBase(PictureSearch):
         await self._expire()
         second = int(self._clock()) if self._next_expiry else 0  # entries that expire say how many are left to them
         key = (self._changes, second, key)
-        answer: Hits | None = self._cache.get(key)
+        answer: Hits | None = self._answers.get(key)
         if answer is None:
             with self._gaps.search():
                 answer = await self._store.read(find)
-            self._cache.put(key, answer)
+            self._answers.put(key, answer)
         return answer
 
     async def _expire(self) -> None:

@@ -10,7 +10,7 @@ import builtins
 from collections.abc import AsyncIterable, Callable, Sequence
 from typing import Protocol
 
-from quizglass_server.domain.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, Finding, PicturedEntry
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.records import AddReport
 
@@ -59,7 +59,7 @@ class KnowledgeStore(Protocol):
         """A stored picture, encoded. Raises NotFound, NotSupported."""
         ...
 
-    async def delete(self, id: str) -> Deletion:
+    async def delete(self, id: str) -> Deleted:
         """Delete an entry. Raises NotFound."""
         ...
 

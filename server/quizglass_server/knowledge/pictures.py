@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
+
+from cachetools import LRUCache
 
 from quizglass_server.domain.turns import Picture
-from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import InvalidPicture, NotFound, NotSupported
 from quizglass_server.knowledge.ingest.drafts import Decode
 from quizglass_server.knowledge.interface import KnowledgeStore
@@ -26,11 +28,13 @@ class EntryPictures:
     def __init__(self, store: KnowledgeStore, decode: Decode) -> None:
         self._store = store
         self._decode = decode
-        self.let_go()
+        self._kept: LRUCache[bytes, Picture] = LRUCache(KEPT_BYTES, lambda picture: picture.pixels.nbytes)
 
-    def let_go(self) -> None:
-        """Keep nothing of what was decoded so far."""
-        self._kept = BoundedCache[bytes, Picture](KEPT_BYTES, lambda picture: picture.pixels.nbytes)
+    def let_go(self, size: int) -> None:
+        """Keep so many bytes less of what was decoded."""
+        while self._kept and size > 0:
+            _, oldest = self._kept.popitem()
+            size -= oldest.pixels.nbytes
 
     async def picture(self, sha256: bytes) -> Picture | None:
         """One, decoded; None where the store has none, or one that this server does not decode.
@@ -39,7 +43,7 @@ class EntryPictures:
             KnowledgeFailed: the store cannot be read.
             BudgetExceeded, Overloaded: there is no time or no memory to decode it.
         """
-        kept, picture = self._kept, self._kept.get(sha256)
+        picture = self._kept.get(sha256)
         if picture is None:
             try:
                 picture = await self._decode(await self._store.picture(sha256), "picture")
@@ -48,5 +52,6 @@ class EntryPictures:
             except InvalidPicture as error:
                 _log.warning("an entry's picture cannot be shown: %s", error.message, extra={"sha256": sha256.hex()})
                 return None
-            kept.put(sha256, picture)
+            with suppress(ValueError):  # larger than all that is kept
+                self._kept[sha256] = picture
         return picture

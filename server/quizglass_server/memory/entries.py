@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.decoding.pictures import thumbnail
-from quizglass_server.domain.entries import Entry, Filter
+from quizglass_server.domain.entries import Entry, Filter, first_picture
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter
 from quizglass_server.knowledge.content.chunks import chunk_entry
 from quizglass_server.knowledge.content.perceptual_hash import look_of
@@ -32,25 +32,25 @@ def entry_of(sighting: Sighting, ttl_s: int) -> Entry:
         caption="\n".join(sighting.recognised),
         kind=sighting.frame_sha256.hex(),
         text=_BREAK.join(text for text in (sighting.question, sighting.answer) if text),
-        source=sighting.session,
+        source=sighting.session_id,
         time=sighting.time,
-        expires_after_s=ttl_s,
+        expires_after=ttl_s,
     )
 
 
 def sighting_of(entry: Entry) -> Sighting:
     """The sighting of an entry."""
     question, _, answer = entry.text.partition(_BREAK)
-    shown = entry.first_picture or NO_PICTURE
+    shown = first_picture(entry) or NO_PICTURE
     return Sighting(
         id=entry.id,
         time=entry.time,
         frame_sha256=bytes.fromhex(entry.kind),
-        session=entry.source,
+        session_id=entry.source,
         question=question,
         answer=answer,
         recognised=tuple(title for title in entry.caption.split("\n") if title),
-        expires_after_s=entry.expires_after_s,
+        expires_after=entry.expires_after,
         thumbnail_sha256=None if shown == NO_PICTURE else shown,
     )
 

@@ -155,11 +155,21 @@ class Memory:
 
     async def stats(self) -> MemoryStats:
         """How much is remembered, and what became of the rest."""
-        intake = self._intake
+        intake, options = self._intake, self.options
         oldest, latest = await self._store.ends()
-        size = await self._store.size()
-        counted = (intake.waiting, intake.remembered, intake.dropped, intake.failed)
-        return MemoryStats(self._store.count(), size, oldest, latest, *counted)
+        return MemoryStats(
+            sightings=self._store.count(),
+            bytes=await self._store.size(),
+            oldest_time=oldest,
+            latest_time=latest,
+            ttl=options.memory_ttl_s,
+            max_sightings=options.memory_sightings,
+            max_bytes=options.memory_bytes,
+            waiting=intake.waiting,
+            remembered=intake.remembered,
+            dropped=intake.dropped,
+            failed=intake.failed,
+        )
 
     async def settle(self) -> None:
         """Wait until what was taken in before this call is written, or lost."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +39,7 @@ def resize(picture: RGB, size: Size) -> RGB:
     """A picture, uint8 [H, W, 3], stretched to `size`."""
     height, width = picture.shape[:2]
     shape = (height, width, size.height, size.width)
-    if height * width > LARGEST_PIXELS or not _has_opencv():
+    if height * width > LARGEST_PIXELS:
         return _by_pillow(picture, size.height, size.width)
     if _seen.get(shape) is None:
         _seen.put(shape, True)
@@ -119,13 +118,8 @@ def _cubic(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(x < 1, near, np.where(x < 2, far, 0.0))
 
 
-@lru_cache(maxsize=1)
-def _has_opencv() -> bool:
-    return find_spec("cv2") is not None
-
-
 def _transposed(picture: RGB) -> RGB:
     """Height and width exchanged; OpenCV takes a twentieth of numpy's time."""
-    import cv2
+    import cv2  # heavy: a bundle without pictures needs none
 
     return np.asarray(cv2.transpose(picture))

@@ -10,13 +10,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
+from quizglass.convert import event_message
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
 from quizglass_server.domain.turns import Accepted, Done, Exchange, StageTiming, Turn, TurnEvent
 from quizglass_server.errors import InvalidInput, NotFound
 from quizglass_server.rpc import checks
-from quizglass_server.rpc.convert import event_message
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard
 from quizglass_server.scheduling.budget import Budget
@@ -104,7 +104,7 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
                 turn, decoding = await self._decoded(turn, frames, asked.size, budget)
             if asked.follows:
                 turn = self._followed(turn, asked.dialogue)
-            tell(Accepted(asked.policy, (turn.picture.sha256,) if turn.picture else (), budget.total_us))
+            tell(Accepted(asked.policy, (turn.picture.sha256,) if turn.picture else (), budget.total_s))
             told: list[TurnEvent] = []
             async with aclosing(self._assistant.answer(turn, asked.policy, budget)) as events:
                 async for event in events:
@@ -164,7 +164,7 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             return turn, ()
         started = time.monotonic_ns()
         picture = await self._frames.picture(frames[0], "frames[0]")
-        return replace(turn, picture=picture), (StageTiming("decode", (time.monotonic_ns() - started) // 1000),)
+        return replace(turn, picture=picture), (StageTiming("decode", (time.monotonic_ns() - started) / 1e9),)
 
     def _policy(self, name: str) -> str:
         known = self._assistant.policies

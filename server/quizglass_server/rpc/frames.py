@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+
+from cachetools import LRUCache
 
 from quizglass.v1 import types_pb2
 from quizglass_server.decoding.decoder import PictureDecoder, digest
@@ -20,9 +21,7 @@ class FrameStore:
         self._decoder = decoder
         self._work = work
         work.keepers.append(self._let_go)
-        self._max_cached_bytes = max_cached_bytes
-        self._cached_bytes = 0
-        self._pictures: OrderedDict[bytes, Picture] = OrderedDict()
+        self._pictures: LRUCache[bytes, Picture] = LRUCache(max_cached_bytes, lambda picture: picture.pixels.nbytes)
 
     @asynccontextmanager
     async def received(self, size: int) -> AsyncGenerator[None, None]:
@@ -68,15 +67,13 @@ class FrameStore:
         picture = self._pictures.get(sha256)
         if picture is None:
             picture = await self._decoder.decode(encoded, field, sha256=sha256)
-        self._remember(picture)
+            with suppress(ValueError):  # larger than all that is kept
+                self._pictures[sha256] = picture
         return picture
 
     def held(self, sha256: bytes) -> Picture | None:
         """The picture of an earlier frame; None when it is not held (any more)."""
-        picture = self._pictures.get(sha256)
-        if picture is not None:
-            self._pictures.move_to_end(sha256)
-        return picture
+        return self._pictures.get(sha256)
 
     def _held(self, sha256: bytes, field: str) -> Picture:
         if len(sha256) != 32:
@@ -87,18 +84,5 @@ class FrameStore:
 
     def _let_go(self, size: int) -> None:
         while self._pictures and size > 0:
-            _, oldest = self._pictures.popitem(last=False)
-            self._cached_bytes -= oldest.pixels.nbytes
+            _, oldest = self._pictures.popitem()
             size -= oldest.pixels.nbytes
-
-    def _remember(self, picture: Picture) -> None:
-        if picture.sha256 in self._pictures:
-            self._pictures.move_to_end(picture.sha256)
-            return
-        if picture.pixels.nbytes > self._max_cached_bytes:
-            return
-        self._pictures[picture.sha256] = picture
-        self._cached_bytes += picture.pixels.nbytes
-        while self._cached_bytes > self._max_cached_bytes:
-            _, oldest = self._pictures.popitem(last=False)
-            self._cached_bytes -= oldest.pixels.nbytes

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
-from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc
+from quizglass.convert import to_message, to_value, words
+from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc, types_pb2
 from quizglass_server.assistant.assistant import Assistant
-from quizglass_server.domain.entries import PicturedEntry
+from quizglass_server.domain.entries import Entry, Filter, Finding, PicturedEntry, SearchMode
 from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.rpc import checks
-from quizglass_server.rpc.convert import entry_message, entry_value, evidence_message, finding_value
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard, due_with
 
@@ -20,6 +20,9 @@ _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
 _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
 _MAX_ID, _MAX_TEXT = 200, 2000
 _MAX_MORE_PICTURES = 8
+_MAX_FILTERED, _MAX_FILTER_TEXT = 100, 500
+_MODE_WORDS = words(knowledge_pb2.SearchMode.DESCRIPTOR)
+_MODES = {number: SearchMode(word or SearchMode.HYBRID) for word, number in _MODE_WORDS.items()}
 _SHA256_BYTES = 32
 # gRPC clients take messages of 4 MiB unless told otherwise; one entry at its limits has half of that.
 _MAX_PAGE_BYTES = 2 * 1024 * 1024
@@ -55,7 +58,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         """One entry."""
         async with self._guard(context, "GetEntry"):
             entry = await self._knowledge.get(checks.text(request.id, "id", longest=_MAX_ID))
-            return knowledge_pb2.GetEntryResponse(entry=entry_message(entry))
+            return knowledge_pb2.GetEntryResponse(entry=to_message(entry, knowledge_pb2.Entry))
 
     async def ListEntries(self, request: knowledge_pb2.ListEntriesRequest, context: Context) -> Any:
         """A page of entries, in order of id."""
@@ -63,7 +66,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             size = checks.within(request.page_size or _DEFAULT_PAGE, 1, _MAX_PAGE, "page_size")
             after = checks.text(request.page_token, "page_token", longest=_MAX_ID, required=False)
             entries = await self._knowledge.list(after, size + 1)
-            page = _fitting([entry_message(entry) for entry in entries[:size]])
+            page = _fitting([to_message(entry, knowledge_pb2.Entry) for entry in entries[:size]])
             return knowledge_pb2.ListEntriesResponse(
                 entries=page,
                 next_page_token=page[-1].id if len(page) < len(entries) else "",
@@ -74,7 +77,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
         """Delete one entry with its chunks and pictures."""
         async with self._guard(context, "DeleteEntry"):
             gone = await self._knowledge.delete(checks.text(request.id, "id", longest=_MAX_ID))
-            return knowledge_pb2.DeleteEntryResponse(sequence=gone.sequence, chunks=gone.chunks, pictures=gone.pictures)
+            return to_message(gone, knowledge_pb2.DeleteEntryResponse)
 
     async def GetPicture(self, request: knowledge_pb2.GetPictureRequest, context: Context) -> Any:
         """One stored picture."""
@@ -96,7 +99,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             text = checks.text(request.text, "text", longest=_MAX_TEXT, required=not request.picture)
             limit = checks.within(request.limit or _DEFAULT_RESULTS, 1, _MAX_RESULTS, "limit")
             checks.at_most(len(request.more_pictures), _MAX_MORE_PICTURES, "more_pictures")
-            finding = finding_value(request)
+            finding = _finding(request)
             async with self._assistant.admission.admit():
                 with due_with(context):
                     picture = await self._frames.decode(request.picture, "picture") if request.picture else None
@@ -105,7 +108,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
                         for number, encoded in enumerate(request.more_pictures)
                     ]
                 found = await self._assistant.search(text, picture, limit, finding, more)
-            return knowledge_pb2.SearchEntriesResponse(results=[evidence_message(item) for item in found])
+            return knowledge_pb2.SearchEntriesResponse(results=[to_message(item, types_pb2.Evidence) for item in found])
 
 
 def _fitting(entries: list[knowledge_pb2.Entry]) -> list[knowledge_pb2.Entry]:
@@ -140,10 +143,45 @@ class _Entries:
                 self.cut_off = error
                 return
             else:
-                yield entry_value(request.entry)
+                yield PicturedEntry(to_value(request.entry, Entry), tuple(request.entry.pictures))
 
     def position(self, index: int) -> int:
         """In the stream, of an entry that is the `index`th of those that could be parsed."""
         for refusal in self.refused:
             index += refusal.index <= index
         return index
+
+
+def _finding(request: knowledge_pb2.SearchEntriesRequest) -> Finding:
+    """How a search is to be answered.
+
+    Raises:
+        InvalidInput: a filter is too long, or the mode is unknown.
+    """
+    if request.mode not in _MODES:
+        raise InvalidInput("mode", f"there is no search mode {request.mode}")
+    filter_ = Filter(
+        dict(_short_items(request.filter.attributes)),
+        _short(request.filter.kinds, "filter.kinds"),
+        _short(request.filter.sources, "filter.sources"),
+        _short(request.filter.languages, "filter.languages"),
+        request.filter.time_from,
+        request.filter.time_until,
+    )
+    return Finding(filter_, _MODES[request.mode], request.per_entry, request.fold_near_duplicates)
+
+
+def _short(values: Sequence[str], field: str) -> tuple[str, ...]:
+    checks.at_most(len(values), _MAX_FILTERED, field)
+    return tuple(
+        checks.text(value, f"{field}[{number}]", longest=_MAX_FILTER_TEXT) for number, value in enumerate(values)
+    )
+
+
+def _short_items(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    checks.at_most(len(values), _MAX_FILTERED, "filter.attributes")
+    for key, value in values.items():
+        yield (
+            checks.text(key, "filter.attributes", longest=_MAX_FILTER_TEXT),
+            checks.text(value, f"filter.attributes[{key[:60]}]", longest=_MAX_FILTER_TEXT),
+        )

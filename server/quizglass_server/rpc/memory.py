@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
+from quizglass.convert import to_message, words
 from quizglass.v1 import memory_pb2, memory_pb2_grpc
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.sightings import Order, SightingFilter, SightingHit, SightingQuery
@@ -20,11 +22,7 @@ _DEFAULT_RESULTS, _MAX_RESULTS = 5, 100
 _MAX_ID, _MAX_TEXT = 64, 2000
 _MAX_TIME = 253_402_300_799  # the last second of the year 9999
 _SHA256_BYTES = 32
-_ORDERS: dict[int, Order] = {
-    memory_pb2.SIGHTING_ORDER_UNSPECIFIED: Order.LATEST,
-    memory_pb2.SIGHTING_ORDER_LATEST: Order.LATEST,
-    memory_pb2.SIGHTING_ORDER_BEST: Order.BEST,
-}
+_ORDERS = {number: Order(word or Order.LATEST) for word, number in words(memory_pb2.SightingOrder.DESCRIPTOR).items()}
 
 
 class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
@@ -72,21 +70,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     async def GetMemoryStats(self, request: memory_pb2.GetMemoryStatsRequest, context: Context) -> Any:
         """How much is remembered, and what became of the rest."""
         async with self._guard(context, "GetMemoryStats"):
-            memory = self._there()
-            stats, options = await memory.stats(), memory.options
-            return memory_pb2.GetMemoryStatsResponse(
-                sightings=stats.sightings,
-                bytes=stats.bytes,
-                oldest_time=stats.oldest_time,
-                latest_time=stats.latest_time,
-                ttl_s=options.memory_ttl_s,
-                max_sightings=options.memory_sightings,
-                max_bytes=options.memory_bytes,
-                waiting=stats.waiting,
-                remembered=stats.remembered,
-                dropped=stats.dropped,
-                failed=stats.failed,
-            )
+            return to_message(await self._there().stats(), memory_pb2.GetMemoryStatsResponse)
 
     def _there(self) -> Memory:
         if self._memory is None:
@@ -121,17 +105,5 @@ def _filter(given: memory_pb2.SightingFilter) -> SightingFilter:
 
 
 def _message(hit: SightingHit, now: int) -> memory_pb2.Sighting:
-    sighting = hit.sighting
-    return memory_pb2.Sighting(
-        id=sighting.id,
-        time=sighting.time,
-        age_s=max(0, now - sighting.time),
-        session_id=sighting.session,
-        frame_sha256=sighting.frame_sha256,
-        question=sighting.question,
-        answer=sighting.answer,
-        recognised=sighting.recognised,
-        expires_after_s=sighting.expires_after_s,
-        score=hit.score,
-        has_thumbnail=sighting.thumbnail_sha256 is not None,
-    )
+    shown, age = hit.sighting.thumbnail_sha256 is not None, max(0, now - hit.sighting.time)
+    return to_message(replace(hit.sighting, age=age, score=hit.score, has_thumbnail=shown), memory_pb2.Sighting)

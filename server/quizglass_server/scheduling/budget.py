@@ -26,11 +26,6 @@ class Budget:
         """Seconds left; negative once the budget is spent."""
         return self._end - self._now()
 
-    @property
-    def total_us(self) -> int:
-        """The whole budget, in microseconds."""
-        return round(self.total_s * 1e6)
-
     def fits(self, cost_s: float) -> bool:
         """Whether something that takes `cost_s` seconds still fits."""
         left = self.left_s

@@ -56,7 +56,7 @@ class Journal:
     def emit(self, event: TurnEvent) -> None:
         """Tell of an event."""
         if isinstance(event, PlanMade):
-            self.plan = event.decision.plan
+            self.plan = event.plan
         self.answering = self.answering or isinstance(event, AnswerDelta)
         here, branch = current_round(), current_branch()
         self._emit(replace(event, round=here, branch=branch) if here or branch else event)
@@ -123,9 +123,9 @@ class Journal:
             try:
                 yield clock
             finally:
-                duration_us = (perf_counter_ns() - started) // 1000
                 self.prompt_tokens += clock.tokens
-                self.timings.append(StageTiming(name, duration_us, min(clock.us, duration_us), here))
+                duration = (perf_counter_ns() - started) / 1e9
+                self.timings.append(StageTiming(name, duration, min(clock.us / 1e6, duration), here))
 
 
 def _identity(item: Evidence) -> tuple[Origin, str, str]:

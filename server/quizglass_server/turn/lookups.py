@@ -91,7 +91,7 @@ class Lookups:
         """Of the first of these entries, in order, where the prompt of that name shows them; brought once a turn."""
         generator = self._resources.models.generator
         shows = generator is not None and generator.shows_entries(task)
-        wanted = tuple(takewhile(bool, (item.picture or b"" for item in seen[:MOST_PICTURES] if shows)))
+        wanted = tuple(takewhile(bool, (item.picture for item in seen[:MOST_PICTURES] if shows)))
         if not wanted:
             return ()
         if wanted not in self._pictures:
@@ -123,7 +123,7 @@ class Lookups:
             return []
 
         async def embed(views: Sequence[Part]) -> list[Vector] | None:
-            return await self._runner.run(embed_views, picture.pixels, views)
+            return await self._runner.run(embed_views, picture, views)
 
         views = views_of(question, self._tuning.views)
         regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)

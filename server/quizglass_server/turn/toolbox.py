@@ -15,7 +15,6 @@ from quizglass_server.domain.turns import (
     Evidence,
     Origin,
     Plan,
-    PlanDecision,
     PlanMade,
     Queries,
     QueryRewritten,
@@ -76,7 +75,7 @@ class Toolbox:
 
     def fixed(self, plan: Plan) -> Plan:
         """Take a plan that needs no decision."""
-        self._journal.emit(PlanMade(PlanDecision(plan, "fixed")))
+        self._journal.emit(PlanMade(plan, "fixed"))
         return plan
 
     async def decide(self, labels: type[Label], state: State, *, by: str, otherwise: Label, **also: Note) -> Label:
@@ -198,10 +197,10 @@ class Toolbox:
 
     def _tell_decision(self, by: str, label: Enum, decided_by: str, weighed: Sequence[tuple[str, float]]) -> None:
         if isinstance(label, Plan):
-            plans = tuple((Plan(name), probability) for name, probability in weighed)
-            self._journal.emit(PlanMade(PlanDecision(label, decided_by, plans)))
+            plans = {Plan(name): probability for name, probability in weighed}
+            self._journal.emit(PlanMade(label, decided_by, plans))
         else:
-            self._journal.emit(Decided(by, str(label.value), decided_by, tuple(weighed)))
+            self._journal.emit(Decided(by, str(label.value), decided_by, dict(weighed)))
 
     def _look_ahead(self) -> None:
         """While something is decided, begin what is likely to be of use whatever comes of it; nothing is searched yet.

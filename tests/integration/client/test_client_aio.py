@@ -45,25 +45,26 @@ async def test_a_question_streams_its_events(stage, client):
 
 
 async def test_what_policies_tell_on_the_way_comes_with_its_round_and_branch(stage, client):
+    skipped = (domain.SkippedStep("rounds", "BUDGET", 2),)
+
     async def tells(turn, policy, budget):
-        yield domain.Decided("act", "text", "prompt", (("text", 0.75), ("none", 0.25)), round=1)
+        yield domain.Decided("act", "text", "prompt", {"text": 0.75, "none": 0.25}, round=1)
         yield domain.Queries("split", ("Who made it?", "When?"), round=1, branch="2.1")
         for event in (domain.Provisional("45"), domain.Withdrawn(), domain.Provisional("46"), domain.Confirmed()):
             yield event
-        skipped = (domain.SkippedStep("rounds", "BUDGET", 2),)
         unsure, complete = domain.AbstainReason.UNSURE, domain.FinishReason.COMPLETE
         yield domain.Done("", complete, abstain_reason=unsure, skipped=skipped, all_prompt_tokens=60)
 
     stage.assistant.script = tells
     _, *events, last = [event async for event in client.ask("How much?")]
     assert [event.payload for event in events] == [
-        Decided("act", "text", "prompt", {"text": 0.75, "none": 0.25}),
-        Queries("split", ("Who made it?", "When?")),
+        Decided("act", "text", "prompt", {"text": 0.75, "none": 0.25}, round=1),
+        Queries("split", ("Who made it?", "When?"), round=1, branch="2.1"),
         *(Provisional("45"), Withdrawn(), Provisional("46"), Confirmed()),
     ]
     assert [(event.round, event.branch) for event in events[:3]] == [(1, ""), (1, "2.1"), (0, "")]
     done = last.payload
-    assert (done.abstain_reason, done.skipped, done.all_prompt_tokens) == ("unsure", {"rounds": "BUDGET"}, 60)
+    assert (done.abstain_reason, done.skipped, done.all_prompt_tokens) == ("unsure", skipped, 60)
 
 
 class Waiting:

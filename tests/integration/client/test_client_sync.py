@@ -225,7 +225,7 @@ def test_an_entry_keeps_language_format_time_and_life(stage, client):
     assert client.get_entry("a") == given
     report = client.add_entries([Entry("b", "B", text_format="word")])
     assert [(refused.field, refused.message) for refused in report.refused] == [
-        ("text_format", "there is no 'word'; choose one of 'markdown', 'html'")
+        ("text_format", "there is no 'word'; choose one of 'plain', 'markdown', 'html'")
     ]
 
 

@@ -190,12 +190,12 @@ async def test_entries_expire(knowledge_place: Place) -> None:
     passed = [0.0]
     base = await knowledge_place.open()
     base._clock._start, base._clock._counter = 1_000_000_000.0, lambda: passed[0]
-    short = pictured("short", text="A velmora.", pictures=[b"s"], expires_after_s=60)
+    short = pictured("short", text="A velmora.", pictures=[b"s"], expires_after=60)
     await base.add(stream([short, pictured("long", text="A car.", pictures=[b"l"])]))
-    assert (await base.get("short")).expires_after_s == 60
+    assert (await base.get("short")).expires_after == 60
     passed[0] = 59.0
     assert len(await base.search_texts(FAR, 5)) == 2
-    assert (await base.get("short")).expires_after_s == 1
+    assert (await base.get("short")).expires_after == 1
     passed[0] = 60.0
     assert [hit.entry.id for hit in await base.search_texts(FAR, 5)] == ["long"]
     assert [hit.entry.id for hit in await base.search_crops([FAR], 5)] == ["long"]

@@ -134,7 +134,7 @@ async def test_near_duplicates_are_folded_when_asked_for(knowledge_place: Place)
     assert len(await base.search_crops([FAR], 9)) == 4
     folded = await base.search_crops([FAR], 9, Finding(fold_alike=True))
     assert sorted(hit.entry.id[0] for hit in folded) == ["a", "b"]
-    crops = await FakeImageEncoder().embed([(await decode(name, "crop")).pixels for name in (b"a1", b"a2")])
+    crops = await FakeImageEncoder().embed([await decode(name, "crop") for name in (b"a1", b"a2")])
     assert {hit.entry.id for hit in (await base.search_crops(crops, 9))[:2]} == {"a1", "a2"}
     folded = await base.search_crops(crops, 9, Finding(fold_alike=True))
     assert sorted(hit.entry.id[0] for hit in folded) == ["a", "b"]

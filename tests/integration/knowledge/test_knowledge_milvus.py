@@ -241,7 +241,7 @@ def test_it_is_loaded_only_when_it_is_chosen() -> None:
 async def test_an_entry_that_expired_and_is_added_again_leaves_no_rows_behind(place: Place) -> None:
     base = await place.open()
     clock, vectors = base._clock, base._store.collections.vectors[Kind.CHUNKS]
-    await base.add(stream([pictured("a", text="Old.", expires_after_s=60)]))
+    await base.add(stream([pictured("a", text="Old.", expires_after=60)]))
     clock._start += 61
     await base.add(stream([pictured("a", text="New.")]))
     with closing(MilvusClient(uri=place.address.uri)) as client:

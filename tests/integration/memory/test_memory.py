@@ -6,6 +6,7 @@ import io
 import pytest
 from PIL import Image
 
+from quizglass.values import SkippedStep
 from quizglass_client import InvalidRequest, NotFound, NotSupported, ServerUnavailable
 from quizglass_server.errors import EngineLost, KnowledgeFailed
 from tests.support.memory_stage import remembering, saw, shot
@@ -172,12 +173,12 @@ async def test_a_memory_that_fails_fails_no_turn(tmp_path, monkeypatch, caplog):
 
     async with remembering(tmp_path) as (stage, client):
         monkeypatch.setattr(stage.memory._store, "keep", broken)
-        assert (await saw(client, "red")).done.skipped == {}
+        assert (await saw(client, "red")).done.skipped == ()
         await stage.settled()
         assert (await client.memory.stats()).failed == 1
         monkeypatch.setattr(stage.memory, "by_picture", broken)
         answer = await client.answer("When did I last see this?", shot("red"), recall=True)
-        assert (answer.text, answer.done.skipped) == ("45 crowns", {"recall": "FAILED"})
+        assert (answer.text, answer.done.skipped) == ("45 crowns", (SkippedStep("recall", "FAILED"),))
     assert "on fire" in caplog.text
     assert "45 crowns" not in caplog.text
 
@@ -200,7 +201,10 @@ async def test_without_a_memory_turns_go_on_and_say_so(tmp_path):
         assert not (await client.capabilities()).memory
         answer = await client.answer("When did I last see this?", shot("red"), remember=True, recall=True)
         assert answer.text == "45 crowns"
-        assert answer.done.skipped == {"recall": "MEMORY_OFF", "remember": "MEMORY_OFF"}
+        assert {each.step: each.reason for each in answer.done.skipped} == {
+            "recall": "MEMORY_OFF",
+            "remember": "MEMORY_OFF",
+        }
         for call in (
             client.memory.search(),
             client.memory.forget(everything=True),

@@ -21,7 +21,7 @@ from quizglass_server.knowledge.repair.salvage import salvage
 from quizglass_server.memory import Memory
 from quizglass_server.memory import intake as intakes
 from tests.support.knowledge_fakes import FakeTextEncoder
-from tests.support.memory_stage import Eyes
+from tests.support.memory_stage import Eyes, frame
 
 ROOT = Path(__file__).parents[3]
 ALL = SightingQuery(100)
@@ -43,7 +43,7 @@ async def opened(folder, eyes=None, text=True, image=True, busy=lambda: False, *
 
 def seen(name, pixels=RED, *, at=0, **more):
     async def embed():
-        return await Eyes().embed([pixels])
+        return await Eyes().embed([frame(pixels)])
 
     picture = Picture(name.encode().ljust(32, b"."), pixels)
     return Seen(
@@ -54,7 +54,7 @@ def seen(name, pixels=RED, *, at=0, **more):
 async def ids(memory, pixels=None):
     if pixels is None:
         return [hit.sighting.id for hit in await memory.latest(ALL)]
-    return [hit.sighting.id for hit in await memory.by_picture(await Eyes().embed([pixels]), ALL)]
+    return [hit.sighting.id for hit in await memory.by_picture(await Eyes().embed([frame(pixels)]), ALL)]
 
 
 async def keep(memory, *names, **more):
@@ -93,7 +93,7 @@ async def test_a_clock_that_was_set_back_prolongs_nothing(tmp_path):
         await keep(memory, "a", at=int(memory._store.now()))
     async with opened(tmp_path, memory_ttl_s=100) as memory:
         (hit,) = await memory.latest(ALL)
-        assert 90 <= hit.sighting.expires_after_s <= 100
+        assert 90 <= hit.sighting.expires_after <= 100
         wait(memory, 101)
         assert await ids(memory) == []
 
@@ -119,7 +119,7 @@ async def test_the_best_are_looked_for_once_however_many_there_are(tmp_path, mon
 
         monkeypatch.setattr(memory._store, "search_crops", counted)
         query = SightingQuery(3, order=Order.BEST, least_score=-1.0)
-        assert len(await memory.by_picture(await Eyes().embed([RED]), query)) == 3
+        assert len(await memory.by_picture(await Eyes().embed([frame(RED)]), query)) == 3
         assert len(looks) == 1
 
 
@@ -143,10 +143,10 @@ async def test_the_oldest_go_when_they_take_too_many_bytes(tmp_path):
 
 async def test_it_is_all_there_after_a_restart_and_private(tmp_path):
     async with opened(tmp_path / "memory") as memory:
-        memory.remember(seen("a", session="walk", answer="No.", recognised=("Velmora",)))
+        memory.remember(seen("a", session_id="walk", answer="No.", recognised=("Velmora",)))
     async with opened(tmp_path / "memory") as memory:
-        (hit,) = await memory.by_picture(await Eyes().embed([RED]), ALL)
-        assert (hit.sighting.session, hit.sighting.answer, hit.sighting.recognised) == ("walk", "No.", ("Velmora",))
+        (hit,) = await memory.by_picture(await Eyes().embed([frame(RED)]), ALL)
+        assert (hit.sighting.session_id, hit.sighting.answer, hit.sighting.recognised) == ("walk", "No.", ("Velmora",))
     assert (tmp_path / "memory").stat().st_mode & 0o777 == 0o700
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator
 from hashlib import sha256
 
@@ -64,7 +63,7 @@ def test_a_prompt_shows_the_pictures_of_all_entries_together(clients: tuple[Clie
     assert two.done.all_prompt_tokens == two.done.prompt_tokens
     stages = [[timing.stage for timing in answer.done.timings] for answer in (one, two)]
     assert [names.count("entry_pictures") for names in stages] == [0, 1]
-    assert (one.done.skipped, two.done.skipped) == ({}, {})
+    assert (*one.done.skipped, *two.done.skipped) == ()
 
 
 def test_evidence_names_a_picture_that_the_store_gives(clients: tuple[Client, Client]) -> None:
@@ -74,7 +73,6 @@ def test_evidence_names_a_picture_that_the_store_gives(clients: tuple[Client, Cl
         f"e{at}": sha256(png(at)).digest() for at in range(ENTRIES)
     }
     shown = answer.evidence[0].picture
-    assert shown is not None
     assert sha256(together.get_picture(shown)).digest() == shown
     hit, *_ = together.search(picture=png(0))
     assert hit.picture == sha256(png(int(hit.entry_id[1:]))).digest()
@@ -88,4 +86,4 @@ def test_a_prompt_that_has_no_room_for_them_goes_on_with_captions(clients: tuple
     assert two.done.prompt_tokens == one.done.prompt_tokens > 0
     assert two.done.finish_reason in ("complete", "length")
     assert "entry_pictures" in [timing.stage for timing in two.done.timings]
-    assert json.dumps(two.done.skipped) == "{}"
+    assert not two.done.skipped

@@ -237,9 +237,10 @@ async def test_boxes_of_the_place_that_a_question_names_go_before_likelier_ones_
 
 def test_a_region_is_cut_to_whole_pixels_and_is_never_empty() -> None:
     pixels = np.arange(6 * 8 * 3, dtype=np.uint8).reshape(6, 8, 3)
-    assert crop(pixels, Region(0.25, 0.5, 0.5, 1.0)).tolist() == pixels[3:, 2:4].tolist()
-    assert crop(pixels, Region(1.0, 1.0, 1.0, 1.0)).shape == (1, 1, 3)
-    assert crop(pixels, Region(0.0, 0.0, 1.0, 1.0)).shape == pixels.shape
+    whole = Picture(b"p" * 32, pixels)
+    assert crop(whole, Region(0.25, 0.5, 0.5, 1.0)).pixels.tolist() == pixels[3:, 2:4].tolist()
+    assert crop(whole, Region(1.0, 1.0, 1.0, 1.0)).pixels.shape == (1, 1, 3)
+    assert crop(whole, Region(0.0, 0.0, 1.0, 1.0)) is whole
 
 
 async def test_a_draft_that_lacks_nothing_is_the_answer() -> None:

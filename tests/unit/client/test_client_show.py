@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from quizglass_client import Answer, Citation, convert
+from quizglass.convert import event_message, event_value
+from quizglass.values import AbstainReason, AnswerDelta, Done, Evidence, FinishReason, SkippedStep
+from quizglass_client import Answer, Citation
 from quizglass_client.terminal.output import as_json, print_json
 from quizglass_client.terminal.show import TurnView, evidence_table, marked, plain
-from quizglass_client.types import AnswerDelta, Done, Event, Evidence
+from quizglass_client.types import Event
 from quizglass_server.domain import turns as domain
-from quizglass_server.rpc.convert import event_message
 from tests.support.rpc_fakes import EVENTS
 
 
@@ -21,7 +22,21 @@ def cite(name, start, end):
 
 
 def finished(answer, *, citations=(), abstain="", finish="complete", skipped=None):
-    return Done(answer, finish, abstain, tuple(citations), skipped or {}, (), 0.5, 20, 2)
+    return Done(
+        answer,
+        FinishReason(finish),
+        tuple(citations),
+        AbstainReason(abstain),
+        tuple(SkippedStep(step, reason) for step, reason in (skipped or {}).items()),
+        prompt_tokens=20,
+        answer_tokens=2,
+        total=0.5,
+    )
+
+
+def told_of(event):
+    """An event of the server as the SDK gives it."""
+    return Event("t" * 32, 1, 0.1, event_value(event_message(event, 1)))
 
 
 def shown(*payloads, width=100):
@@ -34,7 +49,7 @@ def shown(*payloads, width=100):
 
 
 def turn():
-    return [convert.event(event_message(event, 1_500_000)).payload for event in EVENTS]
+    return [event_value(event_message(event, 1_500_000)) for event in EVENTS]
 
 
 @pytest.mark.parametrize(
@@ -72,14 +87,14 @@ def test_an_answer_without_citations_is_not_repeated():
 
 
 def test_a_history_that_did_not_fit_is_told_of():
-    done = convert.event(event_message(replace(EVENTS[-1], history_left_out=7), 1)).payload
+    done = event_value(event_message(replace(EVENTS[-1], history_left_out=7), 1))
     assert "history  the oldest 7 did not fit and were left out" in shown(done)
     assert not any("history" in line for line in shown(*turn()))
 
 
 def test_a_verdict_says_how_the_answer_came_about():
     told = domain.Verdict(domain.VerdictOutcome.SUPPORTED, 0.5, 0.75, {"believed": "external", "why": "it says so"})
-    lines = shown(convert.event(event_message(told, 1)).payload)
+    lines = shown(event_value(event_message(told, 1)))
     assert "         believed: external" in lines
     assert "         why: it says so" in lines
 
@@ -117,7 +132,7 @@ def test_text_cannot_be_turned_around_on_the_terminal() -> None:
 
 
 def test_what_the_view_shows_is_what_the_answer_holds():
-    events = [convert.event(event_message(event, 0)) for event in EVENTS]
+    events = [told_of(event) for event in EVENTS]
     assert Answer.of(events).text in "\n".join(shown(*(event.payload for event in events)))
 
 
@@ -130,14 +145,14 @@ def test_json_steers_no_terminal(capsys):
 
 def test_what_later_policies_tell_is_shown_with_its_round_and_branch():
     told = (
-        domain.Decided("act", "text", "prompt", (("text", 0.75), ("none", 0.25)), round=2),
+        domain.Decided("act", "text", "prompt", {"text": 0.75, "none": 0.25}, round=2),
         domain.Queries("split", ("Who\x1b made it?", "When?"), branch="1"),
         domain.Provisional("45 crowns"),
         domain.Withdrawn(),
         domain.Provisional("1974"),
         domain.Confirmed(),
     )
-    events = [convert.event(event_message(event, 1)) for event in told]
+    events = [told_of(event) for event in told]
     out = io.StringIO()
     for event in events:
         TurnView(Console(file=out, width=100)).event(event)
@@ -157,8 +172,8 @@ def test_what_later_policies_tell_is_shown_with_its_round_and_branch():
     assert lines[0]["probabilities"] == {"text": 0.75, "none": 0.25}
 
 
-@pytest.mark.parametrize("reason", domain.AbstainReason)
+@pytest.mark.parametrize("reason", [reason for reason in AbstainReason if reason])
 def test_every_reason_for_knowing_nothing_is_said_in_words(reason):
     done = domain.Done("I don't know", domain.FinishReason.COMPLETE, abstain_reason=reason)
-    (line,) = [line for line in shown(convert.event(event_message(done, 1)).payload) if line.startswith("because")]
+    (line,) = [line for line in shown(event_value(event_message(done, 1))) if line.startswith("because")]
     assert reason.value != line.removeprefix("because").strip()

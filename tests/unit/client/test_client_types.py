@@ -5,7 +5,9 @@ import pytest
 from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 
+from quizglass.convert import event_message, event_value
 from quizglass.v1 import assistant_pb2, knowledge_pb2, types_pb2
+from quizglass.values import SkippedStep
 from quizglass_client import (
     AddReport,
     Answer,
@@ -14,6 +16,7 @@ from quizglass_client import (
     ClientError,
     DeadlineExceeded,
     Entry,
+    Event,
     EvidenceFound,
     InvalidRequest,
     NotFound,
@@ -23,13 +26,12 @@ from quizglass_client import (
     Refused,
     ServerError,
     ServerUnavailable,
-    convert,
     errors,
+    requests,
 )
 from quizglass_client.batches import batches
 from quizglass_client.channel import is_local, options, service_config
 from quizglass_client.timing import Limits
-from quizglass_server.rpc.convert import event_message
 from tests.support.rpc_fakes import EVENTS, png
 
 
@@ -37,7 +39,7 @@ def events():
     for seq, event in enumerate(EVENTS, 2):
         message = event_message(event, 1_500_000)
         message.turn_id, message.seq = "t" * 32, seq
-        yield convert.event(message)
+        yield Event(message.turn_id, message.seq, message.elapsed_us / 1e6, event_value(message))
 
 
 def test_a_turn_is_gathered():
@@ -50,7 +52,7 @@ def test_a_turn_is_gathered():
     assert [item.origin for item in answer.evidence] == ["text_search"]
     assert (answer.verdict.outcome, answer.verdict.min_token_probability) == ("supported", 0.5)
     assert (answer.done.finish_reason, answer.done.abstain_reason) == ("complete", "")
-    assert answer.done.skipped == {"rerank": "BUDGET"}
+    assert answer.done.skipped == (SkippedStep("rerank", "BUDGET"),)
     assert (answer.done.timings[0].duration, answer.done.timings[0].engine) == (0.002, 0.0015)
     assert answer.done.total == 1.5
     assert answer.done.citations[0].end == 9
@@ -63,18 +65,18 @@ def test_a_turn_that_is_not_over_is_no_answer(count):
 
 
 def test_an_event_of_a_later_version_is_left_out():
-    assert convert.event(assistant_pb2.AskResponse(turn_id="t", seq=1)) is None
+    assert event_value(assistant_pb2.AskResponse(turn_id="t", seq=1)) is None
 
 
 def test_values_of_a_later_version_are_unknown_and_no_failure():
     verdict = assistant_pb2.AskResponse(verdict=assistant_pb2.Verdict(outcome=77))
-    assert convert.event(verdict).payload.outcome == ""
+    assert event_value(verdict).outcome == ""
     plan = assistant_pb2.AskResponse(plan=assistant_pb2.PlanMade(plan=77))
-    assert convert.event(plan).payload.plan is Plan.UNKNOWN
+    assert event_value(plan).plan is None
     done = assistant_pb2.AskResponse(done=assistant_pb2.Done(finish_reason=77, abstain_reason=78))
-    assert convert.event(done).payload.finish_reason == ""
+    assert event_value(done).finish_reason == ""
     found = assistant_pb2.AskResponse(evidence=assistant_pb2.EvidenceFound(items=[types_pb2.Evidence(origin=9)]))
-    assert isinstance(payload := convert.event(found).payload, EvidenceFound)
+    assert isinstance(payload := event_value(found), EvidenceFound)
     assert payload.items[0].origin == ""
 
 
@@ -93,7 +95,7 @@ def ask(**fields):
         "session": b"",
         "session_id": "",
     }
-    return convert.ask_request(**given | fields)
+    return requests.ask(**given | fields)
 
 
 def test_a_request_has_what_was_given():

@@ -149,7 +149,7 @@ async def test_another_encoder_embeds_everything_anew(tmp_path: Path) -> None:
 async def _pixels(encoded: bytes):
     from tests.support.knowledge_fakes import fake_decode
 
-    return fake_decode(encoded, "").pixels
+    return fake_decode(encoded, "")
 
 
 async def test_a_picture_that_no_longer_decodes_is_kept_but_not_found(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from quizglass_server.domain.entries import Filter, Finding, SearchMode
 from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
 from quizglass_server.knowledge.index.catalog import Catalog
-from quizglass_server.knowledge.search.cache import AnswerCache
 from quizglass_server.knowledge.search.ranking import fused
 from quizglass_server.knowledge.truth.clock import StoreClock
 from quizglass_server.knowledge.truth.schema import FILE, connect, transaction
@@ -71,19 +70,9 @@ async def test_keywords_need_no_encoder(tmp_path: Path) -> None:
 async def test_a_repeated_question_is_answered_from_memory_until_something_changes(base) -> None:
     await base.add(stream([pictured("a", text="A velmora.")]))
     first = await base.search_texts(FAR, 5, "velmora")
-    assert (await base.search_texts(FAR, 5, "velmora"), base._cache.hits) == (first, 1)
+    assert await base.search_texts(FAR, 5, "velmora") is first
     await base.add(stream([pictured("b", text="A velmora too.")]))
     assert len(await base.search_texts(FAR, 5, "velmora")) == 2
-    assert base._cache.hits == 1
-
-
-def test_a_cache_keeps_what_was_asked_for_last() -> None:
-    cache = AnswerCache(2)
-    for key in "ab":
-        cache.put(key, key)
-    assert cache.get("a") == "a"
-    cache.put("c", "c")
-    assert [cache.get(key) for key in "abc"] == ["a", None, "c"]
 
 
 async def test_entries_expire(tmp_path: Path) -> None:
@@ -92,11 +81,11 @@ async def test_entries_expire(tmp_path: Path) -> None:
     await base.close()
     base = await open_base(tmp_path)
     base._clock._start, base._clock._counter = 1_000_000_000.0, lambda: passed[0]
-    await base.add(stream([pictured("short", text="A velmora.", expires_after_s=60), pictured("long", text="A car.")]))
-    assert (await base.get("short")).expires_after_s == 60
-    assert {hit.entry.expires_after_s for hit in await base.search_texts(FAR, 5)} == {60, 0}
+    await base.add(stream([pictured("short", text="A velmora.", expires_after=60), pictured("long", text="A car.")]))
+    assert (await base.get("short")).expires_after == 60
+    assert {hit.entry.expires_after for hit in await base.search_texts(FAR, 5)} == {60, 0}
     passed[0] = 59.0
-    assert {hit.entry.expires_after_s for hit in await base.search_texts(FAR, 5)} == {1, 0}  # as of now
+    assert {hit.entry.expires_after for hit in await base.search_texts(FAR, 5)} == {1, 0}  # as of now
     passed[0] = 60.0
     assert [hit.entry.id for hit in await base.search_texts(FAR, 5)] == ["long"]
     with pytest.raises(NotFound):
@@ -109,11 +98,11 @@ async def test_entries_expire(tmp_path: Path) -> None:
 async def test_time_does_not_go_back_with_the_system_clock(tmp_path: Path) -> None:
     base = await open_base(tmp_path)
     base._clock._start += 1_000_000
-    await base.add(stream([pictured("a", text="Words.", expires_after_s=100)]))
+    await base.add(stream([pictured("a", text="Words.", expires_after=100)]))
     await base.close()
     base = await open_base(tmp_path)
     assert isinstance(base._clock, StoreClock)
-    assert (await base.get("a")).expires_after_s in (99, 100)
+    assert (await base.get("a")).expires_after in (99, 100)
     await base.close()
 
 

@@ -42,7 +42,7 @@ def test_what_was_removed_is_not_kept_by_who_read_it_before() -> None:
 
 def test_what_expires_is_read_each_time() -> None:
     rows = HotRows()
-    rows.keep(Kind.CHUNKS, {1: Hit(1, Entry("e", "Title", expires_after_s=9), "", 0)}, rows.removals)
+    rows.keep(Kind.CHUNKS, {1: Hit(1, Entry("e", "Title", expires_after=9), "", 0)}, rows.removals)
     assert rows.found(Kind.CHUNKS, [1]) == {}
 
 

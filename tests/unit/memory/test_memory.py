@@ -40,9 +40,9 @@ def test_a_sighting_comes_back_from_its_entry(question, answer, names, session, 
         Seen(seen, PICTURE, nothing), 2, MemoryOptions(memory_ttl_s=60, memory_thumbnail_side=16), FakeTextEncoder()
     )
     back = sighting_of(draft.entry)
-    assert (back.question, back.answer, back.recognised, back.session) == (question, answer, tuple(names), session)
+    assert (back.question, back.answer, back.recognised, back.session_id) == (question, answer, tuple(names), session)
     assert (back.id, back.time, back.frame_sha256) == (seen.id, time, seen.frame_sha256)
-    assert back.expires_after_s == 60
+    assert back.expires_after == 60
     assert back.thumbnail_sha256 is not None
     assert len(draft.pictures) == len(draft.looks) == len(draft.entry.picture_sha256) == 2
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -56,13 +54,7 @@ def test_extremes_stay_in_range() -> None:
         assert np.array_equal(resize(picture, Size(height=112, width=112)), pillow(picture, 112, 112))
 
 
-def test_pillow_does_it_where_opencv_is_missing_and_for_large_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    picture = noise(90, 80)
-    with monkeypatch.context() as patch:
-        patch.setattr(resizing, "_has_opencv", lambda: False)
-        patch.setitem(sys.modules, "cv2", None)
-        for _ in range(2):
-            assert np.array_equal(resize(picture, Size(height=30, width=20)), pillow(picture, 30, 20))
+def test_pillow_does_it_for_large_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     large = noise(1100, 1000)
     monkeypatch.setattr(resizing, "pillows_order", None)
     for _ in range(2):

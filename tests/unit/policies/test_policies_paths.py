@@ -60,8 +60,8 @@ async def test_every_policy_follows_the_figure(plan: Plan, policy: str) -> None:
     (request,) = world.models.calls.of("answer")
     assert (request.values["seen"], request.values["found"], request.values["query"]) == (seen, found, query)
     assert isinstance(events[0], PlanMade)
-    assert events[0].decision.plan is plan
-    assert events[0].decision.decided_by == {"planning-agent": "planner", "prompt-based": "prompt"}.get(policy, "fixed")
+    assert events[0].plan is plan
+    assert events[0].decided_by == {"planning-agent": "planner", "prompt-based": "prompt"}.get(policy, "fixed")
     executed = [timing.stage for timing in done(events).timings if timing.stage.endswith("_search")]
     assert executed == [f"{search}_search" for search in searches]
 
@@ -89,7 +89,7 @@ async def test_prompt_based_asks_for_the_letter_in_the_order_of_the_plans() -> N
     world.models.decision = Plan.TEXT
     events = await world.ask(policy="prompt-based")
     assert isinstance(events[0], PlanMade)
-    assert dict(events[0].decision.probabilities)[Plan.TEXT] == 0.7
+    assert dict(events[0].probabilities)[Plan.TEXT] == 0.7
     assert world.models.calls.of("choose")[0].task == "plan"
     assert world.models.calls.of("planner") == []
 

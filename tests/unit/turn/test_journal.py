@@ -10,7 +10,6 @@ from quizglass_server.domain.turns import (
     EvidenceFound,
     Origin,
     Plan,
-    PlanDecision,
     PlanMade,
     Provisional,
     SkippedStep,
@@ -66,7 +65,7 @@ def test_what_nobody_searched_for_waits_for_the_first_event() -> None:
     words = replace(passage("Bakery"), origin=Origin.READ_TEXT)
     record.came_along(words)
     assert (told, record.evidence) == ([], [])
-    record.emit(PlanMade(PlanDecision(Plan.NONE, "fixed")))
+    record.emit(PlanMade(Plan.NONE, "fixed"))
     assert [type(event) for event in told] == [PlanMade, EvidenceFound]
     assert record.plan is Plan.NONE
     record.came_along(replace(words, text="Open"))

@@ -97,7 +97,7 @@ async def test_evidence_names_the_first_picture_of_its_entry() -> None:
     async with tools:
         seen = await tools.search_image(limit=2)
         found = await tools.search_text(["q"])
-    assert [item.picture for item in seen] == [digest(1), None]
+    assert [item.picture for item in seen] == [digest(1), b""]
     assert {item.picture for item in found} == {digest(3)}
 
 
@@ -137,7 +137,7 @@ async def test_pictures_stay_with_their_lines_up_to_the_first_that_cannot_be_sho
         state = tools.start().having(await tools.search_image(limit=8))
         await tools.answer(state)
         assert (world.shown("answer"), world.shelf.asked) == ([digest(0), digest(1)], [digest(at) for at in range(4)])
-        unseen = replace(state, seen=tuple(item for item in state.seen if item.picture is None))
+        unseen = replace(state, seen=tuple(item for item in state.seen if not item.picture))
         await tools.answer(unseen)
         assert world.shown("answer") == []
 

@@ -94,7 +94,7 @@ async def test_the_generator_decides_by_letters_where_no_decider_has_the_name(as
 
     events = await ask(world, run)
     assert (chosen, letters) == ([Action.TEXT], [[" A", " B", " C"]])
-    assert of(Decided, events) == [Decided("act", "text", "prompt", (("none", 0.1), ("text", 0.7), ("image", 0.2)))]
+    assert of(Decided, events) == [Decided("act", "text", "prompt", {"none": 0.1, "text": 0.7, "image": 0.2})]
     assert of(PlanMade, events) == []
     assert "act" in [timing.stage for timing in done(events).timings]
 
@@ -124,7 +124,7 @@ async def test_a_decider_decides_and_labels_that_nobody_asks_for_do_not_count(as
 
     world.models.deciders["verifier"] = Judge(("text", 0.3), ("other", 0.6), ("image", 0.1))  # type: ignore[assignment]
     decided = of(Decided, await ask(world, run))
-    assert decided == [Decided("verifier", "text", "verifier", (("text", 0.3), ("image", 0.1)))]
+    assert decided == [Decided("verifier", "text", "verifier", {"text": 0.3, "image": 0.1})]
     world.models.deciders["verifier"] = Judge(("other", 1.0))  # type: ignore[assignment]
     with pytest.raises(EngineFailed, match="chooses among"):
         await ask(world, run)

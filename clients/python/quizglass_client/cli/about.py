@@ -7,10 +7,10 @@ import argparse
 from rich.table import Table
 from rich.text import Text
 
+from quizglass.values import Capabilities
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UNAVAILABLE, print_json, say, stdout
 from quizglass_client.terminal.show import plain
-from quizglass_client.types import Capabilities
 
 
 def capabilities(client: Client, arguments: argparse.Namespace) -> int:

@@ -7,12 +7,13 @@ import os
 from contextlib import closing
 from pathlib import Path
 
+from quizglass.values import Done
 from quizglass_client.errors import ClientError, refuses_session
 from quizglass_client.files import read_file
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
 from quizglass_client.terminal.show import TurnView
-from quizglass_client.types import Done, PictureLike
+from quizglass_client.types import PictureLike
 
 _LONGEST_SESSION = 1 << 20  # bytes; what is too long for the server is for the server to say
 

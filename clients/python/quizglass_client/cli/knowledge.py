@@ -8,10 +8,11 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from quizglass.values import Filter
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, OK, UsageError, print_json, say, stdout
 from quizglass_client.terminal.show import evidence_table, plain
-from quizglass_client.types import Entry, Filter
+from quizglass_client.types import Entry
 
 
 def add(client: Client, arguments: argparse.Namespace) -> int:

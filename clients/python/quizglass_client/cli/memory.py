@@ -12,8 +12,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from quizglass.values import Sighting
 from quizglass_client.pictures import encode
-from quizglass_client.sightings import Sighting
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
 from quizglass_client.terminal.show import plain

@@ -12,44 +12,17 @@ from enum import Enum
 from rich.console import Console
 from rich.text import Text
 
+from quizglass.convert import event_name
+from quizglass.values import Done, TurnEvent
 from quizglass_client import errors
 from quizglass_client.terminal.show import plain
-from quizglass_client.types import (
-    Accepted,
-    AnswerDelta,
-    Confirmed,
-    Decided,
-    Done,
-    Event,
-    EvidenceFound,
-    Payload,
-    PlanMade,
-    Provisional,
-    Queries,
-    QueryRewritten,
-    Verdict,
-    Withdrawn,
-)
+from quizglass_client.types import Event
 
 _UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
-OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
+_PLACE = frozenset(field.name for field in dataclasses.fields(TurnEvent))
 
-EVENT_NAMES: dict[type[Payload], str] = {
-    Accepted: "accepted",
-    PlanMade: "plan",
-    Decided: "decided",
-    Queries: "queries",
-    QueryRewritten: "query",
-    EvidenceFound: "evidence",
-    Provisional: "provisional",
-    Confirmed: "confirmed",
-    Withdrawn: "withdrawn",
-    AnswerDelta: "answer_delta",
-    Verdict: "verdict",
-    Done: "done",
-}
-"""Names of events in JSON, as in the contract."""
+OK, FAILED, USAGE, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class UsageError(Exception):
@@ -74,7 +47,7 @@ def as_json(value: object) -> object:
         about = {"turn_id": value.turn_id, "seq": value.seq, "elapsed": value.elapsed}
         about |= {"round": value.round} if value.round else {}
         about |= {"branch": value.branch} if value.branch else {}
-        return about | {"event": EVENT_NAMES[type(value.payload)]} | _fields(value.payload)
+        return about | {"event": event_name(value.payload)} | _fields(value.payload)
     if dataclasses.is_dataclass(value):
         return _fields(value)
     if isinstance(value, Enum):
@@ -89,10 +62,14 @@ def as_json(value: object) -> object:
 
 
 def _fields(value: object) -> dict[str, object]:
-    return {
+    content = {
         field.name: as_json(getattr(value, field.name))
         for field in dataclasses.fields(value)  # type: ignore[arg-type]  # the caller has checked
+        if field.name not in _PLACE or not isinstance(value, TurnEvent)
     }
+    return content | (
+        {"skipped": {each.step: each.reason for each in value.skipped}} if isinstance(value, Done) else {}
+    )
 
 
 def say(message: str) -> None:

@@ -10,14 +10,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from quizglass_client.types import (
+from quizglass.values import (
     Accepted,
     AnswerDelta,
     Citation,
     Confirmed,
     Decided,
     Done,
-    Event,
     Evidence,
     EvidenceFound,
     Plan,
@@ -28,6 +27,7 @@ from quizglass_client.types import (
     Verdict,
     Withdrawn,
 )
+from quizglass_client.types import Event
 
 _LABEL_WIDTH = 9
 _ORIGINS = {"image_search": "image", "text_search": "text", "read_text": "read", "memory": "memory"}
@@ -140,7 +140,7 @@ class TurnView:
         if done.finish_reason not in ("", "complete"):
             self._line("ended", Text(f"by {done.finish_reason}", "yellow"))
         if done.skipped:
-            skipped = ", ".join(f"{step} ({reason.lower()})" for step, reason in done.skipped.items())
+            skipped = ", ".join(f"{each.step} ({each.reason.lower()})" for each in done.skipped)
             self._line("skipped", Text(plain(skipped), "yellow"))
         if done.history_left_out:
             self._line("history", Text(f"the oldest {done.history_left_out} did not fit and were left out", "yellow"))
@@ -177,7 +177,7 @@ def _label(word: str) -> Text:
 
 
 def _plan(made: PlanMade) -> Text:
-    text = Text.assemble((made.plan.value, "bold magenta"))
+    text = Text.assemble(("unknown" if made.plan is None else made.plan.value, "bold magenta"))
     if made.decided_by:
         text.append(f"  by {plain(made.decided_by)}", "dim")
     shares = [(plan, made.probabilities[plan]) for plan in Plan if plan in made.probabilities]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_server.domain.entries import Entry, Refusal
+from quizglass_server.domain.entries import Entry, Refused
 from quizglass_server.domain.turns import Vector
 
 Labels = NDArray[np.int64]
@@ -101,7 +101,7 @@ class AddReport:
     """What became of a stream of entries. What was added is on disk."""
 
     added: int = 0
-    refused: list[Refusal] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

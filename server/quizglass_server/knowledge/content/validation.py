@@ -47,7 +47,7 @@ def checked_entry(given: PicturedEntry) -> PicturedEntry:
         language=_checked_language(entry.language),
         text_format=_checked_format(entry.text_format),
         time=_between("time", entry.time, MAX_TIME),
-        expires_after_s=_between("expires_after_s", entry.expires_after_s, MAX_LIFE_S),
+        expires_after=_between("expires_after_s", entry.expires_after, MAX_LIFE_S),
     )
     return PicturedEntry(clean, given.pictures)
 

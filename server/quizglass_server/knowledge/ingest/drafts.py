@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from quizglass_server.domain.entries import PicturedEntry, Refusal
+from quizglass_server.domain.entries import PicturedEntry, Refused
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, RoleMissing
 from quizglass_server.knowledge.content.chunks import CHUNKING, chunk_entry, passage
@@ -65,7 +65,7 @@ class Ingest:
             try:
                 drafts.append(await self.prepare(given))
             except InvalidInput as refusal:
-                report.refused.append(Refusal(number, shown_id(given.entry.id), refusal.field, refusal.description))
+                report.refused.append(Refused(number, shown_id(given.entry.id), refusal.field, refusal.description))
             number += 1
             if gaps.busy:
                 await asyncio.sleep(_REST_S)
@@ -98,7 +98,7 @@ class Ingest:
             embedder = self._embedders.pictures
             picture = await self._decode(encoded, f"pictures[{position}]")
             draft.looks.append(await asyncio.to_thread(look_of, picture.pixels))
-            await embedder.put(picture.pixels, draft.picture_vectors.append)
+            await embedder.put(picture, draft.picture_vectors.append)
         for chunk in draft.chunks:
             await self._embedders.passages.put(passage(draft.entry.title, chunk), draft.chunk_vectors.append)
         return draft

@@ -109,7 +109,7 @@ async def _embedded(
         except InvalidInput as refusal:
             _log.warning("a stored picture cannot be embedded anew: %s", refusal.message)
             continue
-        await embedders.pictures.put(picture.pixels, made[label].append)
+        await embedders.pictures.put(picture, made[label].append)
     await embedders.flush()
     return {label: vectors[0] if vectors else None for label, vectors in made.items()}
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from quizglass_server.config.address import MilvusAddress
-from quizglass_server.domain.entries import ChunkHit, Deletion, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, Finding, PicturedEntry
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import AddReport, Draft
@@ -162,7 +162,7 @@ class MilvusKnowledge(PictureSearch):
         """Raises NotSupported: Milvus keeps vectors, not pictures."""
         return self._store.picture(sha256)
 
-    async def delete(self, id: str) -> Deletion:
+    async def delete(self, id: str) -> Deleted:
         """Delete an entry; its sequence number is 0: there is no receipt for its bytes. Raises NotFound."""
         return await self._write(lambda: self._store.delete(id))
 

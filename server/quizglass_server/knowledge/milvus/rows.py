@@ -112,7 +112,7 @@ def entry_of(content: str, head: Head, now: float) -> Entry:
             picture_sha256=tuple(
                 bytes.fromhex(shown[start : start + _SHA256_HEX]) for start in range(0, len(shown), _SHA256_HEX)
             ),
-            expires_after_s=max(1, int(head.expires - now)) if head.expires else 0,
+            expires_after=max(1, int(head.expires - now)) if head.expires else 0,
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise KnowledgeFailed(f"entry {head.entry!r} in Milvus is damaged; add it again") from error

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from quizglass_server.domain.entries import Deletion, Entry
+from quizglass_server.domain.entries import Deleted, Entry
 from quizglass_server.errors import KnowledgeFailed, NotFound, NotSupported
 from quizglass_server.knowledge.content.records import Draft, Kind
 from quizglass_server.knowledge.milvus.collections import Collections
@@ -66,7 +66,7 @@ class MilvusStore:
         heads, parts = list[Row](), list[Row]()
         vectors: dict[Kind, list[Row]] = {kind: [] for kind in Kind}
         for draft in latest.values():
-            expires = now + draft.entry.expires_after_s if draft.entry.expires_after_s else 0
+            expires = now + draft.entry.expires_after if draft.entry.expires_after else 0
             revision = self._next_revision()
             head, *rest = entry_rows(draft, revision, expires)
             heads.append(head)
@@ -79,13 +79,13 @@ class MilvusStore:
         self._upsert(self._collections.entries, heads)  # from here on they are seen
         self._sweep(latest, [int(row["revision"]) for row in before])
 
-    def delete(self, entry_id: str) -> Deletion:
+    def delete(self, entry_id: str) -> Deleted:
         """Delete an entry. Raises NotFound."""
         head = self.heads([entry_id]).get(entry_id)
         if head is None:
             raise _missing(entry_id)
         self._drop([head])
-        return Deletion(entry_id, NO_RECEIPT, head.chunks, head.pictures)
+        return Deleted(entry_id, NO_RECEIPT, head.chunks, head.pictures)
 
     def expire(self) -> None:
         """Delete entries whose time has come."""

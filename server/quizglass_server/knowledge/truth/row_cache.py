@@ -7,8 +7,10 @@ one of an entry that is gone. Those are forgotten with the commit that removes t
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from cachetools import LRUCache
 
 from quizglass_server.knowledge.content.records import Hit, Kind
 
@@ -22,10 +24,8 @@ class HotRows:
 
     def __init__(self, most_bytes: int = BYTES) -> None:
         """Keep so many bytes."""
-        self._most = most_bytes
-        self._bytes = 0
         self._lock = threading.Lock()
-        self._rows: OrderedDict[tuple[Kind, int], Hit] = OrderedDict()
+        self._rows: LRUCache[tuple[Kind, int], Hit] = LRUCache(most_bytes, _size)
         self._removals = 0
 
     @property
@@ -35,15 +35,9 @@ class HotRows:
 
     def found(self, kind: Kind, labels: Sequence[int]) -> dict[int, Hit]:
         """Those of the labels that are kept."""
-        rows, known = self._rows, dict[int, Hit]()
+        rows = self._rows
         with self._lock:
-            for label in labels:
-                key = (kind, label)
-                hit = rows.get(key)
-                if hit is not None:
-                    rows.move_to_end(key)
-                    known[label] = hit
-        return known
+            return {label: hit for label in labels if (hit := rows.get((kind, label))) is not None}
 
     def keep(self, kind: Kind, read: Mapping[int, Hit], removals: int) -> None:
         """Keep rows, unless some were removed since `removals` was taken: these may be among them."""
@@ -51,12 +45,9 @@ class HotRows:
             if removals != self._removals:
                 return
             for label, hit in read.items():
-                if not hit.entry.expires_after_s and (kind, label) not in self._rows:  # what expires counts seconds
-                    self._rows[kind, label] = hit
-                    self._bytes += _size(hit)
-            while self._bytes > self._most:
-                _, dropped = self._rows.popitem(last=False)
-                self._bytes -= _size(dropped)
+                if not hit.entry.expires_after and (kind, label) not in self._rows:  # what expires counts seconds
+                    with suppress(ValueError):  # larger than all that is kept
+                        self._rows[kind, label] = hit
 
     def forget(self, kind: Kind, labels: Sequence[int]) -> None:
         """Rows that were removed."""
@@ -65,9 +56,7 @@ class HotRows:
         with self._lock:
             self._removals += 1
             for label in labels:
-                hit = self._rows.pop((kind, label), None)
-                if hit is not None:
-                    self._bytes -= _size(hit)
+                self._rows.pop((kind, label), None)
 
 
 def _size(hit: Hit) -> int:

@@ -252,7 +252,7 @@ class Writer:
     def _add_entry(self, draft: Draft) -> tuple[int, int]:
         entry = draft.entry
         number = self._state.next("entries")
-        expires = int(self._clock()) + entry.expires_after_s if entry.expires_after_s else 0
+        expires = int(self._clock()) + entry.expires_after if entry.expires_after else 0
         attributes = json.dumps(entry.attributes, ensure_ascii=False)
         texts = (entry.id, entry.title, entry.caption, entry.kind, entry.text, attributes, entry.source)
         row = (number, *texts, entry.language, entry.text_format, entry.time, expires, b"".join(entry.picture_sha256))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quizglass_server.domain.entries import EntryHit
-from quizglass_server.domain.turns import RGB, Evidence, Origin, Vector
+from quizglass_server.domain.entries import EntryHit, first_picture
+from quizglass_server.domain.turns import Evidence, Origin, Picture, Vector
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.steps.lookup.crop import Part, crop
 from quizglass_server.steps.step import step
@@ -28,9 +28,9 @@ class PictureIndex(Protocol):
 
 
 @step("embed", role="image_encoder")
-async def embed_views(encoder: ImageEncoder, pixels: RGB, views: Sequence[Part]) -> list[Vector]:
+async def embed_views(encoder: ImageEncoder, picture: Picture, views: Sequence[Part]) -> list[Vector]:
     """One vector a view, all made in one batch."""
-    return await encoder.embed([crop(pixels, view) for view in views])
+    return await encoder.embed([crop(picture, view) for view in views])
 
 
 @step("image_search", role="knowledge")
@@ -78,7 +78,7 @@ def picture_evidence(hits: Sequence[EntryHit], shown: int) -> list[Evidence]:
             search_score=hit.score,
             source=hit.entry.source,
             used=position < shown,
-            picture=hit.entry.first_picture,
+            picture=first_picture(hit.entry),
         )
         for position, hit in enumerate(hits)
     ]

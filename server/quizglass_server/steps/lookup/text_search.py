@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quizglass_server.domain.entries import ChunkHit, Finding, SearchMode
+from quizglass_server.domain.entries import ChunkHit, Finding, SearchMode, first_picture
 from quizglass_server.domain.turns import Evidence, Origin, Vector
 from quizglass_server.errors import RoleMissing
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -48,7 +48,7 @@ def text_evidence(hits: Sequence[ChunkHit]) -> list[Evidence]:
             text=hit.text,
             search_score=hit.score,
             source=hit.entry.source,
-            picture=hit.entry.first_picture,
+            picture=first_picture(hit.entry),
         )
         for hit in hits
     ]

@@ -19,7 +19,7 @@ from tests.support.starter_engine import ASKED, LONG, Decode, ask, watched
 
 
 def test_cancelled_requests_leave_their_neighbours_exact(endless: Engine, alone: list[list[str]]) -> None:
-    """Cancelled in every stage: waiting, parked, reading text, reading a picture, writing."""
+    """Cancelled in every stage: waiting, awaiting a picture, reading text, reading a picture, writing."""
     for steps in range(1, 24, 2):
         victims = [ask(endless, prompt(f"{steps} {LONG}", seed=steps % 3)) for _ in range(2)]
         kept = [ask(endless, ASKED[index])[0] for index in (2, 3)]

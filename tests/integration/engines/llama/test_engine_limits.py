@@ -197,7 +197,7 @@ def test_waiting_for_others_is_not_engine_time(model: NativeModel, monkeypatch: 
 
 def test_an_engine_that_sleeps_wakes_for_a_deadline(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """The picture never comes; nothing else would wake it."""
-    monkeypatch.setattr(engine.encoder, "provide", lambda request: setattr(request, "awaits_picture", True))
+    monkeypatch.setattr(engine.encoder, "provide", lambda request, picture: setattr(request, "awaited", picture.sha256))
     monkeypatch.setattr(engine.encoder, "leave", lambda request: None)
     given = Given()
     drive(engine, engine.builder.generation(prompt("What?"), 4, Terms(deadline=monotonic() + 0.3), sink=given))

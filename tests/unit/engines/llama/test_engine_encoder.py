@@ -74,7 +74,7 @@ def test_a_picture_read_ahead_is_encoded_as_early_as_the_turn_that_needs_it_too(
     assert [stage.receive() for _ in range(3)] == [b"busy", b"shared", b"other"]
     stage.rest()
     assert stage.encoded == [b"busy", b"shared", b"other"]
-    assert all(each.embedding is not None and not each.parked for each in (ahead, turn, later))
+    assert all(each.embedding is not None and not each.awaits_picture for each in (ahead, turn, later))
 
 
 def test_a_picture_that_nobody_waits_for_any_more_is_skipped_once(stage: Stage) -> None:

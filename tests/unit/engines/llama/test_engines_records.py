@@ -37,7 +37,7 @@ RECORDS = st.one_of(
     st.builds(Constraint, st.just("labels"), st.lists(TEXT, min_size=1).map(tuple)),
     st.builds(Constraint, st.sampled_from(["grammar", "json_schema"]), TEXT),
     st.builds(Piece, TEXT, SHARE),
-    st.builds(Finished, st.sampled_from(["stop", "length", "cancelled", "deadline"]), USAGES, SHARE, SHARE),
+    st.builds(Finished, st.sampled_from(["stop", "length", "cancelled", "deadline"]), USAGES),
     st.builds(Scored, st.lists(SHARE).map(tuple), USAGES),
     VITALS,
     st.builds(ProcessInfo, TEXT, COUNT, COUNT, COUNT, VITALS),

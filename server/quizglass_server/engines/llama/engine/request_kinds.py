@@ -36,10 +36,10 @@ class Generation:
         self._piece = piece
         self._constraint = constraint
         self._text = getincrementaldecoder("utf-8")("replace")
-        self._probabilities: list[float] = []
+        self._written = 0
 
     def wanted_from(self, request: Request) -> int | None:
-        """See `Goal`."""
+        """See `RequestKind`."""
         return request.length - 1
 
     def take(self, request: Request, rows: list[Row]) -> str | None:
@@ -53,7 +53,7 @@ class Generation:
         if self._constraint is not None:
             self._constraint.accept(token)
         probability = min(1.0, exp(row.log_probability(token)))
-        self._probabilities.append(probability)
+        self._written += 1
         request.generated_tokens += 1
         request.sink.put(
             Piece(self._text.decode(self._piece(token)), probability), urgent=request.generated_tokens == 1
@@ -64,13 +64,12 @@ class Generation:
         return None
 
     def result(self, reason: str, usage: Usage) -> Finished:
-        """See `Goal`."""
-        known = self._probabilities or [1.0]
-        return Finished(reason, usage, min(known), sum(known) / len(known))
+        """See `RequestKind`."""
+        return Finished(reason, usage)
 
     def expected_tokens(self, usual: float) -> float:
-        """See `Goal`."""
-        return min(usual, self._room - len(self._probabilities))
+        """See `RequestKind`."""
+        return min(usual, self._room - self._written)
 
 
 class Choice:
@@ -84,7 +83,7 @@ class Choice:
         self.spare = sum(len(label) - 1 for label in labels)
 
     def wanted_from(self, request: Request) -> int | None:
-        """See `Goal`."""
+        """See `RequestKind`."""
         return request.length - 1
 
     def take(self, request: Request, rows: list[Row]) -> str | None:
@@ -93,7 +92,7 @@ class Choice:
         return "stop"
 
     def result(self, reason: str, usage: Usage) -> tuple[list[float], Usage] | None:
-        """See `Goal`."""
+        """See `RequestKind`."""
         if reason != "stop":
             return None
         scores = np.array(self.scores)
@@ -101,7 +100,7 @@ class Choice:
         return (weights / weights.sum()).tolist(), usage
 
     def expected_tokens(self, usual: float) -> float:
-        """See `Goal`."""
+        """See `RequestKind`."""
         return 1.0 if self.spare else 0.0
 
 
@@ -117,7 +116,7 @@ class Scoring:
         self._known: list[float] = []
 
     def wanted_from(self, request: Request) -> int | None:
-        """See `Goal`."""
+        """See `RequestKind`."""
         return self._prompt - 1 + len(self._known)
 
     def take(self, request: Request, rows: list[Row]) -> str | None:
@@ -127,11 +126,11 @@ class Scoring:
         return "stop" if len(self._known) == len(self._answer) else None
 
     def result(self, reason: str, usage: Usage) -> Scored | None:
-        """See `Goal`."""
+        """See `RequestKind`."""
         return Scored(tuple(self._known), usage) if reason == "stop" else None
 
     def expected_tokens(self, usual: float) -> float:
-        """See `Goal`."""
+        """See `RequestKind`."""
         return 0.0
 
 
@@ -141,17 +140,17 @@ class WarmUp:
     spare = 0
 
     def wanted_from(self, request: Request) -> int | None:
-        """See `Goal`."""
+        """See `RequestKind`."""
         return None
 
     def take(self, request: Request, rows: list[Row]) -> str | None:
-        """See `Goal`."""
+        """See `RequestKind`."""
         raise DecodeFailed("logits for a request that wants none")
 
     def result(self, reason: str, usage: Usage) -> Usage | None:
-        """See `Goal`."""
+        """See `RequestKind`."""
         return usage if reason == "stop" else None
 
     def expected_tokens(self, usual: float) -> float:
-        """See `Goal`."""
+        """See `RequestKind`."""
         return 0.0

@@ -103,7 +103,7 @@ class Request:
         return self.lease.length if self.lease else 0
 
     @property
-    def parked(self) -> bool:
+    def awaits_picture(self) -> bool:
         """Whether it waits for a picture to be encoded."""
         return self.awaited is not None
 

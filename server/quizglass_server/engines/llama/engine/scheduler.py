@@ -161,8 +161,8 @@ class Scheduler:
         for request in tuple(queue):
             if room <= 0:
                 return
-            leader = request if request.parked else self._leader(request)
-            if leader.parked or leader in plan.reading or leader in plan.complete:
+            leader = request if request.awaits_picture else self._leader(request)
+            if leader.awaits_picture or leader in plan.reading or leader in plan.complete:
                 if leader is not request and leader in plan.reading:
                     plan.followers.append(request)
                 continue
@@ -195,7 +195,7 @@ class Scheduler:
 
     def _room(self, queue: list[Request]) -> int:
         """Tokens of prompts in the next step."""
-        first = next((request for request in queue if not request.parked), None)
+        first = next((request for request in queue if not request.awaits_picture), None)
         background = first is not None and first.terms.priority >= BACKGROUND
         if not self.streams:
             # A turn may come at any time, and should not wait for what nobody has asked for yet.

@@ -76,10 +76,6 @@ class Finished:
     reason: str
     """stop, length, cancelled or deadline."""
     usage: Usage
-    min_probability: float = 1.0
-    """Of the answer's tokens; 1 for an empty answer."""
-    mean_probability: float = 1.0
-    """Of the answer's tokens, arithmetic; 1 for an empty answer."""
 
 
 @dataclass(frozen=True, slots=True)

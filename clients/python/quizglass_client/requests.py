@@ -1,0 +1,203 @@
+"""Requests of the SDK as messages, checked for what cannot be sent; for both clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from google.protobuf.descriptor import EnumDescriptor
+
+from quizglass.convert import words
+from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, types_pb2
+from quizglass.values import Filter
+from quizglass_client.errors import InvalidRequest
+from quizglass_client.pictures import encode
+from quizglass_client.types import Entry
+
+Moment = int | datetime
+"""Seconds since 1970, or a time; one without a time zone is in this machine's."""
+_LONGEST_BUDGET_S = 86_400.0
+
+
+def ask(
+    question: str,
+    picture: bytes | None,
+    history: Sequence[tuple[str, str]],
+    policy: str,
+    budget: float | None,
+    session: bytes,
+    session_id: str,
+    remember: bool = False,
+    recall: bool = False,
+) -> assistant_pb2.AskRequest:
+    """One question; `picture` is encoded, `budget` in seconds.
+
+    Raises:
+        InvalidRequest: the budget is not a time, or a text cannot be sent.
+    """
+    return assistant_pb2.AskRequest(
+        question=sendable(question, "question"),
+        frames=[types_pb2.Frame(encoded=picture)] if picture is not None else [],
+        history=[
+            assistant_pb2.Exchange(
+                question=sendable(asked, f"history[{i}].question"), answer=sendable(answered, f"history[{i}].answer")
+            )
+            for i, (asked, answered) in enumerate(history)
+        ],
+        policy=sendable(policy, "policy"),
+        budget_us=0 if budget is None else _microseconds(budget),
+        session_id=sendable(session_id, "session_id"),
+        session=session,
+        memory=assistant_pb2.MemoryUse(remember=remember, recall=recall) if remember or recall else None,
+    )
+
+
+def _microseconds(budget: float) -> int:
+    # On the wire 0 means "no wish", so it cannot be what somebody wishes.
+    if not 0 < budget <= _LONGEST_BUDGET_S:
+        raise InvalidRequest.of("budget_us", f"{budget} is not between 0 and {_LONGEST_BUDGET_S:.0f} seconds")
+    return max(1, round(budget * 1e6))
+
+
+def sendable(value: str, field: str) -> str:
+    """A text as it can be sent. Raises InvalidRequest when it cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidRequest.of(field, f"character {error.start} is no Unicode character (a lone surrogate)") from error
+    return value
+
+
+def seconds(value: int, field: str) -> int:
+    """A number of seconds as it can be sent; the server judges it. Raises InvalidRequest when it cannot."""
+    if not -(1 << 63) <= value < 1 << 63:
+        raise InvalidRequest.of(field, f"{value} is too large for a number of seconds")
+    return value
+
+
+def add(value: Entry, side: int) -> knowledge_pb2.AddEntriesRequest:
+    """One entry to add, its pictures no larger than `side` pixels a side.
+
+    Raises:
+        InvalidRequest: a picture cannot be read, or a text cannot be sent.
+    """
+    return knowledge_pb2.AddEntriesRequest(
+        entry=knowledge_pb2.Entry(
+            id=sendable(value.id, "id"),
+            title=sendable(value.title, "title"),
+            caption=sendable(value.caption, "caption"),
+            kind=sendable(value.kind, "kind"),
+            text=sendable(value.text, "text"),
+            attributes=dict(_attributes(value.attributes)),
+            source=sendable(value.source, "source"),
+            language=sendable(value.language, "language"),
+            text_format=_number(value.text_format, "text_format", knowledge_pb2.TextFormat.DESCRIPTOR),
+            time=seconds(value.time, "time"),
+            expires_after_s=seconds(value.expires_after, "expires_after_s"),
+            pictures=[encode(picture, side, f"pictures[{i}]") for i, picture in enumerate(value.pictures)],
+        )
+    )
+
+
+def _attributes(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for key, value in attributes.items():
+        yield sendable(key, "attributes"), sendable(value, f"attributes[{key}]")
+
+
+def search(
+    text: str,
+    pictures: Sequence[bytes],
+    limit: int,
+    filter: Filter | None,
+    per_entry: bool,
+    fold_near_duplicates: bool,
+    mode: str,
+) -> knowledge_pb2.SearchEntriesRequest:
+    """A search by text, by encoded pictures of one thing, or by both.
+
+    Raises:
+        InvalidRequest: the text cannot be sent, or the limit is no number of results.
+    """
+    if not 1 <= limit <= 100:
+        raise InvalidRequest.of("limit", f"{limit} is not between 1 and 100")
+    return knowledge_pb2.SearchEntriesRequest(
+        text=sendable(text, "text"),
+        picture=pictures[0] if pictures else b"",
+        more_pictures=pictures[1:],
+        limit=limit,
+        filter=None if filter is None else _filter(filter),
+        per_entry=per_entry,
+        fold_near_duplicates=fold_near_duplicates,
+        mode=_number(mode, "mode", knowledge_pb2.SearchMode.DESCRIPTOR),
+    )
+
+
+def _filter(wanted: Filter) -> knowledge_pb2.EntryFilter:
+    return knowledge_pb2.EntryFilter(
+        attributes=dict(_attributes(wanted.attributes)),
+        kinds=[sendable(kind, "filter.kinds") for kind in wanted.kinds],
+        sources=[sendable(source, "filter.sources") for source in wanted.sources],
+        languages=[sendable(language, "filter.languages") for language in wanted.languages],
+        time_from=seconds(wanted.time_from, "filter.time_from"),
+        time_until=seconds(wanted.time_until, "filter.time_until"),
+    )
+
+
+def _number(word: str, field: str, enum: EnumDescriptor) -> Any:  # of an enum, whose type is an alias of int
+    numbers = words(enum)
+    if word not in numbers:
+        known = ", ".join(repr(name) for name in numbers if name)
+        raise InvalidRequest.of(field, f"there is no {word!r}; choose one of {known}")
+    return numbers[word]
+
+
+def sighting_filter(session_id: str, frame: bytes, since: Moment, until: Moment) -> memory_pb2.SightingFilter:
+    """Which sightings are meant.
+
+    Raises:
+        InvalidRequest: it cannot be sent.
+    """
+    return memory_pb2.SightingFilter(
+        time_from=_seconds(since, "filter.time_from"),
+        time_until=_seconds(until, "filter.time_until"),
+        session_id=sendable(session_id, "filter.session_id"),
+        frame_sha256=frame,
+    )
+
+
+def search_memory(
+    picture: bytes | None,
+    words: str,
+    limit: int,
+    order: str,
+    filter_: memory_pb2.SightingFilter,
+    least_score: float,
+) -> memory_pb2.SearchMemoryRequest:
+    """A search by an encoded picture, by text, or for the latest.
+
+    Raises:
+        InvalidRequest: it cannot be sent.
+    """
+    if not 1 <= limit <= 100:
+        raise InvalidRequest.of("limit", f"{limit} is not between 1 and 100")
+    return memory_pb2.SearchMemoryRequest(
+        picture=picture or b"",
+        text=sendable(words, "text"),
+        filter=filter_,
+        limit=limit,
+        order=_number(order, "order", memory_pb2.SightingOrder.DESCRIPTOR),
+        least_score=least_score,
+    )
+
+
+def forget(filter_: memory_pb2.SightingFilter, everything: bool) -> memory_pb2.ForgetMemoryRequest:
+    """What is to be forgotten."""
+    return memory_pb2.ForgetMemoryRequest(filter=filter_, everything=everything)
+
+
+def _seconds(moment: Moment, field: str) -> int:
+    since = int(moment.timestamp()) if isinstance(moment, datetime) else moment
+    if since < 0:
+        raise InvalidRequest.of(field, f"{since} is no time in seconds since 1970")
+    return seconds(since, field)

@@ -1,0 +1,179 @@
+"""Values to messages and back, for server and client alike. No decisions are made here.
+
+A dataclass and a message correspond by their names. A field `x` of a value is `x` of the message, or `x_us` in
+microseconds, `x_s` or `x_sha256`; probabilities are a message's `scores`. What only one of the two has stays behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from functools import cache, partial
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from quizglass import values
+from quizglass.v1 import assistant_pb2
+
+V = TypeVar("V")
+M = TypeVar("M", bound=Message)
+
+_SUFFIXES = ("", "_us", "_s", "_sha256")
+_RENAMED = {"probabilities": "scores"}
+_UNSAID = {"TEXT_FORMAT_PLAIN"}
+"""Names of an enumeration that mean what is meant when nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    """Of the value."""
+    wire: str
+    """Of the message."""
+    read: Callable[[Any], Any]
+    """The value's content from the message's."""
+    write: Callable[[Any], Any]
+
+
+def to_message(value: Any, kind: type[M]) -> M:
+    """A dataclass's value as a message; fields that are None are left out."""
+    return kind(
+        **{
+            each.wire: each.write(content)
+            for each in _fields(type(value), kind)
+            if (content := getattr(value, each.name)) is not None
+        }
+    )
+
+
+def to_value(message: Message, kind: type[V], **more: Any) -> V:
+    """A message as a value of a dataclass, with `more` that the message does not say."""
+    return kind(**{each.name: each.read(getattr(message, each.wire)) for each in _fields(kind, type(message))}, **more)
+
+
+def event_message(event: values.TurnEvent, elapsed_us: int) -> assistant_pb2.AskResponse:
+    """One event of a turn, microseconds after its beginning; without the turn's name and the event's number."""
+    if isinstance(event, values.Done):
+        event = replace(event, total=elapsed_us / 1e6)
+    response = assistant_pb2.AskResponse(elapsed_us=elapsed_us, round=event.round, branch=event.branch)
+    name, kind = _EVENTS[type(event).__name__]
+    getattr(response, name).CopyFrom(to_message(event, kind))
+    return response
+
+
+def event_value(message: assistant_pb2.AskResponse) -> values.TurnEvent | None:
+    """One event of a turn; None for a kind that this version does not know."""
+    name = message.WhichOneof("event")
+    if name is None:
+        return None
+    content = getattr(message, name)
+    kind: type[values.TurnEvent] = getattr(values, content.DESCRIPTOR.name)
+    return to_value(content, kind, round=message.round, branch=message.branch)
+
+
+def event_name(event: values.TurnEvent) -> str:
+    """What the contract calls an event."""
+    return _EVENTS[type(event).__name__][0]
+
+
+def capabilities_value(message: assistant_pb2.GetCapabilitiesResponse) -> values.Capabilities:
+    """What a server can do."""
+    return values.Capabilities(
+        server_version=message.server_version,
+        bundle=message.bundle,
+        policies=tuple(message.policies),
+        roles=tuple(to_value(role, values.Role) for role in message.roles),
+        limits={limit.name: getattr(message.limits, limit.name) for limit in message.limits.DESCRIPTOR.fields},
+        entries=message.entries,
+        useful_picture_side=message.useful_picture_side,
+        memory=message.memory,
+        knowledge=message.knowledge.backend or "local",
+        knowledge_ready=message.knowledge.ready if message.HasField("knowledge") else True,
+        not_served={each.name: tuple(each.missing) for each in message.policy_capabilities if not each.servable},
+    )
+
+
+@cache
+def words(enum: EnumDescriptor) -> Mapping[str, int]:
+    """The word of each number of an enumeration; what is unsaid is the empty one."""
+    prefix = re.sub(r"(?<!^)(?=[A-Z])", "_", enum.name).upper() + "_"
+    named = {each.name.removeprefix(prefix).lower(): each.number for each in enum.values if each.number}
+    return {"": 0} | named
+
+
+def _oneof_events() -> dict[str, tuple[str, type[Message]]]:
+    events = assistant_pb2.AskResponse.DESCRIPTOR.oneofs_by_name["event"].fields
+    return {each.message_type.name: (each.name, GetMessageClass(each.message_type)) for each in events}
+
+
+_EVENTS = _oneof_events()
+"""Name of an event's class to its field and message."""
+
+
+@cache
+def _fields(value: type, message: type[Message]) -> tuple[_Field, ...]:
+    wire, hints = message.DESCRIPTOR.fields_by_name, get_type_hints(value)
+    both = []
+    for name in (each.name for each in fields(value)):
+        there = next(
+            (wire[found] for suffix in _SUFFIXES if (found := f"{_RENAMED.get(name, name)}{suffix}") in wire), None
+        )
+        if there is not None:
+            both.append(_Field(name, there.name, *_both_ways(hints[name], there)))
+    return tuple(both)
+
+
+def _both_ways(hint: Any, field: FieldDescriptor) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """How a field's content is read and written, of a value's type `hint`."""
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        return dict, dict
+    if field.message_type is not None and get_origin(hint) is not tuple:
+        return _pairs(get_args(hint), GetMessageClass(field.message_type))
+    if field.is_repeated:
+        read, write = _one(get_args(hint)[0], field)
+        return lambda items: tuple(map(read, items)), lambda items: list(map(write, items))
+    return _one(hint, field)
+
+
+def _one(hint: Any, field: FieldDescriptor) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    if field.message_type is not None:
+        return partial(to_value, kind=hint), partial(to_message, kind=GetMessageClass(field.message_type))
+    if field.enum_type is not None:
+        return _choice(hint, field.enum_type)
+    if field.name.endswith("_us"):
+        return lambda us: us / 1e6, lambda seconds: round(seconds * 1e6)
+    return _same, _same
+
+
+def _choice(hint: Any, enum: EnumDescriptor) -> tuple[Callable[[int], Any], Callable[[str], int]]:
+    numbers = words(enum)
+    kind, *others = get_args(hint) or (hint,)
+    if issubclass(kind, StrEnum):
+        members = {numbers[member.value]: member for member in kind if member.value in numbers}
+        unsaid = None if others else next(iter(kind))
+        return lambda number: members.get(number, unsaid), lambda member: numbers.get(member, 0)
+    texts = {number: word for word, number in numbers.items()}
+    texts |= {enum.values_by_name[name].number: "" for name in _UNSAID & set(enum.values_by_name)}
+    # A number that this version does not know is shown as such, for who reads the value to judge.
+    return lambda number: texts.get(number, str(number)), lambda word: numbers[word]
+
+
+def _pairs(types: tuple[Any, ...], message: type[Message]) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """A mapping as messages of two fields, its key and its value; keys of a later version stay behind."""
+    key, content = message.DESCRIPTOR.fields
+    read, write = _one(types[0] | None if key.enum_type is not None else types[0], key)
+
+    def mapping(items: Any) -> dict[Any, Any]:
+        pairs = ((read(getattr(each, key.name)), getattr(each, content.name)) for each in items)
+        return {known: value for known, value in pairs if known is not None}
+
+    return mapping, lambda given: [message(**{key.name: write(k), content.name: v}) for k, v in given.items()]
+
+
+def _same(content: Any) -> Any:
+    return content

@@ -1,0 +1,437 @@
+"""What crosses the wire, as the server makes it and its Python client gives it: plain values, each declared once.
+
+Nothing here knows protobuf; `quizglass.convert` makes messages of these and these of messages, by their names.
+Durations are seconds. A member of an enumeration is a text, the one that JSON shows. What a message leaves unsaid, or
+says in the words of a later version, is None where that is allowed, and the first member elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class Plan(StrEnum):
+    """What has to be looked up (planning agent: c1, c3, c2, c4)."""
+
+    NONE = "none"
+    IMAGE = "image"
+    TEXT = "text"
+    BOTH = "both"
+
+    @property
+    def searches_image(self) -> bool:
+        """Whether the picture is looked up."""
+        return self in (Plan.IMAGE, Plan.BOTH)
+
+    @property
+    def searches_text(self) -> bool:
+        """Whether text is looked up."""
+        return self in (Plan.TEXT, Plan.BOTH)
+
+
+class Origin(StrEnum):
+    """Which search brought evidence back."""
+
+    UNKNOWN = ""
+    IMAGE_SEARCH = "image_search"
+    TEXT_SEARCH = "text_search"
+    READ_TEXT = "read_text"
+    MEMORY = "memory"
+
+
+class VerdictOutcome(StrEnum):
+    """What checking the answer found."""
+
+    UNKNOWN = ""
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+    UNCHECKED = "unchecked"
+    ABSTAINED = "abstained"
+
+
+class FinishReason(StrEnum):
+    """Why a turn finished."""
+
+    UNKNOWN = ""
+    COMPLETE = "complete"
+    LENGTH = "length"
+    BUDGET = "budget"
+    CANCELLED = "cancelled"
+
+
+class AbstainReason(StrEnum):
+    """Why the answer is "I don't know"."""
+
+    NONE = ""
+    """It is not: there is an answer."""
+    MODEL = "model"
+    NO_EVIDENCE = "no_evidence"
+    BUDGET = "budget"
+    UNSURE = "unsure"
+    """An answer was written, and the model was not sure enough of it."""
+    UNSUPPORTED = "unsupported"
+    """The evidence does not support what was written."""
+    CONTRADICTED = "contradicted"
+    """The evidence contradicts what was written."""
+    INCOMPLETE = "incomplete"
+    """What was written does not answer the whole question."""
+
+
+class SearchMode(StrEnum):
+    """How texts are searched."""
+
+    HYBRID = "hybrid"
+    VECTORS = "vectors"
+    KEYWORDS = "keywords"
+
+
+class Order(StrEnum):
+    """In which order sightings come."""
+
+    LATEST = "latest"
+    BEST = "best"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A chunk or picture that was brought back, with scores and where it came from."""
+
+    id: str
+    """Within the turn: "1", "2", ..."""
+    origin: Origin
+    entry_id: str
+    title: str
+    text: str
+    """As the generator sees it, without the title."""
+    search_score: float = 0.0
+    """Cosine."""
+    rerank_score: float = 0.0
+    """Probability that it helps; 0: not reranked."""
+    source: str = ""
+    used: bool = False
+    """Whether the generator was shown it."""
+    picture: bytes = b""
+    """SHA-256 of the entry's first picture, which the store gives if it keeps pictures; empty: it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Part of the answer, from `start` to before `end`, and the evidence behind it."""
+
+    evidence_id: str
+    entry_id: str
+    title: str
+    start: int
+    """First character of the answer, in code points."""
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedStep:
+    """A step that was left out, and why (BUDGET, NO_PICTURE, NO_QUERY, EMPTY_KNOWLEDGE, MEMORY_OFF, FAILED)."""
+
+    step: str
+    reason: str
+    round: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StageTiming:
+    """What a stage cost, in seconds."""
+
+    stage: str
+    duration: float
+    engine: float = 0.0
+    """Of it in engines."""
+    round: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEvent:
+    """Something that happened in a turn, and where. Its class and the type of its message have the same name."""
+
+    round: int = field(default=0, kw_only=True)
+    """Of a policy that looks up more than once: 1, 2, ...; 0 outside of rounds."""
+    branch: str = field(default="", kw_only=True)
+    """Of a policy that does several things at the same time: "1", "2", within the first "1.1"; empty: there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted(TurnEvent):
+    """The turn begins."""
+
+    policy: str
+    frame_sha256: tuple[bytes, ...]
+    """Of each picture's encoded bytes."""
+    budget: float
+    """Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMade(TurnEvent):
+    """What will be looked up."""
+
+    plan: Plan | None
+    """None: one that only later versions know."""
+    decided_by: str
+    """planner, tool_router, prompt, fixed or memory."""
+    probabilities: Mapping[Plan, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(TurnEvent):
+    """One of a closed set was chosen, other than a plan."""
+
+    by: str
+    """The decision, as the policy names it: a decider's or a prompt's name."""
+    label: str
+    decided_by: str
+    """The decider's name; "prompt": the generator; "fixed": there was no time to decide."""
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Queries(TurnEvent):
+    """What the policy had the generator write to go on from, such as what is looked up next."""
+
+    task: str
+    """The prompt's name."""
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Provisional(TurnEvent):
+    """An answer that may still be taken back: `Confirmed` or `Withdrawn` follows. Its text is in no `AnswerDelta`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed(TurnEvent):
+    """The provisional answer is the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn(TurnEvent):
+    """The provisional answer is not the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRewritten(TurnEvent):
+    """The question, rewritten to stand alone: the gold query."""
+
+    text: str
+    used_image_evidence: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFound(TurnEvent):
+    """What a search brought back, best first."""
+
+    items: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDelta(TurnEvent):
+    """The next piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(TurnEvent):
+    """What checking the answer found."""
+
+    outcome: VerdictOutcome
+    min_token_probability: float
+    mean_token_probability: float
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """How the answer came about, where the policy says so: of core-mmrag memory, external, believed and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done(TurnEvent):
+    """The turn is over."""
+
+    answer: str
+    finish_reason: FinishReason
+    citations: tuple[Citation, ...] = ()
+    abstain_reason: AbstainReason = AbstainReason.NONE
+    skipped: tuple[SkippedStep, ...] = ()
+    timings: tuple[StageTiming, ...] = ()
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    history_left_out: int = 0
+    """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
+    all_prompt_tokens: int = 0
+    """Of everything that the generator, deciders and rerankers were given to read in the turn."""
+    session: bytes = b""
+    """For the next question, to go on from here; empty from a server that has none."""
+    total: float = 0.0
+    """Seconds since the turn was accepted; known when it is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing in the knowledge store."""
+
+    id: str
+    title: str
+    caption: str = ""
+    kind: str = ""
+    text: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    picture_sha256: tuple[bytes, ...] = ()
+    """Of its pictures, once it is stored."""
+    language: str = ""
+    """BCP 47: "en", "pt-BR"; empty: not said."""
+    text_format: str = ""
+    """Of `text`: empty (plain), markdown or html."""
+    time: int = 0
+    """Seconds since 1970 of what it tells; 0: not said."""
+    expires_after: int = 0
+    """When given: seconds it is kept; when read: seconds left. 0: for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An entry that was not added, and why."""
+
+    index: int
+    """Its place among those that were sent."""
+    id: str
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The receipt of a deletion, which is durable; the bytes are gone once `compact` returns at least `sequence`."""
+
+    id: str
+    sequence: int
+    """Number of the commit."""
+    chunks: int
+    pictures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which entries a search may bring back; what is empty filters nothing, all that is set has to fit."""
+
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """Exact values by key."""
+    kinds: Sequence[str] = ()
+    """Any of these."""
+    sources: Sequence[str] = ()
+    languages: Sequence[str] = ()
+    """BCP 47; "en" also takes "en-GB"."""
+    time_from: int = 0
+    """Seconds since 1970, inclusive."""
+    time_until: int = 0
+    """Exclusive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One frame that was asked about, and when."""
+
+    id: str
+    """Of the turn."""
+    time: int
+    """Seconds since 1970, by the server's clock."""
+    frame_sha256: bytes
+    session_id: str = ""
+    """Empty: the turn named none."""
+    question: str = ""
+    """One line; empty where texts are not remembered."""
+    answer: str = ""
+    """Empty where there was none, or texts are not remembered."""
+    recognised: tuple[str, ...] = ()
+    """Titles of the entries that the picture was taken for, best first; one line each."""
+    expires_after: int = 0
+    """When read: seconds after which it is forgotten by itself."""
+    age: int = 0
+    """When it was found: seconds ago, by the server's clock."""
+    score: float = 0.0
+    """When it was found: cosine to what was searched for; 0 where nothing was compared."""
+    has_thumbnail: bool = False
+    """When it was found: whether there is a small picture of it."""
+
+    @property
+    def seen_at(self) -> datetime:
+        """The time, in this machine's time zone."""
+        return datetime.fromtimestamp(self.time).astimezone()
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The receipt of forgetting: the bytes are gone once `compact` returns at least this sequence number."""
+
+    sightings: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """How much a server remembers, and what became of the rest since it started."""
+
+    sightings: int
+    bytes: int
+    """On the disk, without indexes."""
+    oldest_time: int
+    """Seconds since 1970; 0: nothing is remembered."""
+    latest_time: int
+    ttl: int
+    """Seconds that a sighting is remembered."""
+    max_sightings: int
+    max_bytes: int
+    waiting: int
+    """Not yet written."""
+    remembered: int
+    dropped: int
+    """Left out because too many waited."""
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One model of the server and what executes it."""
+
+    role: str
+    engine: str
+    """onnx, llama or rapidocr."""
+    executor: str
+    """cpu, cuda, tensorrt, tensorrt-engine for an engine built ahead of time, or gpu where llama.cpp uses one."""
+    ready: bool
+    sees_pictures: bool = False
+    """Whether pictures are given to it; a generator of text alone answers from what was read and found in them."""
+    notice: str = ""
+    """Why it is slower than it could be on the server's machine, and what to do; empty when it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What the server can do."""
+
+    server_version: str
+    bundle: str
+    policies: tuple[str, ...]
+    """That can be asked for, the default first."""
+    roles: tuple[Role, ...]
+    limits: Mapping[str, float]
+    entries: int
+    useful_picture_side: int
+    """Pixels; a client that makes pictures no larger loses nothing."""
+    memory: bool = False
+    """Whether there is a visual memory that turns may use."""
+    knowledge: str = "local"
+    """What keeps the knowledge: local, or milvus, which keeps no pictures and does not compact on demand."""
+    knowledge_ready: bool = True
+    """Whether it can be searched now."""
+    not_served: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Policies that the server knows and its bundle cannot serve, and what it lacks for them."""
