@@ -203,6 +203,55 @@ class Queries(TurnEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """A rectangle of a picture; sides as shares of its width and height, 0 to 1."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def area(self) -> float:
+        """Share of the picture's."""
+        return max(self.right - self.left, 0.0) * max(self.bottom - self.top, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class StepDetail:
+    """One thing that a step was given or brought, for people to read."""
+
+    label: str
+    """What it is: question, query, passage, label, the name of a prompt's value."""
+    text: str = ""
+    score: float | None = None
+    """A probability or a cosine; None: it has none."""
+    evidence_id: str = ""
+    """Of the turn's evidence, where it is some."""
+    region: Region | None = None
+    """Of the picture, where it is a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded(TurnEvent):
+    """A step has ended or was left out; only of turns that are to be explained."""
+
+    name: str
+    role: str = ""
+    """What did it: a role of the bundle, knowledge, memory or pictures (of entries); empty: no model."""
+    started: float = 0.0
+    """Seconds since the turn was accepted; decoding the picture comes before that and is negative."""
+    duration: float = 0.0
+    """Seconds; 0 for a step that did not begin."""
+    engine: float = 0.0
+    """Of it in engines."""
+    inputs: tuple[StepDetail, ...] = ()
+    outputs: tuple[StepDetail, ...] = ()
+    reason: str = ""
+    """Why it was left out or cut off, as in `SkippedStep`, or CANCELLED; empty: it was finished."""
+
+
+@dataclass(frozen=True, slots=True)
 class Provisional(TurnEvent):
     """An answer that may still be taken back: `Confirmed` or `Withdrawn` follows. Its text is in no `AnswerDelta`."""
 

@@ -32,7 +32,7 @@ from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
-from quizglass_server.steps.verify import Support, judged, verify
+from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.outbox import Outbox
@@ -91,7 +91,7 @@ class Assistant:
         runs = _policy(policy or self.policies[0])
         self._check_needs(runs)
         outbox = Outbox()
-        task = asyncio.create_task(self._run(turn, runs, budget, Journal(outbox.put)))
+        task = asyncio.create_task(self._run(turn, runs, budget, Journal(outbox.put, explains=turn.explain)))
         task.add_done_callback(lambda _: outbox.close())
         try:
             async for event in outbox:
@@ -135,6 +135,7 @@ class Assistant:
             draft = recalled or await self._answered(turn, policy, runner, journal)
         except BaseException as error:
             journal.settle(None)
+            journal.close()
             if isinstance(error, asyncio.CancelledError):
                 log.info("turn cancelled", extra=about)
             if isinstance(error, QuizglassError):
@@ -176,8 +177,10 @@ class Assistant:
                 journal.emit(AnswerDelta(abstain))
             answer, support = abstain, Support(VerdictOutcome.ABSTAINED)
         else:
-            with journal.stage("verify"):
+            with journal.stage("verify") as span:
                 support = judged(verify(answer, journal.evidence), draft.supported)
+            journal.ended(span, "", lambda: told_check(answer, support))
+        journal.close()
         likely = draft.probabilities
         mean = sum(likely) / len(likely) if likely else 0.0
         journal.emit(Verdict(support.outcome, min(likely, default=0.0), mean, draft.notes))

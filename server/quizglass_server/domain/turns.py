@@ -30,6 +30,7 @@ from quizglass.values import (
     QueryRewritten,
     SkippedStep,
     StageTiming,
+    StepEnded,
     TurnEvent,
     Verdict,
     VerdictOutcome,
@@ -59,6 +60,8 @@ __all__ = [
     "QueryRewritten",
     "SkippedStep",
     "StageTiming",
+    "StepDetail",
+    "StepEnded",
     "Token",
     "Turn",
     "TurnEvent",
@@ -133,6 +136,8 @@ class Turn:
     """Whether the answer may come from what is remembered."""
     other_than: tuple[str, ...] = ()
     """Texts that name things which the question is not about ("the other one")."""
+    explain: bool = False
+    """Whether every step is told of, with what it was given and what it brought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +151,13 @@ class Evidence(values.Evidence):
     def coarse(self) -> float:
         """What a reranker's finer score is multiplied with."""
         return self.search_score if self.coarse_score is None else self.coarse_score
+
+
+@dataclass(frozen=True, slots=True)
+class StepDetail(values.StepDetail):
+    """One thing that a step was given or brought, before its evidence has a number."""
+
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class Toolbox:
             if picture is not None:
                 self._runner.begin(decider.look_at(picture))
             values = await self._values(state, also)
-            weighed = await self._runner.run_on(decider, ask_decider.named(name), picture, values, names)
+            weighed = await self._runner.run_on(decider, ask_decider.named(name, role=by), picture, values, names)
         label, decided_by = otherwise, "fixed"
         if weighed is not None:
             label = labels(max(weighed, key=lambda item: item[1])[0])
@@ -166,11 +166,15 @@ class Toolbox:
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """1, 2, ... while the usual cost of these steps and of answering still fits."""
         with in_rounds() as current:
-            for number in range(1, most + 1):
-                current.set(number)
-                if not self._runner.fits(steps):
-                    return
-                yield number
+            try:
+                for number in range(1, most + 1):
+                    current.set(number)
+                    if not self._runner.fits(steps, further=number > 1):
+                        return
+                    self._runner.next_round = steps if number < most else ()
+                    yield number
+            finally:
+                self._runner.next_round = ()
 
     async def judge(self, draft: Draft) -> Draft:
         """The draft with what the bundle's verifier says of it, unless there is none or the policy asked it itself."""

@@ -12,7 +12,16 @@ import pytest
 
 from quizglass_server.domain.entries import Entry, EntryHit
 from quizglass_server.domain.state import State
-from quizglass_server.domain.turns import Evidence, GenerationEnd, Origin, Picture, SkippedStep, Token
+from quizglass_server.domain.turns import (
+    Evidence,
+    GenerationEnd,
+    Origin,
+    Picture,
+    SkippedStep,
+    StepEnded,
+    Token,
+    TurnEvent,
+)
 from quizglass_server.errors import BudgetExceeded, InvalidInput, KnowledgeFailed, Overloaded
 from quizglass_server.policies.core_mmrag import Entry as Choice
 from quizglass_server.policies.tools import Tools
@@ -154,6 +163,22 @@ async def test_without_the_pictures_a_prompt_goes_on_with_captions(error: Except
         await tools.answer(tools.start().having(await tools.search_image(limit=3)))
     assert (world.shown("answer"), journal.skipped) == ([], [SkippedStep("entry_pictures", reason)])
     assert len(world.models.calls.of("answer")[-1].values["seen"]) == 3
+
+
+async def test_a_turn_that_is_explained_says_how_many_pictures_were_shown() -> None:
+    world, told = Shown("answer"), list[TurnEvent]()
+    world.shelf.missing = {digest(2)}
+    journal = Journal(told.append, explains=True)
+    runner = StepRunner(Budget(60.0), world.resources, journal, "a test")
+    async with Toolbox(turn(), runner, world.resources, journal) as tools:
+        await tools.answer(tools.start().having(await tools.search_image(limit=3)))
+    steps = {event.name: event for event in told if isinstance(event, StepEnded)}
+    brought = steps["entry_pictures"]
+    assert [(each.label, each.text) for each in (*brought.inputs, *brought.outputs)] == [
+        ("wanted", "3"),
+        ("shown", "2"),
+    ]
+    assert ("pictures of entries", "2") in [(each.label, each.text) for each in steps["generate"].inputs]
 
 
 async def test_pictures_that_leave_no_time_for_the_answer_are_not_brought() -> None:

@@ -25,6 +25,8 @@ MESSAGES = {
     values.Sighting: memory_pb2.Sighting,
     values.MemoryStats: memory_pb2.GetMemoryStatsResponse,
     values.Role: assistant_pb2.RoleCapability,
+    values.Region: assistant_pb2.Region,
+    values.StepDetail: assistant_pb2.StepDetail,
 } | {
     getattr(values, field.message_type.name): getattr(assistant_pb2, field.message_type.name)
     for field in assistant_pb2.AskResponse.DESCRIPTOR.oneofs_by_name["event"].fields
@@ -45,6 +47,13 @@ LATER = (
     values.Provisional("45"),
     values.Confirmed(),
     values.Withdrawn(),
+    values.StepEnded("verify"),
+    values.StepEnded(
+        *("embed", "image_encoder", -0.5, 0.25, 0.125),
+        inputs=(values.StepDetail("part", region=values.Region(0.25, 0.0, 0.75, 1.0)),),
+        outputs=(values.StepDetail("passage", "Velmora", 0.0, "1"), values.StepDetail("label")),
+        reason="BUDGET",
+    ),
 )
 
 

@@ -77,6 +77,14 @@ def views_of(question: str, views: Views) -> tuple[View, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
+def region_of(view: Part) -> Region:
+    """Where a part is, of any picture."""
+    if isinstance(view, Region):
+        return view
+    start = {LEFT: 0.0, MIDDLE: (1 - view.width) / 2, RIGHT: 1 - view.width}[view.place]
+    return Region(start, 0.0, start + view.width, 1.0)
+
+
 def crop(picture: Picture, view: Part) -> Picture:
     """A part of a picture, sharing its memory; the picture itself when it is all of it."""
     if isinstance(view, Region):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from quizglass_server.domain.turns import Picture
-from quizglass_server.steps.step import step
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import texts
 
 
 class PictureSource(Protocol):
@@ -18,7 +19,15 @@ class PictureSource(Protocol):
         ...
 
 
-@step("entry_pictures", role="pictures", optional=True)
+def _count(wanted: Sequence[bytes]) -> float:
+    return len(wanted)
+
+
+def _told(pictures: tuple[Picture, ...] | None, wanted: Sequence[bytes]) -> Telling:
+    return texts("wanted", str(len(wanted))), texts("shown", str(len(pictures or ())))
+
+
+@step("entry_pictures", role="pictures", optional=True, size=_count, told=_told)
 async def entry_pictures(source: PictureSource, wanted: Sequence[bytes]) -> tuple[Picture, ...]:
     """The pictures of these hashes in their order, up to the first that cannot be shown.
 

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from quizglass_server.domain.entries import EntryHit, first_picture
-from quizglass_server.domain.turns import Evidence, Origin, Picture, Vector
+from quizglass_server.domain.turns import Evidence, Origin, Picture, StepDetail, Vector
 from quizglass_server.roles.image_encoder import ImageEncoder
-from quizglass_server.steps.lookup.crop import Part, crop
-from quizglass_server.steps.step import step
+from quizglass_server.steps.lookup.crop import Part, crop, region_of
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import passages, texts
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.steps.wording import stands_in, words
 
@@ -27,13 +28,26 @@ class PictureIndex(Protocol):
         ...
 
 
-@step("embed", role="image_encoder")
+def _told_views(_: list[Vector] | None, __: Picture, views: Sequence[Part]) -> Telling:
+    return [StepDetail("part", region=region_of(view)) for view in views], ()
+
+
+def _count(_: Picture, views: Sequence[Part]) -> float:
+    return len(views)
+
+
+def _told_hits(hits: list[EntryHit] | None, _: Sequence[Vector], question: str, *__: object) -> Telling:
+    found = passages(picture_evidence(hits or (), 0), lambda hit: hit.search_score, "entry")
+    return texts("question", question), found
+
+
+@step("embed", role="image_encoder", size=_count, told=_told_views)
 async def embed_views(encoder: ImageEncoder, picture: Picture, views: Sequence[Part]) -> list[Vector]:
     """One vector a view, all made in one batch."""
     return await encoder.embed([crop(picture, view) for view in views])
 
 
-@step("image_search", role="knowledge")
+@step("image_search", role="knowledge", told=_told_hits)
 async def search_pictures(
     index: PictureIndex, vectors: Sequence[Vector], question: str, tuning: Tuning, other_than: Sequence[str] = ()
 ) -> list[EntryHit]:

@@ -9,7 +9,8 @@ from quizglass_server.domain.entries import ChunkHit, Finding, SearchMode, first
 from quizglass_server.domain.turns import Evidence, Origin, Vector
 from quizglass_server.errors import RoleMissing
 from quizglass_server.roles.text_encoder import TextEncoder
-from quizglass_server.steps.step import step
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import passages, texts
 
 _ANY = Finding()
 
@@ -24,7 +25,11 @@ class TextIndex(Protocol):
         ...
 
 
-@step("text_search", role="text_encoder")
+def _told(hits: list[ChunkHit] | None, _: TextIndex, query: str, *__: object) -> Telling:
+    return texts("query", query), passages(text_evidence(hits or ()), lambda passage: passage.search_score)
+
+
+@step("text_search", role="text_encoder", told=_told)
 async def search_texts(
     encoder: TextEncoder | None, index: TextIndex, query: str, limit: int, finding: Finding = _ANY
 ) -> list[ChunkHit]:
