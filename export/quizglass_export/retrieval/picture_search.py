@@ -61,8 +61,8 @@ class Found:
         return "all", f"things {len(scene.things)}, {place}", f"fault {fault.name if fault else 'none'}"
 
 
-class Encoder:
-    """The trained encoder behind the server's face of one."""
+class TrainedImageEncoder:
+    """The trained encoder with the interface of the server's image encoder."""
 
     def __init__(self, folder: Path) -> None:
         self._model = CLIPVisionModelWithProjection.from_pretrained(folder)
@@ -108,7 +108,9 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int) -> Repo
         ExportError: `settings.json` is not as documented.
     """
     how = tuning(read_settings(workdir).evidence)
-    found = asyncio.run(_search(Encoder(workdir / "image_encoder"), make_world(seed, things), queries, seed, how))
+    found = asyncio.run(
+        _search(TrainedImageEncoder(workdir / "image_encoder"), make_world(seed, things), queries, seed, how)
+    )
     ranks: dict[str, list[int]] = defaultdict(list)
     for one in found:
         for tag in one.tags:
@@ -120,7 +122,7 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int) -> Repo
     return report | {"accept": accept, "accepted": recalls([one.rank for one in kept])}
 
 
-async def _search(encoder: Encoder, world: World, queries: int, seed: int, how: Tuning) -> list[Found]:
+async def _search(encoder: TrainedImageEncoder, world: World, queries: int, seed: int, how: Tuning) -> list[Found]:
     pictures = [_picture(draw_thing(thing.look, PICTURE_SIZE)) for thing in world.things]
     gallery = Gallery(world, await encoder.embed(pictures))
     return [await _found(encoder, gallery, question, how) for question in _questions(world, queries, seed)]
@@ -131,7 +133,7 @@ def _picture(drawn: Image.Image) -> Picture:
     return Picture(content_hash(pixels), pixels)
 
 
-async def _found(encoder: Encoder, gallery: Gallery, question: Question, how: Tuning) -> Found:
+async def _found(encoder: TrainedImageEncoder, gallery: Gallery, question: Question, how: Tuning) -> Found:
     picture = _picture(draw_scene(question.scene, SCENE_SIZE))
     vectors = await embed_views(encoder, picture, views_of(question.text, how.views))
     gallery.hidden = None

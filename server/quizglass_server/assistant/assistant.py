@@ -11,7 +11,7 @@ from time import monotonic
 from quizglass_server.assistant.recollection import note_unremembered, recall, remember, search_memory
 from quizglass_server.assistant.search import search
 from quizglass_server.config.options import TurnOptions
-from quizglass_server.domain.entries import Finding
+from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import (
@@ -41,7 +41,7 @@ from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
-_ANY = Finding()
+_ANY = SearchOptions()
 
 
 class Assistant:
@@ -109,11 +109,11 @@ class Assistant:
         text: str,
         picture: Picture | None,
         limit: int,
-        finding: Finding = _ANY,
+        options: SearchOptions = _ANY,
         more: Sequence[Picture] = (),
     ) -> list[Evidence]:
         """Search the knowledge store outside of any turn; see `search.search`."""
-        return await search(self._resources, text, picture, limit, finding, more)
+        return await search(self._resources, text, picture, limit, options, more)
 
     async def search_memory(self, text: str, picture: Picture | None, query: SightingQuery) -> list[SightingHit]:
         """Search the visual memory outside of any turn; see `recollection.search_memory`."""

@@ -58,7 +58,7 @@ class Header:
 
     @property
     def kept_pixels(self) -> int:
-        """Of the result, at most."""
+        """How many pixels the decoded picture has at most."""
         factor = self.reduction
         return -(-self.width // factor) * -(-self.height // factor)
 

@@ -13,10 +13,10 @@ __all__ = [
     "Entry",
     "EntryHit",
     "Filter",
-    "Finding",
     "PicturedEntry",
     "Refused",
     "SearchMode",
+    "SearchOptions",
 ]
 
 
@@ -34,7 +34,7 @@ class PicturedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SearchOptions:
     """What a search may bring back and how results are put together."""
 
     filter: Filter = field(default_factory=Filter)
@@ -60,7 +60,7 @@ class EntryHit:
     entry: Entry
     score: float
     """Cosine."""
-    look: int = 0
+    perceptual_hash: int = 0
     """Hash of how the found picture looks; 0: not known."""
 
 

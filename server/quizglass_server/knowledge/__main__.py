@@ -15,10 +15,10 @@ from typing import Any
 
 from quizglass_server.config.address import MilvusAddress, knowledge_address
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
+from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.knowledge.truth.lock import DirectoryLock
 
 _FINE, _FOUND, _FAILED = 0, 1, 4
 _EVERY = 10_000  # rows between two words on progress
@@ -43,11 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _verify(given: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    findings = inspect(given.directory, _rows)
+    defects = inspect(given.directory, _rows)
     said = {
         "directory": str(given.directory),
-        "damaged": [f"{finding.file}: {finding.message}" for finding in findings if finding.truth],
-        "rebuilt by itself": [f"{finding.file}: {finding.message}" for finding in findings if not finding.truth],
+        "damaged": [f"{defect.file}: {defect.message}" for defect in defects if defect.in_database],
+        "rebuilt by itself": [f"{defect.file}: {defect.message}" for defect in defects if not defect.in_database],
     }
     return said, _FOUND if said["damaged"] else _FINE
 

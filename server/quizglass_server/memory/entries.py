@@ -14,8 +14,8 @@ from quizglass_server.decoding.pictures import thumbnail
 from quizglass_server.domain.entries import Entry, Filter, first_picture
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter
 from quizglass_server.knowledge.content.chunks import chunk_entry
-from quizglass_server.knowledge.content.perceptual_hash import look_of
-from quizglass_server.knowledge.content.records import Draft
+from quizglass_server.knowledge.content.perceptual_hash import perceptual_hash_of
+from quizglass_server.knowledge.content.records import EntryDraft
 from quizglass_server.knowledge.content.validation import clean_line, clean_text
 from quizglass_server.roles.text_encoder import TextEncoder
 
@@ -65,7 +65,7 @@ def filter_of(wanted: SightingFilter) -> Filter:
     )
 
 
-def drafted(seen: Seen, views: int, options: MemoryOptions, encoder: TextEncoder | None) -> Draft:
+def drafted(seen: Seen, views: int, options: MemoryOptions, encoder: TextEncoder | None) -> EntryDraft:
     """What is written of a sighting but for its vectors, for a picture with so many views. Blocks.
 
     Without a text encoder it has no chunks, and is found by picture, time and session alone.
@@ -76,5 +76,5 @@ def drafted(seen: Seen, views: int, options: MemoryOptions, encoder: TextEncoder
     encoded = thumbnail(pixels, options.memory_thumbnail_side) if options.memory_thumbnail_side else b""
     shown = (hashlib.sha256(encoded).digest(),) * views
     chunks = chunk_entry(entry, encoder.count_tokens) if encoder is not None else ()
-    looks = [look_of(pixels)] * views
-    return Draft(replace(entry, picture_sha256=shown), chunks, (encoded,) * views, looks=looks)
+    hashes = [perceptual_hash_of(pixels)] * views
+    return EntryDraft(replace(entry, picture_sha256=shown), chunks, (encoded,) * views, perceptual_hashes=hashes)

@@ -36,7 +36,7 @@ class Detector(Protocol):
     """Finds things in pictures by words for them."""
 
     async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float) -> list[Detection]:
-        """Where the picture shows what the phrases say with at least this probability, likeliest first."""
+        """Regions that show what the phrases say with at least this probability, likeliest first."""
         ...
 
 

@@ -59,7 +59,7 @@ class ReaderPart(RolePart):
 
     @property
     def sees_pictures(self) -> bool:
-        """It reads pictures of any size."""
+        """Always true: it reads pictures of any size."""
         return True
 
     def load(self, role: str, loading: Loading) -> RapidOcrReader:

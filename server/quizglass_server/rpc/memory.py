@@ -12,7 +12,7 @@ from quizglass.v1 import memory_pb2, memory_pb2_grpc
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.sightings import Order, SightingFilter, SightingHit, SightingQuery
 from quizglass_server.errors import InvalidInput, MemoryOff
-from quizglass_server.memory import Memory
+from quizglass_server.memory import SightingMemory
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.assistant import MAX_SESSION_CHARS
 from quizglass_server.rpc.frames import FrameStore
@@ -28,7 +28,7 @@ _ORDERS = {number: Order(word or Order.LATEST) for word, number in words(memory_
 class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     """Searches and forgets what turns asked to remember."""
 
-    def __init__(self, memory: Memory | None, assistant: Assistant, frames: FrameStore, guard: Guard) -> None:
+    def __init__(self, memory: SightingMemory | None, assistant: Assistant, frames: FrameStore, guard: Guard) -> None:
         self._memory = memory
         self._assistant = assistant
         self._frames = frames
@@ -72,7 +72,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         async with self._guard(context, "GetMemoryStats"):
             return to_message(await self._there().stats(), memory_pb2.GetMemoryStatsResponse)
 
-    def _there(self) -> Memory:
+    def _there(self) -> SightingMemory:
         if self._memory is None:
             raise MemoryOff
         return self._memory

@@ -1,4 +1,4 @@
-"""Memory of what is under way, admitted from a stated total: messages, decoders at work, decoded pictures.
+"""Memory that requests take while they run, admitted from a stated total: messages, decoders at work, decoded pictures.
 
 Whoever is about to take much memory asks first, waits until others have given theirs back, or is refused with a delay.
 Nothing here allocates anything: sizes are what the askers expect at most.

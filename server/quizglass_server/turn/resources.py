@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from quizglass_server.domain.entries import EntryHit, Finding
+from quizglass_server.domain.entries import EntryHit, SearchOptions
 from quizglass_server.domain.sightings import Seen, SightingHit, SightingQuery
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
@@ -19,7 +19,7 @@ from quizglass_server.steps.lookup.recall import SightingIndex
 from quizglass_server.steps.lookup.text_search import TextIndex
 from quizglass_server.steps.tuning import Tuning
 
-_ANY = Finding()
+_ANY = SearchOptions()
 _CACHED_VECTORS, _CACHED_WORDS = 4096, 1024  # a vector is 128 to 1,024 floats
 
 Embed = Callable[[Sequence[Part]], Awaitable[Sequence[Vector] | None]]
@@ -28,7 +28,9 @@ Embed = Callable[[Sequence[Part]], Awaitable[Sequence[Vector] | None]]
 class Knowledge(PictureIndex, TextIndex, Protocol):
     """A store that can be searched."""
 
-    async def search_crops(self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY) -> list[EntryHit]:
+    async def search_crops(
+        self, vectors: Sequence[Vector], limit: int, finding: SearchOptions = _ANY
+    ) -> list[EntryHit]:
         """Entries by their best picture for any of several views of one thing, best first."""
         ...
 

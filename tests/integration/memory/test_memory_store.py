@@ -18,10 +18,10 @@ from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLock
 from quizglass_server.knowledge.repair.backup import snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.memory import Memory
-from quizglass_server.memory import intake as intakes
-from tests.support.knowledge_fakes import FakeTextEncoder
-from tests.support.memory_stage import Eyes, frame
+from quizglass_server.memory import SightingMemory
+from quizglass_server.memory import queue as queues
+from tests.support.knowledge.fakes import FakeTextEncoder
+from tests.support.knowledge.memory_stage import Eyes, frame
 
 ROOT = Path(__file__).parents[3]
 ALL = SightingQuery(100)
@@ -34,7 +34,7 @@ async def opened(folder, eyes=None, text=True, image=True, busy=lambda: False, *
         "text_encoder": FakeTextEncoder() if text else None,
         "image_encoder": (eyes or Eyes()) if image else None,
     }
-    memory = await Memory.open(folder, MemoryOptions(**options), **encoders, busy=busy)
+    memory = await SightingMemory.open(folder, MemoryOptions(**options), **encoders, busy=busy)
     try:
         yield memory
     finally:
@@ -194,7 +194,7 @@ async def test_failures_are_counted_and_the_next_is_remembered(tmp_path, caplog)
 
 
 async def test_too_many_that_wait_are_left_out_and_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(intakes, "_MOST_WAITING", 2)
+    monkeypatch.setattr(queues, "_MOST_WAITING", 2)
     async with opened(tmp_path) as memory:
         await keep(memory, *"abcd")
         stats = await memory.stats()
@@ -269,7 +269,7 @@ async def test_a_forgotten_frame_leaves_its_twins(tmp_path):
 
 @contextmanager
 def process(task, directory):
-    command = [sys.executable, "-m", "tests.support.memory_process", task, str(directory)]
+    command = [sys.executable, "-m", "tests.support.knowledge.memory_process", task, str(directory)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
         try:
             yield child

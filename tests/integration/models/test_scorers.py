@@ -30,8 +30,8 @@ from quizglass_server.models.loading import Loading  # noqa: E402
 from quizglass_server.models.logits import softmax  # noqa: E402
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer  # noqa: E402
 from quizglass_server.scheduling.clock import stage_clock  # noqa: E402
-from tests.support.tiny_bundle import write_bundle  # noqa: E402
-from tests.support.tiny_models import vocabulary  # noqa: E402
+from tests.support.bundles.tiny_bundle import write_bundle  # noqa: E402
+from tests.support.bundles.tiny_models import vocabulary  # noqa: E402
 
 HOW = OnnxOptions(threads=1, provider="cpu")
 STARTER = Path("models/starter/bundle")

@@ -23,7 +23,7 @@ from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError
 from quizglass_server.roles.load import load_models
-from tests.support.tiny_bundle import write_bundle
+from tests.support.bundles.tiny_bundle import write_bundle
 
 Edit = Callable[[Path, dict[str, Any]], None]
 ASKED: dict[str, Any] = {"question": "What?"}

@@ -12,7 +12,7 @@ from PIL import Image
 
 from quizglass_client import Answer, Client, Entry
 from quizglass_client.local import LocalServer
-from tests.support.tiny_bundle import PROMPTS, write_bundle
+from tests.support.bundles.tiny_bundle import PROMPTS, write_bundle
 
 ENTRIES = 3
 SHOWING = (

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain.entries import Finding, SearchMode
+from quizglass_server.domain.entries import SearchMode, SearchOptions
 from quizglass_server.knowledge.content.spacing import spaced
 from quizglass_server.knowledge.index import catalog as catalog_module
 from quizglass_server.knowledge.index import catalog_sync as keeping
 from quizglass_server.knowledge.index.catalog import Catalog
-from tests.support.knowledge_fakes import hashed, open_base, pictured, stream
+from tests.support.knowledge.fakes import hashed, open_base, pictured, stream
 
-WORDS = Finding(mode=SearchMode.KEYWORDS)
+WORDS = SearchOptions(mode=SearchMode.KEYWORDS)
 FAR = hashed(b"a question whose vector says nothing")
 LANGUAGES = {
     "koala": ("コアラはユーカリの葉を食べます。", ("コアラは何を食べますか", "ユーカリ", "葉", "ｺｱﾗ", "食べる")),

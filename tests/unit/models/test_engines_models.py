@@ -26,7 +26,7 @@ from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
 from quizglass_server.roles.generator import GenerationRequest, LlamaGenerator
 from quizglass_server.roles.load import load_models
-from tests.support.tiny_bundle import DIMENSION, PROMPTS, write_bundle
+from tests.support.bundles.tiny_bundle import DIMENSION, PROMPTS, write_bundle
 
 HOW = OnnxOptions(threads=1, provider="cpu")
 DIALOGUES = ("plan", "answer", "rewrite")
@@ -217,7 +217,7 @@ async def test_a_prompt_that_cannot_be_filled_is_found_at_the_start(
 async def test_a_damaged_tokenizer_is_found_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str
 ) -> None:
-    monkeypatch.setattr("tests.support.tiny_bundle.write_tokenizer", lambda path: path.write_text("{}"))
+    monkeypatch.setattr("tests.support.bundles.tiny_bundle.write_tokenizer", lambda path: path.write_text("{}"))
     bundle = Bundle.load(write_bundle(tmp_path / "tiny", (role,)))
     with pytest.raises(BundleError, match=rf"roles\.{role}: tokenizer\.json: not a tokenizer"):
         await load_models(bundle, EngineOptions(threads=1, provider="cpu"))

@@ -114,14 +114,14 @@ class Embedders:
 
     @property
     def passages(self) -> Embedder[str]:
-        """Of "<title>: <chunk>"."""
+        """The embedder of passages, each the text "<title>: <chunk>"."""
         if self._passages is None:
             raise RoleMissing("text_encoder", "adding entries with text")
         return self._passages
 
     @property
     def pictures(self) -> Embedder[Picture]:
-        """Of decoded pictures."""
+        """The embedder of decoded pictures."""
         if self._pictures is None:
             raise RoleMissing("image_encoder", "adding entries with pictures")
         return self._pictures

@@ -14,11 +14,11 @@ from quizglass_server.domain.entries import Entry
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import InvalidInput, Overloaded
 from quizglass_server.knowledge.content.chunks import chunk_entry, passage
-from quizglass_server.knowledge.content.records import Change, Kind
+from quizglass_server.knowledge.content.records import Change, VectorKind
+from quizglass_server.knowledge.database.threads import StoreThreads
+from quizglass_server.knowledge.database.writer import Rechunked
 from quizglass_server.knowledge.ingest.drafts import Decode, spaces
 from quizglass_server.knowledge.ingest.embedding import Embedders
-from quizglass_server.knowledge.truth.threads import StoreThreads
-from quizglass_server.knowledge.truth.writer import Rechunked
 from quizglass_server.markup.converter import Converter, is_long_markup
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -43,9 +43,9 @@ async def reembed(
     space = spaces(text_encoder, image_encoder)
     try:
         if text_encoder is not None:
-            await reembed_texts(store, follow, text_encoder, space[Kind.CHUNKS].name, converter)
+            await reembed_texts(store, follow, text_encoder, space[VectorKind.CHUNKS].name, converter)
         if image_encoder is not None:
-            await reembed_pictures(store, follow, image_encoder, space[Kind.PICTURES].name, decode)
+            await reembed_pictures(store, follow, image_encoder, space[VectorKind.PICTURES].name, decode)
     except Exception:
         _log.exception("vectors of another encoder could not be made anew; it is tried again at the next start")
 

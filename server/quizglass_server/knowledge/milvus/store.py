@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 
 from quizglass_server.domain.entries import Deleted, Entry
 from quizglass_server.errors import KnowledgeFailed, NotFound, NotSupported
-from quizglass_server.knowledge.content.records import Draft, Kind
+from quizglass_server.knowledge.content.records import EntryDraft, VectorKind
+from quizglass_server.knowledge.database.clock import Clock
+from quizglass_server.knowledge.database.reader import PAGE_CHARS
 from quizglass_server.knowledge.milvus.collections import Collections
 from quizglass_server.knowledge.milvus.link import PATIENCE_S, MilvusLink
 from quizglass_server.knowledge.milvus.rows import (
@@ -25,8 +27,6 @@ from quizglass_server.knowledge.milvus.rows import (
     text_literal,
     vector_rows,
 )
-from quizglass_server.knowledge.truth.clock import Clock
-from quizglass_server.knowledge.truth.reader import PAGE_CHARS
 
 Result = TypeVar("Result")
 
@@ -58,13 +58,13 @@ class MilvusStore:
         """What it reads and writes."""
         return self._collections
 
-    def put(self, drafts: Sequence[Draft]) -> None:
+    def put(self, drafts: Sequence[EntryDraft]) -> None:
         """Add or replace entries; of two of the same id the later stays. Each is there as a whole or not at all."""
         now = int(self._clock())
         latest = {draft.entry.id: draft for draft in drafts}
         before = self._of_entries(latest, [_HEADS], ["revision"])  # expired ones too: nobody else will sweep up theirs
         heads, parts = list[Row](), list[Row]()
-        vectors: dict[Kind, list[Row]] = {kind: [] for kind in Kind}
+        vectors: dict[VectorKind, list[Row]] = {kind: [] for kind in VectorKind}
         for draft in latest.values():
             expires = now + draft.entry.expires_after if draft.entry.expires_after else 0
             revision = self._next_revision()
@@ -145,7 +145,7 @@ class MilvusStore:
         return {head.entry: head for head in map(Head.of, rows)}
 
     def entries(self, ids: Iterable[str]) -> dict[str, tuple[int, Entry]]:
-        """Those of the entries that there are, with their revision."""
+        """The entries with these ids, as far as they exist, with their revisions."""
         waiting = list(dict.fromkeys(ids))
         found: dict[str, tuple[int, Entry]] = {}
         for _ in range(_ATTEMPTS):
@@ -160,7 +160,9 @@ class MilvusStore:
                 return found
         raise KnowledgeFailed(f"entry {waiting[0]!r} in Milvus lacks a part; add it again")
 
-    def search(self, kind: Kind, data: Sequence[Any], field: str, limit: int, where: str, output: Sequence[str]) -> Any:
+    def search(
+        self, kind: VectorKind, data: Sequence[Any], field: str, limit: int, where: str, output: Sequence[str]
+    ) -> Any:
         """Rows for each query, best first: by vector, or with words on the field "words" by BM25."""
         params = (
             {"metric_type": "BM25"}

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from quizglass_server.errors import Overloaded, Unfinished
+from quizglass_server.rpc.transport.receive_slots import ReceiveSlot, ReceiveSlots
 from quizglass_server.rpc.transport.sockets import Sockets
-from quizglass_server.rpc.transport.turns import Turn, Turns
 from quizglass_server.scheduling.memory import trim_soon
 
 _LOOK_S = 0.05
@@ -49,7 +49,7 @@ class _Connection:
 @dataclass(eq=False, slots=True)
 class _Expected:
     timeout: asyncio.Timeout
-    turn: Turn
+    turn: ReceiveSlot
     too_much: bool = False
 
 
@@ -65,7 +65,7 @@ class Incoming:
 
     def __init__(self, most_bytes: int, largest_bytes: int, limit_s: float, sockets: Sockets) -> None:
         self._most_bytes = most_bytes
-        self._turns = Turns(max(1, most_bytes // largest_bytes // _COPIES))
+        self._turns = ReceiveSlots(max(1, most_bytes // largest_bytes // _COPIES))
         self._limit_s = limit_s
         self._sockets = sockets
         self._connections: dict[str, _Connection] = {}

@@ -29,6 +29,8 @@ from quizglass_server.errors import BundleError, EngineFailed, EngineLost, Inval
 from quizglass_server.roles.generator import GenerationRequest, lines
 from quizglass_server.roles.load import load_models
 from quizglass_server.scheduling.clock import stage_clock
+from tests.support.bundles.tiny_bundle import PROMPTS, write_bundle
+from tests.support.bundles.tiny_models import HEIGHT, WIDTH
 from tests.support.engine_runs import picture
 from tests.support.generator_process import (
     CONTEXT,
@@ -43,8 +45,6 @@ from tests.support.generator_process import (
     tiny_options,
     until,
 )
-from tests.support.tiny_bundle import PROMPTS, write_bundle
-from tests.support.tiny_models import HEIGHT, WIDTH
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -25,7 +25,7 @@ from quizglass_server.roles.reader import in_reading_order
 from quizglass_server.roles.text_encoder import pooled
 from quizglass_server.scheduling.clock import EngineClock, measured_engine, record_engine, stage_clock
 from quizglass_server.scheduling.priority import Priority, at_priority
-from tests.support.tiny_models import write_tokenizer
+from tests.support.bundles.tiny_models import write_tokenizer
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 

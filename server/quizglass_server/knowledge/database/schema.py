@@ -1,12 +1,12 @@
-"""The truth on disk: tables of `knowledge.sqlite3`, how connections are opened, and what their failures mean.
+"""The database on disk: tables of `knowledge.sqlite3`, how connections are opened, and what their failures mean.
 
 Tables: `entries`; `chunks` and `pictures`, one row a vector; `picture_files`, the encoded pictures by content, once
-each however many entries show them; `graphs`, the index snapshots that belong to this truth; `state`, the sequence
+each however many entries show them; `graphs`, the index snapshots that belong to this database; `state`, the sequence
 number and the checksums of all the rest (`checks.py`). Pictures are blobs in the same file, so that an entry and its
 pictures are committed, replaced, deleted and backed up together, and no crash leaves one without the other. The price
 is that a picture is written twice, to the write-ahead log and to the file.
 
-The label of a vector is never used again and its vector never changes (`State.last`; new vectors get new rows).
+The label of a vector is never used again and its vector never changes (`StoreState.last`; new vectors get new rows).
 An index snapshot is therefore brought up to date by comparing labels alone.
 """
 
@@ -21,8 +21,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.truth.checksums import State
-from quizglass_server.knowledge.truth.disk import FULL, is_full, meaning
+from quizglass_server.knowledge.database.checksums import StoreState
+from quizglass_server.knowledge.database.disk import FULL, is_full, meaning
 
 FILE = "knowledge.sqlite3"
 SCHEMA_VERSION = 2
@@ -34,6 +34,7 @@ ENTRY_COLUMNS = "number, id, title, caption, kind, text, attributes, source, lan
 CHUNK_COLUMNS = "label, entry, position, text, space, vector, total"
 PICTURE_COLUMNS = "label, entry, position, sha256, space, vector, look"
 
+# A store keeps this text and `has_our_tables` compares it, comments included: a change of it is another version.
 _TABLES = """
 CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), body TEXT NOT NULL, digest INTEGER NOT NULL);
 
@@ -124,7 +125,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def connect(path: Path, *, write: bool) -> sqlite3.Connection:
-    """Open the truth, for one thread at a time; a writer creates the tables in a new file.
+    """Open the database, for one thread at a time; a writer creates the tables in a new file.
 
     Writers wait for the disk at every commit (synchronous=FULL also syncs the write-ahead log): what is acknowledged
     survives the loss of power. Readers see the last commit and never change the file: the log of a crash is read, not
@@ -147,13 +148,13 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 
 
 def is_new(path: Path) -> bool:
-    """Whether there is no truth yet: no file, or an empty one without a log that could fill it."""
+    """Whether there is no database yet: no file, or an empty one without a log that could fill it."""
     log = path.with_name(f"{path.name}-wal")
     return not path.exists() or (path.stat().st_size == 0 and not (log.exists() and log.stat().st_size))
 
 
 def is_writable(path: Path) -> bool:
-    """Whether this process may change a truth that exists. SQLite opens one that it may not, and fails each write."""
+    """Whether this process may change an existing database. SQLite opens one that it may not, and fails each write."""
     beside = (path, *(path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm")))
     return all(os.access(file, os.W_OK, effective_ids=True) for file in beside if file.exists())
 
@@ -236,7 +237,7 @@ def _fill(fresh: Path) -> None:
         connection.execute("BEGIN IMMEDIATE")
         for statement in _TABLES.split(";\n"):
             connection.execute(statement)
-        State(secrets.token_hex(16)).save(connection)
+        StoreState(secrets.token_hex(16)).save(connection)
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")

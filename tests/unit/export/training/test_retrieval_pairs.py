@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.world import make_world
 from quizglass_export.retrieval import rerank_data
-from quizglass_export.retrieval.pairs import Library
+from quizglass_export.retrieval.pairs import PassageLibrary
 from quizglass_export.retrieval.rerank_data import (
     IGNORED,
     PromptReader,
@@ -25,7 +25,7 @@ from quizglass_export.starter.model.tokenizer import build_tokenizer
 
 @pytest.fixture(scope="module")
 def library():
-    return Library(make_world(4242, 60))
+    return PassageLibrary(make_world(4242, 60))
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Writing the truth. When `run` returns, its jobs' changes are on disk; when it raises, nothing of them happened."""
+"""Writing the database. When `run` returns, its jobs' changes are on disk; when it raises, nothing of them happened."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from typing import Any
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotFound
 from quizglass_server.knowledge.content.chunks import passage
-from quizglass_server.knowledge.content.records import Change, Draft, Filed, GraphRecord, Hit, Kind
-from quizglass_server.knowledge.truth import checksums as checks
-from quizglass_server.knowledge.truth.checksums import State, label_digest, labels_of, row_digest
-from quizglass_server.knowledge.truth.clean_shutdown import Mark, Marker
-from quizglass_server.knowledge.truth.clock import Clock
-from quizglass_server.knowledge.truth.reader import UNUSABLE
-from quizglass_server.knowledge.truth.schema import CHUNK_COLUMNS, ENTRY_COLUMNS, PICTURE_COLUMNS, connect, explained
+from quizglass_server.knowledge.content.records import Change, EntryDraft, Filed, GraphRecord, Hit, VectorKind
+from quizglass_server.knowledge.database import checksums as checks
+from quizglass_server.knowledge.database.checksums import StoreState, label_digest, labels_of, row_digest
+from quizglass_server.knowledge.database.clean_shutdown import CleanShutdownFlag, ShutdownRecord
+from quizglass_server.knowledge.database.clock import Clock
+from quizglass_server.knowledge.database.reader import UNUSABLE
+from quizglass_server.knowledge.database.schema import CHUNK_COLUMNS, ENTRY_COLUMNS, PICTURE_COLUMNS, connect, explained
 
 _log = logging.getLogger(__name__)
 
 _VECTOR_ROWS = {
-    Kind.PICTURES: "SELECT label, space, digest FROM pictures WHERE entry = ?",
-    Kind.CHUNKS: "SELECT label, space, digest FROM chunks WHERE entry = ?",
+    VectorKind.PICTURES: "SELECT label, space, digest FROM pictures WHERE entry = ?",
+    VectorKind.CHUNKS: "SELECT label, space, digest FROM chunks WHERE entry = ?",
 }
 _ADD_ENTRY = f"INSERT INTO entries ({ENTRY_COLUMNS}, digest) VALUES ({', '.join('?' * 14)})"  # noqa: S608  # our own names
 _ADD_CHUNK = f"INSERT INTO chunks ({CHUNK_COLUMNS}, digest) VALUES ({', '.join('?' * 8)})"  # noqa: S608
 _ADD_PICTURE = f"INSERT INTO pictures ({PICTURE_COLUMNS}, digest) VALUES ({', '.join('?' * 8)})"  # noqa: S608
 
-Job = Callable[["Writer"], Any]
+Job = Callable[["DatabaseWriter"], Any]
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Rechunked:
     vectors: list[Vector] = field(default_factory=list)
 
 
-class Writer:
+class DatabaseWriter:
     """The one connection that writes; for one thread at a time. Changes are made by jobs that `run` is given."""
 
     def __init__(self, path: Path, clock: Clock = time.time) -> None:
@@ -54,9 +54,9 @@ class Writer:
         self._db = connect(path, write=True)
         try:
             with explained(self._file):
-                self._state = State.load(self._db, self._file.name)
+                self._state = StoreState.load(self._db, self._file.name)
                 self._written = self._last_written()
-            self._marker: Marker | None = _marker(path.parent)
+            self._flag: CleanShutdownFlag | None = _flag(path.parent)
             self._mark(closed=False)
         except BaseException:
             self._db.close()
@@ -66,8 +66,8 @@ class Writer:
         """Move the write-ahead log into the file and close."""
         self._db.close()
         self._mark(closed=True)
-        if self._marker is not None:
-            self._marker.close()
+        if self._flag is not None:
+            self._flag.close()
 
     def run(self, jobs: Sequence[Job]) -> list[Any]:
         """Run jobs in one commit; what each returned, or the exception that undid that one alone.
@@ -95,7 +95,7 @@ class Writer:
             self._mark(closed=False)
         return outcomes
 
-    def put(self, drafts: Iterable[Draft], spaces: Mapping[Kind, str]) -> Change:
+    def put(self, drafts: Iterable[EntryDraft], spaces: Mapping[VectorKind, str]) -> Change:
         """Add or replace entries, each as it comes. Of two of the same id the later stays."""
         change = Change()
         for draft in drafts:
@@ -125,10 +125,10 @@ class Writer:
         for made in rechunked:
             if self._db.execute("SELECT 1 FROM entries WHERE number = ?", (made.number,)).fetchone() is None:
                 continue
-            change.removed[Kind.CHUNKS] += self._remove_vectors(Kind.CHUNKS, made.number)
+            change.removed[VectorKind.CHUNKS] += self._remove_vectors(VectorKind.CHUNKS, made.number)
             for position, (text, vector) in enumerate(zip(made.chunks, made.vectors, strict=True)):
                 label = self._add_chunk(made.number, position, text, space, vector, len(made.chunks))
-                change.note(Kind.CHUNKS, label, made.number, vector)
+                change.note(VectorKind.CHUNKS, label, made.number, vector)
                 change.passages.append((label, passage(made.title, text)))
         return change
 
@@ -137,24 +137,26 @@ class Writer:
         change = Change()
         for label, vector in vectors.items():
             selected = "DELETE FROM pictures WHERE label = ? RETURNING entry, position, sha256, look, space, digest"
-            for entry, position, sha256, look, old, digest in self._db.execute(selected, (label,)).fetchall():
+            for entry, position, sha256, perceptual_hash, old, digest in self._db.execute(
+                selected, (label,)
+            ).fetchall():
                 self._state.remove("pictures", digest)
-                self._state.remove(labels_of(Kind.PICTURES, old), label_digest(label, entry))
-                change.removed[Kind.PICTURES].append(label)
+                self._state.remove(labels_of(VectorKind.PICTURES, old), label_digest(label, entry))
+                change.removed[VectorKind.PICTURES].append(label)
                 made = (space, _blob(vector)) if vector is not None else (UNUSABLE + space, b"")
-                fresh = self._add_picture(entry, position, sha256, *made, look)
+                fresh = self._add_picture(entry, position, sha256, *made, perceptual_hash)
                 if vector is not None:
-                    change.note(Kind.PICTURES, fresh, entry, vector)
+                    change.note(VectorKind.PICTURES, fresh, entry, vector)
         return change
 
     def record_graph(self, name: str, graph: GraphRecord) -> None:
-        """Say which index snapshot belongs to this truth."""
+        """Say which index snapshot belongs to this database."""
         self._db.execute(
             "INSERT OR REPLACE INTO graphs (kind, file, sha256, space, sequence) VALUES (?, ?, ?, ?, ?)",
             (name, graph.file, graph.sha256, graph.space, graph.sequence),
         )
 
-    def continue_store(self, state: State) -> None:
+    def continue_store(self, state: StoreState) -> None:
         """Go on as another file did: under its name, sequence and time. For a file that takes the other's place."""
         self._state.store, self._state.sequence, self._state.clock = state.store, state.sequence, state.clock
 
@@ -202,7 +204,7 @@ class Writer:
         if row is None:
             return False
         number, digest = row
-        for kind in Kind:
+        for kind in VectorKind:
             change.removed[kind].extend(self._remove_vectors(kind, number, keep=True))
         hashes = self._db.execute("SELECT sha256 FROM pictures WHERE entry = ?", (number,)).fetchall()
         self._db.execute("DELETE FROM entries WHERE number = ?", (number,))
@@ -217,7 +219,7 @@ class Writer:
         change.gone.append(number)
         return True
 
-    def _remove_vectors(self, kind: Kind, number: int, *, keep: bool = False) -> list[int]:
+    def _remove_vectors(self, kind: VectorKind, number: int, *, keep: bool = False) -> list[int]:
         """Labels of an entry's vectors; their rows go now, or (`keep`) with the entry's own row."""
         rows = self._db.execute(_VECTOR_ROWS[kind], (number,)).fetchall()
         for label, space, digest in rows:
@@ -227,29 +229,31 @@ class Writer:
             self._db.execute(f"DELETE FROM {kind.value} WHERE entry = ?", (number,))  # noqa: S608  # our own name
         return [label for label, _, _ in rows]
 
-    def _insert(self, draft: Draft, spaces: Mapping[Kind, str], change: Change) -> None:
+    def _insert(self, draft: EntryDraft, spaces: Mapping[VectorKind, str], change: Change) -> None:
         number, expires = self._add_entry(draft)
         filed = Filed(number, draft.entry, expires)
         chunks = zip(draft.chunks, draft.chunk_vectors, strict=True)
         for position, (text, vector) in enumerate(chunks):
-            label = self._add_chunk(number, position, text, spaces[Kind.CHUNKS], vector, len(draft.chunks))
-            change.note(Kind.CHUNKS, label, number, vector)
+            label = self._add_chunk(number, position, text, spaces[VectorKind.CHUNKS], vector, len(draft.chunks))
+            change.note(VectorKind.CHUNKS, label, number, vector)
             change.passages.append((label, passage(draft.entry.title, text)))
-            change.rows[Kind.CHUNKS][label] = Hit(number, draft.entry, text, 0)
+            change.rows[VectorKind.CHUNKS][label] = Hit(number, draft.entry, text, 0)
         for sha256, encoded in zip(draft.entry.picture_sha256, draft.pictures, strict=True):
             adding = "INSERT OR IGNORE INTO picture_files (sha256, encoded) VALUES (?, ?)"
             if self._db.execute(adding, (sha256, encoded)).rowcount:
                 self._state.add("picture_files", checks.file_digest(sha256))
-        pictures = zip(draft.entry.picture_sha256, draft.picture_vectors, draft.looks, strict=True)
-        for position, (sha256, vector, look) in enumerate(pictures):
-            label = self._add_picture(number, position, sha256, spaces[Kind.PICTURES], _blob(vector), look)
-            change.note(Kind.PICTURES, label, number, vector)
-            change.rows[Kind.PICTURES][label] = Hit(number, draft.entry, "", look)
+        pictures = zip(draft.entry.picture_sha256, draft.picture_vectors, draft.perceptual_hashes, strict=True)
+        for position, (sha256, vector, perceptual_hash) in enumerate(pictures):
+            label = self._add_picture(
+                number, position, sha256, spaces[VectorKind.PICTURES], _blob(vector), perceptual_hash
+            )
+            change.note(VectorKind.PICTURES, label, number, vector)
+            change.rows[VectorKind.PICTURES][label] = Hit(number, draft.entry, "", perceptual_hash)
         self._state.count += 1
         change.entries += 1
         change.filed.append(filed)
 
-    def _add_entry(self, draft: Draft) -> tuple[int, int]:
+    def _add_entry(self, draft: EntryDraft) -> tuple[int, int]:
         entry = draft.entry
         number = self._state.next("entries")
         expires = int(self._clock()) + entry.expires_after if entry.expires_after else 0
@@ -264,25 +268,29 @@ class Writer:
 
     def _add_chunk(self, number: int, position: int, text: str, space: str, vector: Vector, total: int) -> int:
         label = self._state.next("chunks")
-        self._add_row(Kind.CHUNKS, _ADD_CHUNK, (label, number, position, text, space, _blob(vector), total))
+        self._add_row(VectorKind.CHUNKS, _ADD_CHUNK, (label, number, position, text, space, _blob(vector), total))
         return label
 
-    def _add_picture(self, number: int, position: int, sha256: bytes, space: str, blob: bytes, look: int) -> int:
+    def _add_picture(
+        self, number: int, position: int, sha256: bytes, space: str, blob: bytes, perceptual_hash: int
+    ) -> int:
         label = self._state.next("pictures")
-        self._add_row(Kind.PICTURES, _ADD_PICTURE, (label, number, position, sha256, space, blob, look))
+        self._add_row(
+            VectorKind.PICTURES, _ADD_PICTURE, (label, number, position, sha256, space, blob, perceptual_hash)
+        )
         return label
 
-    def _add_row(self, kind: Kind, statement: str, row: tuple[Any, ...]) -> None:
+    def _add_row(self, kind: VectorKind, statement: str, row: tuple[Any, ...]) -> None:
         digest = row_digest(row, self._state.key)
         self._db.execute(statement, (*row, digest))
         self._state.add(kind.value, digest)
         self._state.add(labels_of(kind, row[4]), label_digest(row[0], row[1]))
 
     def _mark(self, *, closed: bool) -> None:
-        if self._marker is None:
+        if self._flag is None:
             return
         try:
-            self._marker.write(Mark(self._state.store, self._state.sequence, closed))
+            self._flag.write(ShutdownRecord(self._state.store, self._state.sequence, closed))
         except OSError as error:
             _log.warning("the marker beside the knowledge store could not be written: %s", error.strerror)
 
@@ -298,15 +306,15 @@ def settled(change: Change) -> Change:
         added.entries = [added.entries[index] for index in kept]
         added.vectors = [added.vectors[index] for index in kept]
         change.rows[kind] = {label: row for label, row in change.rows[kind].items() if label not in gone}
-    replaced = set(change.removed[Kind.CHUNKS])
+    replaced = set(change.removed[VectorKind.CHUNKS])
     change.passages = [(label, words) for label, words in change.passages if label not in replaced]
     change.filed = [filed for filed in change.filed if filed.number not in set(change.gone)]
     return change
 
 
-def _marker(directory: Path) -> Marker | None:
+def _flag(directory: Path) -> CleanShutdownFlag | None:
     try:
-        return Marker(directory)
+        return CleanShutdownFlag(directory)
     except OSError as error:
         _log.warning("the marker beside the knowledge store cannot be opened: %s", error.strerror)
         return None

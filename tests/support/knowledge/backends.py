@@ -18,7 +18,7 @@ from quizglass_server.config.address import MilvusAddress
 from quizglass_server.knowledge import KnowledgeBase
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.knowledge.milvus.base import MilvusKnowledge
-from tests.support.knowledge_fakes import FakeImageEncoder, FakeTextEncoder, fake_decoding
+from tests.support.knowledge.fakes import FakeImageEncoder, FakeTextEncoder, fake_decoding
 
 BACKENDS = ("local", "milvus")
 

@@ -1,4 +1,4 @@
-"""Whose message is asked for next, while more large ones are on their way than there is memory for.
+"""Decides which client's message is received next while there is not memory for all large ones.
 
 gRPC lets a client send more than a small message only once the server has asked for it. So a message that is not asked
 for takes no memory to speak of, and its client waits. Turns go to the connection that has fewest.
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 
 @dataclass(eq=False, slots=True)
-class Turn:
-    """Of one message, from before it is asked for until it is whole or given up."""
+class ReceiveSlot:
+    """The place of one message in the queue, from before it is asked for until it is whole or given up."""
 
     peer: str
     counts: bool = False
@@ -24,7 +24,7 @@ class Turn:
     """Done as soon as the message may be asked for."""
 
 
-class Turns:
+class ReceiveSlots:
     """Bounds the messages that are asked for at once.
 
     Args:
@@ -34,21 +34,21 @@ class Turns:
     def __init__(self, at_once: int) -> None:
         self._at_once = at_once
         self._counting: Counter[str] = Counter()
-        self._waiting: dict[str, deque[Turn]] = {}
+        self._waiting: dict[str, deque[ReceiveSlot]] = {}
 
     @property
     def waiting(self) -> bool:
         """Whether a message waits to be asked for."""
         return bool(self._waiting)
 
-    def take(self, peer: str) -> Turn:
+    def take(self, peer: str) -> ReceiveSlot:
         """A turn that begins at once or waits for another one's end; whoever takes it ends it."""
-        turn = Turn(peer)
+        turn = ReceiveSlot(peer)
         self._waiting.setdefault(peer, deque()).append(turn)
         self._serve()
         return turn
 
-    def uncount(self, turn: Turn) -> None:
+    def uncount(self, turn: ReceiveSlot) -> None:
         """No large message is coming in by a turn, though it may not have ended: begin it, and let others begin."""
         if turn.counts:
             turn.counts = False

@@ -6,7 +6,7 @@ import numpy as np
 
 from quizglass_server.domain.sightings import Seen, Sighting
 from quizglass_server.domain.turns import Picture
-from quizglass_server.memory.intake import Intake
+from quizglass_server.memory.queue import SightingQueue
 
 
 async def nothing() -> list:
@@ -25,14 +25,14 @@ async def test_who_waits_for_a_sighting_that_is_lost_waits_no_longer() -> None:
         begun.set()
         await asyncio.Event().wait()  # the disk never answers
 
-    intake = Intake(write, busy=lambda: False)
-    intake.put(SEEN)
+    queue = SightingQueue(write, busy=lambda: False)
+    queue.put(SEEN)
     await begun.wait()
-    waiting = asyncio.create_task(intake.settle())
+    waiting = asyncio.create_task(queue.settle())
     await asyncio.sleep(0)
-    await intake.close(patience_s=0.0)
+    await queue.close(patience_s=0.0)
     await waiting
-    assert (intake.remembered, intake.waiting) == (0, 0)
+    assert (queue.remembered, queue.waiting) == (0, 0)
 
 
 async def test_what_is_put_is_written_in_order_before_the_end() -> None:
@@ -41,10 +41,10 @@ async def test_what_is_put_is_written_in_order_before_the_end() -> None:
     async def write(seen: Seen) -> None:
         written.append(seen)
 
-    intake = Intake(write, busy=lambda: False)
+    queue = SightingQueue(write, busy=lambda: False)
     for _ in range(3):
-        intake.put(SEEN)
-    await intake.close(patience_s=60.0)
-    await intake.settle()
+        queue.put(SEEN)
+    await queue.close(patience_s=60.0)
+    await queue.settle()
     assert written == [SEEN] * 3
-    assert intake.remembered == 3
+    assert queue.remembered == 3

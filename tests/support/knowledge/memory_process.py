@@ -1,4 +1,4 @@
-"""A process that owns a memory and says what it has done: `python -m tests.support.memory_process TASK DIRECTORY`.
+"""A process that owns a memory and says what it did: `python -m tests.support.knowledge.memory_process TASK DIRECTORY`.
 
 "forget" remembers and forgets for ever: "kept N" and "forgot N" are acknowledged. "fill" remembers under a cap on the
 size of files, which fails writes as a full disk does, and then once more without it.
@@ -17,14 +17,14 @@ import numpy as np
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter, SightingQuery
 from quizglass_server.domain.turns import Picture
-from quizglass_server.memory import Memory
-from tests.support.knowledge_fakes import FakeTextEncoder
-from tests.support.memory_stage import Eyes
+from quizglass_server.memory import SightingMemory
+from tests.support.knowledge.fakes import FakeTextEncoder
+from tests.support.knowledge.memory_stage import Eyes
 
 _CAP = 300_000
 
 
-async def forget(memory: Memory) -> None:
+async def forget(memory: SightingMemory) -> None:
     """Remember each, forget every second."""
     number = 0
     while True:
@@ -37,7 +37,7 @@ async def forget(memory: Memory) -> None:
         number += 1
 
 
-async def fill(memory: Memory) -> None:
+async def fill(memory: SightingMemory) -> None:
     """Remember until the disk is full, look, and go on when it is not."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (_CAP, resource.RLIM_INFINITY))
     number = 0
@@ -70,7 +70,7 @@ def say(line: str) -> None:
 
 
 async def _main(task: str, directory: Path) -> None:
-    memory = await Memory.open(directory, MemoryOptions(), text_encoder=FakeTextEncoder(), image_encoder=Eyes())
+    memory = await SightingMemory.open(directory, MemoryOptions(), text_encoder=FakeTextEncoder(), image_encoder=Eyes())
     await {"forget": forget, "fill": fill}[task](memory)
     await memory.close()
 

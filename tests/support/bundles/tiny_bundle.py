@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from tests.support.tiny_models import HEIGHT, MEAN, STD, WIDTH, write_generator, write_tokenizer
+from tests.support.bundles.tiny_models import HEIGHT, MEAN, STD, WIDTH, write_generator, write_tokenizer
 
 DIMENSION = 8
 PICTURE = {"width": WIDTH, "height": HEIGHT, "mean": MEAN, "std": STD}

@@ -11,7 +11,7 @@ _LEAST_BYTES = 64 << 10  # less is nothing: a commit takes several pages of 4 Ki
 
 
 def meaning(error: OSError) -> str:
-    """Of an error of the system."""
+    """What an error of the operating system means for the store, as one sentence."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return FULL
     return f"{error.strerror}; check the directory and the disk"

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 from quizglass_export import cli
-from tests.support.tiny_checkpoints import image_model, text_model
+from tests.support.bundles.tiny_checkpoints import image_model, text_model
 
 RECIPE = """
 format = 1

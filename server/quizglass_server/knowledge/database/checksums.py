@@ -1,8 +1,8 @@
-"""Checksums of the truth: SQLite keeps none, so a flipped bit in its file would be read back as if it were data.
+"""Checksums of the database: SQLite keeps none, so a flipped bit in its file would be read back as if it were data.
 
 Every row carries a digest of what it holds, compared at every read. The sums of these digests, of the ids and of the
-labels are kept in one more row (`State`), so that rows which are missing, doubled or moved are seen too: a sum modulo
-2^64 of digests does not depend on their order and is brought up to date by adding and subtracting.
+labels are kept in one more row (`StoreState`), so that rows which are missing, doubled or moved are seen too: a sum
+modulo 2^64 of digests does not depend on their order and is brought up to date by adding and subtracting.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hashlib import blake2b
 import numpy as np
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.content.records import Kind, Labels
+from quizglass_server.knowledge.content.records import Labels, VectorKind
 
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -44,18 +44,18 @@ def row_digest(columns: Sequence[object], key: bytes = b"") -> int:
 
 
 def id_digest(number: int, entry_id: str) -> int:
-    """Of an entry's number and id, which its index holds."""
+    """Digest of the pair of an entry's number and its id, as the index of ids holds it."""
     content = b"%d %s" % (number, entry_id.encode("utf-8", "surrogatepass"))
     return int.from_bytes(blake2b(content, digest_size=8).digest(), "little", signed=True)
 
 
 def file_digest(sha256: bytes) -> int:
-    """Of an encoded picture, whose hash is its key."""
+    """Digest of a stored picture: the first 64 bits of the SHA-256 that is its key."""
     return int.from_bytes(sha256[:8], "little", signed=True)
 
 
 def label_digest(label: int, entry: int) -> int:
-    """Of a label and the number of its entry (SplitMix64; Steele, Lea and Flood, OOPSLA 2014)."""
+    """Digest of a label and the number of its entry (SplitMix64; Steele, Lea and Flood, OOPSLA 2014)."""
     return signed(_mix((label * _GOLDEN + _mix(entry)) & _WORD))
 
 
@@ -89,8 +89,8 @@ def _mixed(
 
 
 @dataclass(slots=True)
-class State:
-    """What the truth says about itself; one row, written with every commit."""
+class StoreState:
+    """What the database says about itself; one row, written with every commit."""
 
     store: str
     """Random name of the store: its files are not mixed up with another's."""
@@ -120,9 +120,9 @@ class State:
         self.last[table] = self.last.get(table, 0) + 1
         return self.last[table]
 
-    def copy(self) -> State:
+    def copy(self) -> StoreState:
         """A copy that changes on its own."""
-        return State(self.store, self.sequence, self.clock, self.count, dict(self.last), dict(self.sums))
+        return StoreState(self.store, self.sequence, self.clock, self.count, dict(self.last), dict(self.sums))
 
     def save(self, connection: sqlite3.Connection) -> int:
         """Write the row, in the transaction of what changed it; its digest."""
@@ -133,11 +133,11 @@ class State:
 
     @property
     def key(self) -> bytes:
-        """Of the digests of this store's rows."""
+        """Key of the digests of this store's rows, made of its name."""
         return bytes.fromhex(self.store)
 
     @classmethod
-    def load(cls, connection: sqlite3.Connection, file: str) -> State:
+    def load(cls, connection: sqlite3.Connection, file: str) -> StoreState:
         """Read the row. Raises KnowledgeFailed when it is not as it was written, and sqlite3.Error."""
         row = connection.execute("SELECT body, digest FROM state WHERE one = 1").fetchone()
         if row is None or not isinstance(row[0], str) or row_digest(row[:1]) != row[1]:
@@ -145,7 +145,7 @@ class State:
         return cls(**json.loads(row[0]))
 
 
-def labels_of(kind: Kind, space: str) -> str:
+def labels_of(kind: VectorKind, space: str) -> str:
     """Name of the sum of a kind's labels of one space."""
     return f"{kind.value} labels {space}"
 

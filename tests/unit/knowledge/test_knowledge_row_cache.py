@@ -1,4 +1,4 @@
-"""Rows that are kept in memory: the same as those in the truth, and gone with it."""
+"""Rows that are kept in memory: the same as those in the database, and gone with it."""
 
 from pathlib import Path
 
@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_server.domain.entries import Entry, Filter, Finding, SearchMode
-from quizglass_server.knowledge.content.records import Hit, Kind
+from quizglass_server.domain.entries import Entry, Filter, SearchMode, SearchOptions
+from quizglass_server.knowledge.content.records import Hit, VectorKind
+from quizglass_server.knowledge.database.row_cache import RowCache
 from quizglass_server.knowledge.index.index import places
-from quizglass_server.knowledge.truth.row_cache import HotRows
-from tests.support.knowledge_fakes import open_base, pictured, query_picture, query_text, stream
+from tests.support.knowledge.fakes import open_base, pictured, query_picture, query_text, stream
 
-KEYWORDS = Finding(mode=SearchMode.KEYWORDS)
+KEYWORDS = SearchOptions(mode=SearchMode.KEYWORDS)
 
 
 def hit(number: int, text: str = "") -> Hit:
@@ -20,30 +20,30 @@ def hit(number: int, text: str = "") -> Hit:
 
 
 def test_the_rows_found_last_stay() -> None:
-    rows = HotRows(most_bytes=4_000)
+    rows = RowCache(most_bytes=4_000)
     for number in range(3):
-        rows.keep(Kind.CHUNKS, {number: hit(number)}, rows.removals)
-    assert rows.found(Kind.CHUNKS, [0, 7]) == {0: hit(0)}
-    rows.keep(Kind.CHUNKS, {3: hit(3, "x" * 900)}, rows.removals)
-    assert set(rows.found(Kind.CHUNKS, range(9))) == {0, 2, 3}
-    assert rows.found(Kind.PICTURES, range(9)) == {}
+        rows.keep(VectorKind.CHUNKS, {number: hit(number)}, rows.removals)
+    assert rows.found(VectorKind.CHUNKS, [0, 7]) == {0: hit(0)}
+    rows.keep(VectorKind.CHUNKS, {3: hit(3, "x" * 900)}, rows.removals)
+    assert set(rows.found(VectorKind.CHUNKS, range(9))) == {0, 2, 3}
+    assert rows.found(VectorKind.PICTURES, range(9)) == {}
 
 
 def test_what_was_removed_is_not_kept_by_who_read_it_before() -> None:
-    rows = HotRows()
+    rows = RowCache()
     before = rows.removals
-    rows.forget(Kind.CHUNKS, [5])
-    rows.keep(Kind.CHUNKS, {5: hit(5), 6: hit(6)}, before)
-    assert rows.found(Kind.CHUNKS, [5, 6]) == {}
-    rows.keep(Kind.CHUNKS, {6: hit(6)}, rows.removals)
-    rows.forget(Kind.CHUNKS, [6])
-    assert rows.found(Kind.CHUNKS, [6]) == {}
+    rows.forget(VectorKind.CHUNKS, [5])
+    rows.keep(VectorKind.CHUNKS, {5: hit(5), 6: hit(6)}, before)
+    assert rows.found(VectorKind.CHUNKS, [5, 6]) == {}
+    rows.keep(VectorKind.CHUNKS, {6: hit(6)}, rows.removals)
+    rows.forget(VectorKind.CHUNKS, [6])
+    assert rows.found(VectorKind.CHUNKS, [6]) == {}
 
 
 def test_what_expires_is_read_each_time() -> None:
-    rows = HotRows()
-    rows.keep(Kind.CHUNKS, {1: Hit(1, Entry("e", "Title", expires_after=9), "", 0)}, rows.removals)
-    assert rows.found(Kind.CHUNKS, [1]) == {}
+    rows = RowCache()
+    rows.keep(VectorKind.CHUNKS, {1: Hit(1, Entry("e", "Title", expires_after=9), "", 0)}, rows.removals)
+    assert rows.found(VectorKind.CHUNKS, [1]) == {}
 
 
 async def test_rows_kept_as_written_are_those_read_back(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ async def test_words_without_an_encoder_pass_over_what_is_gone_and_heed_the_filt
     await base.delete("e1")
     found = [hit.entry.id for hit in await base.search_texts(None, 9, "velvet", KEYWORDS)]
     assert found == ["e0", "e2", "e3"]
-    birds = Finding(Filter(kinds=("bird",)), SearchMode.KEYWORDS)
+    birds = SearchOptions(Filter(kinds=("bird",)), SearchMode.KEYWORDS)
     assert [hit.entry.id for hit in await base.search_texts(None, 9, "velvet", birds)] == ["e3"]
     await base.close()
 

@@ -1,4 +1,4 @@
-"""Reading the truth: entries, hits, labels, vectors. Every method sees one commit, not parts of two."""
+"""Reading the database: entries, hits, labels, vectors. Every method sees one commit, not parts of two."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from quizglass_server.domain.entries import Entry
 from quizglass_server.errors import NotFound
-from quizglass_server.knowledge.content.records import Filed, GraphRecord, Hit, Kind, Labels, Matrix, entry_of
-from quizglass_server.knowledge.truth.checksums import (
-    State,
+from quizglass_server.knowledge.content.records import Filed, GraphRecord, Hit, Labels, Matrix, VectorKind, entry_of
+from quizglass_server.knowledge.database.checksums import (
+    StoreState,
     damaged,
     id_digest,
     labels_of,
@@ -22,8 +22,8 @@ from quizglass_server.knowledge.truth.checksums import (
     row_digest,
     signed,
 )
-from quizglass_server.knowledge.truth.clock import Clock
-from quizglass_server.knowledge.truth.schema import (
+from quizglass_server.knowledge.database.clock import Clock
+from quizglass_server.knowledge.database.schema import (
     CHUNK_COLUMNS,
     ENTRY_COLUMNS,
     PICTURE_COLUMNS,
@@ -40,18 +40,18 @@ PAGE_CHARS = 4 << 20
 
 _ENTRY = f"SELECT {ENTRY_COLUMNS}, digest FROM entries"  # noqa: S608  # our own names
 ROWS = {
-    Kind.PICTURES: f"SELECT {PICTURE_COLUMNS}, digest FROM pictures",  # noqa: S608
-    Kind.CHUNKS: f"SELECT {CHUNK_COLUMNS}, digest FROM chunks",  # noqa: S608
+    VectorKind.PICTURES: f"SELECT {PICTURE_COLUMNS}, digest FROM pictures",  # noqa: S608
+    VectorKind.CHUNKS: f"SELECT {CHUNK_COLUMNS}, digest FROM chunks",  # noqa: S608
 }
 _LABELS = {
-    Kind.PICTURES: "SELECT label, entry, space FROM pictures INDEXED BY pictures_in_space",
-    Kind.CHUNKS: "SELECT label, entry, space FROM chunks INDEXED BY chunks_in_space",
+    VectorKind.PICTURES: "SELECT label, entry, space FROM pictures INDEXED BY pictures_in_space",
+    VectorKind.CHUNKS: "SELECT label, entry, space FROM chunks INDEXED BY chunks_in_space",
 }
 _TOGETHER = 500  # values of one query
 _VECTOR, _SPACE = 5, 4  # columns of both kinds
 
 
-class Reader:
+class DatabaseReader:
     """A connection that reads; for one thread at a time."""
 
     def __init__(self, path: Path, clock: Clock = time.time) -> None:
@@ -69,10 +69,10 @@ class Reader:
         """Close the connection."""
         self._db.close()
 
-    def state(self) -> State:
-        """What the truth says about itself. Raises KnowledgeFailed when that is damaged."""
+    def state(self) -> StoreState:
+        """What the database says about itself. Raises KnowledgeFailed when that is damaged."""
         with explained(self._file):
-            return State.load(self._db, self._file.name)
+            return StoreState.load(self._db, self._file.name)
 
     def entry(self, entry_id: str) -> Entry:
         """One entry. Raises NotFound."""
@@ -107,7 +107,7 @@ class Reader:
                     break
         return page
 
-    def hits(self, kind: Kind, labels: Sequence[int]) -> dict[int, Hit]:
+    def hits(self, kind: VectorKind, labels: Sequence[int]) -> dict[int, Hit]:
         """What each label that still exists stands for."""
         found: dict[int, Hit] = {}
         with explained(self._file), transaction(self._db, write=False):
@@ -120,18 +120,18 @@ class Reader:
             label, number = row[:2]
             if number not in entries:
                 raise damaged(self._file.name, f"entry number {number} is missing; the store")
-            text, look = (row[3], 0) if kind is Kind.CHUNKS else ("", row[6])
-            found[label] = Hit(number, entries[number], text, look)
+            text, perceptual_hash = (row[3], 0) if kind is VectorKind.CHUNKS else ("", row[6])
+            found[label] = Hit(number, entries[number], text, perceptual_hash)
         return found
 
-    def labels(self, kind: Kind, space: str | None) -> tuple[Labels, Labels]:
+    def labels(self, kind: VectorKind, space: str | None) -> tuple[Labels, Labels]:
         """Labels in ascending order, and the number of the entry each belongs to; of one space, or (None) of all.
 
         Raises:
             KnowledgeFailed: labels are missing, doubled or altered.
         """
         with explained(self._file), transaction(self._db, write=False):
-            state = State.load(self._db, self._file.name)
+            state = StoreState.load(self._db, self._file.name)
             rows = self._db.execute(_LABELS[kind]).fetchall()
         by_space: dict[str, list[tuple[int, int]]] = {} if space is None else {space: []}
         for label, entry, made_in in rows:
@@ -146,10 +146,10 @@ class Reader:
         found = found[np.argsort(found[:, 0])]
         return found[:, 0].copy(), found[:, 1].copy()
 
-    def check_ids(self) -> State:
+    def check_ids(self) -> StoreState:
         """Compare the ids of all entries with their sum. Raises KnowledgeFailed."""
         with explained(self._file), transaction(self._db, write=False):
-            state = State.load(self._db, self._file.name)
+            state = StoreState.load(self._db, self._file.name)
             rows = self._db.execute("SELECT number, id FROM entries INDEXED BY sqlite_autoindex_entries_1").fetchall()
         try:
             total = signed(sum(id_digest(number, entry_id) for number, entry_id in rows))
@@ -160,7 +160,7 @@ class Reader:
         return state
 
     def vectors(
-        self, kind: Kind, space: str, dimension: int, *, after: int = 0, batch: int = 1024
+        self, kind: VectorKind, space: str, dimension: int, *, after: int = 0, batch: int = 1024
     ) -> Iterator[tuple[Labels, Matrix]]:
         """Vectors of a space in batches, by ascending label from `after`; each batch is as of its own commit.
 
@@ -175,7 +175,7 @@ class Reader:
                 matrix = np.frombuffer(b"".join(row[_VECTOR] for row in kept), dtype="<f4").reshape(-1, dimension)
                 yield np.array([row[0] for row in kept], dtype=np.int64), matrix.astype(np.float32, copy=False)
 
-    def rows(self, kind: Kind, *, after: int = 0, batch: int = 1024) -> Iterator[list[tuple[Any, ...]]]:
+    def rows(self, kind: VectorKind, *, after: int = 0, batch: int = 1024) -> Iterator[list[tuple[Any, ...]]]:
         """Rows of vectors in batches, by ascending label, each checked. Raises KnowledgeFailed."""
         while True:
             with explained(self._file):
@@ -205,7 +205,7 @@ class Reader:
         return {number: entry.title for number, entry in self.entries(list(numbers)).items()}
 
     def entries(self, numbers: Sequence[int]) -> dict[int, Entry]:
-        """Those of the entries that there are, by number. Raises KnowledgeFailed when one is damaged."""
+        """The existing ones of these entries, by number. Raises KnowledgeFailed when one is damaged."""
         with explained(self._file), transaction(self._db, write=False):
             return {row[0]: self._whole(row) for row in self._among(f"{_ENTRY} WHERE number", numbers)}
 
@@ -229,7 +229,7 @@ class Reader:
             ]
 
     def graph(self, name: str) -> GraphRecord | None:
-        """The index snapshot that belongs to this truth."""
+        """The index snapshot that belongs to this database."""
         with explained(self._file):
             selected = "SELECT file, sha256, space, sequence FROM graphs WHERE kind = ?"
             row = self._db.execute(selected, (name,)).fetchone()
@@ -263,7 +263,7 @@ class Reader:
             rows += self._db.execute(f"{selected} IN ({', '.join('?' * len(some))})", some).fetchall()
         return rows
 
-    def _pairs(self, kind: Kind, pairs: list[tuple[int, int]]) -> Labels:
+    def _pairs(self, kind: VectorKind, pairs: list[tuple[int, int]]) -> Labels:
         try:
             return np.array(pairs, dtype=np.int64).reshape(-1, 2)
         except (TypeError, ValueError, OverflowError) as error:  # of other types, in a damaged file
@@ -290,6 +290,6 @@ class Reader:
             raise damaged(self._file.name, f"entry {str(row[1])[:200]!r}")
         return entry_of(row, self._clock())
 
-    def _check(self, kind: Kind, row: tuple[Any, ...]) -> None:
+    def _check(self, kind: VectorKind, row: tuple[Any, ...]) -> None:
         if row_digest(row[:-1], self.key) != row[-1]:
             raise damaged(self._file.name, f"row {row[0]} of table {kind.value}")

@@ -1,4 +1,4 @@
-"""The truth on threads of its own, so that neither a slow disk nor a long import holds up the event loop."""
+"""The database on threads of its own, so that neither a slow disk nor a long import holds up the event loop."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.truth.clock import Clock
-from quizglass_server.knowledge.truth.reader import Reader
-from quizglass_server.knowledge.truth.writer import Writer
+from quizglass_server.knowledge.database.clock import Clock
+from quizglass_server.knowledge.database.reader import DatabaseReader
+from quizglass_server.knowledge.database.writer import DatabaseWriter
 
 _READERS = 2
 _TOGETHER = 64  # jobs that share one commit, and with it one wait for the disk
@@ -30,7 +30,7 @@ Follow = Callable[[Any], None]
 class _Job:
     """A job that writes, and who waits for it."""
 
-    run: Callable[[Writer], Any]
+    run: Callable[[DatabaseWriter], Any]
     follow: Follow | None
     done: Future[Any] = field(default_factory=Future)
 
@@ -39,25 +39,27 @@ class StoreThreads:
     """One thread that writes, in order, and a few that read. A job that has begun ends, even if nobody waits."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        """Open the truth. Raises KnowledgeFailed."""
+        """Open the database. Raises KnowledgeFailed."""
         self._closed = False
         self._jobs: deque[_Job] = deque()
-        self._writer = Writer(path, clock)
-        self._readers: list[Reader] = []
+        self._writer = DatabaseWriter(path, clock)
+        self._readers: list[DatabaseReader] = []
         try:
             for _ in range(_READERS):
-                self._readers.append(Reader(path, clock))
+                self._readers.append(DatabaseReader(path, clock))
         except BaseException:
             self._close_connections()
             raise
         self._writing = ThreadPoolExecutor(1, "knowledge-write")
         self._reading = Readers(self._readers)
 
-    async def read(self, job: Callable[[Reader], Result]) -> Result:
+    async def read(self, job: Callable[[DatabaseReader], Result]) -> Result:
         """Run a job that reads. Raises what it raises, and KnowledgeFailed after `close`."""
         return await self._reading.run(job)
 
-    async def write(self, job: Callable[[Writer], Result], follow: Callable[[Result], None] | None = None) -> Result:
+    async def write(
+        self, job: Callable[[DatabaseWriter], Result], follow: Callable[[Result], None] | None = None
+    ) -> Result:
         """Run a job that writes, after those before it. Jobs that wait together share one commit.
 
         `follow` hears, on the writing thread, what the job returned once that is on disk; it is called in the order of
@@ -69,12 +71,12 @@ class StoreThreads:
         result: Result = await asyncio.wrap_future(self._queue(job, follow))
         return result
 
-    def write_and_wait(self, job: Callable[[Writer], Result]) -> Result:
-        """As `write`, for callers on threads of their own."""
+    def write_and_wait(self, job: Callable[[DatabaseWriter], Result]) -> Result:
+        """Run a job like `write`, and block until it is done: for callers on threads of their own."""
         result: Result = self._queue(job, None).result()
         return result
 
-    async def alone(self, job: Callable[[Writer], Result]) -> Result:
+    async def alone(self, job: Callable[[DatabaseWriter], Result]) -> Result:
         """Run a job on the writing thread, outside of any transaction."""
         return await asyncio.wrap_future(self._submit(self._writing, lambda: job(self._writer)))
 
@@ -85,7 +87,7 @@ class StoreThreads:
         self._writing.shutdown()
         self._close_connections()
 
-    def _queue(self, run: Callable[[Writer], Any], follow: Follow | None) -> Future[Any]:
+    def _queue(self, run: Callable[[DatabaseWriter], Any], follow: Follow | None) -> Future[Any]:
         job = _Job(run, follow)
         job.done.set_running_or_notify_cancel()  # once queued it is done, even if nobody waits
         self._jobs.append(job)
@@ -135,7 +137,7 @@ class Readers:
     A pool of `concurrent.futures` would do, but its futures cost a search a fifteenth of its time.
     """
 
-    def __init__(self, readers: Sequence[Reader]) -> None:
+    def __init__(self, readers: Sequence[DatabaseReader]) -> None:
         """Start a thread for each."""
         self._asked: queue.SimpleQueue[_Question | None] = queue.SimpleQueue()
         self._lock = threading.Lock()  # between the last question and the end
@@ -147,7 +149,7 @@ class Readers:
         for thread in self._threads:
             thread.start()
 
-    async def run(self, job: Callable[[Reader], Result]) -> Result:
+    async def run(self, job: Callable[[DatabaseReader], Result]) -> Result:
         """What a job returns or raises, and KnowledgeFailed after `close`. It runs even if the caller goes away."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Result] = loop.create_future()
@@ -166,7 +168,7 @@ class Readers:
         for thread in self._threads:
             thread.join()
 
-    def _serve(self, reader: Reader) -> None:
+    def _serve(self, reader: DatabaseReader) -> None:
         while (question := self._asked.get()) is not None:
             answer, loop = question.answer, question.loop
             try:
@@ -180,7 +182,7 @@ class Readers:
 
 @dataclass(slots=True)
 class _Question:
-    job: Callable[[Reader], Any]
+    job: Callable[[DatabaseReader], Any]
     answer: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
 

@@ -1,4 +1,4 @@
-"""What waits to be remembered: bounded, written one at a time, never in the way of a turn."""
+"""Sightings that wait to be written to the visual memory: a bounded queue that never holds up a turn."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _REST_S, _LONGEST_REST = 0.01, 100  # a rest while turns run, and how many of th
 _MOST_PIXEL_BYTES = 64 << 20  # of decoded frames that wait; one alone may be larger
 
 
-class Intake:
-    """A queue and the task that empties it. What does not fit, or fails, is counted and logged, and nothing else."""
+class SightingQueue:
+    """A queue and the task that writes what is in it. A sighting that does not fit or fails is counted and logged."""
 
     def __init__(self, write: Callable[[Seen], Awaitable[None]], busy: Callable[[], bool]) -> None:
         """Write with `write`, in the order in which sightings came; needs a running event loop.

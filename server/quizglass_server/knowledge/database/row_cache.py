@@ -12,20 +12,20 @@ from contextlib import suppress
 
 from cachetools import LRUCache
 
-from quizglass_server.knowledge.content.records import Hit, Kind
+from quizglass_server.knowledge.content.records import Hit, VectorKind
 
 BYTES = 192 << 20
 """Kept at most; about 100,000 passages of 400 characters."""
 _OBJECTS = 1_000  # bytes of the objects around a row's contents
 
 
-class HotRows:
-    """For any number of threads."""
+class RowCache:
+    """Least recently used rows go first. Any number of threads may use it."""
 
     def __init__(self, most_bytes: int = BYTES) -> None:
         """Keep so many bytes."""
         self._lock = threading.Lock()
-        self._rows: LRUCache[tuple[Kind, int], Hit] = LRUCache(most_bytes, _size)
+        self._rows: LRUCache[tuple[VectorKind, int], Hit] = LRUCache(most_bytes, _size)
         self._removals = 0
 
     @property
@@ -33,13 +33,13 @@ class HotRows:
         """How often rows were forgotten; to be taken before rows are read that shall be kept."""
         return self._removals
 
-    def found(self, kind: Kind, labels: Sequence[int]) -> dict[int, Hit]:
-        """Those of the labels that are kept."""
+    def found(self, kind: VectorKind, labels: Sequence[int]) -> dict[int, Hit]:
+        """The rows of these labels that are in the cache."""
         rows = self._rows
         with self._lock:
             return {label: hit for label in labels if (hit := rows.get((kind, label))) is not None}
 
-    def keep(self, kind: Kind, read: Mapping[int, Hit], removals: int) -> None:
+    def keep(self, kind: VectorKind, read: Mapping[int, Hit], removals: int) -> None:
         """Keep rows, unless some were removed since `removals` was taken: these may be among them."""
         with self._lock:
             if removals != self._removals:
@@ -49,8 +49,8 @@ class HotRows:
                     with suppress(ValueError):  # larger than all that is kept
                         self._rows[kind, label] = hit
 
-    def forget(self, kind: Kind, labels: Sequence[int]) -> None:
-        """Rows that were removed."""
+    def forget(self, kind: VectorKind, labels: Sequence[int]) -> None:
+        """Drop rows that were removed from the database."""
         if not labels:
             return
         with self._lock:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
-from quizglass_server.knowledge.truth.disk import FULL
+from quizglass_server.knowledge.database.disk import FULL
 
 _NAME = "lock"
 _PRIVATE = 0o600

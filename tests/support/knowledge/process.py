@@ -1,6 +1,6 @@
 """A process that owns a knowledge directory and says what it has acknowledged.
 
-Run as `python -m tests.support.knowledge_process write DIRECTORY FIRST_NUMBER`.
+Run as `python -m tests.support.knowledge.process write DIRECTORY FIRST_NUMBER`.
 
 Adds entries e0, e1, ... with a text and a picture, some a call, replaces and deletes a few, and prints one line an
 acknowledged call: "add N" (entries up to eN-1 are there) or "delete eN". Runs until it is killed or a write fails.
@@ -17,9 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.knowledge.truth.schema import FILE
-from tests.support.knowledge_fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
+from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
 
 
 async def write(directory: Path, start: int) -> None:

@@ -100,7 +100,7 @@ def test_batches_hold_distinct_things_that_are_alike_as_asked(tmp_path, alike, c
     labels = np.array([(i % 3, i % 2, i % 2, i % 6, i) for i in range(60)])
     reference = np.zeros((60, 1, 1, 3), np.uint8)
     np.savez(tmp_path / "chunk-000.npz", reference=reference, views=np.stack([reference] * 3, 1), labels=labels)
-    pool = image_pool.Pool(tmp_path)
+    pool = image_pool.ImagePool(tmp_path)
     assert pool.refresh() == 1
     _, views, drawn = pool.sample(20, np.random.default_rng(0), alike)
     assert len(views) == len(set(drawn[:, 4])) == 20

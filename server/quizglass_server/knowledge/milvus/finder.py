@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quizglass_server.domain.entries import ChunkHit, EntryHit, Finding
+from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
 from quizglass_server.domain.turns import Vector
-from quizglass_server.knowledge.content.records import Hit, Kind
+from quizglass_server.knowledge.content.records import Hit, VectorKind
 from quizglass_server.knowledge.content.spacing import spaced
+from quizglass_server.knowledge.database.clock import Clock
 from quizglass_server.knowledge.milvus.rows import OUTPUT, alive, every, passing, vector_of
 from quizglass_server.knowledge.milvus.store import MilvusStore
 from quizglass_server.knowledge.search.ranking import (
@@ -20,7 +21,6 @@ from quizglass_server.knowledge.search.ranking import (
     pictures_wanted,
     texts_wanted,
 )
-from quizglass_server.knowledge.truth.clock import Clock
 
 _MOST = 16_384  # results of one search of Milvus
 _WIDER = 4
@@ -47,51 +47,51 @@ class MilvusFinder:
         self._store = store
         self._clock = clock
 
-    def views(self, queries: Sequence[Vector], limit: int, finding: Finding) -> list[list[EntryHit]]:
+    def views(self, queries: Sequence[Vector], limit: int, options: SearchOptions) -> list[list[EntryHit]]:
         """For each vector, entries by their best picture, best first."""
-        wanted = pictures_wanted(limit, finding)
+        wanted = pictures_wanted(limit, options)
         fetch = 2 * wanted + 8
         while True:
             rows: dict[str, Hit] = {}
-            found = self._found(Kind.PICTURES, queries, "vector", fetch, finding, rows)
+            found = self._found(VectorKind.PICTURES, queries, "vector", fetch, options, rows)
             lists = [_first_of_each(each.hits, rows)[:wanted] for each in found]
             short = any(len(hits) < wanted and not each.complete for hits, each in zip(lists, found, strict=True))
             if not short or fetch == _MOST:
-                return [pictured(hits, rows, limit, finding) for hits in lists]
+                return [pictured(hits, rows, limit, options) for hits in lists]
             fetch = min(_MOST, fetch * _WIDER)  # several pictures of the same entries took the places
 
-    def texts(self, query: Vector | None, words: str, limit: int, finding: Finding) -> list[ChunkHit]:
+    def texts(self, query: Vector | None, words: str, limit: int, options: SearchOptions) -> list[ChunkHit]:
         """Chunks, best first; with `query` None or words empty by the other alone."""
         asked = spaced(words)
-        hybrid = is_hybrid(words, finding) and _WORD.search(asked) is not None
+        hybrid = is_hybrid(words, options) and _WORD.search(asked) is not None
         if asked != words:
             asked = f"{asked} {words}"  # rows that an earlier version wrote have runs of unspaced scripts whole
-        fetch = texts_wanted(limit, words, finding)
+        fetch = texts_wanted(limit, words, options)
         while True:
             rows: dict[str, Hit] = {}
-            found = self._found(Kind.CHUNKS, [query], "vector", fetch, finding, rows) if query is not None else []
+            found = self._found(VectorKind.CHUNKS, [query], "vector", fetch, options, rows) if query is not None else []
             near = found[0].hits if found else []
             if hybrid:
-                found += self._found(Kind.CHUNKS, [asked], "words", fetch, finding, rows)
+                found += self._found(VectorKind.CHUNKS, [asked], "words", fetch, options, rows)
             order = fused(near, [key for key, _ in found[-1].hits]) if hybrid else near
             if not any(each.stale and not each.complete for each in found) or fetch == _MOST:
-                order = (_first_of_each(order, rows) if finding.per_entry else order)[:limit]
-                return chunk_hits(order, rows, query, words, limit, finding)
+                order = (_first_of_each(order, rows) if options.per_entry else order)[:limit]
+                return chunk_hits(order, rows, query, words, limit, options)
             fetch = min(_MOST, fetch * _WIDER)
 
     def _found(
         self,
-        kind: Kind,
+        kind: VectorKind,
         queries: Sequence[Vector | str],
         field: str,
         limit: int,
-        finding: Finding,
+        options: SearchOptions,
         rows: dict[str, Hit],
     ) -> list[_Found]:
         """What each query finds; `rows` gets what is behind the keys."""
         if kind not in self._store.collections.kinds:
             return [_Found([], 0, True) for _ in queries]
-        where = every([alive(self._clock()), *passing(finding.filter)])
+        where = every([alive(self._clock()), *passing(options.filter)])
         output = [*OUTPUT[kind], "vector"] if field == "words" else OUTPUT[kind]  # by words there is no cosine yet
         lists = self._store.search(kind, queries, field, limit, where, output)
         entries = self._store.entries({str(row["entity"]["entry"]) for found in lists for row in found})

@@ -14,10 +14,10 @@ from quizglass_client import Answer, AsyncClient
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.domain.turns import RGB, Picture, Vector
-from quizglass_server.memory import Memory
+from quizglass_server.memory import SightingMemory
 from quizglass_server.steps.tuning import Tuning, Views
 from quizglass_server.turn.resources import Resources
-from tests.support.knowledge_fakes import FakeTextEncoder
+from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.rpc_fakes import Stage, png, serve_stage
 from tests.support.turn_fakes import Knowledge, Models
 
@@ -42,7 +42,7 @@ def frame(pixels: RGB) -> Picture:
 class MemoryStage(Stage):
     """A server whose turns run on dummies and whose memory is a directory."""
 
-    def __init__(self, folder: Path, memory: Memory | None, eyes: Eyes) -> None:
+    def __init__(self, folder: Path, memory: SightingMemory | None, eyes: Eyes) -> None:
         super().__init__(folder)
         self.dummies, self.store = Models(), Knowledge()
         self.dummies.image_encoder, self.dummies.text_encoder = eyes, FakeTextEncoder()  # type: ignore[assignment]
@@ -66,7 +66,7 @@ async def remembering(
     memory = None
     if on:
         given = MemoryOptions(**options)
-        memory = await Memory.open(folder / "memory", given, text_encoder=FakeTextEncoder(), image_encoder=eyes)
+        memory = await SightingMemory.open(folder / "memory", given, text_encoder=FakeTextEncoder(), image_encoder=eyes)
     try:
         async with serve_stage(MemoryStage(folder, memory, eyes)) as stage, AsyncClient(stage.target) as client:
             yield stage, client
