@@ -1,7 +1,7 @@
 """Values to messages and back, for server and client alike. No decisions are made here.
 
 A dataclass and a message correspond by their names. A field `x` of a value is `x` of the message, or `x_us` in
-microseconds or `x_s`; probabilities are a message's `scores`. What only one of the two has stays behind.
+microseconds, `x_s` or `x_sha256`; probabilities are a message's `scores`. What only one of the two has stays behind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from quizglass.v1 import assistant_pb2
 V = TypeVar("V")
 M = TypeVar("M", bound=Message)
 
-_SUFFIXES = ("", "_us", "_s")
+_SUFFIXES = ("", "_us", "_s", "_sha256")
 _RENAMED = {"probabilities": "scores"}
 _UNSAID = {"TEXT_FORMAT_PLAIN"}
 """Names of an enumeration that mean what is meant when nothing is said."""

@@ -113,6 +113,8 @@ class Evidence:
     source: str = ""
     used: bool = False
     """Whether the generator was shown it."""
+    picture: bytes = b""
+    """SHA-256 of the entry's first picture, which the store gives if it keeps pictures; empty: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,7 @@ class StepEnded(TurnEvent):
 
     name: str
     role: str = ""
-    """What did it: a role of the bundle, knowledge or memory; empty: no model."""
+    """What did it: a role of the bundle, knowledge, memory or pictures (of entries); empty: no model."""
     started: float = 0.0
     """Seconds since the turn was accepted; decoding the picture comes before that and is negative."""
     duration: float = 0.0
@@ -314,7 +316,7 @@ class Done(TurnEvent):
     history_left_out: int = 0
     """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
     all_prompt_tokens: int = 0
-    """Of everything that the generator was given in the turn, where it says."""
+    """Of everything that the generator, deciders and rerankers were given to read in the turn."""
     session: bytes = b""
     """For the next question, to go on from here; empty from a server that has none."""
     total: float = 0.0

@@ -27,6 +27,7 @@ from quizglass_server.config.sources import suggestion
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.knowledge.backends import open_knowledge
+from quizglass_server.knowledge.pictures import EntryPictures
 from quizglass_server.memory import SightingMemory
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
@@ -86,12 +87,14 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
             decode=decoder.decode,
         )
         stack.push_async_callback(knowledge.close)
+        pictures = EntryPictures(knowledge, decoder.decode)
+        work.keepers.append(pictures.let_go)
         admission = Admission(settings.max_turns, settings.queue)
         memory = await _memory(settings, models, lambda: admission.running > 0)
         if memory is not None:
             stack.push_async_callback(memory.close)
         assistant = Assistant(
-            Resources(models, knowledge, tuning(bundle), memory),
+            Resources(models, knowledge, tuning(bundle), memory, pictures),
             settings.default_policy,
             admission,
             bundle.has,

@@ -32,7 +32,16 @@ from quizglass_server.session.token import Sessions
 Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[domain.TurnEvent, None]]
 
 FOUND = domain.Evidence(
-    "1", domain.Origin.TEXT_SEARCH, "velmora", "Velmora", "The Velmora costs 45 crowns.", 0.75, 0.5, "pocketworld", True
+    "1",
+    domain.Origin.TEXT_SEARCH,
+    "velmora",
+    "Velmora",
+    "The Velmora costs 45 crowns.",
+    0.75,
+    0.5,
+    "pocketworld",
+    True,
+    b"p" * 32,
 )
 EVENTS: tuple[domain.TurnEvent, ...] = (
     domain.PlanMade(

@@ -77,6 +77,10 @@ class Models(table.Models):
         self.query = [" How much does the", " Velmora cost?"]
         self.end = "stop"
         self.lettered: Region | None = Region(0.0, 0.0, 1.0, 0.5)
+        self.reads: dict[str, int] = {}
+        """Tokens of a prompt, by role; a completion has 20."""
+        self.comparing: tuple[str, ...] = ()
+        """Prompts that show pictures of entries."""
         self.read_parts: list[Region | None] = []
         self.dimension = 4
         self.fingerprint = "dummy"
@@ -88,7 +92,7 @@ class Models(table.Models):
         except asyncio.CancelledError:
             self.cancelled.append(role)
             raise
-        record_engine(1)
+        record_engine(1, self.reads.get(role, 0))
 
     async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
         await self._enter("planner", values["words"])
@@ -124,6 +128,9 @@ class Models(table.Models):
         self.read_parts.append(part)
         return self.lines
 
+    def shows_entries(self, task: str) -> bool:
+        return task in self.comparing
+
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
         await self._enter("choose", request)
         likeliest = list(Plan).index(self.decision) % len(labels)
@@ -142,7 +149,7 @@ class Models(table.Models):
                 self.cancelled.append("token")
                 raise
             yield Token(piece, 0.5 if position else 0.9)
-        record_engine(2)
+        record_engine(2, 20)
         yield GenerationEnd(self.end, prompt_tokens=20, answer_tokens=len(pieces), engine_us=2)
 
 

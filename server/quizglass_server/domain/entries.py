@@ -20,6 +20,11 @@ __all__ = [
 ]
 
 
+def first_picture(entry: Entry) -> bytes:
+    """SHA-256 of the picture that stands for an entry; empty: it has none."""
+    return next(iter(entry.picture_sha256), b"")
+
+
 @dataclass(frozen=True, slots=True)
 class PicturedEntry:
     """An entry on its way into the store, with its pictures as encoded bytes."""

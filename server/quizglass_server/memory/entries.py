@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.decoding.pictures import thumbnail
-from quizglass_server.domain.entries import Entry, Filter
+from quizglass_server.domain.entries import Entry, Filter, first_picture
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter
 from quizglass_server.knowledge.content.chunks import chunk_entry
 from quizglass_server.knowledge.content.perceptual_hash import perceptual_hash_of
@@ -41,7 +41,7 @@ def entry_of(sighting: Sighting, ttl_s: int) -> Entry:
 def sighting_of(entry: Entry) -> Sighting:
     """The sighting of an entry."""
     question, _, answer = entry.text.partition(_BREAK)
-    shown = next(iter(entry.picture_sha256), NO_PICTURE)
+    shown = first_picture(entry) or NO_PICTURE
     return Sighting(
         id=entry.id,
         time=entry.time,

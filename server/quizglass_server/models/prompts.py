@@ -76,8 +76,11 @@ class PromptTemplate:
         self.name = name
         try:
             self._template = environment.from_string(source)
-            self.names = frozenset(find_undeclared_variables(environment.parse(source))) - _PICTURES
+            names = frozenset(find_undeclared_variables(environment.parse(source)))
+            self.names = names - _PICTURES
             """Of the values that it names."""
+            self.shows_several = "images" in names
+            """Whether it shows pictures besides the first."""
         except TemplateError as error:
             raise PromptError(f"prompt template {name}: {error}") from error
 

@@ -33,6 +33,9 @@ class PromptPart:
     keep: bool = False
     """Whether its own keys and values are wanted."""
 
+    def __len__(self) -> int:
+        return len(self.ids)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PartResult:
@@ -72,7 +75,7 @@ class SharingScorer:
             layers, _, _, heads, _, size = session.shape("past")
             self._dims = (int(layers), int(heads), int(size))
         limits = UNPADDED if self._alike else LIMITS
-        self.batcher = Batcher[PromptPart, PartResult](loading.pool, self.run, lambda part: len(part.ids), limits)
+        self.batcher = Batcher[PromptPart, PartResult](loading.pool, self.run, len, limits, prompts=True)
         """Runs parts together with those of other callers."""
 
     def run(self, parts: Sequence[PromptPart]) -> list[PartResult]:

@@ -169,7 +169,7 @@ class OnnxCrossEncoder:
         self._session = OnnxSession(loading.files.path(spec.model), shapes, "logits", loading.how, optional=types)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
-        self._batcher = Batcher[TextRow, float](loading.pool, self._run, len, LIMITS)
+        self._batcher = Batcher[TextRow, float](loading.pool, self._run, len, LIMITS, prompts=True)
         self._run(self._tokenizer.rows([("a", "a")]))
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:

@@ -67,8 +67,8 @@ class WorkMemory:
         self._lock = threading.Lock()
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.reclaim: Callable[[int], None] = lambda size: None
-        """Called when so many bytes are missing: lets go of what is only kept in case it is asked for again."""
+        self.keepers: list[Callable[[int], None]] = []
+        """Called when so many bytes are missing: each lets go of what it only keeps in case it is asked for again."""
 
     @property
     def used(self) -> int:
@@ -103,7 +103,8 @@ class WorkMemory:
             )
         if self._take(size):
             return Reservation(self, size)
-        self.reclaim(size)
+        for let_go in self.keepers:
+            let_go(size)
         if not self._take(size):
             await self._wait(size)
         return Reservation(self, size)

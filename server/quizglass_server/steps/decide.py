@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 
 from quizglass_server.domain.turns import Picture, StepDetail
-from quizglass_server.errors import EngineFailed
+from quizglass_server.errors import EngineFailed, QuizglassError
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import SUPPORTED, Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator
+from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import prompted, weighed
 
@@ -21,12 +22,12 @@ from quizglass_server.steps.telling import prompted, weighed
 def _told_decider(
     labels: list[tuple[str, float]] | None, picture: Picture | None, values: Values, *_: object
 ) -> Telling:
-    given = prompted("", values, picture=picture is not None)
+    given = prompted("", values, pictures=int(picture is not None))
     return (detail for detail in given if detail.label != "prompt"), weighed(labels)
 
 
 def _told_letter(labels: list[tuple[str, float]] | None, request: GenerationRequest, *_: object) -> Telling:
-    return prompted(request.task, request.values, picture=bool(request.pictures)), weighed(labels)
+    return prompted(request.task, request.values, pictures=len(request.pictures)), weighed(labels)
 
 
 def _told_judge(supported: bool | None, picture: Picture | None, values: Values) -> Telling:
@@ -55,7 +56,15 @@ async def ask_letter(
 ) -> list[tuple[str, float]]:
     """Each label with its probability as the prompt's continuation: " A" is the first."""
     letters = [f" {letter}" for letter in ascii_uppercase[: len(labels)]]
-    return list(zip(labels, await generator.choose(request, letters), strict=True))
+    refusal: QuizglassError | None = None
+    for attempt, _ in shorter(request):
+        try:
+            return list(zip(labels, await generator.choose(attempt, letters), strict=True))
+        except TOO_MUCH as error:
+            if not may_be_shorter(attempt, error):
+                raise
+            refusal = error
+    raise refusal or EngineFailed("nothing was asked")
 
 
 @step("judge", role="verifier", optional=True, after=True, told=_told_judge)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
 
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import FinishReason, GenerationEnd, StepDetail, Token
-from quizglass_server.errors import BudgetExceeded, InvalidInput
+from quizglass_server.errors import BudgetExceeded, QuizglassError
 from quizglass_server.models.prompts import clean
 from quizglass_server.roles.generator import GenerationRequest, Generator
+from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import prompted, texts
 
@@ -77,7 +78,7 @@ def _told_draft(draft: Draft | None, request: GenerationRequest) -> Telling:
 
 
 def _prompted(request: GenerationRequest) -> Iterable[StepDetail]:
-    return prompted(request.task, request.values, picture=bool(request.pictures))
+    return prompted(request.task, request.values, pictures=len(request.pictures))
 
 
 @step("generate", role="generator", answers=True, told=_told_answer)
@@ -112,9 +113,12 @@ def lines_of(text: str) -> list[str]:
 async def _complete(
     generator: Generator, request: GenerationRequest, writing: Writing, tell: Callable[[str], None]
 ) -> None:
-    """A prompt too long for the model loses its older dialogue, never question or evidence."""
-    refusal: InvalidInput | None = None
-    for attempt, left_out in _shorter(request):
+    """A prompt too long for the model, or for the time, loses the pictures of entries.
+
+    One that is still too long loses its older dialogue, never question or evidence.
+    """
+    refusal: QuizglassError | None = None
+    for attempt, left_out in shorter(request):
         begun = False
         try:
             async with _closing(generator.generate(attempt)) as pieces:
@@ -125,23 +129,12 @@ async def _complete(
                     elif text := writing.add(piece):
                         tell(text)
             return
-        except InvalidInput as error:
-            if begun:
+        except TOO_MUCH as error:
+            if begun or not may_be_shorter(attempt, error):
                 raise
             refusal = error
     if refusal is not None:
         raise refusal
-
-
-def _shorter(request: GenerationRequest) -> Iterator[tuple[GenerationRequest, int]]:
-    """The request as it is, then with the last exchange only, then without dialogue; with how much is left out."""
-    yield request, 0
-    history = request.values.get("history")
-    if isinstance(history, list):
-        for kept in (1, 0):
-            if len(history) > kept:
-                left_out = len(history) - kept
-                yield replace(request, values={**request.values, "history": history[left_out:]}), left_out
 
 
 @asynccontextmanager

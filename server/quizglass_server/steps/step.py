@@ -39,7 +39,7 @@ class Step(Generic[P, Result]):
     name: str
     """As in timings, learned costs and skipped steps."""
     role: str
-    """A role of the bundle, "knowledge" or "memory"; empty: whoever runs it says what fills it."""
+    """A role of the bundle, "knowledge", "memory" or "pictures"; empty: whoever runs it says what fills it."""
     optional: bool = False
     """Whether the turn goes on without it when it fails or nothing fills its role."""
     after: bool = False

@@ -35,11 +35,13 @@ def passages(
     return (StepDetail(label, shortened(line(item)), score(item), evidence=item) for item in items or ())
 
 
-def prompted(task: str, values: Values, *, picture: bool) -> Iterator[StepDetail]:
-    """The name of a prompt, and what it is filled with."""
+def prompted(task: str, values: Values, *, pictures: int) -> Iterator[StepDetail]:
+    """The name of a prompt, and what it is filled with; of its pictures the first is the wearer's."""
     yield StepDetail("prompt", task)
-    if picture:
+    if pictures:
         yield StepDetail("picture")
+    if pictures > 1:
+        yield StepDetail("pictures of entries", str(pictures - 1))
     for name, value in values.items():
         if isinstance(value, float):
             yield StepDetail(name, f"{value:.3g}")

@@ -76,7 +76,7 @@ class Journal:
         self.answering = False
         """Whether any piece of an answer was told."""
         self.prompt_tokens = 0
-        """Of all that the generator was given, where it says."""
+        """Of all that models were given to read."""
 
     def emit(self, event: TurnEvent) -> None:
         """Tell of an event."""
@@ -154,6 +154,7 @@ class Journal:
             try:
                 yield span
             finally:
+                self.prompt_tokens += clock.tokens
                 span.duration = self._now() - span.started
                 span.engine = min(clock.us / 1e6, span.duration)
                 self.timings.append(StageTiming(name, span.duration, span.engine, here))

@@ -13,6 +13,7 @@ from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.costs import StepCosts
 from quizglass_server.steps.lookup.crop import Part
+from quizglass_server.steps.lookup.entry_pictures import PictureSource
 from quizglass_server.steps.lookup.image_search import PictureIndex
 from quizglass_server.steps.lookup.recall import SightingIndex
 from quizglass_server.steps.lookup.text_search import TextIndex
@@ -59,14 +60,16 @@ class Resources:
     tuning: Tuning = field(default_factory=Tuning)
     memory: VisualMemory | None = None
     """None: the server remembers nothing."""
+    pictures: PictureSource | None = None
+    """Of entries. None: prompts show the wearer's picture alone."""
     costs: StepCosts = field(default_factory=StepCosts)
     words: BoundedCache[bytes, str] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Printed words, by picture's SHA-256."""
     _vectors: BoundedCache[tuple[bytes, Part], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
 
     def filling(self, role: str) -> Any | None:
-        """What fills a role of the bundle, "knowledge" or "memory"; None when nothing does."""
-        if role in ("knowledge", "memory"):
+        """What fills a role of the bundle, "knowledge", "memory" or "pictures"; None when nothing does."""
+        if role in ("knowledge", "memory", "pictures"):
             return getattr(self, role)
         return self.models.get(role)
 

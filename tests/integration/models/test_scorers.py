@@ -126,6 +126,7 @@ async def test_scores_with_a_shared_beginning_are_those_of_transformers(
     with stage_clock() as clock:
         found = await reranker.score("which car is red?", PASSAGES)
     assert clock.us > 0
+    assert clock.tokens > len(PASSAGES)
     assert found == pytest.approx(torch_scores(model, bundle, "which car is red?", PASSAGES), abs=1e-4)
 
 

@@ -110,7 +110,8 @@ def test_several_pictures_take_their_own_slots() -> None:
     assert [s.picture for s in prompt if s.kind is SegmentKind.IMAGE] == [0, 1, 2]
     assert [s.text for s in prompt if s.kind is SegmentKind.TEXT] == [" and ", " and ", ":"]
     assert [s.text for s in template.render(question="which?")] == [":", " which?"]
-    assert template.names == {"question"}
+    assert (template.names, template.shows_several) == ({"question"}, True)
+    assert not PromptTemplate("{{ image }}{{ question }}", "t").shows_several
 
 
 def test_every_prompt_is_filled_from_the_same_values() -> None:

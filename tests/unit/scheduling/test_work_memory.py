@@ -124,7 +124,7 @@ async def test_what_is_only_kept_makes_room(work: WorkMemory) -> None:
         asked.append(size)
         kept.release()
 
-    work.reclaim = reclaim
+    work.keepers.append(reclaim)
     async with work.admit(200):
         assert asked == [200]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quizglass_server.domain.entries import EntryHit
+from quizglass_server.domain.entries import EntryHit, first_picture
 from quizglass_server.domain.turns import Evidence, Origin, Picture, StepDetail, Vector
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.steps.lookup.crop import Part, crop, region_of
@@ -92,6 +92,7 @@ def picture_evidence(hits: Sequence[EntryHit], shown: int) -> list[Evidence]:
             search_score=hit.score,
             source=hit.entry.source,
             used=position < shown,
+            picture=first_picture(hit.entry),
         )
         for position, hit in enumerate(hits)
     ]

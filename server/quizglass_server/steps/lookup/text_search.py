@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quizglass_server.domain.entries import ChunkHit, SearchMode, SearchOptions
+from quizglass_server.domain.entries import ChunkHit, SearchMode, SearchOptions, first_picture
 from quizglass_server.domain.turns import Evidence, Origin, Vector
 from quizglass_server.errors import RoleMissing
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -53,6 +53,7 @@ def text_evidence(hits: Sequence[ChunkHit]) -> list[Evidence]:
             text=hit.text,
             search_score=hit.score,
             source=hit.entry.source,
+            picture=first_picture(hit.entry),
         )
         for hit in hits
     ]
