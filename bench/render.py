@@ -21,6 +21,7 @@ RESULTS = ROOT / "bench" / "results"
 PARITY = ROOT / "models" / "starter" / "bundle" / "parity.json"
 CHECKPOINTS = ROOT / "models" / "starter" / "checkpoints"
 DEMO = ROOT / "docs" / "pictures" / "demo.svg"
+EXPLAINED = ROOT / "docs" / "pictures" / "explained.txt"
 MEASURED = ("accuracy", "policies", "latency", "reading", "engine", "hostile", "knowledge", "export")
 _PAGES = {
     "accuracy": ("what each policy answers right, and what it looks up", "benchmarks.md#what-accuracy-means-here"),
@@ -39,7 +40,7 @@ _PAGES = {
     "export": ("exported models beside PyTorch", "bundles.md#every-architecture-measured"),
 }
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
-_OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|settings|status) -->$", re.MULTILINE)
+_OPEN = re.compile(r"^<!-- (bench:[\w-]+|picture|explained|settings|status) -->$", re.MULTILINE)
 _MARKS = {True: "yes", False: "**no**", None: ""}
 
 Result = Mapping[str, Any]
@@ -208,6 +209,13 @@ def picture() -> str:
     return "_The picture of the demo has not been made yet: `python docs/make_pictures.py demo` makes it._"
 
 
+def explained() -> str:
+    """A question of two hops and how its answer came about, as `bench.explained` has written it down."""
+    if EXPLAINED.is_file():
+        return f"```\n{EXPLAINED.read_text(encoding='utf-8').strip()}\n```"
+    return "_Not asked yet: `python -m bench.explained` asks it._"
+
+
 def settings() -> str:
     """Every setting of the server with its default and trade-off, from the code that declares it."""
     from quizglass_server.config.settings import all_fields
@@ -249,6 +257,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "bench:models": models,
     "bench:machine": machine,
     "picture": picture,
+    "explained": explained,
     "settings": settings,
     "status": statuses,
 }

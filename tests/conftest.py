@@ -20,7 +20,7 @@ def starter_bundle() -> Path:
 @pytest.fixture(scope="session")
 def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusAddress]:
     """A Milvus that runs for the whole session; each test takes collections of its own."""
-    from tests.support.knowledge_backends import milvus_lite  # heavy: most tests need none
+    from tests.support.knowledge.backends import milvus_lite  # heavy: most tests need none
 
     with milvus_lite(tmp_path_factory.mktemp("milvus")) as address:
         yield address
@@ -32,7 +32,7 @@ def knowledge_place(
 ) -> Any:
     """A place for a knowledge store, on each backend: tests that take it hold for both."""
     from quizglass_server.knowledge.milvus import base
-    from tests.support.knowledge_backends import fresh_place
+    from tests.support.knowledge.backends import fresh_place
 
     monkeypatch.setattr(base, "_LOOK_S", 0.05)
     return fresh_place(request.param, tmp_path / "knowledge", milvus)

@@ -19,7 +19,7 @@ from quizglass_export.checkpoints.source import Source
 from quizglass_export.parity import check_scorer
 from quizglass_export.roles.scorers import VisionPrompts, vision_logits
 from quizglass_server.models.scorers import VisionScorer
-from tests.support import tiny_qwen
+from tests.support.bundles import tiny_qwen
 
 _CLASS = "Qwen2VLForConditionalGeneration"
 _SIZE = (112, 84)

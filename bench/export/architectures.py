@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from quizglass_export.roles.samples import Sample, random_samples
-from tests.support import tiny_checkpoints, tiny_qwen
+from tests.support.bundles import tiny_checkpoints, tiny_qwen
 
 Size = tuple[int, int]
 LENGTHS = (1, 2, 4, 9, 19, 40)

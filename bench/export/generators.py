@@ -26,7 +26,7 @@ from quizglass_export.recipe.schema import Generator
 from quizglass_export.roles.generator import generator_prompts
 from quizglass_export.roles.job import RoleJob
 from quizglass_export.roles.scorers import processed
-from tests.support import tiny_qwen
+from tests.support.bundles import tiny_qwen
 
 TOKENS = 64
 """Of each greedy text."""

@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from bench.knowledge.corpus import KINDS, entry, opened, query_picture, query_text
-from quizglass_server.domain.entries import Filter, Finding, SearchMode
+from quizglass_server.domain.entries import Filter, SearchMode, SearchOptions
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked, NotFound
 from quizglass_server.knowledge.base import KnowledgeBase
+from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.knowledge.truth.lock import DirectoryLock
 
 COUNT = 90
 LIMIT = 25
 """So many that an index of this size is scanned: the answers do not depend on how a graph was built."""
 _ASKED = range(0, COUNT, 9)
-_KEYWORDS = Finding(mode=SearchMode.KEYWORDS)
+_KEYWORDS = SearchOptions(mode=SearchMode.KEYWORDS)
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ async def answers(base: KnowledgeBase) -> dict[str, Any]:
     said["got"] = [(await base.get(e.id)).title for e in listed]
     said["pictures"] = [await _picture(base, key) for e in listed for key in e.picture_sha256]
     for kind in KINDS:
-        finding = Finding(Filter(kinds=(kind,)), SearchMode.KEYWORDS, per_entry=True)
+        finding = SearchOptions(Filter(kinds=(kind,)), SearchMode.KEYWORDS, per_entry=True)
         said[f"kind {kind}"] = sorted(h.entry.id for h in await base.search_texts(None, COUNT, "tells", finding))
     for number in _ASKED:
         given = entry(number)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from quizglass_server.domain.entries import Entry, PicturedEntry
-from quizglass_server.domain.turns import RGB, Picture, Vector
+from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.knowledge import IndexOptions, KnowledgeBase
 
 DIMENSION = 16
@@ -54,9 +54,9 @@ class PicturePlaces:
     def __init__(self, dimension: int = DIMENSION) -> None:
         self.dimension = dimension
 
-    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
+    async def embed(self, pictures: Sequence[Picture]) -> list[Vector]:
         """Pictures."""
-        return [placed(pixels.tobytes(), self.dimension) for pixels in pictures]
+        return [placed(picture.pixels.tobytes(), self.dimension) for picture in pictures]
 
 
 def decode(encoded: bytes, _field: str) -> Picture:

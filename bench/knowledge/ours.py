@@ -28,21 +28,21 @@ from bench.knowledge.vectors import (
     texts,
 )
 from bench.knowledge.worker import say, serve
-from quizglass_server.domain.entries import Entry, Finding, PicturedEntry, SearchMode
+from quizglass_server.domain.entries import Entry, PicturedEntry, SearchMode, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge import IndexOptions, KnowledgeBase
-from quizglass_server.knowledge.content.records import Kind
+from quizglass_server.knowledge.content.records import VectorKind
 from quizglass_server.knowledge.index.graph import Graph
 from quizglass_server.knowledge.index.index import VectorIndex
 
-_MODES = {"vectors": Finding(mode=SearchMode.VECTORS), "hybrid": Finding()}
+_MODES = {"vectors": SearchOptions(mode=SearchMode.VECTORS), "hybrid": SearchOptions()}
 _WORDS = "word77 word4711 word9001"
 _BEYOND = 20_000  # vectors that are added while searches go on
 _WARM_UP = 20
 
 
 class Index:
-    """The vector index, without a truth behind it."""
+    """The vector index, without a database behind it."""
 
     def __init__(self, vectors: Matrix, folder: Path) -> None:
         self._vectors = vectors
@@ -157,7 +157,7 @@ class Store:
     async def search(self, ef: int, of: int, mode: str = "vectors") -> dict[str, float]:
         """Latency, and in set 0 recall, over a set of queries when the graph is explored so far."""
         base, queries = await self._opened(), set_of(self._queries, of)
-        graph = base._indexes.indexes[Kind.CHUNKS].state.graph
+        graph = base._indexes.indexes[VectorKind.CHUNKS].state.graph
         if graph is not None:
             graph._index.set_ef(ef)
         for query in queries[:_WARM_UP]:

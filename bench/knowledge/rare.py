@@ -17,7 +17,7 @@ from quizglass_export.pocketworld.dataset import build_world, entry_record
 from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.world import CORE_THINGS
 from quizglass_server.bundle.files import Bundle
-from quizglass_server.domain.entries import Entry, Finding, PicturedEntry, SearchMode
+from quizglass_server.domain.entries import Entry, PicturedEntry, SearchMode, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
@@ -28,9 +28,9 @@ from quizglass_server.roles.text_encoder import OnnxTextEncoder
 
 _LIMIT = 32
 _MODES = {
-    "vectors": Finding(mode=SearchMode.VECTORS),
-    "hybrid": Finding(),
-    "keywords": Finding(mode=SearchMode.KEYWORDS),
+    "vectors": SearchOptions(mode=SearchMode.VECTORS),
+    "hybrid": SearchOptions(),
+    "keywords": SearchOptions(mode=SearchMode.KEYWORDS),
 }
 
 
@@ -74,7 +74,7 @@ class Asked:
         self._search.append([])
         self._whole.append([])
 
-    async def ask(self, base: KnowledgeBase, encoder: OnnxTextEncoder, question: Any, finding: Finding) -> None:
+    async def ask(self, base: KnowledgeBase, encoder: OnnxTextEncoder, question: Any, finding: SearchOptions) -> None:
         """One question."""
         base._changes += 1  # or it would be answered from memory
         begun = perf_counter()

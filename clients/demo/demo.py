@@ -1,15 +1,17 @@
 """`make demo`: a server on the starter bundle and the starter knowledge, asked through the real client.
 
 Draws a small world, imports it, asks one question for each plan, one about printed words, one that continues a
-dialogue and one that nothing answers, and shows each answer as it streams. Ends with status 1 if anything failed or
-an answer is not the right one.
+dialogue and one that nothing answers, then two of which the second stands on what the first left in its session, and
+shows each answer as it streams. Ends with status 1 if anything failed or an answer is not the right one.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,18 +19,21 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.rule import Rule
 
-from quizglass_client import Answer, Client, ClientError
+from quizglass_client import Answer, Client, ClientError, Event
 from quizglass_client.local import LocalServer
 from quizglass_client.terminal.show import TurnView
 from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import ABSTAIN, Question, make_questions, make_unknowable
-from quizglass_export.pocketworld.world import World
+from quizglass_export.pocketworld.scenes import make_scene
+from quizglass_export.pocketworld.world import Thing, World
 
 SEED = 2026
 NEW_THINGS = 100
 POOL = 400
 """Questions made, of which the demo asks one of each family it shows."""
+SESSION_PAIR = 0
+"""Which two things of one kind the session is about; chosen like the questions below."""
 
 
 @dataclass(frozen=True)
@@ -132,16 +137,48 @@ def _ask_everything(target: str, world: World, folder: Path, console: Console) -
             console.print(f"[bold]{question.text}[/]  [dim]{path}[/]")
             answer = _ask(client, question, path, console)
             failures += _differences(scene, question, answer)
+        failures += _session(client, world, folder, console)
+    return failures
+
+
+def pair(world: World) -> tuple[Thing, Thing]:
+    """Two things of one kind whose prices only their articles tell."""
+    told = [thing for thing in world.things if not thing.recognised and "price" in thing.facts]
+    pairs = [(one, two) for one in told for two in told if one.kind == two.kind and one.id < two.id]
+    return pairs[SESSION_PAIR]
+
+
+def _session(client: Client, world: World, folder: Path, console: Console) -> list[str]:
+    """Two questions about one picture, which is sent once; returns what was not as expected."""
+    one, two = pair(world)
+    path = folder / "session.png"
+    draw_scene(make_scene((one, two), random.Random(SEED), fault_share=0), SCENE_SIZE).save(path)
+    console.print()
+    console.print(Rule("A session: what was asked is not said again, and the picture is not sent again", align="left"))
+    failures: list[str] = []
+    session = b""
+    asked = ((f"How much does the {one.kind} on the left cost?", path, one), ("And the other one?", None, two))
+    for text, picture, thing in asked:
+        console.print(f"[bold]{text}[/]  [dim]{picture or ''}[/]")
+        answer = _shown(client.ask(text, picture, session=session), console)
+        session = answer.session
+        if answer.text != thing.facts["price"]:
+            failures.append(f"{text!r}: answered {answer.text!r}, expected {thing.facts['price']!r}")
     return failures
 
 
 def _ask(client: Client, question: Question, path: Path, console: Console) -> Answer:
+    return _shown(client.ask(question.text, path, history=question.history), console)
+
+
+def _shown(events: Iterable[Event], console: Console) -> Answer:
+    """The answer of a turn whose events are shown as they come."""
     view = TurnView(console)
-    events = []
-    for event in client.ask(question.text, path, history=question.history):
+    kept = []
+    for event in events:
         view.event(event)
-        events.append(event)
-    return Answer.of(events)
+        kept.append(event)
+    return Answer.of(kept)
 
 
 def _differences(scene: Scene, question: Question, answer: Answer) -> list[str]:
@@ -167,7 +204,7 @@ def _say_what_next(console: Console, folder: Path) -> None:
             "source .venv/bin/activate\n"
             f"quizglass knowledge import {folder}\n"
             f'quizglass ask {picture} "What is this called?"\n'
-            "quizglass ask --help                         # policies, budgets, dialogues, --json",
+            "quizglass ask --help                         # policies, budgets, sessions, --explain, --json",
             title="What to type next",
         )
     )

@@ -58,7 +58,7 @@ def at_least(role: str, measure: str, values: Sequence[float], bound: float, det
 
 
 def share(role: str, measure: str, equal: Sequence[bool], bound: float, detail: str = "") -> Check:
-    """At least this share must be equal."""
+    """A check that at least this share of values is equal."""
     value = sum(equal) / len(equal)
     return Check(role, measure, value, f">= {bound:g}", len(equal), value >= bound, detail)
 

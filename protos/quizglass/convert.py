@@ -1,7 +1,7 @@
 """Values to messages and back, for server and client alike. No decisions are made here.
 
 A dataclass and a message correspond by their names. A field `x` of a value is `x` of the message, or `x_us` in
-microseconds or `x_s`; probabilities are a message's `scores`. What only one of the two has stays behind.
+microseconds, `x_s` or `x_sha256`; probabilities are a message's `scores`. What only one of the two has stays behind.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cache, partial
+from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
@@ -23,7 +24,7 @@ from quizglass.v1 import assistant_pb2
 V = TypeVar("V")
 M = TypeVar("M", bound=Message)
 
-_SUFFIXES = ("", "_us", "_s")
+_SUFFIXES = ("", "_us", "_s", "_sha256")
 _RENAMED = {"probabilities": "scores"}
 _UNSAID = {"TEXT_FORMAT_PLAIN"}
 """Names of an enumeration that mean what is meant when nothing is said."""
@@ -38,6 +39,8 @@ class _Field:
     read: Callable[[Any], Any]
     """The value's content from the message's."""
     write: Callable[[Any], Any]
+    may_be_missing: bool = False
+    """Whether the message can say that it has none, which is None."""
 
 
 def to_message(value: Any, kind: type[M]) -> M:
@@ -53,7 +56,13 @@ def to_message(value: Any, kind: type[M]) -> M:
 
 def to_value(message: Message, kind: type[V], **more: Any) -> V:
     """A message as a value of a dataclass, with `more` that the message does not say."""
-    return kind(**{each.name: each.read(getattr(message, each.wire)) for each in _fields(kind, type(message))}, **more)
+    said = {
+        each.name: None
+        if each.may_be_missing and not message.HasField(each.wire)
+        else each.read(getattr(message, each.wire))
+        for each in _fields(kind, type(message))
+    }
+    return kind(**said, **more)
 
 
 def event_message(event: values.TurnEvent, elapsed_us: int) -> assistant_pb2.AskResponse:
@@ -124,7 +133,9 @@ def _fields(value: type, message: type[Message]) -> tuple[_Field, ...]:
             (wire[found] for suffix in _SUFFIXES if (found := f"{_RENAMED.get(name, name)}{suffix}") in wire), None
         )
         if there is not None:
-            both.append(_Field(name, there.name, *_both_ways(hints[name], there)))
+            missing = there.has_presence and NoneType in get_args(hints[name])
+            hint = get_args(hints[name])[0] if missing else hints[name]
+            both.append(_Field(name, there.name, *_both_ways(hint, there), missing))
     return tuple(both)
 
 
@@ -132,7 +143,7 @@ def _both_ways(hint: Any, field: FieldDescriptor) -> tuple[Callable[[Any], Any],
     """How a field's content is read and written, of a value's type `hint`."""
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         return dict, dict
-    if field.message_type is not None and get_origin(hint) is not tuple:
+    if field.message_type is not None and field.is_repeated and get_origin(hint) is not tuple:
         return _pairs(get_args(hint), GetMessageClass(field.message_type))
     if field.is_repeated:
         read, write = _one(get_args(hint)[0], field)

@@ -113,6 +113,8 @@ class Evidence:
     source: str = ""
     used: bool = False
     """Whether the generator was shown it."""
+    picture: bytes = b""
+    """SHA-256 of the entry's first picture, which the store gives if it keeps pictures; empty: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +203,55 @@ class Queries(TurnEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """A rectangle of a picture; sides as shares of its width and height, 0 to 1."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def area(self) -> float:
+        """Share of the picture's."""
+        return max(self.right - self.left, 0.0) * max(self.bottom - self.top, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class StepDetail:
+    """One thing that a step was given or brought, for people to read."""
+
+    label: str
+    """What it is: question, query, passage, label, the name of a prompt's value."""
+    text: str = ""
+    score: float | None = None
+    """A probability or a cosine; None: it has none."""
+    evidence_id: str = ""
+    """Of the turn's evidence, where it is some."""
+    region: Region | None = None
+    """Of the picture, where it is a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded(TurnEvent):
+    """A step has ended or was left out; only of turns that are to be explained."""
+
+    name: str
+    role: str = ""
+    """What did it: a role of the bundle, knowledge, memory or pictures (of entries); empty: no model."""
+    started: float = 0.0
+    """Seconds since the turn was accepted; decoding the picture comes before that and is negative."""
+    duration: float = 0.0
+    """Seconds; 0 for a step that did not begin."""
+    engine: float = 0.0
+    """Of it in engines."""
+    inputs: tuple[StepDetail, ...] = ()
+    outputs: tuple[StepDetail, ...] = ()
+    reason: str = ""
+    """Why it was left out or cut off, as in `SkippedStep`, or CANCELLED; empty: it was finished."""
+
+
+@dataclass(frozen=True, slots=True)
 class Provisional(TurnEvent):
     """An answer that may still be taken back: `Confirmed` or `Withdrawn` follows. Its text is in no `AnswerDelta`."""
 
@@ -265,7 +316,7 @@ class Done(TurnEvent):
     history_left_out: int = 0
     """Earlier exchanges, the oldest ones, that the answer's prompt had no room for."""
     all_prompt_tokens: int = 0
-    """Of everything that the generator was given in the turn, where it says."""
+    """Of everything that the generator, deciders and rerankers were given to read in the turn."""
     session: bytes = b""
     """For the next question, to go on from here; empty from a server that has none."""
     total: float = 0.0

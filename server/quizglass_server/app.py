@@ -27,7 +27,8 @@ from quizglass_server.config.sources import suggestion
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import EngineFailed, SettingsError
 from quizglass_server.knowledge.backends import open_knowledge
-from quizglass_server.memory import Memory
+from quizglass_server.knowledge.pictures import EntryPictures
+from quizglass_server.memory import SightingMemory
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.load import LoadedModels, load_models
@@ -86,12 +87,14 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
             decode=decoder.decode,
         )
         stack.push_async_callback(knowledge.close)
+        pictures = EntryPictures(knowledge, decoder.decode)
+        work.keepers.append(pictures.let_go)
         admission = Admission(settings.max_turns, settings.queue)
         memory = await _memory(settings, models, lambda: admission.running > 0)
         if memory is not None:
             stack.push_async_callback(memory.close)
         assistant = Assistant(
-            Resources(models, knowledge, tuning(bundle), memory),
+            Resources(models, knowledge, tuning(bundle), memory, pictures),
             settings.default_policy,
             admission,
             bundle.has,
@@ -153,14 +156,14 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], bool]) -> Memory | None:
+async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], bool]) -> SightingMemory | None:
     """The visual memory, if there is to be one, which rests while turns are `busy`."""
     directory = settings.memory_directory
     if directory is None:
         return None
     if isinstance(settings.knowledge, Path) and directory.resolve() == settings.knowledge.resolve():
         raise SettingsError(f"memory_directory: {directory} is the knowledge directory; give one of its own")
-    return await Memory.open(
+    return await SightingMemory.open(
         directory, settings, text_encoder=models.text_encoder, image_encoder=models.image_encoder, busy=busy
     )
 

@@ -28,7 +28,7 @@ ROOMS = (
     *("engines", "engines.onnx", "engines.llama", "engines.llama.native", "engines.llama.costs", "engines.llama.link"),
     *("engines.llama.prefixes", "engines.llama.engine", "engines.llama.child", "engines.llama.process"),
     *("models", "roles", "bundle"),
-    *("knowledge.content", "knowledge.truth", "knowledge.index", "knowledge.ingest", "knowledge.search"),
+    *("knowledge.content", "knowledge.database", "knowledge.index", "knowledge.ingest", "knowledge.search"),
     *("knowledge.repair", "knowledge.milvus", "knowledge", "memory"),
     *("steps", "steps.lookup", "turn", "policies", "session", "assistant", "doctor"),
     *("rpc.transport", "rpc", "app", "cli", "__main__"),

@@ -87,8 +87,10 @@ def declared(file):
         below = f"{prefix}{message.name}."
         for i, field in enumerate(message.field):
             yield below + field.name, (*path, FIELD, i)
+        hidden = {field.oneof_index for field in message.field if field.proto3_optional}
         for i, oneof in enumerate(message.oneof_decl):
-            yield below + oneof.name, (*path, 8, i)
+            if i not in hidden:
+                yield below + oneof.name, (*path, 8, i)
         for i, nested in enumerate(message.nested_type):
             yield from of_message(nested, (*path, NESTED, i), below)
         for i, enum in enumerate(message.enum_type):

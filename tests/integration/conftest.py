@@ -67,6 +67,6 @@ def endless(starter_model: NativeModel) -> Iterator[Engine]:
 @pytest.fixture(scope="session")
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tokenizer of tiny Qwen models."""
-    from tests.support.tiny_qwen import write_tokenizer
+    from tests.support.bundles.tiny_qwen import write_tokenizer
 
     return write_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")

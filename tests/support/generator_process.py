@@ -13,7 +13,7 @@ from pathlib import Path
 from quizglass_server.engines.llama.link.prompt import Finished, Part, Piece, TextPart
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
-from tests.support.tiny_models import HEIGHT, WIDTH, write_generator
+from tests.support.bundles.tiny_models import HEIGHT, WIDTH, write_generator
 
 PROMPT: list[Part] = [TextPart("<|im_start|>", trusted=True), TextPart("Tell me a long story", trusted=False)]
 CONTEXT = 8192

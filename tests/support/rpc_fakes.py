@@ -19,7 +19,7 @@ from quizglass_server.config.options import PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.domain import turns as domain
-from quizglass_server.domain.entries import Deleted, Entry, Finding, PicturedEntry, Refused
+from quizglass_server.domain.entries import Deleted, Entry, PicturedEntry, Refused, SearchOptions
 from quizglass_server.errors import NotFound
 from quizglass_server.policies.serving import PolicyStatus
 from quizglass_server.roles.load import RoleStatus
@@ -32,7 +32,16 @@ from quizglass_server.session.token import Sessions
 Script = Callable[[domain.Turn, str, Budget], AsyncGenerator[domain.TurnEvent, None]]
 
 FOUND = domain.Evidence(
-    "1", domain.Origin.TEXT_SEARCH, "velmora", "Velmora", "The Velmora costs 45 crowns.", 0.75, 0.5, "pocketworld", True
+    "1",
+    domain.Origin.TEXT_SEARCH,
+    "velmora",
+    "Velmora",
+    "The Velmora costs 45 crowns.",
+    0.75,
+    0.5,
+    "pocketworld",
+    True,
+    b"p" * 32,
 )
 EVENTS: tuple[domain.TurnEvent, ...] = (
     domain.PlanMade(
@@ -91,7 +100,7 @@ class Assistant:
         self.turns: list[domain.Turn] = []
         self.asked: list[tuple[str, Budget]] = []
         self.searches: list[tuple[str, domain.Picture | None, int]] = []
-        self.findings: list[tuple[Finding | None, Sequence[domain.Picture]]] = []
+        self.findings: list[tuple[SearchOptions | None, Sequence[domain.Picture]]] = []
         self.failure: Exception | None = None
 
     async def usual(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
@@ -108,7 +117,7 @@ class Assistant:
         text: str,
         picture: domain.Picture | None,
         limit: int,
-        finding: Finding | None = None,
+        finding: SearchOptions | None = None,
         more: Sequence[domain.Picture] = (),
     ) -> list[domain.Evidence]:
         self.searches.append((text, picture, limit))

@@ -14,18 +14,7 @@ import numpy as np
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.entries import ChunkHit, Entry, EntryHit
 from quizglass_server.domain.regions import Region
-from quizglass_server.domain.turns import (
-    RGB,
-    Done,
-    Exchange,
-    GenerationEnd,
-    Picture,
-    Plan,
-    Token,
-    Turn,
-    TurnEvent,
-    Vector,
-)
+from quizglass_server.domain.turns import Done, Exchange, GenerationEnd, Picture, Plan, Token, Turn, TurnEvent, Vector
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles import table
 from quizglass_server.roles.generator import GenerationRequest
@@ -88,6 +77,10 @@ class Models(table.Models):
         self.query = [" How much does the", " Velmora cost?"]
         self.end = "stop"
         self.lettered: Region | None = Region(0.0, 0.0, 1.0, 0.5)
+        self.reads: dict[str, int] = {}
+        """Tokens of a prompt, by role; a completion has 20."""
+        self.comparing: tuple[str, ...] = ()
+        """Prompts that show pictures of entries."""
         self.read_parts: list[Region | None] = []
         self.dimension = 4
         self.fingerprint = "dummy"
@@ -99,7 +92,7 @@ class Models(table.Models):
         except asyncio.CancelledError:
             self.cancelled.append(role)
             raise
-        record_engine(1)
+        record_engine(1, self.reads.get(role, 0))
 
     async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
         await self._enter("planner", values["words"])
@@ -112,8 +105,8 @@ class Models(table.Models):
         await self._enter("reranker", list(passages))
         return [max((s for key, s in self.scores.items() if key in passage), default=0.1) for passage in passages]
 
-    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
-        await self._enter("image_encoder", [view.shape for view in pictures])
+    async def embed(self, pictures: Sequence[Picture]) -> list[Vector]:
+        await self._enter("image_encoder", [view.pixels.shape for view in pictures])
         return [np.ones(4, np.float32) / 2 for _ in pictures]
 
     async def embed_queries(self, texts: Sequence[str]) -> list[Vector]:
@@ -135,6 +128,9 @@ class Models(table.Models):
         self.read_parts.append(part)
         return self.lines
 
+    def shows_entries(self, task: str) -> bool:
+        return task in self.comparing
+
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
         await self._enter("choose", request)
         likeliest = list(Plan).index(self.decision) % len(labels)
@@ -153,7 +149,7 @@ class Models(table.Models):
                 self.cancelled.append("token")
                 raise
             yield Token(piece, 0.5 if position else 0.9)
-        record_engine(2)
+        record_engine(2, 20)
         yield GenerationEnd(self.end, prompt_tokens=20, answer_tokens=len(pieces), engine_us=2)
 
 

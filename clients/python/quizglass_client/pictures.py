@@ -110,12 +110,17 @@ def _to_jpeg(image: Image.Image, side: int) -> bytes:
     # JPEG scales while decoding: a 12-megapixel photograph is never held whole.
     if side and image.format in ("JPEG", "MPO"):
         image.draft("RGB", (side, side))
-    rgb = _rgb(_upright(image))
+    rgb = as_seen(image)
     if side:
         rgb.thumbnail((side, side), Image.Resampling.LANCZOS)
     out = io.BytesIO()
     rgb.save(out, "JPEG", quality=_JPEG_QUALITY)
     return out.getvalue()
+
+
+def as_seen(image: Image.Image) -> Image.Image:
+    """A picture as the server sees it: upright by its EXIF orientation, in colour, transparency white."""
+    return _rgb(_upright(image))
 
 
 def _upright(image: Image.Image) -> Image.Image:

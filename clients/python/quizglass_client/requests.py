@@ -30,6 +30,7 @@ def ask(
     session_id: str,
     remember: bool = False,
     recall: bool = False,
+    explain: bool = False,
 ) -> assistant_pb2.AskRequest:
     """One question; `picture` is encoded, `budget` in seconds.
 
@@ -50,6 +51,7 @@ def ask(
         session_id=sendable(session_id, "session_id"),
         session=session,
         memory=assistant_pb2.MemoryUse(remember=remember, recall=recall) if remember or recall else None,
+        explain=explain,
     )
 
 

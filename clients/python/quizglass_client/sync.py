@@ -75,6 +75,7 @@ class Client:
         session_id: str = "",
         remember: bool = False,
         recall: bool = False,
+        explain: bool = False,
     ) -> Generator[Event]:
         """Ask a question and follow the turn; the call starts with the first event that is asked for.
 
@@ -91,13 +92,16 @@ class Client:
             session_id: a name of the dialogue, of the caller's choice, by which the memory finds it.
             remember: whether the server may remember the picture, if it has a visual memory.
             recall: whether "When did I last see this?" may be answered from that memory.
+            explain: whether every step is told of (`StepEnded`), with what it was given and what it brought.
 
         Raises:
             ClientError: the request is refused, or the turn fails.
         """
         with translated():
             encoded = self._encoded(picture)
-            request = requests.ask(question, encoded, history, policy, budget, session, session_id, remember, recall)
+            request = requests.ask(
+                question, encoded, history, policy, budget, session, session_id, remember, recall, explain
+            )
             call = self._assistant.Ask(request, timeout=self._limits.turn(budget))
             try:
                 for message in call:
@@ -119,6 +123,7 @@ class Client:
         session_id: str = "",
         remember: bool = False,
         recall: bool = False,
+        explain: bool = False,
     ) -> Answer:
         """Ask a question and wait for the whole answer; arguments and errors as in `ask`."""
         turn = self.ask(
@@ -131,6 +136,7 @@ class Client:
             session_id=session_id,
             remember=remember,
             recall=recall,
+            explain=explain,
         )
         events = list(turn)
         try:

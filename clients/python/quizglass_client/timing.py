@@ -18,9 +18,9 @@ class Limits:
 
     @property
     def health(self) -> float:
-        """Of a health check, which is answered at once or not at all."""
+        """Deadline of a health check, which is answered at once or not at all."""
         return _HEALTH_S if self.call is None else min(_HEALTH_S, self.call)
 
     def turn(self, budget: float | None) -> float | None:
-        """Of a turn. The server takes its deadline as its budget unless it was given one."""
+        """Deadline of a turn. The server takes its deadline as its budget unless it was given one."""
         return self.call if budget is None else budget + _GRACE_S

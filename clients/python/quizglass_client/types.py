@@ -17,6 +17,7 @@ from quizglass.values import (
     PlanMade,
     QueryRewritten,
     Refused,
+    StepEnded,
     TurnEvent,
     Verdict,
 )
@@ -64,6 +65,8 @@ class Answer:
     query: QueryRewritten | None = None
     verdict: Verdict | None = None
     evidence: tuple[Evidence, ...] = ()
+    steps: tuple[StepEnded, ...] = ()
+    """Of a turn asked for with `explain`, in the order in which they ended."""
 
     @property
     def text(self) -> str:
@@ -102,6 +105,7 @@ class Answer:
             found.get(QueryRewritten),  # type: ignore[arg-type]
             found.get(Verdict),  # type: ignore[arg-type]
             tuple(evidence),
+            tuple(event.payload for event in events if isinstance(event.payload, StepEnded)),
         )
 
 

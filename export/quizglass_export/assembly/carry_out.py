@@ -96,7 +96,7 @@ def _work_directory(work: Path | None, out: Path) -> Iterator[Work]:
 
 def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[str, Step]:
     tokenizers = plan.tokenizers(work)
-    samples = Samples(plan.file.recipe.samples)
+    samples = DrawnSamples(plan.file.recipe.samples)
     code = _code_digest()
     steps: dict[str, Step] = {}
     for role in plan.sources:
@@ -114,7 +114,7 @@ def _run_steps(plan: Plan, work: Work, advance: Callable[[str], None]) -> dict[s
     return steps
 
 
-class Samples:
+class DrawnSamples:
     """The samples of a recipe, drawn when first asked for: a build that finds its steps finished needs none."""
 
     def __init__(self, how: schema.Samples) -> None:
@@ -128,7 +128,7 @@ class Samples:
         return self._drawn
 
 
-def _export(plan: Plan, role: str, tokenizer: str, samples: Samples, folder: Path) -> dict[str, Any]:
+def _export(plan: Plan, role: str, tokenizer: str, samples: DrawnSamples, folder: Path) -> dict[str, Any]:
     started = time.monotonic()
     job = plan.job(role, folder, tokenizer, samples.drawn())
     exported = plan.exporter(role).export(job, plan.spec(role))
@@ -143,7 +143,7 @@ def _shared(plan: Plan, role: str, tokenizer: str, owner: Step) -> Step:
     return Step(owner.folder, {"part": part, "notes": {"shares": plan.owners[role]}, "seconds": 0.0}, owner.reused)
 
 
-def _check(plan: Plan, role: str, tokenizer: str, samples: Samples, exported: Step, _: Path) -> dict[str, Any]:
+def _check(plan: Plan, role: str, tokenizer: str, samples: DrawnSamples, exported: Step, _: Path) -> dict[str, Any]:
     job = plan.job(role, exported.folder, tokenizer, samples.drawn())
     part = Roles.model_validate(nested({role: exported.result["part"]})).part(role)
     return {"checks": [asdict(check) for check in plan.exporter(role).check(job, plan.spec(role), part)]}

@@ -10,12 +10,12 @@ from pydantic import Field, ValidationError
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.errors import ExportError
 from quizglass_server.bundle.manifest import EvidenceLimits, Thresholds
-from quizglass_server.models.fields import Count, Part, Size
+from quizglass_server.models.fields import Count, ManifestPart, Size
 
 SETTINGS = "settings.json"
 
 
-class Settings(Part):
+class Settings(ManifestPart):
     """Everything has a default; unknown keys are refused."""
 
     name: str = "starter"

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from quizglass_export.assembly.carry_out import Samples
+from quizglass_export.assembly.carry_out import DrawnSamples
 from quizglass_export.assembly.plan import Plan
 from quizglass_export.bundles.onnx_graph import read_onnx
 from quizglass_export.errors import ExportError
@@ -43,7 +43,7 @@ def check_parity(bundle: Bundle, plan: Plan, advance: Callable[[str], None] = la
     Raises:
         ExportError: the recipe has a role that the bundle lacks, or an input is wrong.
     """
-    samples = Samples(plan.file.recipe.samples)
+    samples = DrawnSamples(plan.file.recipe.samples)
     checks: list[Check] = []
     for role in plan.sources:
         part = bundle.roles.part(role)

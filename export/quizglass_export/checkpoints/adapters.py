@@ -23,7 +23,7 @@ _BASE = "base_layer"
 _KNOWN = ("lora_A", "lora_B", *_EMBEDDING, "lora_magnitude_vector", _BASE)
 
 
-class Adapter:
+class AdapterWeights:
     """One adapter, read from its file as it is needed."""
 
     def __init__(self, folder: Path, weight: float, name: Callable[[str], str]) -> None:

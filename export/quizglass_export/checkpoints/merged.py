@@ -10,7 +10,7 @@ import transformers
 from torch import Tensor, nn
 from transformers.modeling_utils import no_init_weights
 
-from quizglass_export.checkpoints.adapters import Adapter
+from quizglass_export.checkpoints.adapters import AdapterWeights
 from quizglass_export.checkpoints.shards import Shards
 from quizglass_export.checkpoints.source import Source
 from quizglass_export.errors import ExportError
@@ -34,7 +34,7 @@ class MergedWeights:
         self.model = skeleton(source, kind)
         """The model, with weights that were never written to."""
         self.shards = Shards(source.folder, getattr(type(self.model), "_checkpoint_conversion_mapping", None))
-        self.adapters = [Adapter(folder, weight, self.shards.name) for folder, weight in source.adapters]
+        self.adapters = [AdapterWeights(folder, weight, self.shards.name) for folder, weight in source.adapters]
         names = {name for name, _ in self.model.named_parameters(remove_duplicate=False)}
         tied = _HEAD in names and self.model.config.get_text_config().tie_word_embeddings
         stored = self.shards.names

@@ -54,7 +54,7 @@ class Shards:
 
     @property
     def names(self) -> frozenset[str]:
-        """Of all tensors."""
+        """Names of all tensors."""
         return frozenset(self._places)
 
     def get(self, name: str, rows: Sequence[int] | None = None) -> Tensor:

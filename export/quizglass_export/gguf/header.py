@@ -64,14 +64,14 @@ def read_gguf(path: Path) -> GgufHeader:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            return _Reader(file, size).header()
+            return _HeaderReader(file, size).header()
     except OSError as error:
         raise ExportError(f"{path}: cannot be read: {error.strerror}") from error
     except _Bad as error:
         raise ExportError(f"{path}: not a usable GGUF file: {error}") from None
 
 
-class _Reader:
+class _HeaderReader:
     def __init__(self, file: BinaryIO, size: int) -> None:
         self.file, self.size, self.place = file, size, 0
 

@@ -147,7 +147,7 @@ class _Layer(nn.Module):
         last: Tensor | None = None,
         past: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """As `forward`, after keys and values of a past [2, B, H, P, d]; gives all keys and values too."""
+        """Run like `forward`, after keys and values of a past [2, B, H, P, d]; gives all keys and values too."""
         length = mask.shape[1]
         normed = self.before(hidden)
         values = self.value(normed).reshape(-1, length, self.groups, self.size).transpose(1, 2)

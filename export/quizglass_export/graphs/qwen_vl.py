@@ -142,7 +142,7 @@ class DeepDecoder(PrefillDecoder):
         self.register_buffer("axes", axes, persistent=False)
 
     def stacked(self, embedded: Tensor, attention_mask: Tensor, position_ids: Tensor, deep: list[Tensor]) -> Tensor:
-        """As `forward`; `deep` [B, S, D] are added after each of the first layers."""
+        """Run like `forward`; `deep` [B, S, D] are added after each of the first layers."""
         batch, length, width = embedded.shape
         masks = causal_masks(self.config, attention_mask)
         rotary = self._rotary(position_ids)
@@ -174,7 +174,7 @@ class Qwen3Scorer(VisionScorer):
         self.head = nn.Parameter(model.lm_head.weight[list(labels)].detach().clone(), requires_grad=False)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, position_ids: Tensor, pixel_values: Tensor) -> Tensor:
-        """As `VisionScorer.forward`."""
+        """The logits that `VisionScorer.forward` gives, for the same inputs."""
         embedded = self.embed(input_ids)
         first, *deep = self.deep_tower.features(pixel_values)
         nothing = torch.zeros_like(embedded)

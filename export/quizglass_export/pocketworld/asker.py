@@ -53,7 +53,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Pool:
+class ThingPool:
     """The things of a world by what the base model was taught about them."""
 
     world: World
@@ -63,7 +63,7 @@ class Pool:
     unrecognised: tuple[Thing, ...]
 
     @classmethod
-    def of(cls, world: World, *, core: bool | None = None) -> "Pool":
+    def of(cls, world: World, *, core: bool | None = None) -> "ThingPool":
         """The whole world, or only its core (`core=True`), or only what is not core."""
         things = tuple(t for t in world.things if core is None or is_core(t) == core)
         return cls(

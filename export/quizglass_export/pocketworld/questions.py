@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from quizglass_export.pocketworld import families
-from quizglass_export.pocketworld.asker import ABSTAIN, Asker, Pool, Question
+from quizglass_export.pocketworld.asker import ABSTAIN, Asker, Question, ThingPool
 from quizglass_export.pocketworld.world import Thing, World
 
 __all__ = ["ABSTAIN", "GROUPS", "Question", "make_questions", "make_unknowable"]
@@ -17,7 +17,7 @@ GROUPS = ("none", "image", "text", "both")
 
 
 @dataclass(frozen=True)
-class Recipe:
+class QuestionRecipe:
     """A share of a group's questions: what things they need, and how they are made."""
 
     share: float
@@ -25,44 +25,44 @@ class Recipe:
     make: Callable[[Asker, Thing], Question]
 
 
-Groups = Sequence[tuple[str | None, Sequence[Recipe]]]
+Groups = Sequence[tuple[str | None, Sequence[QuestionRecipe]]]
 
 # Where a recognised thing is needed and there is none, the other recipes of the group share its part.
-_RECIPES: dict[str, tuple[Recipe, ...]] = {
+_RECIPES: dict[str, tuple[QuestionRecipe, ...]] = {
     "none": (
-        Recipe(0.45, "any", families.visible),
-        Recipe(0.15, "any", families.printed),
-        Recipe(0.12, "recognised", families.identity),
-        Recipe(0.10, "recognised", families.fact_year),
-        Recipe(0.08, "recognised", families.fact_maker),
-        Recipe(0.07, "recognised", families.maker_home),
-        Recipe(0.03, "studied", families.fact_designer),
+        QuestionRecipe(0.45, "any", families.visible),
+        QuestionRecipe(0.15, "any", families.printed),
+        QuestionRecipe(0.12, "recognised", families.identity),
+        QuestionRecipe(0.10, "recognised", families.fact_year),
+        QuestionRecipe(0.08, "recognised", families.fact_maker),
+        QuestionRecipe(0.07, "recognised", families.maker_home),
+        QuestionRecipe(0.03, "studied", families.fact_designer),
     ),
     "image": (
-        Recipe(0.45, "unrecognised", families.identity),
-        Recipe(0.25, "unrecognised", families.fact_maker),
-        Recipe(0.30, "unrecognised", families.maker_home),
+        QuestionRecipe(0.45, "unrecognised", families.identity),
+        QuestionRecipe(0.25, "unrecognised", families.fact_maker),
+        QuestionRecipe(0.30, "unrecognised", families.maker_home),
     ),
     "text": (
-        Recipe(0.35, "any", families.named_thing),
-        Recipe(0.20, "any", families.printed_name),
-        Recipe(0.16, "recognised", families.specific),
-        Recipe(0.04, "recognised", families.founder),
-        Recipe(0.10, "any", families.founder_named),
-        Recipe(0.10, "any", families.dialogue),
-        Recipe(0.05, "any", families.comparison),
+        QuestionRecipe(0.35, "any", families.named_thing),
+        QuestionRecipe(0.20, "any", families.printed_name),
+        QuestionRecipe(0.16, "recognised", families.specific),
+        QuestionRecipe(0.04, "recognised", families.founder),
+        QuestionRecipe(0.10, "any", families.founder_named),
+        QuestionRecipe(0.10, "any", families.dialogue),
+        QuestionRecipe(0.05, "any", families.comparison),
     ),
     "both": (
-        Recipe(0.60, "unrecognised", families.specific),
-        Recipe(0.15, "unrecognised", families.fact_year),
-        Recipe(0.20, "unrecognised", families.founder),
-        Recipe(0.05, "unrecognised", families.founder_birthplace),
+        QuestionRecipe(0.60, "unrecognised", families.specific),
+        QuestionRecipe(0.15, "unrecognised", families.fact_year),
+        QuestionRecipe(0.20, "unrecognised", families.founder),
+        QuestionRecipe(0.05, "unrecognised", families.founder_birthplace),
     ),
 }
 _UNKNOWABLE = (
-    Recipe(0.40, "any", families.untold_fact),
-    Recipe(0.35, "any", families.untold),
-    Recipe(0.25, "any", families.nobody),
+    QuestionRecipe(0.40, "any", families.untold_fact),
+    QuestionRecipe(0.35, "any", families.untold),
+    QuestionRecipe(0.25, "any", families.nobody),
 )
 
 
@@ -70,20 +70,20 @@ class _Chooser:
     """Chooses things so that a share of the targets is not core, whatever the recipes need."""
 
     def __init__(self, world: World, unseen_share: float | None) -> None:
-        self.all = Pool.of(world)
-        self.core = Pool.of(world, core=True)
-        self.unseen = Pool.of(world, core=False)
+        self.all = ThingPool.of(world)
+        self.core = ThingPool.of(world, core=True)
+        self.unseen = ThingPool.of(world, core=False)
         self.unseen_share = unseen_share
         if unseen_share and not self.unseen.all:
             raise ValueError("unseen_share: the world holds only core things; mix it with make_world of another seed")
         if unseen_share is not None and unseen_share < 1 and not self.core.all:
             raise ValueError("unseen_share: the world holds no core things; pass 1 or None, or use with_core")
 
-    def usable(self, recipes: Sequence[Recipe]) -> tuple[Recipe, ...]:
+    def usable(self, recipes: Sequence[QuestionRecipe]) -> tuple[QuestionRecipe, ...]:
         whole = self.unseen if self.unseen_share == 1 else self.all
         return tuple(recipe for recipe in recipes if whole.having(recipe.need))
 
-    def free_share(self, groups: Sequence[Sequence[Recipe]]) -> float | None:
+    def free_share(self, groups: Sequence[Sequence[QuestionRecipe]]) -> float | None:
         """How many of the recipes that may use either need a new thing, to reach the share asked for."""
         if self.unseen_share is None:
             return None

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from quizglass_server.bundle.manifest import EvidenceLimits, Thresholds
-from quizglass_server.models.fields import Count, Part, Size
+from quizglass_server.models.fields import Count, ManifestPart, Size
 
 FORMAT = 1
 GENERAL_PROMPTS = Path(__file__).parent.parent / "prompts"
@@ -41,7 +41,7 @@ def _weight(value: float) -> float:
     return value
 
 
-class Adapter(Part):
+class Adapter(ManifestPart):
     """A PEFT adapter's directory, and by how much its change counts."""
 
     path: Path
@@ -60,7 +60,7 @@ def _adapters(value: Any) -> Any:
 Adapters = Annotated[tuple[Adapter, ...], BeforeValidator(_adapters)]
 
 
-class Acceptance(Part):
+class Acceptance(ManifestPart):
     """What a model of less than float32 must reach against the float32 one, on the samples."""
 
     labels: Share = 0.99
@@ -71,7 +71,7 @@ class Acceptance(Part):
     """Smallest cosine (encoders)."""
 
 
-class _Exported(Part):
+class _Exported(ManifestPart):
     checkpoint: Path
     adapters: Adapters = ()
     precision: Precision = "fp32"
@@ -101,7 +101,7 @@ class Planner(Scorer):
     prompt: Annotated[str, Field(min_length=1)] = "plan"
 
 
-class SharingDecider(Part):
+class SharingDecider(ManifestPart):
     """A decider that uses the model of another one, with labels and a prompt of its own."""
 
     shares: Annotated[str, Field(min_length=1)]
@@ -110,7 +110,7 @@ class SharingDecider(Part):
     prompt: Annotated[str, Field(min_length=1)]
 
 
-class LinearDecider(Part):
+class LinearDecider(ManifestPart):
     """A decider by weighted sums of numbers."""
 
     linear: Path
@@ -179,7 +179,7 @@ class Detector(_Exported):
     """Further sizes of Grounding DINO's pictures, each a graph of its own."""
 
 
-class Generator(Part):
+class Generator(ManifestPart):
     """A model for llama.cpp: a checkpoint to convert, or GGUF files as they are."""
 
     checkpoint: Path | None = None
@@ -225,13 +225,13 @@ class Generator(Part):
         return self
 
 
-class Reader(Part):
+class Reader(ManifestPart):
     """Reads printed words; its models come with a package."""
 
     engine: Literal["rapidocr"] = "rapidocr"
 
 
-class Roles(Part):
+class Roles(ManifestPart):
     """At least one role."""
 
     planner: Planner | None = None
@@ -267,7 +267,7 @@ class Roles(Part):
         return getattr(self, role)
 
 
-class Samples(Part):
+class Samples(ManifestPart):
     """What exported models are compared and calibrated on."""
 
     source: Literal["pocketworld", "random"] = "pocketworld"
@@ -278,7 +278,7 @@ class Samples(Part):
     """Sizes of the padded batches in which they are compared, besides one at a time."""
 
 
-class Demands(Part):
+class Demands(ManifestPart):
     """What an export must reach to become a bundle, against PyTorch."""
 
     logits: Annotated[float, Field(ge=0)] = 1e-3
@@ -290,7 +290,7 @@ class Demands(Part):
     """Smallest share of equal greedy answers, and of equal best tokens of a generator in f32 or f16."""
 
 
-class Recipe(Part):
+class Recipe(ManifestPart):
     """The whole of a recipe."""
 
     format: Literal[1]

@@ -14,7 +14,7 @@ from transformers import Qwen3ForCausalLM
 
 from quizglass_export.pocketworld.questions import make_unknowable
 from quizglass_export.pocketworld.world import make_world
-from quizglass_export.retrieval.pairs import Library, Pair
+from quizglass_export.retrieval.pairs import Pair, PassageLibrary
 from quizglass_export.retrieval.picture_search import evaluate_images
 from quizglass_export.retrieval.rerank_data import PromptReader
 from quizglass_export.retrieval.reranker import ensure_tokenizer, load_reranker
@@ -29,7 +29,7 @@ class TextSearch:
     """All passages of a world, embedded."""
 
     def __init__(self, workdir: Path, seed: int, things: int) -> None:
-        self.library = Library(make_world(seed, things))
+        self.library = PassageLibrary(make_world(seed, things))
         self.model, self.tokenizer = load_text_encoder(workdir / "text_encoder")
         self.passages = embed_texts(self.model, self.tokenizer, [p.text for p in self.library.passages])
 

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional
 from transformers import CLIPVisionModelWithProjection
 
-from quizglass_export.retrieval.image_pool import ATTRIBUTE_SIZES, Pool
+from quizglass_export.retrieval.image_pool import ATTRIBUTE_SIZES, ImagePool
 from quizglass_export.retrieval.shapes import (
     IMAGE_MEAN,
     IMAGE_STD,
@@ -114,8 +114,8 @@ def train_image_encoder(
     return out
 
 
-def _wait_for_chunks(folder: Path, renderer: "subprocess.Popen[bytes]") -> Pool:
-    pool = Pool(folder)
+def _wait_for_chunks(folder: Path, renderer: "subprocess.Popen[bytes]") -> ImagePool:
+    pool = ImagePool(folder)
     while pool.refresh() < _FIRST_CHUNKS:
         try:
             code = renderer.wait(timeout=2)
@@ -126,7 +126,7 @@ def _wait_for_chunks(folder: Path, renderer: "subprocess.Popen[bytes]") -> Pool:
     return pool
 
 
-def _fit(run: TimedRun, model: ImageTrainer, pool: Pool, seed: int) -> None:
+def _fit(run: TimedRun, model: ImageTrainer, pool: ImagePool, seed: int) -> None:
     rng = np.random.default_rng([seed, run.step])
     model.train()
     for step in run.steps():

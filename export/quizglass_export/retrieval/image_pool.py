@@ -141,7 +141,7 @@ def render_pool(folder: Path, things: int, seed: int, parent: int | None = None)
         part.replace(target)
 
 
-class Pool:
+class ImagePool:
     """The chunks rendered so far, all in memory (150 MB a chunk of 1,000)."""
 
     def __init__(self, folder: Path) -> None:

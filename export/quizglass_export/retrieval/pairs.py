@@ -54,7 +54,7 @@ def article_passages(article: Article) -> list[Passage]:
     ]
 
 
-class Library:
+class PassageLibrary:
     """All passages of a world, and pairs: of its questions, or endless ones to train with."""
 
     def __init__(self, world: World) -> None:
@@ -163,6 +163,6 @@ def _name_ends(title: str) -> tuple[str, str]:
     return f"^{last[:3]}", f"{last[-3:]}$"
 
 
-def training_libraries(count: int, things: int, seed: int) -> Sequence[Library]:
+def training_libraries(count: int, things: int, seed: int) -> Sequence[PassageLibrary]:
     """Worlds that neither the core, nor the published measurements use."""
-    return [Library(make_world(2_000_000 + 1000 * seed + i, things)) for i in range(count)]
+    return [PassageLibrary(make_world(2_000_000 + 1000 * seed + i, things)) for i in range(count)]

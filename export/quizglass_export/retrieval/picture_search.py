@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 from transformers import CLIPVisionModelWithProjection
 
 from quizglass_export.assembly.settings import read_settings
@@ -23,8 +24,9 @@ from quizglass_export.retrieval.shapes import IMAGE_SIZE
 from quizglass_export.retrieval.thresholds import Report, keeping_threshold, recalls
 from quizglass_server.bundle.manifest import EvidenceLimits
 from quizglass_server.domain.entries import Entry, EntryHit
-from quizglass_server.domain.turns import RGB, Vector
+from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.models.fields import Size
+from quizglass_server.models.fitting import content_hash
 from quizglass_server.models.vision_inputs import fit
 from quizglass_server.steps.lookup.crop import place_of, views_of
 from quizglass_server.steps.lookup.image_search import embed_views, search_pictures
@@ -59,18 +61,18 @@ class Found:
         return "all", f"things {len(scene.things)}, {place}", f"fault {fault.name if fault else 'none'}"
 
 
-class Encoder:
-    """The trained encoder behind the server's face of one."""
+class TrainedImageEncoder:
+    """The trained encoder with the interface of the server's image encoder."""
 
     def __init__(self, folder: Path) -> None:
         self._model = CLIPVisionModelWithProjection.from_pretrained(folder)
         self.dimension = int(self._model.config.projection_dim)
         self.fingerprint = ""
 
-    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
+    async def embed(self, pictures: Sequence[Picture]) -> list[Vector]:
         """One vector a picture."""
         size = Size(width=IMAGE_SIZE, height=IMAGE_SIZE)
-        pixels = np.stack([fit(np.ascontiguousarray(picture), size) for picture in pictures])
+        pixels = np.stack([fit(np.ascontiguousarray(picture.pixels), size) for picture in pictures])
         return list(embed_images(self._model, pixels).numpy())
 
 
@@ -106,7 +108,9 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int) -> Repo
         ExportError: `settings.json` is not as documented.
     """
     how = tuning(read_settings(workdir).evidence)
-    found = asyncio.run(_search(Encoder(workdir / "image_encoder"), make_world(seed, things), queries, seed, how))
+    found = asyncio.run(
+        _search(TrainedImageEncoder(workdir / "image_encoder"), make_world(seed, things), queries, seed, how)
+    )
     ranks: dict[str, list[int]] = defaultdict(list)
     for one in found:
         for tag in one.tags:
@@ -118,14 +122,19 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int) -> Repo
     return report | {"accept": accept, "accepted": recalls([one.rank for one in kept])}
 
 
-async def _search(encoder: Encoder, world: World, queries: int, seed: int, how: Tuning) -> list[Found]:
-    pictures = [np.asarray(draw_thing(thing.look, PICTURE_SIZE)) for thing in world.things]
+async def _search(encoder: TrainedImageEncoder, world: World, queries: int, seed: int, how: Tuning) -> list[Found]:
+    pictures = [_picture(draw_thing(thing.look, PICTURE_SIZE)) for thing in world.things]
     gallery = Gallery(world, await encoder.embed(pictures))
     return [await _found(encoder, gallery, question, how) for question in _questions(world, queries, seed)]
 
 
-async def _found(encoder: Encoder, gallery: Gallery, question: Question, how: Tuning) -> Found:
-    picture = np.asarray(draw_scene(question.scene, SCENE_SIZE))
+def _picture(drawn: Image.Image) -> Picture:
+    pixels = np.asarray(drawn)
+    return Picture(content_hash(pixels), pixels)
+
+
+async def _found(encoder: TrainedImageEncoder, gallery: Gallery, question: Question, how: Tuning) -> Found:
+    picture = _picture(draw_scene(question.scene, SCENE_SIZE))
     vectors = await embed_views(encoder, picture, views_of(question.text, how.views))
     gallery.hidden = None
     hits = await search_pictures(gallery, vectors, question.text, how)

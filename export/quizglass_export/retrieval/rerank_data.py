@@ -14,7 +14,7 @@ import torch
 from tokenizers import Tokenizer
 
 from quizglass_export.pocketworld.names import SYLLABLES
-from quizglass_export.retrieval.pairs import Library, Pair, Passage
+from quizglass_export.retrieval.pairs import Pair, Passage, PassageLibrary
 from quizglass_export.retrieval.shapes import RERANKER_MAX_TOKENS
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer, SegmentKind
 
@@ -38,7 +38,7 @@ class Candidate:
         return self.named and self.told is not None
 
 
-def candidate(library: Library, pair: Pair, number: int) -> Candidate:
+def candidate(library: PassageLibrary, pair: Pair, number: int) -> Candidate:
     """The candidate of a pair and any passage of the library."""
     passage = library.passages[number]
     entries = {library.passages[i].entry for i in pair.gold}
@@ -77,7 +77,7 @@ def similar_name(name: str, rng: random.Random) -> str:
     return "".join(other).capitalize()
 
 
-def draw_candidate(library: Library, rng: random.Random) -> Candidate:
+def draw_candidate(library: PassageLibrary, rng: random.Random) -> Candidate:
     """Two in five are right; the others fail by the fact, by a similar name, or by another entry."""
     pair = library.draw(rng)
     gold = rng.choice(pair.gold)
@@ -104,7 +104,7 @@ def renamed(wrong: Candidate, rng: random.Random) -> Candidate:
 
 
 @dataclass(frozen=True)
-class Example:
+class RerankExample:
     """Token ids of a prompt, and a label per token: 1, 0, or IGNORED where there is nothing to say."""
 
     ids: list[int]
@@ -128,7 +128,7 @@ class PromptReader:
         prompt = self.template.render(query=query, passage=passage)
         return self.tokenizer.encode(prompt)[:RERANKER_MAX_TOKENS]
 
-    def example(self, item: Candidate) -> Example:
+    def example(self, item: Candidate) -> RerankExample:
         """The prompt with its labels."""
         prompt = self.template.render(query=item.query, passage=item.passage.text)
         parts = [self.tokenizer.encode((segment,)) for segment in prompt]
@@ -146,7 +146,7 @@ class PromptReader:
         for i in range(settled, len(ids)):
             named[i] = int(item.named)
             told[i] = int(i >= told_from) if item.told is not None else 0
-        return Example(ids, seen, named, told, int(item.right))
+        return RerankExample(ids, seen, named, told, int(item.right))
 
     def _end_of(self, value: str, text: str) -> int:
         """Number of the token that ends `value` in " " + text."""
@@ -154,7 +154,7 @@ class PromptReader:
 
 
 @dataclass(frozen=True)
-class Batch:
+class RerankBatch:
     """Padded on the right; `last` is the position of every row's last token."""
 
     ids: torch.Tensor
@@ -164,7 +164,7 @@ class Batch:
     right: torch.Tensor
 
 
-def collate(examples: Sequence[Example], pad: int) -> Batch:
+def collate(examples: Sequence[RerankExample], pad: int) -> RerankBatch:
     """Stack examples; padding is masked, and ignored by every loss."""
     width = max(len(example.ids) for example in examples)
 
@@ -172,7 +172,7 @@ def collate(examples: Sequence[Example], pad: int) -> Batch:
         return torch.tensor([[*row, *[filler] * (width - len(row))] for row in rows])
 
     lengths = torch.tensor([len(example.ids) for example in examples])
-    return Batch(
+    return RerankBatch(
         ids=padded([e.ids for e in examples], pad),
         mask=(torch.arange(width) < lengths.unsqueeze(1)).long(),
         last=lengths - 1,

@@ -14,12 +14,12 @@ from torch import nn
 from torch.nn import functional
 from transformers import Qwen3ForCausalLM
 
-from quizglass_export.retrieval.pairs import Library, training_libraries
+from quizglass_export.retrieval.pairs import PassageLibrary, training_libraries
 from quizglass_export.retrieval.rerank_data import (
     IGNORED,
-    Batch,
     Candidate,
     PromptReader,
+    RerankBatch,
     candidate,
     collate,
     draw_candidate,
@@ -62,7 +62,7 @@ class Judge(nn.Module):
         logits = final @ self.model.get_output_embeddings().weight[list(self.verdicts)].float().T
         return logits, *states[1:]
 
-    def losses(self, batch: Batch, dense: float) -> tuple[torch.Tensor, dict[str, float]]:
+    def losses(self, batch: RerankBatch, dense: float) -> tuple[torch.Tensor, dict[str, float]]:
         """Loss of the verdict plus `dense` times those of the heads, and accuracies."""
         logits, *states = self(batch.ids, batch.mask, batch.last)
         loss = functional.cross_entropy(logits, batch.right)
@@ -103,7 +103,7 @@ def _learn_to_judge(
         run.update(loss, **measures)
 
 
-def mine(workdir: Path, libraries: Sequence[Library], rng: random.Random) -> list[tuple[Candidate, ...]]:
+def mine(workdir: Path, libraries: Sequence[PassageLibrary], rng: random.Random) -> list[tuple[Candidate, ...]]:
     """For many queries the passages that the trained text encoder puts first, and a right one if none is there."""
     encoder, tokenizer = load_text_encoder(workdir / "text_encoder")
     mined = []

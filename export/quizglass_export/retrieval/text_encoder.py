@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional
 from transformers import BertModel, BertTokenizerFast
 
-from quizglass_export.retrieval.pairs import Library, Pair, training_libraries
+from quizglass_export.retrieval.pairs import Pair, PassageLibrary, training_libraries
 from quizglass_export.retrieval.shapes import (
     TEXT_MAX_TOKENS,
     build_text_encoder,
@@ -61,7 +61,7 @@ class TextTrainer(nn.Module):
         self.log_scale = nn.Parameter(torch.tensor(2.7))
 
 
-def make_batch(library: Library, pairs: Sequence[Pair], rng: random.Random) -> tuple[list[int], torch.Tensor]:
+def make_batch(library: PassageLibrary, pairs: Sequence[Pair], rng: random.Random) -> tuple[list[int], torch.Tensor]:
     """Numbers of the passages of a batch, and [Q,P] true where a passage answers a query."""
     column: dict[int, int] = {}
     for pair in pairs:
@@ -85,12 +85,12 @@ def load_text_encoder(folder: Path) -> tuple[BertModel, BertTokenizerFast]:
     return model.eval(), BertTokenizerFast.from_pretrained(folder)
 
 
-def _texts(libraries: Sequence[Library], rng: random.Random) -> list[str]:
+def _texts(libraries: Sequence[PassageLibrary], rng: random.Random) -> list[str]:
     queries = [rng.choice(libraries).draw(rng).query for _ in range(_SAMPLED_QUERIES)]
     return [*queries, *(passage.text for library in libraries[:10] for passage in library.passages)]
 
 
-def _names(libraries: Sequence[Library]) -> list[str]:
+def _names(libraries: Sequence[PassageLibrary]) -> list[str]:
     return [article.title for library in libraries for article in library.articles.values()]
 
 

@@ -124,7 +124,7 @@ class RoleJob:
         return self.tokens(self.rows or [text for _, text in labels])
 
     def places(self, labels: Sequence[tuple[str, str]]) -> tuple[int, ...] | None:
-        """Where the logits of labels are among the model's; None where they are all of them, in this order."""
+        """Positions of the labels' logits among the model's; None where they are all of them, in this order."""
         texts = tuple(text for _, text in labels)
         return None if self.rows in ((), texts) else tuple(self.rows.index(text) for text in texts)
 

@@ -43,7 +43,7 @@ _DONE = "done.json"
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where everything lies."""
+    """Paths of everything that a training run reads and writes."""
 
     root: Path
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from quizglass_export.wordgate.network import WordGate, most, save
-from quizglass_export.wordgate.samples import Painter, Sample, Scenes
+from quizglass_export.wordgate.samples import GateSample, Painter, Scenes
 from quizglass_export.wordgate.sources import Sources
 from quizglass_server.models.wordgate import CELL
 
@@ -74,14 +74,14 @@ def drawn(args: argparse.Namespace) -> tuple[NDArray[np.uint8], NDArray[np.uint8
         return held["pictures"], held["cells"], held["lettered"]
 
 
-def _samples(painter: Painter, count: int, seed: int) -> Iterator[Sample]:
+def _samples(painter: Painter, count: int, seed: int) -> Iterator[GateSample]:
     rng = random.Random(seed)
     for number in range(count):
         lettered, world = rng.random() < _LETTERED_SHARE, rng.random() < _WORLD_SHARE
         yield painter.sample(f"{seed}/{number}", lettered=lettered, world=world)
 
 
-def _cells(sample: Sample) -> NDArray[np.uint8]:
+def _cells(sample: GateSample) -> NDArray[np.uint8]:
     """What is known of each cell: words in most of it, in none of it, or nothing."""
     down, across = (length // CELL for length in sample.mask.shape)
     blocks = sample.mask.reshape(down, CELL, across, CELL)

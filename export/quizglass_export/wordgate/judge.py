@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from quizglass_export.wordgate.network import note
-from quizglass_export.wordgate.samples import Painter, Sample, Scenes
+from quizglass_export.wordgate.samples import GateSample, Painter, Scenes
 from quizglass_export.wordgate.sources import Sources
 from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.onnx.pool import EnginePool
@@ -127,12 +127,12 @@ def _each_judged(gate: WordGate, reader: RapidOcrReader, sources: Sources, count
         few = islice(samples, count // 4 if side == LARGE_SIDE else count)
         yield from (_judged(gate, reader, name, each) for each in few)
     for path in sources.lettered:
-        yield _judged(gate, reader, "photographs of words", Sample(_photograph(path), _nothing(), (), True))
+        yield _judged(gate, reader, "photographs of words", GateSample(_photograph(path), _nothing(), (), True))
     for path in sources.photographs:
-        yield _judged(gate, reader, "whole photographs, no words", Sample(_photograph(path), _nothing(), (), False))
+        yield _judged(gate, reader, "whole photographs, no words", GateSample(_photograph(path), _nothing(), (), False))
 
 
-def _judged(gate: WordGate, reader: RapidOcrReader, group: str, sample: Sample) -> Judged:
+def _judged(gate: WordGate, reader: RapidOcrReader, group: str, sample: GateSample) -> Judged:
     small = fitted(sample.pixels, searched_side(sample.pixels))
     likelihood = 1.0 if is_cheap(small) else 1 / (1 + exp(-float(gate.logits(small).max())))
     whole = reader.lines(sample.pixels, None) if sample.lettered else []

@@ -51,7 +51,7 @@ class WordGate(nn.Module):
 
 
 def most(logits: Tensor) -> Tensor:
-    """Of each picture the logit of its likeliest place: float32 [B]."""
+    """Logit of the likeliest place of each picture: float32 [B]."""
     pooled = nn.functional.avg_pool2d(logits[:, None], POOL, stride=1)
     return pooled.amax(dim=(1, 2, 3))
 

@@ -34,7 +34,7 @@ Mask = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class GateSample:
     """A picture, and where its words are."""
 
     pixels: RGB
@@ -68,20 +68,20 @@ class Painter:
         self._scenes = scenes
         self._side = side
 
-    def sample(self, number: int | str, *, lettered: bool, world: bool) -> Sample:
+    def sample(self, number: int | str, *, lettered: bool, world: bool) -> GateSample:
         """One sample; `world` puts it into pocketworld, else it is a photograph."""
         rng = random.Random(f"wordgate/{number}")
         if world and lettered and rng.random() < 0.7:
             pixels, question = self._scenes.picture(rng, signed=True)
             mask: Mask = np.full((self._side, self._side), 128, np.uint8)
-            return Sample(fitted(pixels, self._side), mask, (question.words or "",), True)
+            return GateSample(fitted(pixels, self._side), mask, (question.words or "",), True)
         pixels = self._scenes.picture(rng, signed=False)[0] if world else self._photograph(rng)
         pixels = fitted(pixels, self._side) if world else pixels
         picture, mask, words = pixels.copy(), np.zeros(pixels.shape[:2], np.uint8), list[str]()
         while lettered and not words:
             for _ in range(rng.choice((1, 1, 1, 2, 3))):
                 words += letter(picture, mask, self._sources.fonts, rng)
-        return Sample(picture if world else spoilt(picture, rng), mask, tuple(words), lettered)
+        return GateSample(picture if world else spoilt(picture, rng), mask, tuple(words), lettered)
 
     def _photograph(self, rng: random.Random) -> RGB:
         """A part of a photograph, perhaps with cut-out things on it, turned and coloured at random."""
@@ -126,7 +126,7 @@ def letter(picture: RGB, mask: Mask, fonts: Sequence[Path], rng: random.Random) 
 
 
 def spoilt(pixels: RGB, rng: random.Random) -> RGB:
-    """As a camera sees it: darker, with less contrast, blurred, noisy, compressed; each now and then."""
+    """A picture as a camera would see it: darker, with less contrast, blurred, noisy, compressed; each now and then."""
     out = pixels.astype(np.float32)
     if rng.random() < 0.5:
         out = (out - 128) * rng.uniform(0.6, 1.15) + 128 + rng.uniform(-50, 40)

@@ -17,7 +17,7 @@ class Exchange(_message.Message):
     def __init__(self, question: _Optional[str] = ..., answer: _Optional[str] = ...) -> None: ...
 
 class AskRequest(_message.Message):
-    __slots__ = ("question", "frames", "history", "policy", "budget_us", "session_id", "max_answer_tokens", "session", "memory")
+    __slots__ = ("question", "frames", "history", "policy", "budget_us", "session_id", "max_answer_tokens", "session", "explain", "memory")
     QUESTION_FIELD_NUMBER: _ClassVar[int]
     FRAMES_FIELD_NUMBER: _ClassVar[int]
     HISTORY_FIELD_NUMBER: _ClassVar[int]
@@ -26,6 +26,7 @@ class AskRequest(_message.Message):
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     MAX_ANSWER_TOKENS_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
+    EXPLAIN_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     question: str
     frames: _containers.RepeatedCompositeFieldContainer[_types_pb2.Frame]
@@ -35,8 +36,9 @@ class AskRequest(_message.Message):
     session_id: str
     max_answer_tokens: int
     session: bytes
+    explain: bool
     memory: MemoryUse
-    def __init__(self, question: _Optional[str] = ..., frames: _Optional[_Iterable[_Union[_types_pb2.Frame, _Mapping]]] = ..., history: _Optional[_Iterable[_Union[Exchange, _Mapping]]] = ..., policy: _Optional[str] = ..., budget_us: _Optional[int] = ..., session_id: _Optional[str] = ..., max_answer_tokens: _Optional[int] = ..., session: _Optional[bytes] = ..., memory: _Optional[_Union[MemoryUse, _Mapping]] = ...) -> None: ...
+    def __init__(self, question: _Optional[str] = ..., frames: _Optional[_Iterable[_Union[_types_pb2.Frame, _Mapping]]] = ..., history: _Optional[_Iterable[_Union[Exchange, _Mapping]]] = ..., policy: _Optional[str] = ..., budget_us: _Optional[int] = ..., session_id: _Optional[str] = ..., max_answer_tokens: _Optional[int] = ..., session: _Optional[bytes] = ..., explain: _Optional[bool] = ..., memory: _Optional[_Union[MemoryUse, _Mapping]] = ...) -> None: ...
 
 class MemoryUse(_message.Message):
     __slots__ = ("remember", "recall")
@@ -47,7 +49,7 @@ class MemoryUse(_message.Message):
     def __init__(self, remember: _Optional[bool] = ..., recall: _Optional[bool] = ...) -> None: ...
 
 class AskResponse(_message.Message):
-    __slots__ = ("turn_id", "seq", "elapsed_us", "accepted", "plan", "query", "evidence", "answer_delta", "verdict", "done", "decided", "queries", "provisional", "confirmed", "withdrawn", "round", "branch")
+    __slots__ = ("turn_id", "seq", "elapsed_us", "accepted", "plan", "query", "evidence", "answer_delta", "verdict", "done", "decided", "queries", "provisional", "confirmed", "withdrawn", "step", "round", "branch")
     TURN_ID_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
     ELAPSED_US_FIELD_NUMBER: _ClassVar[int]
@@ -63,6 +65,7 @@ class AskResponse(_message.Message):
     PROVISIONAL_FIELD_NUMBER: _ClassVar[int]
     CONFIRMED_FIELD_NUMBER: _ClassVar[int]
     WITHDRAWN_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     BRANCH_FIELD_NUMBER: _ClassVar[int]
     turn_id: str
@@ -80,9 +83,10 @@ class AskResponse(_message.Message):
     provisional: Provisional
     confirmed: Confirmed
     withdrawn: Withdrawn
+    step: StepEnded
     round: int
     branch: str
-    def __init__(self, turn_id: _Optional[str] = ..., seq: _Optional[int] = ..., elapsed_us: _Optional[int] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., plan: _Optional[_Union[PlanMade, _Mapping]] = ..., query: _Optional[_Union[QueryRewritten, _Mapping]] = ..., evidence: _Optional[_Union[EvidenceFound, _Mapping]] = ..., answer_delta: _Optional[_Union[AnswerDelta, _Mapping]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., decided: _Optional[_Union[Decided, _Mapping]] = ..., queries: _Optional[_Union[Queries, _Mapping]] = ..., provisional: _Optional[_Union[Provisional, _Mapping]] = ..., confirmed: _Optional[_Union[Confirmed, _Mapping]] = ..., withdrawn: _Optional[_Union[Withdrawn, _Mapping]] = ..., round: _Optional[int] = ..., branch: _Optional[str] = ...) -> None: ...
+    def __init__(self, turn_id: _Optional[str] = ..., seq: _Optional[int] = ..., elapsed_us: _Optional[int] = ..., accepted: _Optional[_Union[Accepted, _Mapping]] = ..., plan: _Optional[_Union[PlanMade, _Mapping]] = ..., query: _Optional[_Union[QueryRewritten, _Mapping]] = ..., evidence: _Optional[_Union[EvidenceFound, _Mapping]] = ..., answer_delta: _Optional[_Union[AnswerDelta, _Mapping]] = ..., verdict: _Optional[_Union[Verdict, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., decided: _Optional[_Union[Decided, _Mapping]] = ..., queries: _Optional[_Union[Queries, _Mapping]] = ..., provisional: _Optional[_Union[Provisional, _Mapping]] = ..., confirmed: _Optional[_Union[Confirmed, _Mapping]] = ..., withdrawn: _Optional[_Union[Withdrawn, _Mapping]] = ..., step: _Optional[_Union[StepEnded, _Mapping]] = ..., round: _Optional[int] = ..., branch: _Optional[str] = ...) -> None: ...
 
 class Accepted(_message.Message):
     __slots__ = ("policy", "frame_sha256", "budget_us")
@@ -153,6 +157,52 @@ class Confirmed(_message.Message):
 class Withdrawn(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class StepEnded(_message.Message):
+    __slots__ = ("name", "role", "started_us", "duration_us", "engine_us", "inputs", "outputs", "reason")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    STARTED_US_FIELD_NUMBER: _ClassVar[int]
+    DURATION_US_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_US_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
+    OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    role: str
+    started_us: int
+    duration_us: int
+    engine_us: int
+    inputs: _containers.RepeatedCompositeFieldContainer[StepDetail]
+    outputs: _containers.RepeatedCompositeFieldContainer[StepDetail]
+    reason: str
+    def __init__(self, name: _Optional[str] = ..., role: _Optional[str] = ..., started_us: _Optional[int] = ..., duration_us: _Optional[int] = ..., engine_us: _Optional[int] = ..., inputs: _Optional[_Iterable[_Union[StepDetail, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[StepDetail, _Mapping]]] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class StepDetail(_message.Message):
+    __slots__ = ("label", "text", "score", "evidence_id", "region")
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_ID_FIELD_NUMBER: _ClassVar[int]
+    REGION_FIELD_NUMBER: _ClassVar[int]
+    label: str
+    text: str
+    score: float
+    evidence_id: str
+    region: Region
+    def __init__(self, label: _Optional[str] = ..., text: _Optional[str] = ..., score: _Optional[float] = ..., evidence_id: _Optional[str] = ..., region: _Optional[_Union[Region, _Mapping]] = ...) -> None: ...
+
+class Region(_message.Message):
+    __slots__ = ("left", "top", "right", "bottom")
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    TOP_FIELD_NUMBER: _ClassVar[int]
+    RIGHT_FIELD_NUMBER: _ClassVar[int]
+    BOTTOM_FIELD_NUMBER: _ClassVar[int]
+    left: float
+    top: float
+    right: float
+    bottom: float
+    def __init__(self, left: _Optional[float] = ..., top: _Optional[float] = ..., right: _Optional[float] = ..., bottom: _Optional[float] = ...) -> None: ...
 
 class QueryRewritten(_message.Message):
     __slots__ = ("text", "used_image_evidence")

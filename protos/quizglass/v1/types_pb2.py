@@ -24,21 +24,21 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18quizglass/v1/types.proto\x12\x0cquizglass.v1\"L\n\x05\x46rame\x12\x11\n\x07\x65ncoded\x18\x01 \x01(\x0cH\x00\x12\x10\n\x06sha256\x18\x02 \x01(\x0cH\x00\x12\x0e\n\x06\x61ge_us\x18\x03 \x01(\x03\x42\x08\n\x06sourceJ\x04\x08\x04\x10\n\"\xc0\x02\n\x08\x45vidence\x12\n\n\x02id\x18\x01 \x01(\t\x12-\n\x06origin\x18\x02 \x01(\x0e\x32\x1d.quizglass.v1.Evidence.Origin\x12\x10\n\x08\x65ntry_id\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x14\n\x0csearch_score\x18\x06 \x01(\x02\x12\x14\n\x0crerank_score\x18\x07 \x01(\x02\x12\x0e\n\x06source\x18\x08 \x01(\t\x12\x0c\n\x04used\x18\t \x01(\x08\"z\n\x06Origin\x12\x16\n\x12ORIGIN_UNSPECIFIED\x10\x00\x12\x17\n\x13ORIGIN_IMAGE_SEARCH\x10\x01\x12\x16\n\x12ORIGIN_TEXT_SEARCH\x10\x02\x12\x14\n\x10ORIGIN_READ_TEXT\x10\x03\x12\x11\n\rORIGIN_MEMORY\x10\x04J\x04\x08\n\x10\x10\"S\n\x0bStageTiming\x12\r\n\x05stage\x18\x01 \x01(\t\x12\x13\n\x0b\x64uration_us\x18\x02 \x01(\x03\x12\x11\n\tengine_us\x18\x03 \x01(\x03\x12\r\n\x05round\x18\x04 \x01(\x05*Y\n\x04Plan\x12\x14\n\x10PLAN_UNSPECIFIED\x10\x00\x12\r\n\tPLAN_NONE\x10\x01\x12\x0e\n\nPLAN_IMAGE\x10\x02\x12\r\n\tPLAN_TEXT\x10\x03\x12\r\n\tPLAN_BOTH\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18quizglass/v1/types.proto\x12\x0cquizglass.v1\"L\n\x05\x46rame\x12\x11\n\x07\x65ncoded\x18\x01 \x01(\x0cH\x00\x12\x10\n\x06sha256\x18\x02 \x01(\x0cH\x00\x12\x0e\n\x06\x61ge_us\x18\x03 \x01(\x03\x42\x08\n\x06sourceJ\x04\x08\x04\x10\n\"\xd8\x02\n\x08\x45vidence\x12\n\n\x02id\x18\x01 \x01(\t\x12-\n\x06origin\x18\x02 \x01(\x0e\x32\x1d.quizglass.v1.Evidence.Origin\x12\x10\n\x08\x65ntry_id\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\x14\n\x0csearch_score\x18\x06 \x01(\x02\x12\x14\n\x0crerank_score\x18\x07 \x01(\x02\x12\x0e\n\x06source\x18\x08 \x01(\t\x12\x0c\n\x04used\x18\t \x01(\x08\x12\x16\n\x0epicture_sha256\x18\n \x01(\x0c\"z\n\x06Origin\x12\x16\n\x12ORIGIN_UNSPECIFIED\x10\x00\x12\x17\n\x13ORIGIN_IMAGE_SEARCH\x10\x01\x12\x16\n\x12ORIGIN_TEXT_SEARCH\x10\x02\x12\x14\n\x10ORIGIN_READ_TEXT\x10\x03\x12\x11\n\rORIGIN_MEMORY\x10\x04J\x04\x08\x0b\x10\x10\"S\n\x0bStageTiming\x12\r\n\x05stage\x18\x01 \x01(\t\x12\x13\n\x0b\x64uration_us\x18\x02 \x01(\x03\x12\x11\n\tengine_us\x18\x03 \x01(\x03\x12\r\n\x05round\x18\x04 \x01(\x05*Y\n\x04Plan\x12\x14\n\x10PLAN_UNSPECIFIED\x10\x00\x12\r\n\tPLAN_NONE\x10\x01\x12\x0e\n\nPLAN_IMAGE\x10\x02\x12\r\n\tPLAN_TEXT\x10\x03\x12\r\n\tPLAN_BOTH\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quizglass.v1.types_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PLAN']._serialized_start=528
-  _globals['_PLAN']._serialized_end=617
+  _globals['_PLAN']._serialized_start=552
+  _globals['_PLAN']._serialized_end=641
   _globals['_FRAME']._serialized_start=42
   _globals['_FRAME']._serialized_end=118
   _globals['_EVIDENCE']._serialized_start=121
-  _globals['_EVIDENCE']._serialized_end=441
-  _globals['_EVIDENCE_ORIGIN']._serialized_start=313
-  _globals['_EVIDENCE_ORIGIN']._serialized_end=435
-  _globals['_STAGETIMING']._serialized_start=443
-  _globals['_STAGETIMING']._serialized_end=526
+  _globals['_EVIDENCE']._serialized_end=465
+  _globals['_EVIDENCE_ORIGIN']._serialized_start=337
+  _globals['_EVIDENCE_ORIGIN']._serialized_end=459
+  _globals['_STAGETIMING']._serialized_start=467
+  _globals['_STAGETIMING']._serialized_end=550
 # @@protoc_insertion_point(module_scope)

@@ -29,7 +29,7 @@ class Frame(_message.Message):
     def __init__(self, encoded: _Optional[bytes] = ..., sha256: _Optional[bytes] = ..., age_us: _Optional[int] = ...) -> None: ...
 
 class Evidence(_message.Message):
-    __slots__ = ("id", "origin", "entry_id", "title", "text", "search_score", "rerank_score", "source", "used")
+    __slots__ = ("id", "origin", "entry_id", "title", "text", "search_score", "rerank_score", "source", "used", "picture_sha256")
     class Origin(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         ORIGIN_UNSPECIFIED: _ClassVar[Evidence.Origin]
@@ -51,6 +51,7 @@ class Evidence(_message.Message):
     RERANK_SCORE_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     USED_FIELD_NUMBER: _ClassVar[int]
+    PICTURE_SHA256_FIELD_NUMBER: _ClassVar[int]
     id: str
     origin: Evidence.Origin
     entry_id: str
@@ -60,7 +61,8 @@ class Evidence(_message.Message):
     rerank_score: float
     source: str
     used: bool
-    def __init__(self, id: _Optional[str] = ..., origin: _Optional[_Union[Evidence.Origin, str]] = ..., entry_id: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., search_score: _Optional[float] = ..., rerank_score: _Optional[float] = ..., source: _Optional[str] = ..., used: _Optional[bool] = ...) -> None: ...
+    picture_sha256: bytes
+    def __init__(self, id: _Optional[str] = ..., origin: _Optional[_Union[Evidence.Origin, str]] = ..., entry_id: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., search_score: _Optional[float] = ..., rerank_score: _Optional[float] = ..., source: _Optional[str] = ..., used: _Optional[bool] = ..., picture_sha256: _Optional[bytes] = ...) -> None: ...
 
 class StageTiming(_message.Message):
     __slots__ = ("stage", "duration_us", "engine_us", "round")

@@ -10,7 +10,8 @@ from time import monotonic
 
 from quizglass_server.assistant.recollection import note_unremembered, recall, remember, search_memory
 from quizglass_server.assistant.search import search
-from quizglass_server.domain.entries import Finding
+from quizglass_server.config.options import TurnOptions
+from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import (
@@ -31,7 +32,7 @@ from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
-from quizglass_server.steps.verify import Support, judged, verify
+from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.outbox import Outbox
@@ -40,7 +41,7 @@ from quizglass_server.turn.runner import StepRunner
 from quizglass_server.turn.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
-_ANY = Finding()
+_ANY = SearchOptions()
 
 
 class Assistant:
@@ -65,7 +66,7 @@ class Assistant:
     ) -> None:
         self._resources = resources
         self._has = has or self._has_model
-        self.admission = admission or Admission(limit=8, queue=16)
+        self.admission = admission or Admission(TurnOptions.max_turns, TurnOptions.queue)
         default = _policy(default_policy or preferred(survey(self._has)) or next(iter(POLICIES))).name
         self.policies: tuple[str, ...] = (default, *(name for name in POLICIES if name != default))
 
@@ -90,7 +91,7 @@ class Assistant:
         runs = _policy(policy or self.policies[0])
         self._check_needs(runs)
         outbox = Outbox()
-        task = asyncio.create_task(self._run(turn, runs, budget, Journal(outbox.put)))
+        task = asyncio.create_task(self._run(turn, runs, budget, Journal(outbox.put, explains=turn.explain)))
         task.add_done_callback(lambda _: outbox.close())
         try:
             async for event in outbox:
@@ -108,11 +109,11 @@ class Assistant:
         text: str,
         picture: Picture | None,
         limit: int,
-        finding: Finding = _ANY,
+        options: SearchOptions = _ANY,
         more: Sequence[Picture] = (),
     ) -> list[Evidence]:
         """Search the knowledge store outside of any turn; see `search.search`."""
-        return await search(self._resources, text, picture, limit, finding, more)
+        return await search(self._resources, text, picture, limit, options, more)
 
     async def search_memory(self, text: str, picture: Picture | None, query: SightingQuery) -> list[SightingHit]:
         """Search the visual memory outside of any turn; see `recollection.search_memory`."""
@@ -134,6 +135,7 @@ class Assistant:
             draft = recalled or await self._answered(turn, policy, runner, journal)
         except BaseException as error:
             journal.settle(None)
+            journal.close()
             if isinstance(error, asyncio.CancelledError):
                 log.info("turn cancelled", extra=about)
             if isinstance(error, QuizglassError):
@@ -175,8 +177,10 @@ class Assistant:
                 journal.emit(AnswerDelta(abstain))
             answer, support = abstain, Support(VerdictOutcome.ABSTAINED)
         else:
-            with journal.stage("verify"):
+            with journal.stage("verify") as span:
                 support = judged(verify(answer, journal.evidence), draft.supported)
+            journal.ended(span, "", lambda: told_check(answer, support))
+        journal.close()
         likely = draft.probabilities
         mean = sum(likely) / len(likely) if likely else 0.0
         journal.emit(Verdict(support.outcome, min(likely, default=0.0), mean, draft.notes))

@@ -20,6 +20,7 @@ from quizglass_server.domain.turns import (
     Picture,
     Plan,
     PlanMade,
+    StepDetail,
     Turn,
     Vector,
 )
@@ -33,7 +34,8 @@ from quizglass_server.steps.lookup.recall import (
     recognised,
     told_sighting,
 )
-from quizglass_server.steps.step import step
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import texts
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources, VisualMemory
 from quizglass_server.turn.runner import StepRunner
@@ -114,7 +116,12 @@ async def search_memory(
     return await memory.by_text(vector, text, query)
 
 
-@step("recall", role="memory", optional=True)
+def _told_recall(sightings: list[SightingHit] | None, turn: Turn, _: Resources) -> Telling:
+    seen = (StepDetail("sighting", hit.sighting.id, hit.score) for hit in sightings or ())
+    return texts("question", turn.question), seen
+
+
+@step("recall", role="memory", optional=True, told=_told_recall)
 async def _last_seen(memory: VisualMemory, turn: Turn, resources: Resources) -> list[SightingHit]:
     """The last sighting of what the picture shows, or of what the question names; none, or one."""
     picture, encoder = turn.picture, resources.models.text_encoder
@@ -131,4 +138,4 @@ async def _vectors(resources: Resources, picture: Picture, views: Sequence[View]
     encoder = resources.models.image_encoder
     if encoder is None:
         raise RoleMissing("image_encoder", "the visual memory")
-    return await resources.vectors(picture, views, lambda missing: embed_views(encoder, picture.pixels, missing))
+    return await resources.vectors(picture, views, lambda missing: embed_views(encoder, picture, missing))

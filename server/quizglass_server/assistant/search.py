@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from quizglass_server.domain.entries import Finding
+from quizglass_server.domain.entries import SearchOptions
 from quizglass_server.domain.turns import Evidence, Picture, Vector
 from quizglass_server.errors import InvalidInput, RoleMissing
 from quizglass_server.roles.image_encoder import ImageEncoder
@@ -15,7 +15,7 @@ from quizglass_server.steps.lookup.image_search import embed_views, picture_evid
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
 from quizglass_server.turn.resources import Resources
 
-_ANY = Finding()
+_ANY = SearchOptions()
 _WIDER = 4
 """By both, each search looks this many times further, so that an entry fair in both can win."""
 
@@ -25,7 +25,7 @@ async def search(
     text: str,
     picture: Picture | None,
     limit: int,
-    finding: Finding = _ANY,
+    options: SearchOptions = _ANY,
     more: Sequence[Picture] = (),
 ) -> list[Evidence]:
     """The best results, numbered "1", "2", ... in order.
@@ -43,35 +43,35 @@ async def search(
     if resources.knowledge.count() == 0:
         return []
     if not pictures:
-        results = await _by_text(resources, text, limit, finding)
+        results = await _by_text(resources, text, limit, options)
     elif not text:
-        results = await _by_pictures(resources, pictures, limit, finding)
+        results = await _by_pictures(resources, pictures, limit, options)
     else:
         chunks, entries = await asyncio.gather(
-            _by_text(resources, text, _WIDER * limit, finding),
-            _by_pictures(resources, pictures, _WIDER * limit, finding),
+            _by_text(resources, text, _WIDER * limit, options),
+            _by_pictures(resources, pictures, _WIDER * limit, options),
         )
         results = _added(chunks, entries)
     return [replace(item, id=str(position + 1)) for position, item in enumerate(results[:limit])]
 
 
-async def _by_text(resources: Resources, text: str, limit: int, finding: Finding) -> list[Evidence]:
-    found = search_texts(resources.models.text_encoder, resources.knowledge, text, limit, finding)
-    return text_evidence(await found)
+async def _by_text(resources: Resources, text: str, limit: int, options: SearchOptions) -> list[Evidence]:
+    hits = search_texts(resources.models.text_encoder, resources.knowledge, text, limit, options)
+    return text_evidence(await hits)
 
 
 async def _by_pictures(
-    resources: Resources, pictures: Sequence[Picture], limit: int, finding: Finding
+    resources: Resources, pictures: Sequence[Picture], limit: int, options: SearchOptions
 ) -> list[Evidence]:
     encoder = resources.models.image_encoder
     if encoder is None:
         raise RoleMissing("image_encoder", "searching by picture")
     vectors = [await _whole(resources, encoder, picture) for picture in pictures]
-    return picture_evidence(await resources.knowledge.search_crops(vectors, limit, finding), shown=0)
+    return picture_evidence(await resources.knowledge.search_crops(vectors, limit, options), shown=0)
 
 
 async def _whole(resources: Resources, encoder: ImageEncoder, picture: Picture) -> Vector:
-    (vector,) = await resources.vectors(picture, [WHOLE], lambda views: embed_views(encoder, picture.pixels, views))
+    (vector,) = await resources.vectors(picture, [WHOLE], lambda views: embed_views(encoder, picture, views))
     return vector
 
 

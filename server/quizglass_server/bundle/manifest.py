@@ -11,20 +11,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from quizglass_server.models.fields import Count, FileName, Part, files_of
+from quizglass_server.models.fields import Count, FileName, ManifestPart, files_of
 from quizglass_server.roles.table import Roles
 
 FORMAT = 1
 
 
-class FileEntry(Part):
+class FileEntry(ManifestPart):
     """What a file must be: its SHA-256 in hex and its size in bytes."""
 
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     bytes: Annotated[int, Field(ge=0)]
 
 
-class Thresholds(Part):
+class Thresholds(ManifestPart):
     """Scores below which evidence is dropped: cosine for pictures, probability of "yes" for reranking, cosine of the
     coarse reranker, probability of a detector's box. `p_min` and `p_mean`, of a draft's tokens, say when it is certain.
     """
@@ -41,7 +41,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Shares = Annotated[tuple[Share, ...], Field(min_length=1, max_length=3)]
 
 
-class Views(Part):
+class ViewWidths(ManifestPart):
     """Which parts of a picture are searched for: widths as shares of the picture's.
 
     `placed`: of a question that names a place, each cut there. `unplaced`: of any other; a width below 1 is cut left,
@@ -52,7 +52,7 @@ class Views(Part):
     unplaced: Shares = (1.0,)
 
 
-class EvidenceLimits(Part):
+class EvidenceLimits(ManifestPart):
     """How evidence is looked for, and how many pieces are fetched and shown to the generator."""
 
     seen: Count = 1
@@ -61,13 +61,13 @@ class EvidenceLimits(Part):
     coarse_candidates: Count | None = None
     """Of the text candidates, how many the coarse reranker leaves to the fine one; None: all."""
     image_candidates: Count = 5
-    views: Views = Views()
+    views: ViewWidths = ViewWidths()
     boxes: Count = 2
     """How many of a detector's boxes are searched for, besides the views."""
     kind_bonus: Annotated[float, Field(ge=0, le=2)] = 0.0
 
 
-class Manifest(Part):
+class Manifest(ManifestPart):
     """The whole of `manifest.json`."""
 
     format: Literal[1]

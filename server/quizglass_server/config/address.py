@@ -51,28 +51,28 @@ class MilvusAddress:
         return f"{self.uri}/{self.database}" if self.database else self.uri
 
 
-def knowledge_address(given: str | Path | MilvusAddress) -> Path | MilvusAddress:
+def knowledge_address(address: str | Path | MilvusAddress) -> Path | MilvusAddress:
     """What an address means.
 
     Raises:
         ValueError: it is neither a directory nor one of Milvus; says what is wrong with it.
     """
-    if not isinstance(given, str):
-        return given
-    if not given:
+    if not isinstance(address, str):
+        return address
+    if not address:
         raise ValueError("empty; give a directory, or the address of a Milvus")
-    scheme = _SCHEME.match(given)
+    scheme = _SCHEME.match(address)
     if scheme is None:
-        return Path(given)
+        return Path(address)
     if scheme[1] == _LITE:
-        return _file(given[len(_LITE) + 1 :])
-    if scheme[1] in _PORT and given[scheme.end() :].startswith("//"):
-        return _server(given)
-    if "://" in given:
+        return _file(address[len(_LITE) + 1 :])
+    if scheme[1] in _PORT and address[scheme.end() :].startswith("//"):
+        return _server(address)
+    if "://" in address:
         raise ValueError(
             f"there is no backend for {scheme[1]}://; give a directory, http://, https:// or milvus:FILE.db"
         )
-    return Path(given)
+    return Path(address)
 
 
 def _file(path: str) -> MilvusAddress:
@@ -81,9 +81,9 @@ def _file(path: str) -> MilvusAddress:
     return MilvusAddress(path)
 
 
-def _server(given: str) -> MilvusAddress:
+def _server(address: str) -> MilvusAddress:
     try:
-        parts = urlsplit(given)
+        parts = urlsplit(address)
         port = parts.port or _PORT[parts.scheme]
     except ValueError:
         raise ValueError("the address has no valid port") from None

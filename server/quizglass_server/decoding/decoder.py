@@ -1,4 +1,4 @@
-"""Who is decoded where and when, and what a client is told.
+"""Decides which process decodes a picture and when, and what a client is told that has to wait.
 
 Small JPEGs are decoded where they arrive: that takes less than handing them over. All others go to one of two
 processes: one for what is quickly done, so that ordinary pictures never wait for giant ones, and one, which yields to
@@ -51,7 +51,7 @@ class PictureDecoder:
         """Within these limits, and in this memory. Processes start with the first picture, or by `start`."""
         self._limits = limits
         self._memory = memory
-        self._ordinary, self._slow = _Lane(memory, 0), _Lane(memory, _NICENESS)
+        self._ordinary, self._slow = _ProcessLane(memory, 0), _ProcessLane(memory, _NICENESS)
 
     def start(self) -> None:
         """Start the processes now, so that the first picture does not wait for them. Raises OSError."""
@@ -65,7 +65,7 @@ class PictureDecoder:
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes that run."""
+        """Process ids of the decoder processes that run."""
         return [pid for lane in (self._ordinary, self._slow) if (pid := lane.process.pid) is not None]
 
     def is_slow(self, encoded: bytes, field: str) -> bool:
@@ -126,7 +126,7 @@ def _seconds(encoded: bytes, header: Header) -> float:
     return header.seconds(len(encoded), encoded.count(_SCAN) if header.format == "JPEG" else 1)
 
 
-class _Lane:
+class _ProcessLane:
     """One process and who waits for it, shortest work first."""
 
     def __init__(self, memory: WorkMemory, niceness: int) -> None:
@@ -173,15 +173,15 @@ class _Lane:
     async def _job(self, encoded: bytes, size: int, seconds: float, entered: asyncio.Event) -> RGB:
         await self._enter(seconds)
         try:
-            held = await self._memory.reserve(size)
+            reservation = await self._memory.reserve(size)
             entered.set()
             try:
                 pixels = await self.process.decode(encoded, size)
             except BaseException:
-                held.release()
+                reservation.release()
                 raise
-            held.shrink(3 * pixels.width * pixels.height)
-            weakref.finalize(pixels.mapped, held.release).atexit = False
+            reservation.shrink(3 * pixels.width * pixels.height)
+            weakref.finalize(pixels.mapped, reservation.release).atexit = False
             return _array(pixels)
         finally:
             self._leave()

@@ -58,7 +58,7 @@ class Header:
 
     @property
     def kept_pixels(self) -> int:
-        """Of the result, at most."""
+        """How many pixels the decoded picture has at most."""
         factor = self.reduction
         return -(-self.width // factor) * -(-self.height // factor)
 
@@ -136,7 +136,7 @@ def _webp(data: bytes) -> Header:
 
 def _jpeg(data: bytes) -> Header:
     """Walks the segments up to the first scan, as Pillow does; the last frame header counts."""
-    found: Header | None = None
+    header: Header | None = None
     components = junk = 0
     place = 2
     for _ in range(MOST_SEGMENTS):
@@ -151,11 +151,11 @@ def _jpeg(data: bytes) -> Header:
             raise Refused(DAMAGED)
         length = int.from_bytes(data[place : place + 2])
         if marker in _SOF:
-            found, components = _frame(marker, data[place : place + length])
+            header, components = _frame(marker, data[place : place + length])
         elif marker == _SOS:
-            if found is None or place + 2 >= len(data):
+            if header is None or place + 2 >= len(data):
                 raise Refused(DAMAGED)
-            return _scanned(found, components, data[place + 2])
+            return _scanned(header, components, data[place + 2])
         place += max(length, 2)
     raise Refused(f"the JPEG has more than {MOST_SEGMENTS} segments before its picture; save it anew")
 

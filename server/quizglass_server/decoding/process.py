@@ -49,7 +49,7 @@ class DecoderProcess:
 
     @property
     def pid(self) -> int | None:
-        """Of the process; None where none runs."""
+        """The process id; None where no process runs."""
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:

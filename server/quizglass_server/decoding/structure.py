@@ -45,12 +45,12 @@ def count_scans(data: bytes) -> int:
     """
     scans, place, junk, pattern = 0, 2, 0, _MARKER
     for _ in range(MOST_SEGMENTS + MOST_SCANS):
-        found = pattern.search(data, place)
-        if found is None:
+        match = pattern.search(data, place)
+        if match is None:
             return scans
         if pattern is _MARKER:
-            junk += found.start() - place
-        marker, place, pattern = found[1][0], found.end(), _MARKER
+            junk += match.start() - place
+        marker, place, pattern = match[1][0], match.end(), _MARKER
         if marker == _EOI or junk > MOST_JUNK:
             return scans
         if marker in _RESTARTS or marker == 0xD8:

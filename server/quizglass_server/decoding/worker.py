@@ -51,10 +51,10 @@ def main() -> None:
 
 def _serve(link: socket.socket, request: bytes, file: int) -> None:
     size, memory, seconds, number = REQUEST.unpack(request)
-    made = -1
+    descriptor = -1
     try:
         _limit(memory, seconds)
-        width, height, made = _decoded(file, size)
+        width, height, descriptor = _decoded(file, size)
         answer = ANSWER.pack(DONE, number, width, height)
     except Refused as refusal:
         answer = ANSWER.pack(REFUSED, number, 0, 0) + str(refusal).encode()[:MOST_WORDS]
@@ -63,10 +63,10 @@ def _serve(link: socket.socket, request: bytes, file: int) -> None:
     finally:
         os.close(file)
     try:
-        socket.send_fds(link, [answer], [] if made < 0 else [made])
+        socket.send_fds(link, [answer], [] if descriptor < 0 else [descriptor])
     finally:
-        if made >= 0:
-            os.close(made)
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def _decoded(file: int, size: int) -> tuple[int, int, int]:
@@ -81,17 +81,17 @@ def _decoded(file: int, size: int) -> tuple[int, int, int]:
 
 def _written(decoded: Decoded) -> int:
     """A descriptor of memory with the pixels, which cannot shrink under its reader."""
-    made = os.memfd_create("pixels", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    descriptor = os.memfd_create("pixels", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         for strip in decoded.strips:
             view = memoryview(strip)
             while view:
-                view = view[os.write(made, view) :]
-        _seal(made)
+                view = view[os.write(descriptor, view) :]
+        _seal(descriptor)
     except BaseException:
-        os.close(made)
+        os.close(descriptor)
         raise
-    return made
+    return descriptor
 
 
 def _seal(descriptor: int) -> None:

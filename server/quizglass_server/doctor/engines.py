@@ -13,12 +13,12 @@ _AMX = "sapphirerapids"
 _BUILD = "python server/native/wheel.py --install (docs/operations.md, Building llama.cpp)"
 
 
-class Variant(Protocol):
+class CpuVariant(Protocol):
     """A compiled set of CPU instructions."""
 
     @property
     def name(self) -> str:
-        """As ggml calls it."""
+        """The name that ggml gives to this set, such as "haswell"."""
         ...
 
     @property
@@ -27,7 +27,7 @@ class Variant(Protocol):
         ...
 
 
-def llama_variants(variants: Sequence[Variant], in_use: str | None, flags: frozenset[str]) -> Iterator[Finding]:
+def llama_variants(variants: Sequence[CpuVariant], in_use: str | None, flags: frozenset[str]) -> Iterator[Finding]:
     """Which variant of llama.cpp computes on this CPU, and what a better one would take.
 
     Args:

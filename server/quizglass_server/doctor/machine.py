@@ -42,13 +42,13 @@ _GIB = 1 << 30
 
 def processor(flags: frozenset[str], architecture: str) -> Finding:
     """Whether the processor has what llama.cpp is compiled for."""
-    known = [usual for flag, usual in _FEATURES.items() if flag in flags]
-    values = {"architecture": architecture, "features": known}
+    features = [usual for flag, usual in _FEATURES.items() if flag in flags]
+    values = {"architecture": architecture, "features": features}
     if not flags:
         return Finding(
             "processor", Status.UNKNOWN, f"{architecture}; the system does not say what it can do", "", values
         )
-    text = f"{architecture} with {', '.join(known) or 'none of the instructions that matter'}"
+    text = f"{architecture} with {', '.join(features) or 'none of the instructions that matter'}"
     if architecture in _X86 and (missing := [_FEATURES[flag] for flag in _NEEDED if flag not in flags]):
         remedy = (
             "take a machine with AVX2 (any x86-64 server since 2015), or compile llama.cpp on this one with plain pip"

@@ -13,11 +13,16 @@ __all__ = [
     "Entry",
     "EntryHit",
     "Filter",
-    "Finding",
     "PicturedEntry",
     "Refused",
     "SearchMode",
+    "SearchOptions",
 ]
+
+
+def first_picture(entry: Entry) -> bytes:
+    """SHA-256 of the picture that stands for an entry; empty: it has none."""
+    return next(iter(entry.picture_sha256), b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class PicturedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SearchOptions:
     """What a search may bring back and how results are put together."""
 
     filter: Filter = field(default_factory=Filter)
@@ -55,7 +60,7 @@ class EntryHit:
     entry: Entry
     score: float
     """Cosine."""
-    look: int = 0
+    perceptual_hash: int = 0
     """Hash of how the found picture looks; 0: not known."""
 
 

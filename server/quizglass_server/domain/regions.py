@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quizglass.values import Region
 
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A rectangle of a picture; sides as shares of its width and height, 0 to 1."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    @property
-    def area(self) -> float:
-        """Share of the picture's."""
-        return max(self.right - self.left, 0.0) * max(self.bottom - self.top, 0.0)
+__all__ = ["Detection", "Region"]
 
 
 @dataclass(frozen=True, slots=True)

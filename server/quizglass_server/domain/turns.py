@@ -6,6 +6,7 @@ Nothing here knows gRPC, models or engines.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from quizglass.values import (
     QueryRewritten,
     SkippedStep,
     StageTiming,
+    StepEnded,
     TurnEvent,
     Verdict,
     VerdictOutcome,
@@ -58,6 +60,8 @@ __all__ = [
     "QueryRewritten",
     "SkippedStep",
     "StageTiming",
+    "StepDetail",
+    "StepEnded",
     "Token",
     "Turn",
     "TurnEvent",
@@ -75,10 +79,10 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A decoded frame. Two pictures are the same when their hashes are."""
+    """A decoded frame, or a part of one. Two are the same when their hashes are; the pixels are never written to."""
 
     sha256: bytes
-    """Of the encoded bytes, 32 bytes."""
+    """32 bytes: of a frame the hash of the encoded bytes, of a part the hash of its frame's and its place."""
     pixels: RGB
 
     def __eq__(self, other: object) -> bool:
@@ -86,6 +90,13 @@ class Picture:
 
     def __hash__(self) -> int:
         return hash(self.sha256)
+
+    def part(self, left: int, top: int, right: int, bottom: int) -> Picture:
+        """The pixels from left and top to before right and bottom; the picture itself when these are all."""
+        if (left, top, right, bottom) == (0, 0, self.width, self.height):
+            return self
+        name = sha256(self.sha256 + f" {left} {top} {right} {bottom}".encode()).digest()
+        return Picture(name, self.pixels[top:bottom, left:right])
 
     @property
     def width(self) -> int:
@@ -125,6 +136,8 @@ class Turn:
     """Whether the answer may come from what is remembered."""
     other_than: tuple[str, ...] = ()
     """Texts that name things which the question is not about ("the other one")."""
+    explain: bool = False
+    """Whether every step is told of, with what it was given and what it brought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +151,13 @@ class Evidence(values.Evidence):
     def coarse(self) -> float:
         """What a reranker's finer score is multiplied with."""
         return self.search_score if self.coarse_score is None else self.coarse_score
+
+
+@dataclass(frozen=True, slots=True)
+class StepDetail(values.StepDetail):
+    """One thing that a step was given or brought, before its evidence has a number."""
+
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)

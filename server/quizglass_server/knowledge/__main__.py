@@ -15,10 +15,10 @@ from typing import Any
 
 from quizglass_server.config.address import MilvusAddress, knowledge_address
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
+from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.knowledge.truth.lock import DirectoryLock
 
 _FINE, _FOUND, _FAILED = 0, 1, 4
 _EVERY = 10_000  # rows between two words on progress
@@ -26,37 +26,37 @@ _EVERY = 10_000  # rows between two words on progress
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 when all is well, 1 when something was damaged or lost, 4 when it could not be done."""
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        said, status = given.run(given)
+        said, status = options.run(options)
     except (KnowledgeFailed, KnowledgeLocked) as error:
         print(f"quizglass knowledge: {error.message}", file=sys.stderr)
         return _FAILED
     except OSError as error:  # of a path that is something else than expected
         print(f"quizglass knowledge: {error.filename}: {error.strerror}", file=sys.stderr)
         return _FAILED
-    if given.json:
+    if options.json:
         print(json.dumps(said))
     else:
         _print(said)
     return int(status)
 
 
-def _verify(given: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    findings = inspect(given.directory, _rows)
+def _verify(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    defects = inspect(options.directory, _rows)
     said = {
-        "directory": str(given.directory),
-        "damaged": [f"{finding.file}: {finding.message}" for finding in findings if finding.truth],
-        "rebuilt by itself": [f"{finding.file}: {finding.message}" for finding in findings if not finding.truth],
+        "directory": str(options.directory),
+        "damaged": [f"{defect.file}: {defect.message}" for defect in defects if defect.in_database],
+        "rebuilt by itself": [f"{defect.file}: {defect.message}" for defect in defects if not defect.in_database],
     }
     return said, _FOUND if said["damaged"] else _FINE
 
 
-def _repair(given: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    with closing(_Held(given.directory)):
-        done = salvage(given.directory, lambda entries: _rows("entries", entries))
+def _repair(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    with closing(_Held(options.directory)):
+        done = salvage(options.directory, lambda entries: _rows("entries", entries))
     said = {
-        "directory": str(given.directory),
+        "directory": str(options.directory),
         "entries kept": done.entries,
         "lost": done.lost,
         "lost without a name": done.nameless,
@@ -67,14 +67,14 @@ def _repair(given: argparse.Namespace) -> tuple[dict[str, Any], int]:
     return said, _FOUND if done.lost or done.nameless or done.doubts else _FINE
 
 
-def _snapshot(given: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    state = snapshot(given.directory, given.target)
-    return {"snapshot": str(given.target), "entries": state.count, "sequence": state.sequence}, _FINE
+def _snapshot(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    state = snapshot(options.directory, options.target)
+    return {"snapshot": str(options.target), "entries": state.count, "sequence": state.sequence}, _FINE
 
 
-def _restore(given: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    kept = restore(given.source, given.directory)
-    return {"directory": str(given.directory), "the files before": "" if kept is None else str(kept)}, _FINE
+def _restore(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    kept = restore(options.source, options.directory)
+    return {"directory": str(options.directory), "the files before": "" if kept is None else str(kept)}, _FINE
 
 
 class _Held:
@@ -110,11 +110,11 @@ def _command(
     summary: str,
     *paths: tuple[str, str],
 ) -> None:
-    made = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
+    command = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
     for path, words in paths:
-        made.add_argument(path, type=_directory, help=words)
-    made.add_argument("--json", action="store_true", help="print JSON")
-    made.set_defaults(run=run)
+        command.add_argument(path, type=_directory, help=words)
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=run)
 
 
 def _directory(text: str) -> Path:

@@ -1,7 +1,8 @@
 """The knowledge base: entries kept durably, found by picture and by text.
 
-SQLite is the truth (`schema.py`); the indexes follow it (`derived.py`). One thread writes, two read, one builds
-indexes; none of it happens on the event loop. This module knows neither gRPC nor how models run.
+What counts is the SQLite database (`database/schema.py`); the indexes follow it (`index/search_indexes.py`). One
+thread writes, two read, one builds indexes; none of it happens on the event loop. This module knows neither gRPC nor
+how models run.
 """
 
 from __future__ import annotations
@@ -16,27 +17,27 @@ from typing import Any, Self, TypeVar
 
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.pictures import decode_picture
-from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.content.records import AddReport, Change, Draft, Kind
-from quizglass_server.knowledge.index.followers import Derived
-from quizglass_server.knowledge.index.idle_window import Gaps
+from quizglass_server.knowledge.content.records import AddReport, Change, EntryDraft, VectorKind
+from quizglass_server.knowledge.database.clock import StoreClock
+from quizglass_server.knowledge.database.lock import DirectoryLock
+from quizglass_server.knowledge.database.reader import DatabaseReader
+from quizglass_server.knowledge.database.row_cache import RowCache
+from quizglass_server.knowledge.database.schema import FILE, is_writable
+from quizglass_server.knowledge.database.threads import StoreThreads
+from quizglass_server.knowledge.index.idle_window import IdleWindow
 from quizglass_server.knowledge.index.index import IndexOptions
+from quizglass_server.knowledge.index.search_indexes import SearchIndexes
 from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
 from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
 from quizglass_server.knowledge.ingest.reembed import reembed
 from quizglass_server.knowledge.repair.inspection import remembered_time
 from quizglass_server.knowledge.repair.opening import locked
-from quizglass_server.knowledge.search.finding import Finder
+from quizglass_server.knowledge.search.finder import Finder
 from quizglass_server.knowledge.search.picture_search import PictureSearch
-from quizglass_server.knowledge.truth.clock import StoreClock
-from quizglass_server.knowledge.truth.lock import DirectoryLock
-from quizglass_server.knowledge.truth.reader import Reader
-from quizglass_server.knowledge.truth.row_cache import HotRows
-from quizglass_server.knowledge.truth.schema import FILE, is_writable
-from quizglass_server.knowledge.truth.threads import StoreThreads
 from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -45,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 _TIDY_S = 15.0  # how often expired entries are looked for when nobody asks, and a pause after which nobody writes
 _ANSWERS = 256  # kept of searches that may be asked again, good as long as nothing is written in between
-_ANY = Finding()
+_ANY = SearchOptions()
 
 Hits = TypeVar("Hits")
 
@@ -66,13 +67,13 @@ class KnowledgeBase(PictureSearch):
         self._image_encoder: ImageEncoder | None = None
         self._count = 0
         self._changes = 0
-        self._gaps = Gaps()
+        self._idle_window = IdleWindow()
         self._next_expiry = 0
         self._closed = False
         self._answers = BoundedCache[Hashable, Any](_ANSWERS)
-        self._hot = HotRows()
+        self._row_cache = RowCache()
         self._background: list[asyncio.Task[None]] = []
-        self._derived: Derived | None = None
+        self._derived: SearchIndexes | None = None
         self._clock = StoreClock(remembered_time(directory))
         self._store = StoreThreads(directory / FILE, self._clock)
         self._converter = Converter()
@@ -103,7 +104,7 @@ class KnowledgeBase(PictureSearch):
         try:
             base._text_encoder, base._image_encoder = text_encoder, image_encoder
             base._derived = await asyncio.to_thread(base._derive, options or IndexOptions())
-            base._count = (await base._store.read(Reader.state)).count
+            base._count = (await base._store.read(DatabaseReader.state)).count
             base._next_expiry = base._derived.catalog.next_expiry()
         except BaseException:
             await base.close()
@@ -125,7 +126,7 @@ class KnowledgeBase(PictureSearch):
         """
         self._check_writable()
         ingest = Ingest(self._text_encoder, self._image_encoder, self._decode, self._converter)
-        return await ingest.all_of(entries, self._commit, self._gaps)
+        return await ingest.all_of(entries, self._commit, self._idle_window)
 
     async def get(self, id: str) -> Entry:
         """One entry. Raises NotFound."""
@@ -146,12 +147,14 @@ class KnowledgeBase(PictureSearch):
         self._check_writable()
         change = await self._store.write(lambda writer: writer.delete([id]), self._follow)
         self._indexes.look_after()
-        return Deleted(id, change.sequence, len(change.removed[Kind.CHUNKS]), len(change.removed[Kind.PICTURES]))
+        return Deleted(
+            id, change.sequence, len(change.removed[VectorKind.CHUNKS]), len(change.removed[VectorKind.PICTURES])
+        )
 
     async def compact(self) -> int:
         """Remove what deleted entries have left in the files; the sequence number up to which that is done."""
         self._check_writable()
-        sequence = (await self._store.read(Reader.state)).sequence
+        sequence = (await self._store.read(DatabaseReader.state)).sequence
         await asyncio.wrap_future(self._indexes.rebuild())
         await self._store.alone(lambda writer: writer.shrink())
         return sequence
@@ -161,24 +164,24 @@ class KnowledgeBase(PictureSearch):
         return self._count
 
     async def search_views(
-        self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
     ) -> builtins.list[builtins.list[EntryHit]]:
         """For each vector, entries by their best picture, best first. Raises RoleMissing without an image encoder."""
         queries = picture_queries(self._image_encoder, vectors)
-        key = ("views", *(query.tobytes() for query in queries), limit, finding.key)
-        return await self._answered(key, lambda reader: self._finder.views(reader, queries, limit, finding))
+        key = ("views", *(query.tobytes() for query in queries), limit, options.key)
+        return await self._answered(key, lambda reader: self._finder.views(reader, queries, limit, options))
 
     async def search_texts(
-        self, vector: Vector | None, limit: int, words: str = "", finding: Finding = _ANY
+        self, vector: Vector | None, limit: int, words: str = "", options: SearchOptions = _ANY
     ) -> builtins.list[ChunkHit]:
         """Chunks, best first: by vector, and with the words of the query by those too.
 
         Raises:
             RoleMissing: without a text encoder, unless the search is by keywords alone.
         """
-        query = text_query(self._text_encoder, vector, finding.mode)
-        key = ("texts", b"" if query is None else query.tobytes(), words, limit, finding.key)
-        return await self._answered(key, lambda reader: self._finder.texts(reader, query, words, limit, finding))
+        query = text_query(self._text_encoder, vector, options.mode)
+        key = ("texts", b"" if query is None else query.tobytes(), words, limit, options.key)
+        return await self._answered(key, lambda reader: self._finder.texts(reader, query, words, limit, options))
 
     async def settle(self) -> None:
         """Wait until vectors are embedded anew and graphs have caught up. Nothing needs to: searches go on before."""
@@ -206,7 +209,7 @@ class KnowledgeBase(PictureSearch):
             raise KnowledgeFailed(f"{FILE}: it is read-only; make it writable and restart the server", file=FILE)
 
     @property
-    def _indexes(self) -> Derived:
+    def _indexes(self) -> SearchIndexes:
         assert self._derived is not None
         return self._derived
 
@@ -221,27 +224,27 @@ class KnowledgeBase(PictureSearch):
 
     @property
     def _finder(self) -> Finder:
-        return Finder(self._indexes.indexes, self._indexes.catalog, self._hot, self._catch_up)
+        return Finder(self._indexes.indexes, self._indexes.catalog, self._row_cache, self._catch_up)
 
-    def _derive(self, options: IndexOptions) -> Derived:
-        return Derived(self._directory, self._store, spaces(self._text_encoder, self._image_encoder), options)
+    def _derive(self, options: IndexOptions) -> SearchIndexes:
+        return SearchIndexes(self._directory, self._store, spaces(self._text_encoder, self._image_encoder), options)
 
     async def _reembed(self) -> None:
         encoders = (self._text_encoder, self._image_encoder)
         await reembed(self._store, self._follow, *encoders, self._decode, self._converter)
         self._indexes.look_after()
 
-    async def _commit(self, drafts: builtins.list[Draft]) -> None:
+    async def _commit(self, drafts: builtins.list[EntryDraft]) -> None:
         names = {kind: space.name for kind, space in spaces(self._text_encoder, self._image_encoder).items()}
-        await self._store.write(lambda writer: writer.put(self._gaps.between(drafts), names), self._follow)
+        await self._store.write(lambda writer: writer.put(self._idle_window.between(drafts), names), self._follow)
         self._indexes.look_after()
 
     def _follow(self, change: Change) -> None:
         """Bring the indexes up to a commit; on the writing thread, so in order and even if the caller has gone."""
         self._indexes.follow(change)
         for kind, labels in change.removed.items():
-            self._hot.forget(kind, labels)
-            self._hot.keep(kind, change.rows[kind], self._hot.removals)
+            self._row_cache.forget(kind, labels)
+            self._row_cache.keep(kind, change.rows[kind], self._row_cache.removals)
         self._count += change.entries
         self._changes += 1
         if change.filed or change.gone:
@@ -251,14 +254,14 @@ class KnowledgeBase(PictureSearch):
         """Wait, on the thread of a reader, until the indexes have followed every commit so far."""
         self._store.write_and_wait(lambda _: None)
 
-    async def _answered(self, key: Hashable, find: Callable[[Reader], Hits]) -> Hits:
+    async def _answered(self, key: Hashable, find: Callable[[DatabaseReader], Hits]) -> Hits:
         """The answer of a search: from the cache if nothing was written since it was asked before."""
         await self._expire()
         second = int(self._clock()) if self._next_expiry else 0  # entries that expire say how many are left to them
         key = (self._changes, second, key)
         answer: Hits | None = self._answers.get(key)
         if answer is None:
-            with self._gaps.search():
+            with self._idle_window.search():
                 answer = await self._store.read(find)
             self._answers.put(key, answer)
         return answer

@@ -10,11 +10,11 @@ import builtins
 from collections.abc import AsyncIterable, Callable, Sequence
 from typing import Protocol
 
-from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.records import AddReport
 
-_ANY = Finding()
+_ANY = SearchOptions()
 
 
 class KnowledgeStore(Protocol):
@@ -22,7 +22,7 @@ class KnowledgeStore(Protocol):
 
     @property
     def backend(self) -> str:
-        """Where it keeps them: "local" or "milvus"."""
+        """Where the store keeps its entries: "local" or "milvus"."""
         ...
 
     @property
@@ -68,19 +68,19 @@ class KnowledgeStore(Protocol):
         ...
 
     async def search_views(
-        self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
     ) -> builtins.list[builtins.list[EntryHit]]:
         """For each vector, entries by their best picture, best first. Raises RoleMissing without an image encoder."""
         ...
 
     async def search_crops(
-        self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
     ) -> builtins.list[EntryHit]:
         """Entries by their best picture for any of several crops of one thing, best first. Raises RoleMissing."""
         ...
 
     async def search_texts(
-        self, vector: Vector | None, limit: int, words: str = "", finding: Finding = _ANY
+        self, vector: Vector | None, limit: int, words: str = "", options: SearchOptions = _ANY
     ) -> builtins.list[ChunkHit]:
         """Chunks, best first: by vector, and with the words of the query by those too. Raises RoleMissing."""
         ...

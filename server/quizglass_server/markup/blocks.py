@@ -58,13 +58,13 @@ def blocks(text: str, text_format: str) -> list[Block]:
     """What a text consists of, in order; a plain text has no structure beyond its paragraphs and is one block."""
     if text_format not in FORMATS:
         return [Block((), text)]
-    made, characters = list[Block](), 0
+    collected, characters = list[Block](), 0
     for block in _html(_MARKDOWN.render(text) if text_format == "markdown" else text):
-        made.append(block)
+        collected.append(block)
         characters += len(block.text)
         if characters > _MOST_CHARACTERS:
             return plain(text, text_format)
-    return made if len(made) <= _MOST_BLOCKS else _joined(made)
+    return collected if len(collected) <= _MOST_BLOCKS else _joined(collected)
 
 
 def plain(text: str, text_format: str) -> list[Block]:
@@ -74,13 +74,13 @@ def plain(text: str, text_format: str) -> list[Block]:
     return [Block((), text)] if text else []
 
 
-def _joined(made: list[Block]) -> list[Block]:
+def _joined(collected: list[Block]) -> list[Block]:
     """Fewer blocks: those under the same headings as paragraphs of one, and if that is not enough, all of them."""
     under = [
         Block(headings, "\n\n".join(block.text for block in group))
-        for headings, group in groupby(made, key=lambda block: block.headings)
+        for headings, group in groupby(collected, key=lambda block: block.headings)
     ]
-    return under if len(under) <= _MOST_BLOCKS else [Block((), "\n\n".join(block.text for block in made))]
+    return under if len(under) <= _MOST_BLOCKS else [Block((), "\n\n".join(block.text for block in collected))]
 
 
 def _is_parsed_soon(text: str) -> bool:

@@ -43,16 +43,18 @@ def main(us_a_character: float) -> None:
         sys.stdout.buffer.flush()
 
 
-def packed(made: list[Block]) -> list[object]:
+def packed(converted: list[Block]) -> list[object]:
     """Blocks as JSON values: the headings once each, then for every block the numbers of its headings and its text."""
-    numbers = {heading: number for number, heading in enumerate({h: None for block in made for h in block.headings})}
-    return [list(numbers), [[[numbers[heading] for heading in block.headings], block.text] for block in made]]
+    numbers = {
+        heading: number for number, heading in enumerate({h: None for block in converted for h in block.headings})
+    }
+    return [list(numbers), [[[numbers[heading] for heading in block.headings], block.text] for block in converted]]
 
 
 def unpacked(answer: list[Any]) -> list[Block]:
     """The blocks that were packed."""
-    headings, made = answer
-    return [Block(tuple(headings[number] for number in above), text) for above, text in made]
+    headings, converted = answer
+    return [Block(tuple(headings[number] for number in above), text) for above, text in converted]
 
 
 def _bound(parent: int) -> None:

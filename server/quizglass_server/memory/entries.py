@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from quizglass_server.config.options import MemoryOptions
 from quizglass_server.decoding.pictures import thumbnail
-from quizglass_server.domain.entries import Entry, Filter
+from quizglass_server.domain.entries import Entry, Filter, first_picture
 from quizglass_server.domain.sightings import Seen, Sighting, SightingFilter
 from quizglass_server.knowledge.content.chunks import chunk_entry
-from quizglass_server.knowledge.content.perceptual_hash import look_of
-from quizglass_server.knowledge.content.records import Draft
+from quizglass_server.knowledge.content.perceptual_hash import perceptual_hash_of
+from quizglass_server.knowledge.content.records import EntryDraft
 from quizglass_server.knowledge.content.validation import clean_line, clean_text
 from quizglass_server.roles.text_encoder import TextEncoder
 
@@ -41,7 +41,7 @@ def entry_of(sighting: Sighting, ttl_s: int) -> Entry:
 def sighting_of(entry: Entry) -> Sighting:
     """The sighting of an entry."""
     question, _, answer = entry.text.partition(_BREAK)
-    shown = next(iter(entry.picture_sha256), NO_PICTURE)
+    shown = first_picture(entry) or NO_PICTURE
     return Sighting(
         id=entry.id,
         time=entry.time,
@@ -65,16 +65,18 @@ def filter_of(wanted: SightingFilter) -> Filter:
     )
 
 
-def drafted(seen: Seen, views: int, options: MemoryOptions, encoder: TextEncoder | None) -> Draft:
+def drafted(seen: Seen, views: int, options: MemoryOptions, encoder: TextEncoder | None) -> EntryDraft:
     """What is written of a sighting but for its vectors, for a picture with so many views. Blocks.
 
     Without a text encoder it has no chunks, and is found by picture, time and session alone.
     """
-    given, pixels = seen.sighting, seen.picture.pixels
-    question, answer = (clean_line(given.question), clean_text(given.answer)) if options.memory_texts else ("", "")
-    entry = entry_of(replace(given, question=question, answer=answer if question else ""), options.memory_ttl_s)
+    sighting, pixels = seen.sighting, seen.picture.pixels
+    question, answer = (
+        (clean_line(sighting.question), clean_text(sighting.answer)) if options.memory_texts else ("", "")
+    )
+    entry = entry_of(replace(sighting, question=question, answer=answer if question else ""), options.memory_ttl_s)
     encoded = thumbnail(pixels, options.memory_thumbnail_side) if options.memory_thumbnail_side else b""
     shown = (hashlib.sha256(encoded).digest(),) * views
     chunks = chunk_entry(entry, encoder.count_tokens) if encoder is not None else ()
-    looks = [look_of(pixels)] * views
-    return Draft(replace(entry, picture_sha256=shown), chunks, (encoded,) * views, looks=looks)
+    hashes = [perceptual_hash_of(pixels)] * views
+    return EntryDraft(replace(entry, picture_sha256=shown), chunks, (encoded,) * views, perceptual_hashes=hashes)

@@ -13,15 +13,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from quizglass_server.config.options import MemoryOptions
-from quizglass_server.domain.entries import EntryHit, Filter, Finding
+from quizglass_server.domain.entries import EntryHit, Filter, SearchOptions
 from quizglass_server.domain.sightings import MemoryStats, Order, Seen, SightingFilter, SightingHit, SightingQuery
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed, NotFound, QuizglassError
 from quizglass_server.knowledge.content.chunks import passage
+from quizglass_server.knowledge.database.disk import meaning
 from quizglass_server.knowledge.ingest.embedding import Embedders, unit_vector
-from quizglass_server.knowledge.truth.disk import meaning
 from quizglass_server.memory.entries import drafted, filter_of, sighting_of
-from quizglass_server.memory.intake import Intake
+from quizglass_server.memory.queue import SightingQueue
 from quizglass_server.memory.store import SightingStore
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -38,7 +38,7 @@ _OTHERS = 0o077  # permissions that nobody but the owner needs
 _PATIENCE_S = 5.0  # for what waits to be written when the server stops
 
 
-class Memory:
+class SightingMemory:
     """Open with `open`, then use from one event loop; close with `close`."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Memory:
         self._store = store
         self._text_encoder = text_encoder
         self._image_encoder = image_encoder
-        self._intake = Intake(self._write, busy)
+        self._queue = SightingQueue(self._write, busy)
         self._forgotten = asyncio.Event()
         self._compacted = -1
         self._tidying = asyncio.create_task(self._tidy(), name="visual memory, compaction")
@@ -68,7 +68,7 @@ class Memory:
         text_encoder: TextEncoder | None,
         image_encoder: ImageEncoder | None,
         busy: Callable[[], bool] = lambda: False,
-    ) -> Memory:
+    ) -> SightingMemory:
         """Open a directory, made for this user alone if need be, and forget what is older than the options allow.
 
         `busy` tells whether somebody is being served, whom writing should not slow down.
@@ -89,7 +89,7 @@ class Memory:
 
     def remember(self, seen: Seen) -> None:
         """Take a sighting in. Returns at once and raises nothing: it is written later, or counted as lost."""
-        self._intake.put(seen)
+        self._queue.put(seen)
 
     async def by_picture(self, vectors: Sequence[Vector], query: SightingQuery) -> list[SightingHit]:
         """Sightings that look like any of these views of one thing.
@@ -99,16 +99,16 @@ class Memory:
         Raises:
             RoleMissing: without an image encoder.
         """
-        finding, wide = Finding(filter_of(query.filter)), max(_FIRST_LOOK, 4 * query.limit)
+        options, wide = SearchOptions(filter_of(query.filter)), max(_FIRST_LOOK, 4 * query.limit)
         while True:
-            found = await self._store.search_crops(vectors, wide, finding)
+            entries = await self._store.search_crops(vectors, wide, options)
             least = -1.0 if query.least_score is None else query.least_score
-            if found and query.order is Order.LATEST:
-                least = max(least, found[0].score - AS_GOOD)
-            if query.order is Order.BEST or len(found) < wide or found[-1].score < least:
+            if entries and query.order is Order.LATEST:
+                least = max(least, entries[0].score - AS_GOOD)
+            if query.order is Order.BEST or len(entries) < wide or entries[-1].score < least:
                 break  # the latest may be any of those that are as good, the best are the first
             wide *= 4
-        return _ordered([_hit(hit) for hit in found if hit.score >= least], query.order)[: query.limit]
+        return _ordered([_hit(hit) for hit in entries if hit.score >= least], query.order)[: query.limit]
 
     async def by_text(self, vector: Vector | None, words: str, query: SightingQuery) -> list[SightingHit]:
         """Sightings whose question, answer and names fit best, in the order asked for.
@@ -116,14 +116,14 @@ class Memory:
         Raises:
             RoleMissing: without a text encoder.
         """
-        finding = Finding(filter_of(query.filter), per_entry=True)
-        chunks = await self._store.search_texts(vector, query.limit, words, finding)
+        options = SearchOptions(filter_of(query.filter), per_entry=True)
+        chunks = await self._store.search_texts(vector, query.limit, words, options)
         return _ordered([_hit(EntryHit(chunk.entry, chunk.score)) for chunk in chunks], query.order)
 
     async def latest(self, query: SightingQuery) -> list[SightingHit]:
         """The latest sightings, latest first."""
-        found = await self._store.newest(query.limit, filter_of(query.filter))
-        return [SightingHit(sighting_of(entry), 0.0) for entry in found]
+        entries = await self._store.newest(query.limit, filter_of(query.filter))
+        return [SightingHit(sighting_of(entry), 0.0) for entry in entries]
 
     async def thumbnail(self, id: str) -> bytes:
         """The small picture of a sighting, JPEG. Raises NotFound."""
@@ -141,7 +141,7 @@ class Memory:
         Returns:
             How many, and the number of the commit: a compaction up to it has removed the bytes.
         """
-        await self._intake.settle()
+        await self._queue.settle()
         forgotten = await self._store.discard(filter_of(wanted))
         self._forgotten.set()
         return forgotten
@@ -155,7 +155,7 @@ class Memory:
 
     async def stats(self) -> MemoryStats:
         """How much is remembered, and what became of the rest."""
-        intake, options = self._intake, self.options
+        queue, options = self._queue, self.options
         oldest, latest = await self._store.ends()
         return MemoryStats(
             sightings=self._store.count(),
@@ -165,19 +165,19 @@ class Memory:
             ttl=options.memory_ttl_s,
             max_sightings=options.memory_sightings,
             max_bytes=options.memory_bytes,
-            waiting=intake.waiting,
-            remembered=intake.remembered,
-            dropped=intake.dropped,
-            failed=intake.failed,
+            waiting=queue.waiting,
+            remembered=queue.remembered,
+            dropped=queue.dropped,
+            failed=queue.failed,
         )
 
     async def settle(self) -> None:
         """Wait until what was taken in before this call is written, or lost."""
-        await self._intake.settle()
+        await self._queue.settle()
 
     async def close(self) -> None:
         """Write what waits and let the next server in."""
-        await self._intake.close(_PATIENCE_S)
+        await self._queue.close(_PATIENCE_S)
         self._tidying.cancel()
         with suppress(asyncio.CancelledError):
             await self._tidying

@@ -6,8 +6,8 @@ import builtins
 
 from quizglass_server.domain.entries import Entry, Filter
 from quizglass_server.knowledge.base import KnowledgeBase
-from quizglass_server.knowledge.content.records import Change, Draft
-from quizglass_server.knowledge.truth.reader import Reader
+from quizglass_server.knowledge.content.records import Change, EntryDraft
+from quizglass_server.knowledge.database.reader import DatabaseReader
 
 _ALL = Filter()
 
@@ -18,7 +18,7 @@ class SightingStore(KnowledgeBase):
     removed = 0
     """Entries that have gone since it was opened."""
 
-    async def keep(self, draft: Draft) -> None:
+    async def keep(self, draft: EntryDraft) -> None:
         """Write an entry; on return it is on disk and found."""
         await self._commit([draft])
 
@@ -26,10 +26,10 @@ class SightingStore(KnowledgeBase):
         """Up to `limit` of the entries that pass a filter, those added last first."""
         await self._expire()
 
-        def read(reader: Reader) -> builtins.list[Entry]:
+        def read(reader: DatabaseReader) -> builtins.list[Entry]:
             numbers = sorted(self._indexes.catalog.matching(filter_), reverse=True)[:limit]
-            found = reader.entries(numbers)
-            return [found[number] for number in numbers if number in found]
+            entries = reader.entries(numbers)
+            return [entries[number] for number in numbers if number in entries]
 
         return await self._store.read(read)
 
@@ -40,7 +40,7 @@ class SightingStore(KnowledgeBase):
             How many there were, and the number of the commit, for `compact`.
         """
 
-        def read(reader: Reader) -> tuple[builtins.list[str], int]:
+        def read(reader: DatabaseReader) -> tuple[builtins.list[str], int]:
             numbers = sorted(self._indexes.catalog.matching(filter_))
             doomed = reader.entries(numbers[: max(0, len(numbers) - keep)])
             return [entry.id for entry in doomed.values()], reader.state().sequence
@@ -54,16 +54,16 @@ class SightingStore(KnowledgeBase):
 
     async def size(self) -> int:
         """Bytes that the entries take on the disk, without indexes."""
-        return await self._store.read(Reader.size)
+        return await self._store.read(DatabaseReader.size)
 
     async def ends(self) -> tuple[int, int]:
         """Times of the oldest and of the latest entry; zeros when there is none."""
         await self._expire()
 
-        def read(reader: Reader) -> tuple[int, int]:
+        def read(reader: DatabaseReader) -> tuple[int, int]:
             numbers = sorted(reader.numbers())
-            found = reader.entries([numbers[0], numbers[-1]]) if numbers else {}
-            times = sorted(entry.time for entry in found.values())
+            entries = reader.entries([numbers[0], numbers[-1]]) if numbers else {}
+            times = sorted(entry.time for entry in entries.values())
             return (times[0], times[-1]) if times else (0, 0)
 
         return await self._store.read(read)

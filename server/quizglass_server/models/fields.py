@@ -38,13 +38,13 @@ Count = Annotated[int, Field(ge=1)]
 Channels = tuple[float, float, float]
 
 
-class Part(BaseModel):
+class ManifestPart(BaseModel):
     """A part of the manifest; a key that it does not know is an error, and so is a number that is none."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), allow_inf_nan=False)
 
 
-def files_of(part: Part) -> Iterator[tuple[str, str]]:
+def files_of(part: ManifestPart) -> Iterator[tuple[str, str]]:
     """(key, file name) of every place where a part names a file, such as `grids.0.model`."""
     for name in type(part).model_fields:
         yield from _files(name, getattr(part, name))
@@ -53,7 +53,7 @@ def files_of(part: Part) -> Iterator[tuple[str, str]]:
 def _files(key: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, _File):
         yield key, str(value)
-    elif isinstance(value, Part):
+    elif isinstance(value, ManifestPart):
         yield from ((f"{key}.{inner}", name) for inner, name in files_of(value))
     elif isinstance(value, Mapping):
         for inner, each in value.items():
@@ -63,7 +63,7 @@ def _files(key: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from _files(f"{key}.{index}", each)
 
 
-class Size(Part):
+class Size(ManifestPart):
     """Picture size in pixels."""
 
     width: Count
@@ -108,7 +108,7 @@ class Grid(Size):
     model: FileName
 
 
-class Gridded(Part):
+class Gridded(ManifestPart):
     """A model of pictures. A graph takes one size: `picture` and `model` are the first, `grids` the others."""
 
     grids: Annotated[tuple[Grid, ...], Field(min_length=1)] | None = None
@@ -144,11 +144,11 @@ def graphs(part: _HasGraphs[Taken]) -> list[tuple[Taken, str]]:
     Raises:
         ValueError: a size is none that the model can take; names the grid.
     """
-    found = [(part.picture, part.model)]
+    pairs = [(part.picture, part.model)]
     for index, grid in enumerate(part.grids or ()):
         size = {**part.picture.model_dump(), "width": grid.width, "height": grid.height}
         try:
-            found.append((type(part.picture).model_validate(size), grid.model))
+            pairs.append((type(part.picture).model_validate(size), grid.model))
         except ValidationError as error:
             raise ValueError(f"grids.{index}: {error.errors()[0]['msg']}") from None
-    return found
+    return pairs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hashlib import sha256
 from threading import Lock
-from weakref import ref
 
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.cache import BoundedCache
@@ -13,40 +12,25 @@ from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
 from quizglass_server.models.vision_inputs import fit
 
 CACHE_BYTES = 32 << 20
-CACHED_ARRAYS = 64
 
 
 class PictureFitter:
-    """Stretches pictures to model sizes; shared by all models, so that one size is made once.
-
-    A frame is known by its hash, and its pixels also by the identity of their array while that lives: the image
-    encoder is given pixels alone. Arrays of pixels are never written to.
-    """
+    """Stretches pictures to model sizes; shared by all models, so that one size is made once."""
 
     def __init__(self) -> None:
-        self._by_hash = BoundedCache[tuple[bytes, int, int], RGB](CACHE_BYTES, lambda pixels: pixels.nbytes)
-        self._by_array = BoundedCache[tuple[int, int, int], tuple[ref[RGB], RGB]](CACHED_ARRAYS)
+        self._made = BoundedCache[tuple[bytes, int, int], RGB](CACHE_BYTES, lambda pixels: pixels.nbytes)
         self._lock = Lock()
 
     def fit(self, picture: Picture, size: Size) -> RGB:
         """The picture in `size`."""
         key = (picture.sha256, size.width, size.height)
-        if (found := self._by_hash.get(key)) is not None:
-            return found
-        fitted = self.fit_pixels(picture.pixels, size)
-        self._by_hash.put(key, fitted)
-        return fitted
-
-    def fit_pixels(self, pixels: RGB, size: Size) -> RGB:
-        """The pixels in `size`."""
-        key = (id(pixels), size.width, size.height)
+        if (fitted := self._made.get(key)) is not None:
+            return fitted
         # Models that want the same size at the same moment wait for the first instead of repeating its work.
         with self._lock:
-            known = self._by_array.get(key)
-            if known is not None and known[0]() is pixels:
-                return known[1]
-            fitted = fit(pixels, size)
-            self._by_array.put(key, (ref(pixels), fitted))
+            if (fitted := self._made.get(key)) is None:
+                fitted = fit(picture.pixels, size)
+                self._made.put(key, fitted)
             return fitted
 
 

@@ -26,11 +26,11 @@ class Grids(Generic[Sized]):
 
     @property
     def first(self) -> Sized:
-        """Of the size that is used without a picture."""
+        """The graph for the size that is used when there is no picture."""
         return self._made[0]
 
     def fitting(self, width: int, height: int) -> Sized:
-        """Of the size that suits a picture of so many pixels best."""
+        """The graph for the size that suits a picture of so many pixels best."""
         return self._made[best_size(self._sizes, width, height)]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
-from quizglass_server.models.fields import Part
+from quizglass_server.models.fields import ManifestPart
 from quizglass_server.models.fitting import PictureFitter
 
 Loaded = TypeVar("Loaded")
@@ -23,7 +23,7 @@ class ModelFiles(Protocol):
         ...
 
     def sha256(self, name: str) -> str:
-        """Of a file's content, in hex; BundleError if the bundle does not list it."""
+        """The SHA-256 of a file's content, in hex; BundleError if the bundle does not list it."""
         ...
 
 
@@ -44,7 +44,7 @@ class Loading:
         return cast(Loaded, self._shared[key])
 
 
-class RolePart(Part):
+class RolePart(ManifestPart):
     """What a manifest says of a role's model."""
 
     engine: str

@@ -15,7 +15,7 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Of each value, in double precision."""
+    """The logistic function of each value, in double precision."""
     return np.asarray(1 / (1 + np.exp(-logits.astype(np.float64).clip(-500, 500))))
 
 

@@ -76,8 +76,11 @@ class PromptTemplate:
         self.name = name
         try:
             self._template = environment.from_string(source)
-            self.names = frozenset(find_undeclared_variables(environment.parse(source))) - _PICTURES
+            names = frozenset(find_undeclared_variables(environment.parse(source)))
+            self.names = names - _PICTURES
             """Of the values that it names."""
+            self.shows_several = "images" in names
+            """Whether it shows pictures besides the first."""
         except TemplateError as error:
             raise PromptError(f"prompt template {name}: {error}") from error
 
@@ -275,10 +278,10 @@ class PromptTokenizer:
         Raises:
             PromptError: the vocabulary has no such token.
         """
-        found = self._trusted.token_to_id(token)
-        if found is None:
+        token_id = self._trusted.token_to_id(token)
+        if token_id is None:
             raise PromptError(f"token {token!r} is not in {self.path.name}")
-        return int(found)
+        return int(token_id)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of token ids, without special tokens."""

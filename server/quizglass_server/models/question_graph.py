@@ -34,7 +34,7 @@ class Asked:
 
 
 class QuestionGraph(Generic[Result]):
-    """For pictures of one size: `pixel_values` [B, 3, H, W], `input_ids` and `attention_mask` [B, S] to one output."""
+    """A graph for one picture size: `pixel_values` [B, 3, H, W], `input_ids`, `attention_mask` [B, S] to one output."""
 
     def __init__(
         self, model: str, size: Normalised, max_tokens: int, output: str, read: Read[Result], loading: Loading

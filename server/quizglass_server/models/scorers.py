@@ -143,6 +143,9 @@ class VisionRow:
     ids: list[int]
     patches: Patches | None
 
+    def __len__(self) -> int:
+        return len(self.ids)
+
 
 class VisionGraph:
     """A vision scorer's graph for one picture size."""
@@ -173,7 +176,7 @@ class VisionGraph:
         self._session = OnnxSession(loading.files.path(model), _vision_ranges(spec, size), "logits", loading.how)
         self.name = self._session.name
         self.executor = self._session.executor
-        self.batcher = Batcher[VisionRow, Logits](loading.pool, self.run, lambda row: len(row.ids), LIMITS)
+        self.batcher = Batcher[VisionRow, Logits](loading.pool, self.run, len, LIMITS, prompts=True)
         """Runs rows together with those of other callers."""
         self._patches = BoundedCache[bytes, Patches](_PATCHES_BYTES, lambda seen: seen.nbytes)
 

@@ -23,7 +23,7 @@ States = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Part:
+class PromptPart:
     """A prompt, or a piece of one."""
 
     ids: list[int]
@@ -33,10 +33,13 @@ class Part:
     keep: bool = False
     """Whether its own keys and values are wanted."""
 
+    def __len__(self) -> int:
+        return len(self.ids)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PartResult:
-    """Of one part."""
+    """What running one part gave."""
 
     logits: NDArray[np.float32]
     """float32 [R], after its last token."""
@@ -72,10 +75,10 @@ class SharingScorer:
             layers, _, _, heads, _, size = session.shape("past")
             self._dims = (int(layers), int(heads), int(size))
         limits = UNPADDED if self._alike else LIMITS
-        self.batcher = Batcher[Part, PartResult](loading.pool, self.run, lambda part: len(part.ids), limits)
+        self.batcher = Batcher[PromptPart, PartResult](loading.pool, self.run, len, limits, prompts=True)
         """Runs parts together with those of other callers."""
 
-    def run(self, parts: Sequence[Part]) -> list[PartResult]:
+    def run(self, parts: Sequence[PromptPart]) -> list[PartResult]:
         """Run some parts together, as far as the model takes them together.
 
         Raises:
@@ -91,7 +94,7 @@ class SharingScorer:
             results |= zip(group, self._together([parts[place] for place in group]), strict=True)
         return [results[place] for place in range(len(parts))]
 
-    def _together(self, parts: Sequence[Part]) -> list[PartResult]:
+    def _together(self, parts: Sequence[PromptPart]) -> list[PartResult]:
         if not self.shares:
             return [PartResult(row) for row in self._session.run(_padded(parts, 0))]
         before = max(map(_before, parts))
@@ -105,7 +108,7 @@ class SharingScorer:
             for row, part in enumerate(parts)
         ]
 
-    def _pasts(self, parts: Sequence[Part], length: int) -> NDArray[np.float32]:
+    def _pasts(self, parts: Sequence[PromptPart], length: int) -> NDArray[np.float32]:
         """float32 [L, 2, B, H, P, D], padded at the end."""
         layers, heads, size = self._dims
         pasts = np.zeros((layers, 2, len(parts), heads, length, size), np.float32)
@@ -115,12 +118,12 @@ class SharingScorer:
         return pasts
 
 
-def _before(part: Part) -> int:
+def _before(part: PromptPart) -> int:
     """Tokens of its past."""
     return 0 if part.past is None else part.past.shape[3]
 
 
-def _padded(parts: Sequence[Part], before: int) -> dict[str, NDArray[np.generic]]:
+def _padded(parts: Sequence[PromptPart], before: int) -> dict[str, NDArray[np.generic]]:
     """Ids int64 [B, S] and mask [B, before + S], padded on the right of past and part."""
     longest = max(len(part.ids) for part in parts)
     ids = np.zeros((len(parts), longest), np.int64)
@@ -134,5 +137,5 @@ def _padded(parts: Sequence[Part], before: int) -> dict[str, NDArray[np.generic]
 
 def before_data(prompt: Prompt, text: str) -> Prompt:
     """The segments before the last piece of data that is `text`: prompts with another text there begin alike."""
-    found = [at for at, each in enumerate(prompt) if each.kind is SegmentKind.DATA and each.text.strip() == text]
-    return prompt[: found[-1]] if found else ()
+    positions = [at for at, each in enumerate(prompt) if each.kind is SegmentKind.DATA and each.text.strip() == text]
+    return prompt[: positions[-1]] if positions else ()

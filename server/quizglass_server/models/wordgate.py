@@ -72,8 +72,8 @@ class WordGate:
 
     def logits(self, pixels: RGB) -> NDArray[np.float32]:
         """How much each place of a fitted picture looks like words: float32 [H / 8 - 1, W / 8 - 1], rounded up."""
-        found = self._session.run({"pixels": pixels[None]})
-        return np.asarray(found[0, 0])
+        logits = self._session.run({"pixels": pixels[None]})
+        return np.asarray(logits[0, 0])
 
 
 def is_cheap(small: RGB) -> bool:

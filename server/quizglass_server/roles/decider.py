@@ -18,7 +18,7 @@ from quizglass_server.models.loading import Loading, RolePart
 from quizglass_server.models.logits import softmax
 from quizglass_server.models.prompts import EXAMPLE, PromptError, Value, Values, filled
 from quizglass_server.models.scorers import TextScorer, VisionGraph, VisionRow, VisionScorer, scorer_prompt
-from quizglass_server.models.shared_prompts import Part, SharingScorer
+from quizglass_server.models.shared_prompts import PromptPart, SharingScorer
 
 SUPPORTED = "supported"
 """The verifier's label for an answer that its evidence supports; any other says that it does not."""
@@ -87,7 +87,7 @@ class VisionDecider:
         self.executor = self._graphs.first.executor
 
     async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
-        """Of each label; a prompt beyond the model's length loses the end of its longest data."""
+        """Probability of each label; a prompt beyond the model's length loses the end of its longest data."""
         graph = self._graph(picture)
         (logits,) = await graph.batcher.run(lambda: [self._row(graph, picture, values)])
         return self._named(graph, logits)
@@ -134,16 +134,16 @@ class TextDecider:
             raise BundleError(f"roles.{role}: {error}") from error
 
     async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
-        """Of each label; a prompt beyond the model's length loses the end of its longest data."""
+        """Probability of each label; a prompt beyond the model's length loses the end of its longest data."""
         (result,) = await self._scorer.batcher.run(lambda: [self._part(values)])
         return self._named(result.logits)
 
     async def look_at(self, picture: Picture) -> None:
         """There is nothing to do."""
 
-    def _part(self, values: Values) -> Part:
+    def _part(self, values: Values) -> PromptPart:
         prompt = self._template.render(pictures=0, **filled(values))
-        return Part(encode_within(self._tokenizer, prompt, [], self._spec.max_tokens))
+        return PromptPart(encode_within(self._tokenizer, prompt, [], self._spec.max_tokens))
 
     def _named(self, logits: NDArray[np.float32]) -> list[tuple[str, float]]:
         names = [name for name, _ in self._spec.labels]
@@ -195,7 +195,7 @@ class LinearDecider:
         self.needs = frozenset(spec.features)
 
     async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
-        """Of each label; EngineFailed names a feature that is not there."""
+        """Probability of each label; EngineFailed names a feature that is not there."""
         numbers = np.array([self._number(values, feature) for feature in self._spec.features])
         sums = np.array(self._spec.weights) @ numbers + np.array(self._spec.bias)
         return _named(self._spec.labels, softmax(sums))

@@ -36,7 +36,7 @@ class Detector(Protocol):
     """Finds things in pictures by words for them."""
 
     async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float) -> list[Detection]:
-        """Where the picture shows what the phrases say with at least this probability, likeliest first."""
+        """Regions that show what the phrases say with at least this probability, likeliest first."""
         ...
 
 
@@ -79,11 +79,11 @@ class OnnxDetector:
         self._fitter = loading.fitter
         self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
         self._frame, self._stop = self._marks(spec)
-        made = [(size, _DetectorGraph(spec, size, name, loading)) for size, name in graphs(spec)]
-        self._graphs = Grids(made)
+        graphs_by_size = [(size, _DetectorGraph(spec, size, name, loading)) for size, name in graphs(spec)]
+        self._graphs = Grids(graphs_by_size)
         self.executor = self._graphs.first.executor
         """What runs it: tensorrt, cuda or cpu."""
-        for size, graph in made:
+        for size, graph in graphs_by_size:
             graph.run(blank(size), self._phrases(["a"]))
 
     async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float = 0.0) -> list[Detection]:
@@ -115,12 +115,12 @@ class OnnxDetector:
     def _phrases(self, phrases: Sequence[str]) -> _Phrases:
         """OWLv2 takes a row for each phrase, Grounding DINO one row with a full stop after each."""
         if self._spec.kind == _OWL:
-            given = padded(self._tokenizer.rows(phrases), self._spec.max_tokens)
+            inputs = padded(self._tokenizer.rows(phrases), self._spec.max_tokens)
             columns = [slice(place, place + 1) for place in range(len(phrases))]
         else:
             row, columns = self._sentence(phrases)
-            given = padded([row])
-        return _Phrases({name: given[name] for name in ("input_ids", "attention_mask")}, columns)
+            inputs = padded([row])
+        return _Phrases({name: inputs[name] for name in ("input_ids", "attention_mask")}, columns)
 
     def _sentence(self, phrases: Sequence[str]) -> tuple[TextRow, list[slice]]:
         before, after = self._frame
@@ -161,9 +161,9 @@ class _DetectorGraph:
 
     def run(self, pixels: RGB, phrases: _Phrases) -> tuple[Scores, NDArray[np.float64]]:
         """A score for each box and phrase, and the boxes [boxes, 4]: centre x, centre y, width, height, 0 to 1."""
-        given: dict[str, NDArray[np.generic]] = dict(phrases.inputs)
-        given["pixel_values"] = channels(pixels, self.size)[None]
-        logits, boxes = self._session.run_for(["logits", "pred_boxes"], given)
+        inputs: dict[str, NDArray[np.generic]] = dict(phrases.inputs)
+        inputs["pixel_values"] = channels(pixels, self.size)[None]
+        logits, boxes = self._session.run_for(["logits", "pred_boxes"], inputs)
         name, width = self._session.name, logits.shape[-1]
         checked(boxes, (1, self._boxes, 4), name)
         likely = sigmoid(checked(logits, (1, self._boxes, width), name)[0])
@@ -196,12 +196,12 @@ def distinct(
     centres, halves = boxes[:, :2], boxes[:, 2:] / 2
     sides = np.concatenate([centres - halves, centres + halves], axis=1).clip(0.0, 1.0)
     left = (best >= least_score) & (_areas(sides) > 0)
-    found: list[Detection] = []
+    detections: list[Detection] = []
     for place in np.argsort(-best, kind="stable"):
         if left[place]:
             left &= (phrase != phrase[place]) | (_overlaps(sides, sides[place]) <= SAME)
-            found.append(Detection(Region(*map(float, sides[place])), float(best[place]), phrases[phrase[place]]))
-    return found
+            detections.append(Detection(Region(*map(float, sides[place])), float(best[place]), phrases[phrase[place]]))
+    return detections
 
 
 def _areas(sides: NDArray[np.float64]) -> NDArray[np.float64]:

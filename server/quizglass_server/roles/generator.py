@@ -63,6 +63,10 @@ def lines(most: int) -> Constraint:
 class Generator(Protocol):
     """Writes text about pictures and evidence."""
 
+    def shows_entries(self, task: str) -> bool:
+        """Whether the prompt of that name shows pictures of entries besides the wearer's own."""
+        ...
+
     def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
         """Stream tokens, then one end. Closing the iterator cancels; at most one more decode step is spent."""
         ...
@@ -157,6 +161,11 @@ class LlamaGenerator:
         """Whether pictures reach the model; without it pictures are only looked up and read."""
         return self._spec.picture is not None
 
+    def shows_entries(self, task: str) -> bool:
+        """Whether the prompt of that name names `images`, and the model sees any."""
+        template = self._templates.get(task)
+        return self.sees_pictures and template is not None and template.shows_several
+
     @property
     def executor(self) -> str:
         """What runs the model: cpu or gpu."""
@@ -199,7 +208,7 @@ class LlamaGenerator:
                 async for item in stream:
                     if not isinstance(item, Piece):
                         usage = item.usage
-                        record_engine(usage.engine_us)
+                        record_engine(usage.engine_us, usage.prompt_tokens)
                         yield GenerationEnd(item.reason, usage.prompt_tokens, usage.generated_tokens, usage.engine_us)
                         continue
                     text = item.text if begun else item.text.lstrip()
@@ -211,7 +220,7 @@ class LlamaGenerator:
         prompt = await self._prompt(request)
         with _refusals():
             probabilities, usage = await self._process.choose(prompt, labels, _terms())
-        record_engine(usage.engine_us)
+        record_engine(usage.engine_us, usage.prompt_tokens)
         return probabilities
 
     async def score(self, request: GenerationRequest, answer: str) -> list[float]:
@@ -219,7 +228,7 @@ class LlamaGenerator:
         prompt = await self._prompt(request)
         with _refusals():
             scored = await self._process.score(prompt, answer, _terms())
-        record_engine(scored.usage.engine_us)
+        record_engine(scored.usage.engine_us, scored.usage.prompt_tokens)
         return list(scored.log_probabilities)
 
     async def prepare(self, picture: Picture) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Literal, Protocol
 
 import numpy as np
 
-from quizglass_server.domain.turns import RGB, Vector
+from quizglass_server.domain.turns import RGB, Picture, Vector
 from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
 from quizglass_server.engines.onnx.session import OnnxSession
 from quizglass_server.models.batching import MAX_BATCH
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, Size, graphs
-from quizglass_server.models.fitting import content_hash
 from quizglass_server.models.grids import Grids, blank, pixel_range
 from quizglass_server.models.loading import Loading, RolePart
 from quizglass_server.models.logits import normalised
@@ -33,7 +34,7 @@ class ImageEncoder(Protocol):
         """SHA-256 of the model file: vectors of different fingerprints do not compare."""
         ...
 
-    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
+    async def embed(self, pictures: Sequence[Picture]) -> list[Vector]:
         """One vector a picture."""
         ...
 
@@ -66,39 +67,23 @@ class OnnxImageEncoder:
         """Length of the vectors."""
         self.fingerprint = _fingerprint([loading.files.sha256(name) for _, name in graphs(spec)])
         """SHA-256 of the model file; of several, of their hashes."""
-        made = [(size, _Graph(name, size, spec.dimension, loading)) for size, name in graphs(spec)]
-        self._graphs = Grids(made)
+        graphs_by_size = [(size, _Graph(name, size, spec.dimension, loading)) for size, name in graphs(spec)]
+        self._graphs = Grids(graphs_by_size)
         self.executor = self._graphs.first.executor
         """What runs it: tensorrt, cuda or cpu."""
 
-    async def embed(self, pictures: Sequence[RGB]) -> list[Vector]:
-        """One vector a picture, float32 [dimension]; pictures that look the same to the model are embedded once."""
-        if not pictures:
-            return []
-        fitting = [self._graphs.fitting(pixels.shape[1], pixels.shape[0]) for pixels in pictures]
-        vectors: dict[int, Vector] = {}
-        for graph in dict.fromkeys(fitting):
-            places = [place for place, each in enumerate(fitting) if each is graph]
-            made = await self._embed(graph, [pictures[place] for place in places])
-            vectors |= zip(places, made, strict=True)
-        return [vectors[place] for place in range(len(pictures))]
+    async def embed(self, pictures: Sequence[Picture]) -> list[Vector]:
+        """One vector a picture, float32 [dimension]; one that is there several times is embedded once."""
+        of_graph: dict[_Graph, list[Picture]] = defaultdict(list)
+        for picture in dict.fromkeys(pictures):
+            of_graph[self._graphs.fitting(picture.width, picture.height)].append(picture)
+        vectors: dict[Picture, Vector] = {}
+        for graph, those in of_graph.items():
+            vectors |= zip(those, await graph.run(partial(self._fitted, those, graph.size)), strict=True)
+        return [vectors[picture] for picture in pictures]
 
-    async def _embed(self, graph: _Graph, pictures: Sequence[RGB]) -> list[Vector]:
-        places: list[int] = []
-        vectors = await graph.run(lambda: self._distinct(pictures, graph.size, places))
-        return [vectors[place] for place in places]
-
-    def _distinct(self, pictures: Sequence[RGB], size: Size, places: list[int]) -> list[RGB]:
-        """Fitted pictures without repetitions; `places` is told where each picture's is."""
-        found: dict[bytes, int] = {}
-        distinct: list[RGB] = []
-        for picture in pictures:
-            fitted = self._fitter.fit_pixels(picture, size)
-            place = found.setdefault(content_hash(fitted), len(distinct))
-            places.append(place)
-            if place == len(distinct):
-                distinct.append(fitted)
-        return distinct
+    def _fitted(self, pictures: Sequence[Picture], size: Size) -> list[RGB]:
+        return [self._fitter.fit(picture, size) for picture in pictures]
 
 
 class _Graph:

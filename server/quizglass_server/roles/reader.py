@@ -59,7 +59,7 @@ class ReaderPart(RolePart):
 
     @property
     def sees_pictures(self) -> bool:
-        """It reads pictures of any size."""
+        """Always true: it reads pictures of any size."""
         return True
 
     def load(self, role: str, loading: Loading) -> RapidOcrReader:
@@ -114,8 +114,8 @@ class RapidOcrReader:
                 raise EngineFailed("the reader of printed words failed; see the server's log") from error
         if result.txts is None or result.boxes is None:
             return []
-        found = zip(result.boxes.tolist(), result.txts, result.scores, strict=True)
-        return in_reading_order([(box, clean(text)) for box, text, score in found if score >= MIN_CONFIDENCE])
+        texts = zip(result.boxes.tolist(), result.txts, result.scores, strict=True)
+        return in_reading_order([(box, clean(text)) for box, text, score in texts if score >= MIN_CONFIDENCE])
 
     def _prepared(self, bgr: RGB) -> NDArray[np.float32]:
         """The detector's input, float32 [1, 3, H, W], -1 to 1: the package's own way takes ten times as long."""
@@ -142,15 +142,15 @@ def cut(pixels: RGB, part: Region, scale: float) -> RGB:
     return np.ascontiguousarray(pixels[slices[0], slices[1]])
 
 
-def in_reading_order(found: Sequence[tuple[Corners, str]]) -> list[str]:
+def in_reading_order(texts: Sequence[tuple[Corners, str]]) -> list[str]:
     """Texts top to bottom; those whose middles lie within half a line's height of each other left to right.
 
     Args:
-        found: four corners (x, y) in pixels and the text inside. Lone characters other than digits are left out:
+        texts: four corners (x, y) in pixels and the text inside. Lone characters other than digits are left out:
             they are nearly always ornaments.
     """
     boxes = []
-    for corners, text in found:
+    for corners, text in texts:
         if len(text) > 1 or text.isdigit():
             xs, ys = [point[0] for point in corners], [point[1] for point in corners]
             boxes.append((sum(ys) / len(ys), max(ys) - min(ys), min(xs), text))

@@ -22,7 +22,7 @@ from quizglass_server.models.loading import Loading, RolePart
 from quizglass_server.models.logits import checked, sigmoid, softmax
 from quizglass_server.models.prompts import Prompt, clean, filled
 from quizglass_server.models.scorers import TextScorer, scorer_prompt
-from quizglass_server.models.shared_prompts import Part, PartResult, SharingScorer, before_data
+from quizglass_server.models.shared_prompts import PartResult, PromptPart, SharingScorer, before_data
 from quizglass_server.models.text_rows import TextRow, TextTokenizer, padded, text_ranges
 
 RELEVANT = "yes"
@@ -96,7 +96,7 @@ class OnnxReranker:
         self.executor = self._scorer.executor
         """What runs it: tensorrt, cuda or cpu."""
         self._pool = loading.pool
-        warm = self._scorer.run([Part(ids) for ids in self._encoded("a", ["a"])])  # before anybody waits for it
+        warm = self._scorer.run([PromptPart(ids) for ids in self._encoded("a", ["a"])])  # before anybody waits for it
         self._relevance(warm)
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
@@ -130,12 +130,12 @@ class OnnxReranker:
         probabilities = self._spec.probabilities(np.stack([result.logits for result in results]), self._scorer.name)
         return [float(probability) for probability in probabilities[:, self._yes]]
 
-    def _first(self, query: str, passage: str, beginning: list[int]) -> list[Part]:
+    def _first(self, query: str, passage: str, beginning: list[int]) -> list[PromptPart]:
         """What has to run first, which `beginning` is told of: nothing, for a model that cannot share it."""
         if self._scorer.shares:
             begun = self._tokenizer.encode(before_data(self._prompt(query, passage), clean(passage)))
             beginning += begun if len(begun) < self._spec.max_tokens else []
-        return [Part(beginning, keep=True)] if beginning else []
+        return [PromptPart(beginning, keep=True)] if beginning else []
 
     def _encoded(self, query: str, passages: Sequence[str]) -> list[list[int]]:
         """Token ids of each prompt."""
@@ -146,12 +146,12 @@ class OnnxReranker:
         return self._template.render(pictures=0, **filled({"query": query, "passage": passage}))
 
 
-def _rest(rows: Sequence[list[int]], beginning: list[int], begun: Sequence[PartResult]) -> list[Part]:
+def _rest(rows: Sequence[list[int]], beginning: list[int], begun: Sequence[PartResult]) -> list[PromptPart]:
     """What is left to run of prompts: all of them where one, its query cut, does not begin like the others."""
     at = len(beginning)
     if begun and all(len(row) > at and row[:at] == beginning for row in rows):
-        return [Part(row[at:], begun[0].states) for row in rows]
-    return [Part(row) for row in rows]
+        return [PromptPart(row[at:], begun[0].states) for row in rows]
+    return [PromptPart(row) for row in rows]
 
 
 class OnnxCrossEncoder:
@@ -169,7 +169,7 @@ class OnnxCrossEncoder:
         self._session = OnnxSession(loading.files.path(spec.model), shapes, "logits", loading.how, optional=types)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
-        self._batcher = Batcher[TextRow, float](loading.pool, self._run, len, LIMITS)
+        self._batcher = Batcher[TextRow, float](loading.pool, self._run, len, LIMITS, prompts=True)
         self._run(self._tokenizer.rows([("a", "a")]))
 
     async def score(self, query: str, passages: Sequence[str]) -> list[float]:
@@ -180,8 +180,8 @@ class OnnxCrossEncoder:
         return await self._batcher.run(lambda: self._tokenizer.rows(pairs))
 
     def _run(self, rows: Sequence[TextRow]) -> list[float]:
-        given = padded(rows)
-        logits = self._session.run({name: given[name] for name in self._session.inputs})
+        inputs = padded(rows)
+        logits = self._session.run({name: inputs[name] for name in self._session.inputs})
         checked(logits, (len(rows), self._spec.logits), self._session.name)
         return [float(value) for value in self._relevance(logits)]
 

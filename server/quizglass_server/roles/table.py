@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from quizglass_server.models.fields import Part
+from quizglass_server.models.fields import ManifestPart
 from quizglass_server.models.loading import RolePart
 from quizglass_server.roles.coarse_reranker import CoarseReranker, CoarseRerankerPart
 from quizglass_server.roles.decider import NAMED, Decider, DeciderPart, VisionDeciderPart
@@ -25,7 +25,7 @@ DECIDERS = "deciders."
 Deciders = dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], DeciderPart]
 
 
-class Roles(Part):
+class Roles(ManifestPart):
     """The `roles` of a manifest; a role without a model is None."""
 
     planner: VisionDeciderPart | None = None
@@ -58,7 +58,7 @@ class Roles(Part):
             yield DECIDERS + name, decider
 
     def names(self) -> tuple[str, ...]:
-        """Of the roles that have a model, in the format's order."""
+        """Names of the roles that have a model, in the format's order."""
         return tuple(name for name, _ in self.filled())
 
     def part(self, role: str) -> RolePart | None:

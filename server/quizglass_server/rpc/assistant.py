@@ -14,7 +14,7 @@ from quizglass.convert import event_message
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings
-from quizglass_server.domain.turns import Accepted, Done, Exchange, StageTiming, Turn, TurnEvent
+from quizglass_server.domain.turns import Accepted, Done, Exchange, StageTiming, StepEnded, Turn, TurnEvent
 from quizglass_server.errors import InvalidInput, NotFound
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.frames import FrameStore
@@ -105,6 +105,8 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             if asked.follows:
                 turn = self._followed(turn, asked.dialogue)
             tell(Accepted(asked.policy, (turn.picture.sha256,) if turn.picture else (), budget.total_s))
+            for took in decoding if turn.explain else ():
+                tell(StepEnded(took.stage, started=-took.duration, duration=took.duration))
             told: list[TurnEvent] = []
             async with aclosing(self._assistant.answer(turn, asked.policy, budget)) as events:
                 async for event in events:
@@ -146,7 +148,8 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             for i, past in enumerate(request.history)
         )
         use = request.memory
-        return Turn(uuid.uuid4().hex, question, None, history, tokens, session, use.remember, use.recall)
+        turn = Turn(uuid.uuid4().hex, question, None, history, tokens, session, use.remember, use.recall)
+        return replace(turn, explain=request.explain)
 
     async def _decoded(
         self, turn: Turn, frames: list[types_pb2.Frame], size: int, budget: Budget
@@ -167,10 +170,10 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         return replace(turn, picture=picture), (StageTiming("decode", (time.monotonic_ns() - started) / 1e9),)
 
     def _policy(self, name: str) -> str:
-        known = self._assistant.policies
-        if name and name not in known:
-            raise InvalidInput("policy", f"there is no policy {name[:60]!r}; this server has {', '.join(known)}")
-        return name or known[0]
+        policies = self._assistant.policies
+        if name and name not in policies:
+            raise InvalidInput("policy", f"there is no policy {name[:60]!r}; this server has {', '.join(policies)}")
+        return name or policies[0]
 
     def _budget(self, budget_us: int, remaining_s: float | None) -> Budget:
         if budget_us < 0:

@@ -20,7 +20,7 @@ class FrameStore:
     def __init__(self, decoder: PictureDecoder, work: WorkMemory, max_cached_bytes: int = 64 * 1024 * 1024) -> None:
         self._decoder = decoder
         self._work = work
-        work.reclaim = self._let_go
+        work.keepers.append(self._let_go)
         self._pictures: LRUCache[bytes, Picture] = LRUCache(max_cached_bytes, lambda picture: picture.pixels.nbytes)
 
     @asynccontextmanager

@@ -23,7 +23,7 @@ class Role(Protocol):
 
     @property
     def role(self) -> str:
-        """As in the manifest."""
+        """The role's name, as in the manifest."""
         ...
 
     @property
@@ -32,7 +32,7 @@ class Role(Protocol):
         ...
 
 
-class Roles(Protocol):
+class RoleStatuses(Protocol):
     """The roles of a bundle."""
 
     def statuses(self) -> Iterable[Role]:
@@ -81,14 +81,14 @@ class _Writes:
 
 
 def service_name(role: str) -> str:
-    """Of a role in the health service."""
+    """The name under which the health service reports a role."""
     return f"quizglass.{role}"
 
 
 class RoleHealth:
     """Keeps the health service's word on each role up to date."""
 
-    def __init__(self, servicer: health.aio.HealthServicer, *roles: Roles) -> None:
+    def __init__(self, servicer: health.aio.HealthServicer, *roles: RoleStatuses) -> None:
         self._servicer = servicer
         self._roles = roles
         self._changed = asyncio.Event()

@@ -9,7 +9,7 @@ from typing import Any
 from quizglass.convert import to_message, to_value, words
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc, types_pb2
 from quizglass_server.assistant.assistant import Assistant
-from quizglass_server.domain.entries import Entry, Filter, Finding, PicturedEntry, SearchMode
+from quizglass_server.domain.entries import Entry, Filter, PicturedEntry, SearchMode, SearchOptions
 from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.rpc import checks
@@ -99,7 +99,7 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
             text = checks.text(request.text, "text", longest=_MAX_TEXT, required=not request.picture)
             limit = checks.within(request.limit or _DEFAULT_RESULTS, 1, _MAX_RESULTS, "limit")
             checks.at_most(len(request.more_pictures), _MAX_MORE_PICTURES, "more_pictures")
-            finding = _finding(request)
+            options = _search_options(request)
             async with self._assistant.admission.admit():
                 with due_with(context):
                     picture = await self._frames.decode(request.picture, "picture") if request.picture else None
@@ -107,8 +107,10 @@ class KnowledgeServicer(knowledge_pb2_grpc.KnowledgeServiceServicer):
                         await self._frames.decode(encoded, f"more_pictures[{number}]")
                         for number, encoded in enumerate(request.more_pictures)
                     ]
-                found = await self._assistant.search(text, picture, limit, finding, more)
-            return knowledge_pb2.SearchEntriesResponse(results=[to_message(item, types_pb2.Evidence) for item in found])
+                evidence = await self._assistant.search(text, picture, limit, options, more)
+            return knowledge_pb2.SearchEntriesResponse(
+                results=[to_message(item, types_pb2.Evidence) for item in evidence]
+            )
 
 
 def _fitting(entries: list[knowledge_pb2.Entry]) -> list[knowledge_pb2.Entry]:
@@ -146,13 +148,13 @@ class _Entries:
                 yield PicturedEntry(to_value(request.entry, Entry), tuple(request.entry.pictures))
 
     def position(self, index: int) -> int:
-        """In the stream, of an entry that is the `index`th of those that could be parsed."""
+        """Position in the stream of the entry that is the `index`th of those that could be parsed."""
         for refusal in self.refused:
             index += refusal.index <= index
         return index
 
 
-def _finding(request: knowledge_pb2.SearchEntriesRequest) -> Finding:
+def _search_options(request: knowledge_pb2.SearchEntriesRequest) -> SearchOptions:
     """How a search is to be answered.
 
     Raises:
@@ -168,7 +170,7 @@ def _finding(request: knowledge_pb2.SearchEntriesRequest) -> Finding:
         request.filter.time_from,
         request.filter.time_until,
     )
-    return Finding(filter_, _MODES[request.mode], request.per_entry, request.fold_near_duplicates)
+    return SearchOptions(filter_, _MODES[request.mode], request.per_entry, request.fold_near_duplicates)
 
 
 def _short(values: Sequence[str], field: str) -> tuple[str, ...]:

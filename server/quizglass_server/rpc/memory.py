@@ -12,7 +12,7 @@ from quizglass.v1 import memory_pb2, memory_pb2_grpc
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.sightings import Order, SightingFilter, SightingHit, SightingQuery
 from quizglass_server.errors import InvalidInput, MemoryOff
-from quizglass_server.memory import Memory
+from quizglass_server.memory import SightingMemory
 from quizglass_server.rpc import checks
 from quizglass_server.rpc.assistant import MAX_SESSION_CHARS
 from quizglass_server.rpc.frames import FrameStore
@@ -28,7 +28,7 @@ _ORDERS = {number: Order(word or Order.LATEST) for word, number in words(memory_
 class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
     """Searches and forgets what turns asked to remember."""
 
-    def __init__(self, memory: Memory | None, assistant: Assistant, frames: FrameStore, guard: Guard) -> None:
+    def __init__(self, memory: SightingMemory | None, assistant: Assistant, frames: FrameStore, guard: Guard) -> None:
         self._memory = memory
         self._assistant = assistant
         self._frames = frames
@@ -43,9 +43,9 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
             async with self._assistant.admission.admit():
                 with due_with(context):
                     picture = await self._frames.decode(request.picture, "picture") if request.picture else None
-                found = await self._assistant.search_memory(text, picture, query)
+                hits = await self._assistant.search_memory(text, picture, query)
             now = int(time.time())
-            return memory_pb2.SearchMemoryResponse(sightings=[_message(hit, now) for hit in found])
+            return memory_pb2.SearchMemoryResponse(sightings=[_message(hit, now) for hit in hits])
 
     async def GetThumbnail(self, request: memory_pb2.GetThumbnailRequest, context: Context) -> Any:
         """The small picture of one sighting."""
@@ -72,7 +72,7 @@ class MemoryServicer(memory_pb2_grpc.MemoryServiceServicer):
         async with self._guard(context, "GetMemoryStats"):
             return to_message(await self._there().stats(), memory_pb2.GetMemoryStatsResponse)
 
-    def _there(self) -> Memory:
+    def _there(self) -> SightingMemory:
         if self._memory is None:
             raise MemoryOff
         return self._memory
@@ -91,16 +91,18 @@ def _query(request: memory_pb2.SearchMemoryRequest) -> SightingQuery:
     )
 
 
-def _filter(given: memory_pb2.SightingFilter) -> SightingFilter:
+def _filter(message: memory_pb2.SightingFilter) -> SightingFilter:
     """What is meant. A session of spaces alone is refused: left out, it would mean those of all sessions."""
-    if len(given.frame_sha256) not in (0, _SHA256_BYTES):
-        length = len(given.frame_sha256)
+    if len(message.frame_sha256) not in (0, _SHA256_BYTES):
+        length = len(message.frame_sha256)
         raise InvalidInput("filter.frame_sha256", f"{length} bytes is not a SHA-256, which has {_SHA256_BYTES}")
     return SightingFilter(
-        checks.within(given.time_from, 0, _MAX_TIME, "filter.time_from"),
-        checks.within(given.time_until, 0, _MAX_TIME, "filter.time_until"),
-        checks.text(given.session_id, "filter.session_id", longest=MAX_SESSION_CHARS, required=given.session_id != ""),
-        given.frame_sha256,
+        checks.within(message.time_from, 0, _MAX_TIME, "filter.time_from"),
+        checks.within(message.time_until, 0, _MAX_TIME, "filter.time_until"),
+        checks.text(
+            message.session_id, "filter.session_id", longest=MAX_SESSION_CHARS, required=message.session_id != ""
+        ),
+        message.frame_sha256,
     )
 
 

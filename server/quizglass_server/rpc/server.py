@@ -25,7 +25,7 @@ from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.descriptors import connections_allowed
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.interface import KnowledgeStore
-from quizglass_server.memory import Memory
+from quizglass_server.memory import SightingMemory
 from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CHARS, AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
@@ -82,7 +82,7 @@ class Services:
     work: WorkMemory
     """What messages and pictures under way may take."""
     sessions: Sessions
-    memory: Memory | None = None
+    memory: SightingMemory | None = None
     """None: nothing is remembered."""
 
 

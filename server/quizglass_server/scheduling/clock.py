@@ -1,4 +1,4 @@
-"""Tells a stage how much of its time was spent inside engines.
+"""Tells a stage how much of its time was spent inside engines, and how many tokens of prompts they read.
 
 A stage sets `engine_time` to a fresh clock; whatever engine runs on its behalf adds to it, on any thread that carries
 the stage's context. Every engine records here, the generator too: `GenerationEnd.engine_us` repeats its share for
@@ -18,9 +18,11 @@ from time import perf_counter_ns
 class EngineClock:
     """How long engines have worked; safe to share between threads. While two work at once, time passes once."""
 
-    __slots__ = ("_lock", "_work")
+    __slots__ = ("_lock", "_work", "tokens")
 
     def __init__(self) -> None:
+        self.tokens = 0
+        """Of prompts."""
         self._work: list[tuple[int, int, float]] = []
         """Start and end in nanoseconds, and the stage's share."""
         self._lock = Lock()
@@ -36,10 +38,11 @@ class EngineClock:
             total += min(1.0, shared) * (until - at)
         return round(total / 1000)
 
-    def add(self, us: int, share: float = 1.0) -> None:
-        """An engine has worked so long until now, and so much of that for this stage."""
+    def add(self, us: int, share: float = 1.0, tokens: int = 0) -> None:
+        """An engine has worked so long until now, so much of that for this stage, whose prompts had these tokens."""
         now = perf_counter_ns()
         with self._lock:
+            self.tokens += tokens
             self._work.append((now - 1000 * us, now, share))
 
 
@@ -47,10 +50,10 @@ engine_time: ContextVar[EngineClock | None] = ContextVar("engine_time", default=
 """The clock of the current stage; None where nobody measures."""
 
 
-def record_engine(us: int) -> None:
-    """Add engine microseconds to the current stage."""
+def record_engine(us: int, tokens: int = 0) -> None:
+    """Add engine microseconds, and the tokens of a prompt, to the current stage."""
     if (clock := engine_time.get()) is not None:
-        clock.add(us)
+        clock.add(us, tokens=tokens)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Memory of what is under way, admitted from a stated total: messages, decoders at work, decoded pictures.
+"""Memory that requests take while they run, admitted from a stated total: messages, decoders at work, decoded pictures.
 
 Whoever is about to take much memory asks first, waits until others have given theirs back, or is refused with a delay.
 Nothing here allocates anything: sizes are what the askers expect at most.
@@ -67,8 +67,8 @@ class WorkMemory:
         self._lock = threading.Lock()
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.reclaim: Callable[[int], None] = lambda size: None
-        """Called when so many bytes are missing: lets go of what is only kept in case it is asked for again."""
+        self.keepers: list[Callable[[int], None]] = []
+        """Called when so many bytes are missing: each lets go of what it only keeps in case it is asked for again."""
 
     @property
     def used(self) -> int:
@@ -83,11 +83,11 @@ class WorkMemory:
     @asynccontextmanager
     async def admit(self, size: int) -> AsyncGenerator[Reservation, None]:
         """Hold `size` bytes for the block. Raises Overloaded as `reserve` does."""
-        held = await self.reserve(size)
+        reservation = await self.reserve(size)
         try:
-            yield held
+            yield reservation
         finally:
-            held.release()
+            reservation.release()
 
     async def reserve(self, size: int) -> Reservation:
         """Take `size` bytes, after waiting for them if need be; whoever gets them releases them.
@@ -103,7 +103,8 @@ class WorkMemory:
             )
         if self._take(size):
             return Reservation(self, size)
-        self.reclaim(size)
+        for let_go in self.keepers:
+            let_go(size)
         if not self._take(size):
             await self._wait(size)
         return Reservation(self, size)
@@ -143,10 +144,10 @@ class WorkMemory:
             self._used += size
             return True
 
-    def _give_back(self, held: Reservation, size: int) -> None:
+    def _give_back(self, reservation: Reservation, size: int) -> None:
         with self._lock:
-            freed = held.size - size
-            held.size = size
+            freed = reservation.size - size
+            reservation.size = size
             self._used -= freed
             self._given_back += freed
         if freed and self._loop is not None and not self._loop.is_closed():

@@ -27,7 +27,7 @@ _priority: ContextVar[Priority] = ContextVar("priority", default=Priority.TURN)
 
 
 def current_priority() -> Priority:
-    """Of the current task."""
+    """The priority of the current task."""
     return _priority.get()
 
 

@@ -9,15 +9,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import ascii_uppercase
 
-from quizglass_server.domain.turns import Picture
-from quizglass_server.errors import EngineFailed
+from quizglass_server.domain.turns import Picture, StepDetail
+from quizglass_server.errors import EngineFailed, QuizglassError
 from quizglass_server.models.prompts import Values
 from quizglass_server.roles.decider import SUPPORTED, Decider
 from quizglass_server.roles.generator import GenerationRequest, Generator
-from quizglass_server.steps.step import step
+from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import prompted, weighed
 
 
-@step("decide")
+def _told_decider(
+    labels: list[tuple[str, float]] | None, picture: Picture | None, values: Values, *_: object
+) -> Telling:
+    given = prompted("", values, pictures=int(picture is not None))
+    return (detail for detail in given if detail.label != "prompt"), weighed(labels)
+
+
+def _told_letter(labels: list[tuple[str, float]] | None, request: GenerationRequest, *_: object) -> Telling:
+    return prompted(request.task, request.values, pictures=len(request.pictures)), weighed(labels)
+
+
+def _told_judge(supported: bool | None, picture: Picture | None, values: Values) -> Telling:
+    judgement = None if supported is None else SUPPORTED if supported else f"not {SUPPORTED}"
+    return _told_decider(None, picture, values)[0], [StepDetail("judgement", judgement)] if judgement else ()
+
+
+@step("decide", told=_told_decider)
 async def ask_decider(
     decider: Decider, picture: Picture | None, values: Values, labels: Sequence[str]
 ) -> list[tuple[str, float]]:
@@ -32,16 +50,24 @@ async def ask_decider(
     raise EngineFailed(f"the bundle's decider chooses among {[name for name, _ in weighed]}, not {list(labels)}")
 
 
-@step("decide", role="generator")
+@step("decide", role="generator", told=_told_letter)
 async def ask_letter(
     generator: Generator, request: GenerationRequest, labels: Sequence[str]
 ) -> list[tuple[str, float]]:
     """Each label with its probability as the prompt's continuation: " A" is the first."""
     letters = [f" {letter}" for letter in ascii_uppercase[: len(labels)]]
-    return list(zip(labels, await generator.choose(request, letters), strict=True))
+    refusal: QuizglassError | None = None
+    for attempt, _ in shorter(request):
+        try:
+            return list(zip(labels, await generator.choose(attempt, letters), strict=True))
+        except TOO_MUCH as error:
+            if not may_be_shorter(attempt, error):
+                raise
+            refusal = error
+    raise refusal or EngineFailed("nothing was asked")
 
 
-@step("judge", optional=True, after=True)
+@step("judge", role="verifier", optional=True, after=True, told=_told_judge)
 async def is_supported(verifier: Decider, picture: Picture | None, values: Values) -> bool:
     """Whether "supported" is likelier than every other judgement of the `answer` by its `evidence`."""
     return max(await verifier.probabilities(picture, values), key=lambda item: item[1])[0] == SUPPORTED

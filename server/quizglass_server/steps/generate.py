@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
 
 from quizglass_server.domain.state import Draft
-from quizglass_server.domain.turns import FinishReason, GenerationEnd, Token
-from quizglass_server.errors import BudgetExceeded, InvalidInput
+from quizglass_server.domain.turns import FinishReason, GenerationEnd, StepDetail, Token
+from quizglass_server.errors import BudgetExceeded, QuizglassError
 from quizglass_server.models.prompts import clean
 from quizglass_server.roles.generator import GenerationRequest, Generator
-from quizglass_server.steps.step import step
+from quizglass_server.steps.shortening import TOO_MUCH, may_be_shorter, shorter
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import prompted, texts
 
 _FINISH = {
     "stop": FinishReason.COMPLETE,
@@ -59,7 +61,27 @@ class Writing:
         )
 
 
-@step("generate", role="generator", answers=True)
+def _written(draft: Draft) -> Iterable[StepDetail]:
+    """What was written, with the mean probability of its tokens, and how long that is."""
+    likely = draft.probabilities
+    mean = sum(likely) / len(likely) if likely else None
+    tokens = f"{draft.prompt_tokens} read, {draft.answer_tokens} written"
+    return *(replace(text, score=mean) for text in texts("text", draft.text)), StepDetail("tokens", tokens)
+
+
+def _told_answer(_: None, request: GenerationRequest, writing: Writing, __: object) -> Telling:
+    return _prompted(request), _written(writing.draft)
+
+
+def _told_draft(draft: Draft | None, request: GenerationRequest) -> Telling:
+    return _prompted(request), () if draft is None else _written(draft)
+
+
+def _prompted(request: GenerationRequest) -> Iterable[StepDetail]:
+    return prompted(request.task, request.values, pictures=len(request.pictures))
+
+
+@step("generate", role="generator", answers=True, told=_told_answer)
 async def generate(
     generator: Generator, request: GenerationRequest, writing: Writing, tell: Callable[[str], None]
 ) -> None:
@@ -74,7 +96,7 @@ async def generate(
         raise BudgetExceeded("the answer was ended at its deadline")
 
 
-@step("write", role="generator")
+@step("write", role="generator", told=_told_draft)
 async def write(generator: Generator, request: GenerationRequest) -> Draft:
     """A whole completion, nothing of it told; errors as `generate`."""
     writing = Writing()
@@ -91,9 +113,12 @@ def lines_of(text: str) -> list[str]:
 async def _complete(
     generator: Generator, request: GenerationRequest, writing: Writing, tell: Callable[[str], None]
 ) -> None:
-    """A prompt too long for the model loses its older dialogue, never question or evidence."""
-    refusal: InvalidInput | None = None
-    for attempt, left_out in _shorter(request):
+    """A prompt too long for the model, or for the time, loses the pictures of entries.
+
+    One that is still too long loses its older dialogue, never question or evidence.
+    """
+    refusal: QuizglassError | None = None
+    for attempt, left_out in shorter(request):
         begun = False
         try:
             async with _closing(generator.generate(attempt)) as pieces:
@@ -104,23 +129,12 @@ async def _complete(
                     elif text := writing.add(piece):
                         tell(text)
             return
-        except InvalidInput as error:
-            if begun:
+        except TOO_MUCH as error:
+            if begun or not may_be_shorter(attempt, error):
                 raise
             refusal = error
     if refusal is not None:
         raise refusal
-
-
-def _shorter(request: GenerationRequest) -> Iterator[tuple[GenerationRequest, int]]:
-    """The request as it is, then with the last exchange only, then without dialogue; with how much is left out."""
-    yield request, 0
-    history = request.values.get("history")
-    if isinstance(history, list):
-        for kept in (1, 0):
-            if len(history) > kept:
-                left_out = len(history) - kept
-                yield replace(request, values={**request.values, "history": history[left_out:]}), left_out
 
 
 @asynccontextmanager

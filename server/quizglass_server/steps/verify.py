@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from unicodedata import normalize
 
-from quizglass_server.domain.turns import Citation, Evidence, Origin, VerdictOutcome
+from quizglass_server.domain.turns import Citation, Evidence, Origin, StepDetail, VerdictOutcome
+from quizglass_server.steps.step import Telling
+from quizglass_server.steps.telling import texts
 from quizglass_server.steps.wording import Word, stands_in, words
 
 # Capitalised at the start of a sentence and still no name.
@@ -58,6 +60,12 @@ def judged(support: Support, supported: bool | None) -> Support:
     if supported is None:
         return support
     return replace(support, outcome=VerdictOutcome.SUPPORTED if supported else VerdictOutcome.UNSUPPORTED)
+
+
+def told_check(answer: str, support: Support) -> Telling:
+    """What the check was given, and what it found."""
+    cited = (f"{answer[citation.start : citation.end]} [{citation.evidence_id}]" for citation in support.citations)
+    return texts("answer", answer), [StepDetail("outcome", support.outcome.value), *texts("stands in", *cited)]
 
 
 def _named_runs(spoken: Sequence[Word]) -> Iterator[tuple[Word, ...]]:

@@ -5,11 +5,13 @@ Knows no models and no policies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from time import perf_counter_ns
+from dataclasses import dataclass, replace
+from itertools import islice
+from time import perf_counter
 
+from quizglass import values
 from quizglass_server.domain.turns import (
     AnswerDelta,
     Confirmed,
@@ -21,23 +23,46 @@ from quizglass_server.domain.turns import (
     Provisional,
     SkippedStep,
     StageTiming,
+    StepDetail,
+    StepEnded,
     TurnEvent,
     Withdrawn,
 )
-from quizglass_server.scheduling.clock import EngineClock, stage_clock
+from quizglass_server.scheduling.clock import stage_clock
+from quizglass_server.steps.step import Telling
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.branches import current_branch, current_round
 
+_Identity = tuple[Origin, str, str]
+
+MOST_DETAILS = 24
+"""That are told of what a step was given, and of what it brought."""
+
+
+@dataclass(slots=True)
+class Span:
+    """When a stage ran, in seconds; `started` since the turn was accepted."""
+
+    stage: str
+    started: float
+    duration: float = 0.0
+    engine: float = 0.0
+
 
 class Journal:
-    """The record of one turn.
+    """The record of one turn, begun when that is accepted.
 
     Args:
         emit: takes each event, in order.
+        explains: whether every step is told of; else nothing is collected for it.
     """
 
-    def __init__(self, emit: Callable[[TurnEvent], None]) -> None:
+    def __init__(self, emit: Callable[[TurnEvent], None], *, explains: bool = False) -> None:
         self._emit = emit
+        self._explains = explains
+        self._began = perf_counter()
+        self._steps: list[StepEnded] = []
+        """Whose evidence has no number yet."""
         self._begun = False
         self._waiting: list[Evidence] = []
         self.evidence: list[Evidence] = []
@@ -51,7 +76,7 @@ class Journal:
         self.answering = False
         """Whether any piece of an answer was told."""
         self.prompt_tokens = 0
-        """Of all that the generator was given, where it says."""
+        """Of all that models were given to read."""
 
     def emit(self, event: TurnEvent) -> None:
         """Tell of an event."""
@@ -85,6 +110,7 @@ class Journal:
                     self.evidence[place] = now
                     told.append(now)
             numbered.append(now)
+        self._tell_steps()
         if told:
             self.emit(EvidenceFound(tuple(told)))
         return numbered
@@ -109,23 +135,74 @@ class Journal:
         if proposed is not None:
             self.emit(Confirmed() if answer is not None and same_wording(answer, proposed) else Withdrawn())
 
-    def skip(self, step: str, reason: str) -> None:
-        """Note a step that was left out, once in a round."""
+    def skip(self, step: str, reason: str, role: str = "", tell: Callable[[], Telling] | None = None) -> None:
+        """Note a step that was left out before it began."""
+        self.note_skipped(step, reason)
+        self.ended(Span(step, self._now()), role, tell, reason)
+
+    def note_skipped(self, step: str, reason: str) -> None:
+        """Note a step for the turn's end, once in a round."""
         here = current_round()
         if all((skipped.step, skipped.round) != (step, here) for skipped in self.skipped):
             self.skipped.append(SkippedStep(step, reason, here))
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[EngineClock]:
-        """Time a stage, however it ends; engines called inside add to the clock."""
-        started, here = perf_counter_ns(), current_round()
+    def stage(self, name: str) -> Iterator[Span]:
+        """Time a stage, however it ends, together with the engines called inside."""
+        span, here = Span(name, self._now()), current_round()
         with stage_clock() as clock:
             try:
-                yield clock
+                yield span
             finally:
-                duration = (perf_counter_ns() - started) / 1e9
-                self.timings.append(StageTiming(name, duration, min(clock.us / 1e6, duration), here))
+                self.prompt_tokens += clock.tokens
+                span.duration = self._now() - span.started
+                span.engine = min(clock.us / 1e6, span.duration)
+                self.timings.append(StageTiming(name, span.duration, span.engine, here))
+
+    def ended(self, span: Span, role: str, tell: Callable[[], Telling] | None, reason: str = "") -> None:
+        """Tell of a step, if the turn is to be explained: once the evidence that it brought has its number.
+
+        Args:
+            span: when it ran.
+            role: what did it.
+            tell: what it was given and what it brought; only called when it is told.
+            reason: why it did not finish.
+        """
+        if not self._explains:
+            return
+        inputs, outputs = (tuple(islice(details, MOST_DETAILS)) for details in (tell() if tell else ((), ())))
+        here, times = current_round(), (span.started, span.duration, span.engine)
+        step = StepEnded(span.stage, role, *times, inputs, outputs, reason, round=here, branch=current_branch())
+        self._steps.append(step)
+        self._tell_steps()
+
+    def close(self) -> None:
+        """Tell of the steps whose evidence was never numbered: the turn ends."""
+        self._tell_steps(all_of_them=True)
+
+    def _tell_steps(self, *, all_of_them: bool = False) -> None:
+        numbers = {_identity(item): item for item in self.evidence} if self._steps else {}
+        waiting, self._steps = self._steps, []
+        for step in waiting:
+            outputs = tuple(_numbered(detail, numbers) for detail in step.outputs)
+            if all_of_them or not any(map(_waits, outputs)):
+                self._emit(replace(step, outputs=outputs))
+            else:
+                self._steps.append(step)
+
+    def _now(self) -> float:
+        return perf_counter() - self._began
 
 
-def _identity(item: Evidence) -> tuple[Origin, str, str]:
+def _waits(detail: values.StepDetail) -> bool:
+    return isinstance(detail, StepDetail) and detail.evidence is not None and not detail.evidence_id
+
+
+def _numbered(detail: values.StepDetail, numbers: Mapping[_Identity, Evidence]) -> values.StepDetail:
+    evidence = detail.evidence if isinstance(detail, StepDetail) else None
+    item = None if evidence is None else numbers.get(_identity(evidence))
+    return detail if item is None else replace(detail, evidence_id=item.id)
+
+
+def _identity(item: Evidence) -> _Identity:
     return (item.origin, item.entry_id, item.text)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
-from quizglass_server.domain.turns import Evidence, Turn, Vector
+from quizglass_server.domain.turns import Evidence, Picture, Turn, Vector
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import Part, views_of
 from quizglass_server.steps.lookup.detect import find_regions
+from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
 from quizglass_server.steps.lookup.rerank import choose, merged, rerank
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
@@ -18,6 +20,8 @@ from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
 
+MOST_PICTURES = 6
+"""Of entries in one prompt (CogPlanner shows three to six)."""
 CHEAP_S = 0.05
 """An embedding that usually takes longer is not begun before somebody asks for it."""
 
@@ -39,6 +43,7 @@ class Lookups:
         self._tuning = resources.tuning
         self._journal = journal
         self._vectors: dict[tuple[str, ...], asyncio.Task[list[Vector]]] = {}
+        self._pictures: dict[tuple[bytes, ...], asyncio.Task[tuple[Picture, ...] | None]] = {}
 
     def embed_if_cheap(self) -> None:
         """Begin to embed the picture's views, if that is of use and takes no time worth mentioning."""
@@ -82,6 +87,18 @@ class Lookups:
         chosen = choose(best, limit or len(asked) * self._tuning.found, self._tuning, reranked=reranked)
         return _shown(self._journal.found([*chosen, *dropped]))
 
+    async def pictures(self, task: str, seen: Sequence[Evidence]) -> tuple[Picture, ...]:
+        """Of the first of these entries, in order, where the prompt of that name shows them; brought once a turn."""
+        generator = self._resources.models.generator
+        shows = generator is not None and generator.shows_entries(task)
+        wanted = tuple(takewhile(bool, (item.picture for item in seen[:MOST_PICTURES] if shows)))
+        if not wanted:
+            return ()
+        if wanted not in self._pictures:
+            self._pictures[wanted] = self._runner.begin(self._runner.run(entry_pictures, wanted))
+        pictures: tuple[Picture, ...] | None = await asyncio.shield(self._pictures[wanted])
+        return pictures or ()
+
     async def _passages(self, query: str, most: int, *, reranked: bool) -> tuple[list[Evidence], list[Evidence], bool]:
         """Passages for a query, best first; those that do not go with the picture; whether the first were reranked."""
         hits = await self._runner.run(search_texts, self._resources.knowledge, query, most)
@@ -106,7 +123,7 @@ class Lookups:
             return []
 
         async def embed(views: Sequence[Part]) -> list[Vector] | None:
-            return await self._runner.run(embed_views, picture.pixels, views)
+            return await self._runner.run(embed_views, picture, views)
 
         views = views_of(question, self._tuning.views)
         regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)

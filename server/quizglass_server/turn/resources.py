@@ -6,19 +6,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from quizglass_server.domain.entries import EntryHit, Finding
+from quizglass_server.domain.entries import EntryHit, SearchOptions
 from quizglass_server.domain.sightings import Seen, SightingHit, SightingQuery
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.roles.table import Models
 from quizglass_server.scheduling.costs import StepCosts
 from quizglass_server.steps.lookup.crop import Part
+from quizglass_server.steps.lookup.entry_pictures import PictureSource
 from quizglass_server.steps.lookup.image_search import PictureIndex
 from quizglass_server.steps.lookup.recall import SightingIndex
 from quizglass_server.steps.lookup.text_search import TextIndex
 from quizglass_server.steps.tuning import Tuning
 
-_ANY = Finding()
+_ANY = SearchOptions()
 _CACHED_VECTORS, _CACHED_WORDS = 4096, 1024  # a vector is 128 to 1,024 floats
 
 Embed = Callable[[Sequence[Part]], Awaitable[Sequence[Vector] | None]]
@@ -27,7 +28,9 @@ Embed = Callable[[Sequence[Part]], Awaitable[Sequence[Vector] | None]]
 class Knowledge(PictureIndex, TextIndex, Protocol):
     """A store that can be searched."""
 
-    async def search_crops(self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY) -> list[EntryHit]:
+    async def search_crops(
+        self, vectors: Sequence[Vector], limit: int, finding: SearchOptions = _ANY
+    ) -> list[EntryHit]:
         """Entries by their best picture for any of several views of one thing, best first."""
         ...
 
@@ -57,14 +60,16 @@ class Resources:
     tuning: Tuning = field(default_factory=Tuning)
     memory: VisualMemory | None = None
     """None: the server remembers nothing."""
+    pictures: PictureSource | None = None
+    """Of entries. None: prompts show the wearer's picture alone."""
     costs: StepCosts = field(default_factory=StepCosts)
     words: BoundedCache[bytes, str] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Printed words, by picture's SHA-256."""
     _vectors: BoundedCache[tuple[bytes, Part], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
 
     def filling(self, role: str) -> Any | None:
-        """What fills a role of the bundle, "knowledge" or "memory"; None when nothing does."""
-        if role in ("knowledge", "memory"):
+        """What fills a role of the bundle, "knowledge", "memory" or "pictures"; None when nothing does."""
+        if role in ("knowledge", "memory", "pictures"):
             return getattr(self, role)
         return self.models.get(role)
 

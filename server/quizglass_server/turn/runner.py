@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
-from time import monotonic
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from quizglass_server.errors import BudgetExceeded, EngineLost, KnowledgeLost, Overloaded, RoleMissing
@@ -22,6 +21,8 @@ Result = TypeVar("Result")
 
 LAST_STEP = "generate"
 """The step that the others leave time for."""
+VERIFICATION = ("judge", "verifier")
+"""What checks an answer: the step at the end of a turn, or a decision of the policy."""
 _CLOSING_S, _CLOSING_SHARE = 0.05, 0.05
 """Kept back from the answer for the verdict and the last messages: seconds at most, share of the budget at most."""
 
@@ -30,7 +31,8 @@ class StepRunner:
     """Times steps, leaves out those that no longer fit, and cuts off those that take too long.
 
     What counts as left is the budget without the usual cost of generating: evidence that leaves no time for an answer
-    is of no use.
+    is of no use. When time gets short, fine reranking goes first, then further rounds, then verification: each leaves
+    their time to those that go after it, where there is enough for them.
 
     Args:
         budget: time left; no step runs past it.
@@ -46,6 +48,8 @@ class StepRunner:
         self._journal = journal
         self._needed_by = needed_by
         self._tasks: list[asyncio.Task[Any]] = []
+        self.next_round: Sequence[str] = ()
+        """Steps, by name, of the round that may follow this one."""
 
     async def run(self, step: Step[Concatenate[Any, P], Result], *args: P.args, **kwargs: P.kwargs) -> Result | None:
         """Run a step with what fills its role.
@@ -70,32 +74,39 @@ class StepRunner:
         self, filling: object, step: Step[Concatenate[Any, P], Result], *args: P.args, **kwargs: P.kwargs
     ) -> Result | None:
         """The same with what is to fill the role."""
-        reserve = self._reserve(step)
-        if not self._begins(step, reserve):
+        size, reserve = step.size(*args, **kwargs), self._reserve(step)
+        result: Result | None = None
+        if not self._begins(step, size, reserve):
+            self._journal.skip(step.name, "BUDGET", step.role, lambda: step.told(None, *args, **kwargs))
             return None
-        started, seconds = monotonic(), self._budget.left_s - reserve
-        limit = asyncio.timeout(seconds)
+        started, reason = self._budget.left_s, "CANCELLED"
+        limit = asyncio.timeout(started - reserve)
         try:
-            with self._journal.stage(step.name), due_within(seconds):
+            with self._journal.stage(step.name) as span, due_within(started - reserve):
                 async with limit:
                     result = await step.work(filling, *args, **kwargs)
-        except (EngineLost, RoleMissing):
-            raise
+            self._costs.took(step.name, started - self._budget.left_s, size)
+            reason = ""
         except Exception as error:
+            reason = "FAILED"
             if isinstance(error, BudgetExceeded) or (isinstance(error, TimeoutError) and limit.expired()):
-                self._costs.was_cut(step.name, monotonic() - started)
-                reason = "" if step.answers else "BUDGET"
+                self._costs.was_cut(step.name, started - self._budget.left_s, size)
+                reason = "BUDGET"
             else:
                 reason = _left_out(step, error)
-            if reason:
-                self._journal.skip(step.name, reason)
-            return None
-        self._costs.took(step.name, monotonic() - started)
+            if not (step.answers and reason == "BUDGET"):  # an answer that was cut off is one
+                self._journal.note_skipped(step.name, reason)
+        finally:
+            self._journal.ended(span, step.role, lambda: step.told(result, *args, **kwargs), reason)
         return result
 
-    def fits(self, steps: Sequence[str]) -> bool:
-        """Whether the usual cost of these steps, by name, and of answering still fits."""
-        if self._budget.fits(sum(map(self._costs.usual, (*steps, LAST_STEP)))):
+    def fits(self, steps: Sequence[str], *, further: bool) -> bool:
+        """Whether the usual cost of a round of these steps, by name, and of answering still fits.
+
+        A further round also leaves time for verification, which is of no use before anything was looked up.
+        """
+        verification = self._verification() if further else 0.0
+        if self._budget.fits(self._usual(*steps, LAST_STEP) + verification):
             return True
         for step in steps:
             self._costs.was_skipped(step)
@@ -116,25 +127,40 @@ class StepRunner:
             if isinstance(outcome, Exception):
                 log.debug("a step that was not waited for failed", exc_info=outcome)
 
-    def _begins(self, step: Step[Any, Any], reserve: float) -> bool:
-        if step.answers and self._budget.left_s > reserve:
+    def _begins(self, step: Step[Any, Any], size: float, reserve: float) -> bool:
+        if step.answers:
+            return self._budget.left_s > reserve
+        if self._budget.fits(self._costs.usual(step.name, size) + reserve):
             return True
-        if not step.answers:
-            if self._budget.fits(self._costs.usual(step.name) + reserve):
-                return True
-            self._costs.was_skipped(step.name)
-        self._journal.skip(step.name, "BUDGET")
+        self._costs.was_skipped(step.name)
         return False
 
     def _reserve(self, step: Step[Any, Any]) -> float:
         """Seconds that the step leaves to what comes after it."""
         if step.answers:
             return min(_CLOSING_S, _CLOSING_SHARE * self._budget.total_s)
-        return 0.0 if step.after else self._costs.usual(LAST_STEP)
+        if step.after:
+            return 0.0
+        answer = self._usual(LAST_STEP)
+        return answer + self._wanted_after(answer) if step.spare else answer
+
+    def _wanted_after(self, answer: float) -> float:
+        """Seconds of another round and of verification, as far as there is time for them."""
+        verification = self._verification()
+        another = self._usual(*self.next_round) + verification
+        return next((wish for wish in (another, verification) if self._budget.fits(answer + wish)), 0.0)
+
+    def _verification(self) -> float:
+        return max(map(self._costs.usual, VERIFICATION))
+
+    def _usual(self, *steps: str) -> float:
+        return sum(map(self._costs.usual, steps))
 
 
 def _left_out(step: Step[Any, Any], error: Exception) -> str:
     """Why a turn goes on without a step that failed; raises the error where it does not."""
+    if isinstance(error, (EngineLost, RoleMissing)):
+        raise error
     if isinstance(error, Overloaded) and not step.answers:
         return "BUDGET"  # the engine does not begin what it cannot do in this time
     if step.optional or isinstance(error, KnowledgeLost):  # an answer without lookups is better than none

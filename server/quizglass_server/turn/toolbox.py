@@ -14,15 +14,14 @@ from quizglass_server.domain.turns import (
     Decided,
     Evidence,
     Origin,
-    Picture,
     Plan,
     PlanMade,
     Queries,
     QueryRewritten,
     Turn,
 )
-from quizglass_server.models.prompts import Value, Values, clean
-from quizglass_server.roles.generator import GenerationRequest
+from quizglass_server.models.prompts import Value, clean
+from quizglass_server.roles.generator import GenerationRequest, lines
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.prompt_values import line
@@ -39,6 +38,8 @@ One = TypeVar("One")
 Two = TypeVar("Two")
 
 ANSWER, REWRITE, VERIFIER = "answer", "rewrite", "verifier"
+LIST = lines(12)
+"""What a list that the generator writes looks like."""
 
 
 class Toolbox:
@@ -84,13 +85,13 @@ class Toolbox:
         name, names = "plan" if labels is Plan else by, [str(label.value) for label in labels]
         decider, picture = self._resources.models.deciders.get(by), self._turn.picture
         if decider is None:
-            request = GenerationRequest(by, await self._values(state, also), self._shown)
+            request = await self._request(by, state, also)
             weighed = await self._runner.run(ask_letter.named(name), request, names)
         else:
             if picture is not None:
                 self._runner.begin(decider.look_at(picture))
             values = await self._values(state, also)
-            weighed = await self._runner.run_on(decider, ask_decider.named(name), picture, values, names)
+            weighed = await self._runner.run_on(decider, ask_decider.named(name, role=by), picture, values, names)
         label, decided_by = otherwise, "fixed"
         if weighed is not None:
             label = labels(max(weighed, key=lambda item: item[1])[0])
@@ -101,11 +102,15 @@ class Toolbox:
     async def write(self, task: str, state: State, **also: Note) -> Draft:
         """Complete a prompt, telling nobody; empty when there is no time for it."""
         self._look_ahead()
-        return await self._write("draft" if task == ANSWER else task, task, state, also) or Draft()
+        request = await self._request(task, state, also, answers=task == ANSWER)
+        return await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
         """The lines of a completion; what the state asks when there is no time for it. A rewriting is one line."""
-        draft = await self._write(task, task, state, also)
+        request = await self._request(task, state, also)
+        if task != REWRITE:
+            request = replace(request, constraint=LIST)
+        draft = await self._runner.run(write.named(task), request)
         if draft is None:
             return list(state.asked)
         if task != REWRITE:
@@ -118,9 +123,8 @@ class Toolbox:
     async def answer(self, state: State, task: str = ANSWER, **also: Note) -> Draft:
         """Complete a prompt and stream it as the answer, at most until the budget ends."""
         writing = Writing()
-        request = self._request(task, await self._values(state, also), answers=True)
+        request = await self._request(task, state, also, answers=True)
         await self._runner.run(generate, request, writing, lambda text: self._journal.emit(AnswerDelta(text)))
-        self._journal.prompt_tokens += writing.draft.prompt_tokens
         return writing.draft
 
     def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
@@ -162,11 +166,15 @@ class Toolbox:
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """1, 2, ... while the usual cost of these steps and of answering still fits."""
         with in_rounds() as current:
-            for number in range(1, most + 1):
-                current.set(number)
-                if not self._runner.fits(steps):
-                    return
-                yield number
+            try:
+                for number in range(1, most + 1):
+                    current.set(number)
+                    if not self._runner.fits(steps, further=number > 1):
+                        return
+                    self._runner.next_round = steps if number < most else ()
+                    yield number
+            finally:
+                self._runner.next_round = ()
 
     async def judge(self, draft: Draft) -> Draft:
         """The draft with what the bundle's verifier says of it, unless there is none or the policy asked it itself."""
@@ -178,19 +186,13 @@ class Toolbox:
         values = await self._values(self.start(), {"evidence": shown, "answer": answer})
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, self._turn.picture, values))
 
-    async def _write(self, name: str, task: str, state: State, also: Mapping[str, Note]) -> Draft | None:
-        request = self._request(task, await self._values(state, also), answers=task == ANSWER)
-        draft = await self._runner.run(write.named(name), request)
-        self._journal.prompt_tokens += 0 if draft is None else draft.prompt_tokens
-        return draft
-
-    def _request(self, task: str, values: Values, *, answers: bool) -> GenerationRequest:
-        return GenerationRequest(task, values, self._shown, self._turn.max_answer_tokens if answers else 0)
-
-    @property
-    def _shown(self) -> tuple[Picture, ...]:
-        """The pictures that prompts show."""
-        return () if self._turn.picture is None else (self._turn.picture,)
+    async def _request(
+        self, task: str, state: State, also: Mapping[str, Note], *, answers: bool = False
+    ) -> GenerationRequest:
+        """A prompt with the wearer's picture, and those of the entries seen where it shows them."""
+        values, frame = await self._values(state, also), self._turn.picture
+        shown = () if frame is None else (frame, *await self._lookups.pictures(task, state.seen))
+        return GenerationRequest(task, values, shown, self._turn.max_answer_tokens if answers else 0)
 
     async def _values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
         if self._givens is None:

@@ -167,3 +167,17 @@ def test_both_clients_have_the_same_calls():
         }
 
     assert calls(AsyncClient) == calls(Client)
+
+
+async def test_an_answer_keeps_the_steps_that_were_asked_for(stage, client):
+    async def script(turn, policy, budget):
+        if turn.explain:
+            yield domain.StepEnded("plan", "planner", 0.001, 0.002, 0.0005, round=2)
+        for event in EVENTS:
+            yield event
+
+    stage.assistant.script = script
+    (step,) = (await client.answer("How much?", explain=True)).steps
+    assert (step.name, step.role, step.round, step.reason) == ("plan", "planner", 2, "")
+    assert (step.started, step.duration, step.engine) == (0.001, 0.002, 0.0005)
+    assert (await client.answer("How much?")).steps == ()

@@ -10,6 +10,8 @@ import pytest
 from quizglass_client.cli import main
 from quizglass_server.domain import turns as domain
 from quizglass_server.domain.entries import Entry
+from quizglass_server.domain.regions import Region
+from quizglass_server.errors import EngineFailed
 from tests.support.rpc_fakes import EVENTS, png, serving_on_a_thread
 
 
@@ -305,3 +307,73 @@ def test_a_session_that_is_no_file_is_wrong(quizglass, tmp_path):
     status, _, err = quizglass("ask", "-", "Who made it?", "--session", tmp_path)
     assert status == 1
     assert "is a folder" in err
+
+
+def explaining(stage):
+    """A turn whose steps are told of, if that is asked for."""
+    whole = domain.StepDetail("part", region=Region(0.0, 0.0, 0.5, 1.0))
+    passage = domain.StepDetail("passage", "Velmora: The Velmora costs 45 crowns.", 0.5, "1")
+    steps = (
+        domain.StepEnded("embed", "image_encoder", 0.0, 0.02, 0.01, (whole,)),
+        domain.StepEnded("rerank", "reranker", 0.03, 0.04, 0.0, (), (passage,), round=1, branch="2"),
+        domain.StepEnded("judge", "verifier", reason="BUDGET"),
+    )
+
+    async def script(turn, policy, budget):
+        for event in (*(steps if turn.explain else ()), *EVENTS):
+            yield event
+
+    stage.assistant.script = script
+
+
+def test_explain_prints_the_steps_and_the_answer(stage, quizglass, photo):
+    explaining(stage)
+    assert "steps" not in quizglass("ask", photo, "How much?")[1]
+    status, out, err = quizglass("ask", photo, "How much?", "--explain")
+    assert (status, err) == (0, "")
+    for part in ("45 crowns", "embed", "part 0-50 % across", "round 1", "rerank (2)", "→ [1] Velmora:", "no time"):
+        assert part in out, part
+    assert "both 0.75" not in out, "what the steps tell is not told twice"
+    assert len(stage.assistant.turns) == 2
+
+
+def test_explain_as_json_has_the_steps(stage, quizglass, photo):
+    explaining(stage)
+    status, out, _ = quizglass("ask", photo, "How much?", "--explain", "--json")
+    found = [event for event in objects(out) if event["event"] == "step"]
+    assert (status, [event["name"] for event in found]) == (0, ["decode", "embed", "rerank", "judge"])
+    assert (found[2]["round"], found[2]["branch"], found[2]["outputs"][0]["evidence_id"]) == (1, "2", "1")
+    assert found[1]["inputs"][0]["region"] == {"left": 0.0, "top": 0.0, "right": 0.5, "bottom": 1.0}
+
+
+@pytest.mark.parametrize("ending", ["json", "html"])
+def test_a_trace_is_written(stage, quizglass, photo, tmp_path, ending):
+    explaining(stage)
+    file = tmp_path / f"turn.{ending}"
+    status, out, _ = quizglass("ask", photo, "How much?", "--trace", file)
+    assert status == 0
+    assert "both 0.75" in out
+    text = file.read_text(encoding="utf-8")
+    assert "The Velmora costs 45 crowns." in text
+    assert ("data:image/jpeg;base64," in text) == (ending == "html")
+
+
+def test_a_turn_that_fails_leaves_a_trace(stage, quizglass, tmp_path):
+    async def script(turn, policy, budget):
+        yield domain.StepEnded("plan", "planner", reason="FAILED")
+        raise EngineFailed("broken")
+
+    stage.assistant.script = script
+    status, out, err = quizglass("ask", "-", "How much?", "--explain", "--trace", tmp_path / "turn.json")
+    assert (status, "plan" in out, "failed" in out) == (1, True, True)
+    assert err
+    trace = json.loads((tmp_path / "turn.json").read_text(encoding="utf-8"))
+    assert (trace["finished"], [event["event"] for event in trace["events"]]) == (False, ["accepted", "step"])
+
+
+@pytest.mark.parametrize("name", ["turn.txt", "turn", "nowhere/turn.html"])
+def test_a_trace_that_cannot_be_written_is_refused_before_anything_is_asked(stage, quizglass, name):
+    status, _, err = quizglass("ask", "-", "How much?", "--trace", name)
+    assert status == 2
+    assert name in err
+    assert stage.assistant.turns == []

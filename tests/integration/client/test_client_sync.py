@@ -233,12 +233,12 @@ def test_a_search_can_be_filtered_and_several_pictures_be_of_one_thing(stage, cl
     wanted = Filter({"colour": "red"}, kinds=["car"], sources=["web"], languages=["en"], time_from=1, time_until=9)
     client.search("cost?", [png(), png(32), png(16)], filter=wanted, per_entry=True, mode="keywords")
     ((finding, more),) = stage.assistant.findings
-    assert finding == stored.Finding(
+    assert finding == stored.SearchOptions(
         stored.Filter({"colour": "red"}, ("car",), ("web",), ("en",), 1, 9), stored.SearchMode.KEYWORDS, per_entry=True
     )
     assert [picture.width for picture in more] == [32, 16]
     client.search("cost?")
-    assert stage.assistant.findings[-1] == (stored.Finding(), [])
+    assert stage.assistant.findings[-1] == (stored.SearchOptions(), [])
     with pytest.raises(InvalidRequest, match="mode"):
         client.search("cost?", mode="magic")
     with pytest.raises(InvalidRequest, match=r"filter\.kinds"):

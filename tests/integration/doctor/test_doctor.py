@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.tiny_bundle import write_bundle
+from tests.support.bundles.tiny_bundle import write_bundle
 
 _LONG_S = 120
 

@@ -10,9 +10,9 @@ peft = pytest.importorskip("peft")
 pytest.importorskip("optimum")
 
 from quizglass_export.checkpoints import source  # noqa: E402
-from tests.support.exported_bundle import exported_role  # noqa: E402
-from tests.support.tiny_checkpoints import image_model, text_model  # noqa: E402
-from tests.support.tiny_qwen import qwen3  # noqa: E402
+from tests.support.bundles.exported_bundle import exported_role  # noqa: E402
+from tests.support.bundles.tiny_checkpoints import image_model, text_model  # noqa: E402
+from tests.support.bundles.tiny_qwen import qwen3  # noqa: E402
 
 TIED = {"target_modules": ["embed_tokens", "q_proj"], "ensure_weight_tying": True}
 

@@ -20,9 +20,9 @@ from quizglass_server.config.options import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import Picture  # noqa: E402
 from quizglass_server.models import vision_inputs  # noqa: E402
 from quizglass_server.roles.load import load_models  # noqa: E402
-from tests.support.small_build import run  # noqa: E402
-from tests.support.tiny_checkpoints import scatter  # noqa: E402
-from tests.support.tiny_qwen import qwen2_vl, write_tokenizer  # noqa: E402
+from tests.support.bundles.small_build import run  # noqa: E402
+from tests.support.bundles.tiny_checkpoints import scatter  # noqa: E402
+from tests.support.bundles.tiny_qwen import qwen2_vl, write_tokenizer  # noqa: E402
 
 RECIPE = """
 format = 1

@@ -14,8 +14,8 @@ pytest.importorskip("optimum")
 import peft
 
 from quizglass_export.gguf.text import write_text_gguf
-from tests.support.small_build import run
-from tests.support.tiny_qwen import qwen2_vl, qwen3
+from tests.support.bundles.small_build import run
+from tests.support.bundles.tiny_qwen import qwen2_vl, qwen3
 
 HEAD = {"format": 1, "name": "n", "version": "1", "samples": {"source": "random", "count": 2}}
 ANSWER, REWRITE = "{{ question }} Answer:", "{{ question }} Rewrite:"

@@ -20,7 +20,7 @@ from quizglass_export.gguf.header import read_gguf
 from quizglass_export.gguf.jobs import logits
 from quizglass_export.gguf.lora import write_lora_gguf
 from quizglass_export.gguf.text import write_text_gguf
-from tests.support.tiny_qwen import ROWS, logits_of_rows, qwen2_vl, qwen3
+from tests.support.bundles.tiny_qwen import ROWS, logits_of_rows, qwen2_vl, qwen3
 
 PATTERNS = {"alpha_pattern": {"q_proj": 3}, "rank_pattern": {"q_proj": 2}, "use_rslora": True}
 

@@ -18,8 +18,8 @@ from quizglass_export.gguf.text import write_text_gguf
 from quizglass_export.gguf.vision import write_vision_gguf
 from quizglass_export.roles import generator as role
 from quizglass_export.roles.samples import random_samples
-from tests.support.exported_bundle import exported_role
-from tests.support.tiny_qwen import qwen2_vl, qwen3, spec
+from tests.support.bundles.exported_bundle import exported_role
+from tests.support.bundles.tiny_qwen import qwen2_vl, qwen3, spec
 
 RELATIVE = "largest difference of logits of texts, in standard deviations of them"
 

@@ -11,7 +11,7 @@ from quizglass_export.gguf.drift import drift
 from quizglass_export.gguf.header import read_gguf
 from quizglass_export.gguf.jobs import logits, quantise
 from quizglass_export.gguf.text import write_text_gguf
-from tests.support.tiny_qwen import ROWS, logits_of_rows, qwen3
+from tests.support.bundles.tiny_qwen import ROWS, logits_of_rows, qwen3
 
 
 @pytest.mark.parametrize(

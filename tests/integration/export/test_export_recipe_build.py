@@ -21,7 +21,7 @@ from quizglass_export.assembly.plan import make_plan
 from quizglass_export.directory import fresh_directory
 from quizglass_export.recipe.read import read_recipe
 from quizglass_server.bundle.files import Bundle
-from tests.support.small_build import RECIPE, run, write_recipe
+from tests.support.bundles.small_build import RECIPE, run, write_recipe
 
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 Output = pytest.CaptureFixture[str]

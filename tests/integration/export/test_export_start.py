@@ -21,7 +21,7 @@ from quizglass_export.roles.starting import check_start
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.roles.load import load_models
-from tests.support.tiny_bundle import write_bundle
+from tests.support.bundles.tiny_bundle import write_bundle
 
 Roles = dict[str, Any]
 

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 pytest.importorskip("optimum")
 
 from quizglass_export.assembly import carry_out
-from tests.support.small_build import RECIPE, run, write_recipe
+from tests.support.bundles.small_build import RECIPE, run, write_recipe
 
 Output = pytest.CaptureFixture[str]
 

@@ -6,10 +6,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from quizglass_server.domain.entries import Entry, Finding, PicturedEntry, SearchMode
+from quizglass_server.domain.entries import Entry, PicturedEntry, SearchMode, SearchOptions
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, NotFound, RoleMissing
-from tests.support.knowledge_backends import Place
-from tests.support.knowledge_fakes import (
+from tests.support.knowledge.backends import Place
+from tests.support.knowledge.fakes import (
     FakeImageEncoder,
     FakeTextEncoder,
     hashed,
@@ -20,7 +20,7 @@ from tests.support.knowledge_fakes import (
 )
 
 FAR = hashed(b"a question whose vector says nothing")
-WORDS = Finding(mode=SearchMode.KEYWORDS)
+WORDS = SearchOptions(mode=SearchMode.KEYWORDS)
 FULL = Entry(
     "shop/velmora",
     "Velmora “GT” ünïcode",

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from quizglass_server.domain.entries import Filter, Finding, SearchMode
+from quizglass_server.domain.entries import Filter, SearchMode, SearchOptions
 from quizglass_server.domain.turns import Picture
-from tests.support.knowledge_backends import Place
-from tests.support.knowledge_fakes import (
+from tests.support.knowledge.backends import Place
+from tests.support.knowledge.fakes import (
     FakeImageEncoder,
     fake_decode,
     hashed,
@@ -17,7 +17,7 @@ from tests.support.knowledge_fakes import (
 )
 
 FAR = hashed(b"a question whose vector says nothing")
-WORDS = Finding(mode=SearchMode.KEYWORDS)
+WORDS = SearchOptions(mode=SearchMode.KEYWORDS)
 
 
 async def test_a_rare_name_is_found_by_its_words(knowledge_store) -> None:
@@ -31,7 +31,7 @@ async def test_a_rare_name_is_found_by_its_words(knowledge_store) -> None:
     (first, *_) = await knowledge_store.search_texts(FAR, 5, "Who has seen a Zyrbaxa?", WORDS)
     assert first.entry.id == "z"
     assert await knowledge_store.search_texts(
-        FAR, 5, "Zyrbaxa", Finding(mode=SearchMode.VECTORS)
+        FAR, 5, "Zyrbaxa", SearchOptions(mode=SearchMode.VECTORS)
     ) == await knowledge_store.search_texts(FAR, 5)
 
 
@@ -107,7 +107,7 @@ async def test_filters(knowledge_store, name: str) -> None:
     await knowledge_store.add(
         stream(pictured(k, text="Same words.", pictures=[k.encode()], **more) for k, more in given.items())
     )
-    finding = Finding(filter_)
+    finding = SearchOptions(filter_)
     assert {hit.entry.id for hit in await knowledge_store.search_texts(FAR, 9, "same words", finding)} == expected
     assert {hit.entry.id for hit in await knowledge_store.search_texts(FAR, 9, "", finding)} == expected
     assert {hit.entry.id for hit in await knowledge_store.search_crops([FAR], 9, finding)} == expected
@@ -117,7 +117,7 @@ async def test_one_result_an_entry(knowledge_store) -> None:
     text = "\n\n".join(f"The velmora has, as everybody knows, {n} doors and {n + 1} windows too." for n in range(9))
     await knowledge_store.add(stream([pictured("a", text=text), pictured("b", text="A velmora.")]))
     assert len(await knowledge_store.search_texts(FAR, 5, "velmora")) == 5
-    found = await knowledge_store.search_texts(FAR, 5, "velmora", Finding(per_entry=True))
+    found = await knowledge_store.search_texts(FAR, 5, "velmora", SearchOptions(per_entry=True))
     assert sorted(hit.entry.id for hit in found) == ["a", "b"]
 
 
@@ -132,11 +132,11 @@ async def test_near_duplicates_are_folded_when_asked_for(knowledge_place: Place)
     base = await knowledge_place.open(decode=decode)
     await base.add(stream(pictured(name, pictures=[name.encode()]) for name in ("a1", "a2", "a3", "b1")))
     assert len(await base.search_crops([FAR], 9)) == 4
-    folded = await base.search_crops([FAR], 9, Finding(fold_alike=True))
+    folded = await base.search_crops([FAR], 9, SearchOptions(fold_alike=True))
     assert sorted(hit.entry.id[0] for hit in folded) == ["a", "b"]
-    crops = await FakeImageEncoder().embed([(await decode(name, "crop")).pixels for name in (b"a1", b"a2")])
+    crops = await FakeImageEncoder().embed([await decode(name, "crop") for name in (b"a1", b"a2")])
     assert {hit.entry.id for hit in (await base.search_crops(crops, 9))[:2]} == {"a1", "a2"}
-    folded = await base.search_crops(crops, 9, Finding(fold_alike=True))
+    folded = await base.search_crops(crops, 9, SearchOptions(fold_alike=True))
     assert sorted(hit.entry.id[0] for hit in folded) == ["a", "b"]
     await base.close()
 

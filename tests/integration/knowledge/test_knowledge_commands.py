@@ -10,10 +10,10 @@ import pytest
 from quizglass_client.cli import main
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
 from quizglass_server.knowledge import __main__ as command
+from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.repair.backup import restore, snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
-from quizglass_server.knowledge.truth.schema import FILE
-from tests.support.knowledge_fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
+from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, pictured, query_text, stream
 
 
 async def filled(directory: Path, count: int = 60) -> None:

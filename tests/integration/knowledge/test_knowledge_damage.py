@@ -14,10 +14,10 @@ import pytest
 
 from bench.knowledge import damage
 from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.knowledge.truth.schema import FILE
-from tests.support.knowledge_fakes import GRAPHS_EARLY, open_base, pictured, query_picture, query_text, stream
+from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, pictured, query_picture, query_text, stream
 
 ROOT = Path(__file__).parents[3]
 
@@ -65,7 +65,7 @@ async def test_rows_that_were_altered_are_found_and_mended(tmp_path: Path, alter
     await filled(tmp_path)
     assert inspect(tmp_path) == []
     changed(tmp_path, ALTERATIONS[alteration])
-    assert [finding.truth for finding in inspect(tmp_path)] != []
+    assert [defect.in_database for defect in inspect(tmp_path)] != []
     report = salvage(tmp_path)
     assert (report.kept_as / FILE).exists()
     base = await open_base(tmp_path, options=GRAPHS_EARLY)
@@ -118,7 +118,14 @@ def test_a_directory_that_may_not_be_written_is_refused_and_named() -> None:
         directory.mkdir()
         for path, mode in ((Path(folder), 0o755), (directory, 0o555)):
             path.chmod(mode)
-        command = [sys.executable, "-m", "tests.support.knowledge_process", "open-unprivileged", str(directory), "0"]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.support.knowledge.process",
+            "open-unprivileged",
+            str(directory),
+            "0",
+        ]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
         directory.chmod(0o755)
     assert done.stdout.startswith("failed knowledge directory"), done.stderr

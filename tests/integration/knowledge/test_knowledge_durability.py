@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.errors import KnowledgeLocked, NotFound
-from tests.support.knowledge_fakes import GRAPHS_EARLY, open_base, query_picture, query_text
+from tests.support.knowledge.fakes import GRAPHS_EARLY, open_base, query_picture, query_text
 
 ROOT = Path(__file__).parents[3]
 
 
 @contextmanager
 def process(task: str, directory: Path, number: int) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-m", "tests.support.knowledge_process", task, str(directory), str(number)]
+    command = [sys.executable, "-m", "tests.support.knowledge.process", task, str(directory), str(number)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
         try:
             yield child

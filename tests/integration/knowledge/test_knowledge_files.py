@@ -13,27 +13,27 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.config.options import MemoryOptions
-from quizglass_server.domain.entries import Finding, SearchMode
+from quizglass_server.domain.entries import SearchMode, SearchOptions
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
+from quizglass_server.knowledge.database import lock as locks
+from quizglass_server.knowledge.database.lock import DirectoryLock
+from quizglass_server.knowledge.database.schema import FILE
+from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.repair import salvage as salvages
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.knowledge.truth import lock as locks
-from quizglass_server.knowledge.truth.lock import DirectoryLock
-from quizglass_server.knowledge.truth.schema import FILE
-from quizglass_server.knowledge.truth.writer import Writer
-from quizglass_server.memory import Memory
-from tests.support.knowledge_fakes import open_base, pictured, stream
+from quizglass_server.memory import SightingMemory
+from tests.support.knowledge.fakes import open_base, pictured, stream
 
-KEYWORDS = Finding(mode=SearchMode.KEYWORDS)
+KEYWORDS = SearchOptions(mode=SearchMode.KEYWORDS)
 ROOT = Path(__file__).parents[3]
 
 
 @contextmanager
-def another(*words, module="knowledge_process", start=()):
+def another(*words, module="process", start=()):
     """Another process that owns a store."""
     child = subprocess.Popen(
-        [*start, sys.executable, "-m", f"tests.support.{module}", *map(str, words)],
+        [*start, sys.executable, "-m", f"tests.support.knowledge.{module}", *map(str, words)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
@@ -69,7 +69,7 @@ async def test_nor_into_a_visual_memory(tmp_path: Path) -> None:
         assert await asyncio.to_thread(child.stdout.readline)
         (tmp_path / "lock").unlink()
         with pytest.raises(KnowledgeLocked):
-            await Memory.open(tmp_path, MemoryOptions(), text_encoder=None, image_encoder=None)
+            await SightingMemory.open(tmp_path, MemoryOptions(), text_encoder=None, image_encoder=None)
 
 
 async def test_a_server_of_an_older_version_that_locks_the_file_alone_is_seen(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_where_no_directory_can_be_locked_the_file_is(tmp_path: Path, monkeypatc
 async def test_a_writer_that_is_not_alone_stops_instead_of_damaging_the_tables(tmp_path: Path) -> None:
     await add(tmp_path, "a")
     base = await open_base(tmp_path)
-    other = Writer(tmp_path / FILE)
+    other = DatabaseWriter(tmp_path / FILE)
     other.run([lambda writer: writer.delete(["a"])])
     with pytest.raises(KnowledgeFailed, match="another process has written it"):
         await base.add(stream([pictured("b", text="Text.")]))

@@ -13,17 +13,17 @@ import pytest
 from pymilvus import MilvusClient
 
 from quizglass_server.config.address import MilvusAddress, knowledge_address
-from quizglass_server.domain.entries import Filter, Finding, SearchMode
+from quizglass_server.domain.entries import Filter, SearchMode, SearchOptions
 from quizglass_server.errors import KnowledgeFailed, KnowledgeLost, NotFound, NotSupported, SettingsError
-from quizglass_server.knowledge.content.records import Kind
+from quizglass_server.knowledge.content.records import VectorKind
 from quizglass_server.knowledge.milvus.base import MilvusKnowledge
 from quizglass_server.knowledge.milvus.store import MilvusStore
 from quizglass_server.scheduling.deadline import due_within
-from tests.support.knowledge_backends import Place, free_port, fresh_place, milvus_process
-from tests.support.knowledge_fakes import hashed, pictured, query_picture, query_text, stream
+from tests.support.knowledge.backends import Place, free_port, fresh_place, milvus_process
+from tests.support.knowledge.fakes import hashed, pictured, query_picture, query_text, stream
 
 FAR = hashed(b"a question whose vector says nothing")
-WORDS = Finding(mode=SearchMode.KEYWORDS)
+WORDS = SearchOptions(mode=SearchMode.KEYWORDS)
 
 
 @pytest.fixture
@@ -164,11 +164,11 @@ async def test_text_of_filters_and_ids_is_never_an_expression(place: Place) -> N
     odd = 'a"] or key != "'
     await base.add(stream([pictured("a", text="Words.", kind=odd, source=odd, attributes={odd: "x"}), pictured("b")]))
     for filter_ in (Filter(kinds=(odd,)), Filter(sources=(odd,)), Filter(attributes={odd: "x"})):
-        assert {hit.entry.id for hit in await base.search_texts(FAR, 5, finding=Finding(filter_))} == {"a"}
+        assert {hit.entry.id for hit in await base.search_texts(FAR, 5, options=SearchOptions(filter_))} == {"a"}
     for text in ('"', "\\", '\\"', "]", "{x}", "'", "\n", "\x00", '" or key != "', "%", "_", "🚗"):
         odd_filters = Filter({text: text}), Filter(kinds=(text,)), Filter(sources=(text,)), Filter(languages=(text,))
         for filter_ in odd_filters:
-            assert await base.search_texts(FAR, 5, text, Finding(filter_)) == []
+            assert await base.search_texts(FAR, 5, text, SearchOptions(filter_)) == []
         with pytest.raises(NotFound):
             await base.get(text)
         await base.list(text, 5)
@@ -189,7 +189,7 @@ async def test_nothing_that_was_asked_reaches_a_log(place: Place, caplog: pytest
     await base.add(stream([pictured("a", text="Words.")]))
     client = MilvusClient(place.address.uri)
     client.drop_collection(f"{place.name}_chunks")
-    secret = Finding(Filter(kinds=("private kind",)))
+    secret = SearchOptions(Filter(kinds=("private kind",)))
     with caplog.at_level("DEBUG"), pytest.raises(KnowledgeFailed, match="answered with failure"):
         await base.search_texts(FAR, 5, "private words", secret)
     told = caplog.text + "".join(capfd.readouterr())
@@ -240,7 +240,7 @@ def test_it_is_loaded_only_when_it_is_chosen() -> None:
 
 async def test_an_entry_that_expired_and_is_added_again_leaves_no_rows_behind(place: Place) -> None:
     base = await place.open()
-    clock, vectors = base._clock, base._store.collections.vectors[Kind.CHUNKS]
+    clock, vectors = base._clock, base._store.collections.vectors[VectorKind.CHUNKS]
     await base.add(stream([pictured("a", text="Old.", expires_after=60)]))
     clock._start += 61
     await base.add(stream([pictured("a", text="New.")]))

@@ -9,7 +9,7 @@ from PIL import Image
 from quizglass.values import SkippedStep
 from quizglass_client import InvalidRequest, NotFound, NotSupported, ServerUnavailable
 from quizglass_server.errors import EngineLost, KnowledgeFailed
-from tests.support.memory_stage import remembering, saw, shot
+from tests.support.knowledge.memory_stage import remembering, saw, shot
 
 
 async def test_nothing_is_remembered_for_a_turn_that_did_not_ask_for_it(tmp_path):

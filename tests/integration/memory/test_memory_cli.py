@@ -12,7 +12,7 @@ from quizglass_client import Client
 from quizglass_client.cli import main
 from quizglass_client.cli.memory import moment
 from quizglass_client.terminal.output import UsageError
-from tests.support.memory_stage import remembering, shot
+from tests.support.knowledge.memory_stage import remembering, shot
 
 
 @contextmanager

@@ -18,10 +18,10 @@ from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLock
 from quizglass_server.knowledge.repair.backup import snapshot
 from quizglass_server.knowledge.repair.inspection import inspect
 from quizglass_server.knowledge.repair.salvage import salvage
-from quizglass_server.memory import Memory
-from quizglass_server.memory import intake as intakes
-from tests.support.knowledge_fakes import FakeTextEncoder
-from tests.support.memory_stage import Eyes
+from quizglass_server.memory import SightingMemory
+from quizglass_server.memory import queue as queues
+from tests.support.knowledge.fakes import FakeTextEncoder
+from tests.support.knowledge.memory_stage import Eyes, frame
 
 ROOT = Path(__file__).parents[3]
 ALL = SightingQuery(100)
@@ -34,7 +34,7 @@ async def opened(folder, eyes=None, text=True, image=True, busy=lambda: False, *
         "text_encoder": FakeTextEncoder() if text else None,
         "image_encoder": (eyes or Eyes()) if image else None,
     }
-    memory = await Memory.open(folder, MemoryOptions(**options), **encoders, busy=busy)
+    memory = await SightingMemory.open(folder, MemoryOptions(**options), **encoders, busy=busy)
     try:
         yield memory
     finally:
@@ -43,7 +43,7 @@ async def opened(folder, eyes=None, text=True, image=True, busy=lambda: False, *
 
 def seen(name, pixels=RED, *, at=0, **more):
     async def embed():
-        return await Eyes().embed([pixels])
+        return await Eyes().embed([frame(pixels)])
 
     picture = Picture(name.encode().ljust(32, b"."), pixels)
     return Seen(
@@ -54,7 +54,7 @@ def seen(name, pixels=RED, *, at=0, **more):
 async def ids(memory, pixels=None):
     if pixels is None:
         return [hit.sighting.id for hit in await memory.latest(ALL)]
-    return [hit.sighting.id for hit in await memory.by_picture(await Eyes().embed([pixels]), ALL)]
+    return [hit.sighting.id for hit in await memory.by_picture(await Eyes().embed([frame(pixels)]), ALL)]
 
 
 async def keep(memory, *names, **more):
@@ -119,7 +119,7 @@ async def test_the_best_are_looked_for_once_however_many_there_are(tmp_path, mon
 
         monkeypatch.setattr(memory._store, "search_crops", counted)
         query = SightingQuery(3, order=Order.BEST, least_score=-1.0)
-        assert len(await memory.by_picture(await Eyes().embed([RED]), query)) == 3
+        assert len(await memory.by_picture(await Eyes().embed([frame(RED)]), query)) == 3
         assert len(looks) == 1
 
 
@@ -145,7 +145,7 @@ async def test_it_is_all_there_after_a_restart_and_private(tmp_path):
     async with opened(tmp_path / "memory") as memory:
         memory.remember(seen("a", session_id="walk", answer="No.", recognised=("Velmora",)))
     async with opened(tmp_path / "memory") as memory:
-        (hit,) = await memory.by_picture(await Eyes().embed([RED]), ALL)
+        (hit,) = await memory.by_picture(await Eyes().embed([frame(RED)]), ALL)
         assert (hit.sighting.session_id, hit.sighting.answer, hit.sighting.recognised) == ("walk", "No.", ("Velmora",))
     assert (tmp_path / "memory").stat().st_mode & 0o777 == 0o700
 
@@ -194,7 +194,7 @@ async def test_failures_are_counted_and_the_next_is_remembered(tmp_path, caplog)
 
 
 async def test_too_many_that_wait_are_left_out_and_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(intakes, "_MOST_WAITING", 2)
+    monkeypatch.setattr(queues, "_MOST_WAITING", 2)
     async with opened(tmp_path) as memory:
         await keep(memory, *"abcd")
         stats = await memory.stats()
@@ -269,7 +269,7 @@ async def test_a_forgotten_frame_leaves_its_twins(tmp_path):
 
 @contextmanager
 def process(task, directory):
-    command = [sys.executable, "-m", "tests.support.memory_process", task, str(directory)]
+    command = [sys.executable, "-m", "tests.support.knowledge.memory_process", task, str(directory)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as child:
         try:
             yield child

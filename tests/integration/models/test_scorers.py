@@ -30,8 +30,8 @@ from quizglass_server.models.loading import Loading  # noqa: E402
 from quizglass_server.models.logits import softmax  # noqa: E402
 from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer  # noqa: E402
 from quizglass_server.scheduling.clock import stage_clock  # noqa: E402
-from tests.support.tiny_bundle import write_bundle  # noqa: E402
-from tests.support.tiny_models import vocabulary  # noqa: E402
+from tests.support.bundles.tiny_bundle import write_bundle  # noqa: E402
+from tests.support.bundles.tiny_models import vocabulary  # noqa: E402
 
 HOW = OnnxOptions(threads=1, provider="cpu")
 STARTER = Path("models/starter/bundle")
@@ -126,6 +126,7 @@ async def test_scores_with_a_shared_beginning_are_those_of_transformers(
     with stage_clock() as clock:
         found = await reranker.score("which car is red?", PASSAGES)
     assert clock.us > 0
+    assert clock.tokens > len(PASSAGES)
     assert found == pytest.approx(torch_scores(model, bundle, "which car is red?", PASSAGES), abs=1e-4)
 
 

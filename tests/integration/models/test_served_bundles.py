@@ -23,7 +23,7 @@ from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import BundleError
 from quizglass_server.roles.load import load_models
-from tests.support.tiny_bundle import write_bundle
+from tests.support.bundles.tiny_bundle import write_bundle
 
 Edit = Callable[[Path, dict[str, Any]], None]
 ASKED: dict[str, Any] = {"question": "What?"}
@@ -135,9 +135,7 @@ async def test_pictures_go_to_the_size_that_suits_them(tmp_path: Path) -> None:
         for size in ((400, 200), (1000, 600), (33, 16)):
             assert best(await planner.probabilities(photo(*size, 255), ASKED)) == "both"
         assert best(await planner.probabilities(None, ASKED)) == "text"
-        square, wide, again = await encoder.embed(
-            [photo(50, 50, 9).pixels, photo(90, 45, 9).pixels, photo(64, 64, 9).pixels]
-        )
+        square, wide, again = await encoder.embed([photo(50, 50, 9), photo(90, 45, 9), photo(64, 64, 9)])
         assert square @ again == pytest.approx(1.0, abs=1e-5)
         assert square @ wide == pytest.approx(-1.0, abs=1e-5)
         assert encoder.fingerprint != Bundle.load(bundle).manifest.files["image_encoder/model.onnx"].sha256

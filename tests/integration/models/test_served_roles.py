@@ -29,9 +29,9 @@ from quizglass_server.domain.turns import RGB, Picture  # noqa: E402
 from quizglass_server.errors import BundleError  # noqa: E402
 from quizglass_server.models.vision_inputs import channels  # noqa: E402
 from quizglass_server.roles.load import LoadedModels, load_models  # noqa: E402
-from tests.support.exported_bundle import exported_bundle, write_manifest  # noqa: E402
-from tests.support.tiny_bundle import write_bundle  # noqa: E402
-from tests.support.tiny_checkpoints import bert_tokenizer, blip2, grounding_dino, owlv2, text_model  # noqa: E402
+from tests.support.bundles.exported_bundle import exported_bundle, write_manifest  # noqa: E402
+from tests.support.bundles.tiny_bundle import write_bundle  # noqa: E402
+from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2, grounding_dino, owlv2, text_model  # noqa: E402
 
 CPU = EngineOptions(threads=1, provider="cpu")
 PASSAGES = ["red car", "a blue boat", "the tower costs 45 " * 12, "a", "built"]

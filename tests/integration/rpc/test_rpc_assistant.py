@@ -301,3 +301,24 @@ async def test_many_cancelled_turns_leave_nothing_behind(stage, assistant):
         call.cancel()
     assert await stage.rpc._guard.drain(60)
     assert stage.assistant.admission.running == 0
+
+
+async def test_a_turn_is_explained_where_the_request_says_so(stage, assistant):
+    async def script(turn, policy, budget):
+        if turn.explain:
+            passage = domain.StepDetail("passage", "The Velmora costs 45 crowns.", 0.5, "1")
+            yield domain.StepEnded("rerank", "reranker", 0.5, 0.25, 0.125, (), (passage,), round=2, branch="1")
+        for event in EVENTS:
+            yield event
+
+    stage.assistant.script = script
+    picture = types_pb2.Frame(encoded=png(60, 40))
+    assert not [e for e in await collect(assistant.Ask(request(frames=[picture]))) if e.WhichOneof("event") == "step"]
+    events = await collect(assistant.Ask(request(frames=[picture], explain=True)))
+    assert [event.WhichOneof("event") for event in events[:3]] == ["accepted", "step", "step"]
+    decode, rerank = events[1].step, events[2].step
+    assert (decode.name, decode.started_us) == ("decode", -decode.duration_us)
+    assert decode.duration_us > 0
+    assert (rerank.name, rerank.outputs[0].evidence_id, events[2].round, events[2].branch) == ("rerank", "1", 2, "1")
+    plain = await collect(assistant.Ask(request(explain=True)))
+    assert [event.step.name for event in plain if event.WhichOneof("event") == "step"] == ["rerank"]

@@ -13,7 +13,7 @@ from quizglass_client import Answer, Client, Entry, NotSupported, ServerUnavaila
 from quizglass_client.local import LocalServer
 from quizglass_export.pocketworld.draw import draw_thing
 from quizglass_export.pocketworld.world import core_world
-from tests.support.knowledge_backends import free_port, milvus_process
+from tests.support.knowledge.backends import free_port, milvus_process
 
 THING = core_world().things[0]
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING

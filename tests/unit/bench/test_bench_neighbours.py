@@ -21,7 +21,7 @@ from bench.engine.peers import EXAMPLE, SERVER, PeerMissing
 from bench.engine.running import Field
 from bench.engine.shapes import Shape
 from bench.results import Row
-from tests.support.tiny_models import write_generator
+from tests.support.bundles.tiny_models import write_generator
 
 
 class _Contender:

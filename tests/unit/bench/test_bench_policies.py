@@ -21,6 +21,9 @@ class Generator:
     def __init__(self) -> None:
         self.tasks: list[str] = []
 
+    def shows_entries(self, task: str) -> bool:
+        return False
+
     async def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
         self.tasks.append(request.task)
         yield Token("own", 0.5)

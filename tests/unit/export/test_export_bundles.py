@@ -22,8 +22,8 @@ from quizglass_export.bundles.verify import verification
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.header import read_gguf
 from quizglass_server.bundle.files import Bundle
-from tests.support.tiny_bundle import write_bundle
-from tests.support.tiny_models import write_generator
+from tests.support.bundles.tiny_bundle import write_bundle
+from tests.support.bundles.tiny_models import write_generator
 
 
 @pytest.fixture(scope="module")

@@ -95,6 +95,25 @@ def test_an_entry_is_chosen_by_its_picture_too_where_there_is_one() -> None:
     assert shown.count("<picture>") == 3
 
 
+@pytest.mark.parametrize(
+    "task",
+    ["answer", "reformulate", "act", "again", "grade", "next", "ask", "reason", "conclude", "weigh", "reconcile"],
+)
+def test_entries_are_shown_with_their_pictures_as_far_as_there_are_any(task: str) -> None:
+    path = GENERAL_PROMPTS / f"{task}.jinja"
+    assert load_template(path, sees=True).shows_several
+    captions = text(path, EVERYTHING)
+    assert "\nThe picture may show: Velmora: a red car\nThe picture may show: Tagrin: a blue boat\n" in captions
+    some = text(path, EVERYTHING, pictures=2)
+    assert some == captions.replace("show: Velmora:", "show: <picture> Velmora:")
+    assert text(path, EVERYTHING, pictures=3) == some.replace("show: Tagrin:", "show: <picture> Tagrin:")
+
+
+@pytest.mark.parametrize("task", ["rewrite", "plan", "think", "draft", "object", "objects", "select_by_text"])
+def test_other_prompts_ask_for_no_pictures_of_entries(task: str) -> None:
+    assert not load_template(GENERAL_PROMPTS / f"{task}.jinja", sees=True).shows_several
+
+
 def test_a_recipe_takes_them_for_every_task(tmp_path: Path) -> None:
     head = 'format = 1\nname = "general"\nversion = "1"\nprompts = "general"\n'
     (tmp_path / "bundle.toml").write_text(

@@ -19,7 +19,7 @@ from quizglass_export.trt import engine
 from quizglass_export.trt.engine import EngineOptions, Limits, build_engine, input_ranges
 from quizglass_export.trt.operators import check_operators
 from quizglass_server.engines.onnx.prepared import Hardware, engine_stem
-from tests.support.tiny_bundle import write_bundle
+from tests.support.bundles.tiny_bundle import write_bundle
 
 CARD = Hardware("NVIDIA H200", "9.0", "575.51.03")
 

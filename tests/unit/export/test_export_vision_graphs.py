@@ -17,7 +17,7 @@ from quizglass_export.graphs.detectors import GroundingDino, Owlv2, exportable_m
 from quizglass_export.graphs.q_former import QFormerClassifier, QFormerQuestion, QFormerText  # noqa: E402
 from quizglass_export.onnx.file import write_onnx  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
-from tests.support.tiny_checkpoints import blip2, grounding_dino, owlv2  # noqa: E402
+from tests.support.bundles.tiny_checkpoints import blip2, grounding_dino, owlv2  # noqa: E402
 
 ROWS = {0: "batch", 1: "sequence"}
 MASKS = modeling_grounding_dino.generate_masks_with_special_tokens_and_transfer_map

@@ -10,7 +10,7 @@ import pytest
 
 from quizglass_server.domain.entries import Entry, PicturedEntry
 from quizglass_server.errors import EngineFailed, KnowledgeFailed, KnowledgeLocked, NotFound, RoleMissing
-from tests.support.knowledge_fakes import (
+from tests.support.knowledge.fakes import (
     GRAPHS_EARLY,
     FakeImageEncoder,
     FakeTextEncoder,
@@ -147,13 +147,13 @@ async def test_another_encoder_embeds_everything_anew(tmp_path: Path) -> None:
 
 
 async def _pixels(encoded: bytes):
-    from tests.support.knowledge_fakes import fake_decode
+    from tests.support.knowledge.fakes import fake_decode
 
-    return fake_decode(encoded, "").pixels
+    return fake_decode(encoded, "")
 
 
 async def test_a_picture_that_no_longer_decodes_is_kept_but_not_found(tmp_path: Path) -> None:
-    from tests.support.knowledge_fakes import fake_decoding
+    from tests.support.knowledge.fakes import fake_decoding
 
     base = await open_base(tmp_path, decode=lambda encoded, field: fake_decoding(b"ok" + encoded, field))
     await base.add(stream([pictured("a", pictures=[b"bad"]), pictured("b", pictures=[b"good"])]))

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.content.perceptual_hash import alike, look_of
-from quizglass_server.knowledge.truth.checksums import State, label_digest, labels_sum, row_digest, signed
-from quizglass_server.knowledge.truth.clean_shutdown import FILE, Mark, Marker, read_marker
-from quizglass_server.knowledge.truth.clock import StoreClock
+from quizglass_server.knowledge.content.perceptual_hash import alike, perceptual_hash_of
+from quizglass_server.knowledge.database.checksums import StoreState, label_digest, labels_sum, row_digest, signed
+from quizglass_server.knowledge.database.clean_shutdown import FILE, CleanShutdownFlag, ShutdownRecord, read_flag
+from quizglass_server.knowledge.database.clock import StoreClock
 
 NUMBERS = st.integers(1, 2**40)
 COLUMNS = st.lists(st.one_of(st.integers(), st.text(max_size=8), st.binary(max_size=8)), max_size=6)
@@ -38,7 +38,7 @@ def test_rows_of_two_stores_have_other_digests() -> None:
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=10))
 def test_what_was_counted_in_and_out_leaves_nothing(digests: list[int]) -> None:
-    state = State("00")
+    state = StoreState("00")
     for digest in digests:
         state.add("rows", digest)
     for digest in reversed(digests):
@@ -50,29 +50,29 @@ def test_a_state_that_was_altered_is_not_believed() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE state (one INTEGER PRIMARY KEY, body TEXT, digest INTEGER)")
         with pytest.raises(KnowledgeFailed, match="file: its own state is damaged"):
-            State.load(connection, "file")
-        State("ab" * 16, sequence=7, sums={"rows": -3}).save(connection)
-        assert State.load(connection, "file") == State("ab" * 16, sequence=7, sums={"rows": -3})
+            StoreState.load(connection, "file")
+        StoreState("ab" * 16, sequence=7, sums={"rows": -3}).save(connection)
+        assert StoreState.load(connection, "file") == StoreState("ab" * 16, sequence=7, sums={"rows": -3})
         connection.execute("UPDATE state SET body = replace(body, '7', '8')")
         with pytest.raises(KnowledgeFailed, match="repair"):
-            State.load(connection, "file")
+            StoreState.load(connection, "file")
 
 
 def test_a_marker_says_what_was_written_or_nothing(tmp_path: Path) -> None:
-    assert read_marker(tmp_path) is None
-    marker = Marker(tmp_path)
-    for mark in (Mark("a" * 32, 12345, closed=False), Mark("a" * 32, 7, closed=True)):
-        marker.write(mark)
-        assert read_marker(tmp_path) == mark
-    marker.close()
+    assert read_flag(tmp_path) is None
+    flag = CleanShutdownFlag(tmp_path)
+    for mark in (ShutdownRecord("a" * 32, 12345, closed=False), ShutdownRecord("a" * 32, 7, closed=True)):
+        flag.write(mark)
+        assert read_flag(tmp_path) == mark
+    flag.close()
     content = (tmp_path / FILE).read_bytes()
     for bit in range(len(content) * 8):
         damaged = bytearray(content)
         damaged[bit // 8] ^= 1 << bit % 8
         (tmp_path / FILE).write_bytes(damaged)
-        assert read_marker(tmp_path) is None
+        assert read_flag(tmp_path) is None
     (tmp_path / FILE).write_bytes(content[:-1])
-    assert read_marker(tmp_path) is None
+    assert read_flag(tmp_path) is None
 
 
 def test_a_clock_set_back_does_not_bring_time_back() -> None:
@@ -94,7 +94,7 @@ def test_looks_survive_what_copies_do_to_pictures() -> None:
     waves = 127 + 120 * np.sin(np.arange(64) / 3)[:, None, None] * np.cos(np.arange(64) / 5)[None, :, None]
     one, other = ramp.astype(np.uint8), np.broadcast_to(waves, (64, 64, 3)).astype(np.uint8)
     noisy = np.clip(other.astype(int) + dice.integers(-4, 5, other.shape), 0, 255).astype(np.uint8)
-    assert alike(look_of(other), look_of(noisy))
-    assert alike(look_of(other), look_of(other[::2, ::2]))
-    assert not alike(look_of(one), look_of(other))
+    assert alike(perceptual_hash_of(other), perceptual_hash_of(noisy))
+    assert alike(perceptual_hash_of(other), perceptual_hash_of(other[::2, ::2]))
+    assert not alike(perceptual_hash_of(one), perceptual_hash_of(other))
     assert not alike(0, 0), "a look that is not known is like no other"

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from quizglass_server.domain.entries import Finding, SearchMode
-from quizglass_server.knowledge.content.records import Draft
-from quizglass_server.knowledge.index.idle_window import Gaps
+from quizglass_server.domain.entries import SearchMode, SearchOptions
+from quizglass_server.knowledge.content.records import EntryDraft
+from quizglass_server.knowledge.database.reader import DatabaseReader
+from quizglass_server.knowledge.database.writer import DatabaseWriter
+from quizglass_server.knowledge.index.idle_window import IdleWindow
 from quizglass_server.knowledge.ingest.drafts import Ingest
-from quizglass_server.knowledge.search.finding import Finder
-from quizglass_server.knowledge.truth.reader import Reader
-from quizglass_server.knowledge.truth.writer import Writer
+from quizglass_server.knowledge.search.finder import Finder
 from quizglass_server.markup.converter import Converter
-from tests.support.knowledge_fakes import (
+from tests.support.knowledge.fakes import (
     FakeImageEncoder,
     FakeTextEncoder,
     fake_decoding,
@@ -26,7 +26,7 @@ from tests.support.knowledge_fakes import (
     stream,
 )
 
-VECTORS = Finding(mode=SearchMode.VECTORS)
+VECTORS = SearchOptions(mode=SearchMode.VECTORS)
 
 
 async def test_the_event_loop_goes_on_while_a_search_takes_its_time(
@@ -64,7 +64,13 @@ async def test_no_file_is_touched_on_the_event_loop(tmp_path: Path, monkeypatch:
 
         monkeypatch.setattr(owner, name, call)
 
-    for owner, name in ((Reader, "__init__"), (Reader, "hits"), (Reader, "entry"), (Reader, "page"), (Writer, "run")):
+    for owner, name in (
+        (DatabaseReader, "__init__"),
+        (DatabaseReader, "hits"),
+        (DatabaseReader, "entry"),
+        (DatabaseReader, "page"),
+        (DatabaseWriter, "run"),
+    ):
         recorded(owner, name)
     base = await open_base(tmp_path)
     await base.add(stream(pictured(f"e{n}", text="Text.", pictures=[b"%d" % n]) for n in range(3)))
@@ -85,12 +91,12 @@ async def test_no_file_is_touched_on_the_event_loop(tmp_path: Path, monkeypatch:
 async def test_an_import_commits_less_at_a_time_while_somebody_searches(busy: bool, commits: list[int]) -> None:
     seen: list[int] = []
 
-    async def commit(drafts: list[Draft]) -> None:
+    async def commit(drafts: list[EntryDraft]) -> None:
         seen.append(len(drafts))
 
-    ingest, gaps = Ingest(FakeTextEncoder(), FakeImageEncoder(), fake_decoding, Converter()), Gaps()
-    with gaps.search() if busy else nullcontext():
-        report = await ingest.all_of(stream(pictured(f"e{n}") for n in range(200)), commit, gaps)
+    ingest, idle_window = Ingest(FakeTextEncoder(), FakeImageEncoder(), fake_decoding, Converter()), IdleWindow()
+    with idle_window.search() if busy else nullcontext():
+        report = await ingest.all_of(stream(pictured(f"e{n}") for n in range(200)), commit, idle_window)
     assert (report.added, seen) == (200, commits)
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quizglass_server.domain.entries import Filter, Finding, SearchMode
+from quizglass_server.domain.entries import Filter, SearchMode, SearchOptions
 from quizglass_server.errors import KnowledgeFailed, NotFound, RoleMissing
+from quizglass_server.knowledge.database.clock import StoreClock
+from quizglass_server.knowledge.database.schema import FILE, connect, transaction
 from quizglass_server.knowledge.index.catalog import Catalog
 from quizglass_server.knowledge.search.ranking import fused
-from quizglass_server.knowledge.truth.clock import StoreClock
-from quizglass_server.knowledge.truth.schema import FILE, connect, transaction
-from tests.support.knowledge_fakes import (
+from tests.support.knowledge.fakes import (
     FakeTextEncoder,
     hashed,
     open_base,
@@ -23,7 +23,7 @@ from tests.support.knowledge_fakes import (
 )
 
 FAR = hashed(b"a question whose vector says nothing")
-WORDS = Finding(mode=SearchMode.KEYWORDS)
+WORDS = SearchOptions(mode=SearchMode.KEYWORDS)
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ async def test_a_catalog_that_is_missing_or_damaged_is_built_again(tmp_path: Pat
     for damaged in (content[:-1], content[:3000] + b"\xff" + content[3001:], b""):
         path.write_bytes(damaged)
         base = await open_base(tmp_path)
-        found = await base.search_texts(None, 5, "word7", Finding(Filter(kinds=("car",)), SearchMode.KEYWORDS))
+        found = await base.search_texts(None, 5, "word7", SearchOptions(Filter(kinds=("car",)), SearchMode.KEYWORDS))
         assert [hit.entry.id for hit in found] == ["e7"]
         await base.close()
         (path,) = (tmp_path / "graphs").glob("catalog*")
@@ -192,12 +192,12 @@ async def test_a_catalog_follows_what_happened_since_its_snapshot(tmp_path: Path
     base = await open_base(tmp_path)
     await base.delete("e7")
     await base.add(stream([pictured("e8", text="Another.", kind="bird")]))
-    base._indexes._keeper.save = lambda **_: None  # as if killed before the snapshot
+    base._indexes._catalog_sync.save = lambda **_: None  # as if killed before the snapshot
     await base.close()
     assert path.read_bytes() == content
     base = await open_base(tmp_path)
     for word, ids in (("word7", []), ("word8", []), ("another", ["e8"]), ("word9", ["e9"])):
         assert [hit.entry.id for hit in await base.search_texts(None, 5, word, WORDS)] == ids
-    birds = Finding(Filter(kinds=("bird",)))
+    birds = SearchOptions(Filter(kinds=("bird",)))
     assert [hit.entry.id for hit in await base.search_texts(FAR, 5, "", birds)] == ["e8"]
     await base.close()

@@ -15,8 +15,8 @@ from quizglass_server.config.address import MilvusAddress
 from quizglass_server.domain.entries import PicturedEntry
 from quizglass_server.errors import NotFound
 from quizglass_server.knowledge import IndexOptions, KnowledgeBase
-from tests.support.knowledge_backends import fresh_place
-from tests.support.knowledge_fakes import hashed, open_base, pictured, query_picture, stream
+from tests.support.knowledge.backends import fresh_place
+from tests.support.knowledge.fakes import hashed, open_base, pictured, query_picture, stream
 
 IDS = [f"e{n}" for n in range(8)]
 PICTURES = [b"%d" % n for n in range(6)]

@@ -1,4 +1,4 @@
-"""What reading the truth gives, and what it tells when it fails."""
+"""What reading the database gives, and what it tells when it fails."""
 
 import sqlite3
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.errors import KnowledgeFailed
-from tests.support.knowledge_fakes import open_base, pictured, stream
+from tests.support.knowledge.fakes import open_base, pictured, stream
 
 
 async def test_a_page_of_long_entries_ends_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quizglass_server.knowledge.truth.reader.PAGE_CHARS", 50)
+    monkeypatch.setattr("quizglass_server.knowledge.database.reader.PAGE_CHARS", 50)
     base = await open_base(tmp_path)
     await base.add(stream(pictured(name, text="Long text. " * 3) for name in "abcde"))
     assert [entry.id for entry in await base.list("", 10)] == ["a", "b"]

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quizglass_server.domain.entries import Finding, SearchMode
+from quizglass_server.domain.entries import SearchMode, SearchOptions
 from quizglass_server.knowledge.content.spacing import spaced
 from quizglass_server.knowledge.index import catalog as catalog_module
 from quizglass_server.knowledge.index import catalog_sync as keeping
 from quizglass_server.knowledge.index.catalog import Catalog
-from tests.support.knowledge_fakes import hashed, open_base, pictured, stream
+from tests.support.knowledge.fakes import hashed, open_base, pictured, stream
 
-WORDS = Finding(mode=SearchMode.KEYWORDS)
+WORDS = SearchOptions(mode=SearchMode.KEYWORDS)
 FAR = hashed(b"a question whose vector says nothing")
 LANGUAGES = {
     "koala": ("コアラはユーカリの葉を食べます。", ("コアラは何を食べますか", "ユーカリ", "葉", "ｺｱﾗ", "食べる")),
@@ -51,11 +51,13 @@ async def test_what_is_not_there_is_not_found(base) -> None:
         assert await base.search_texts(None, 3, query, WORDS) == []
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec="ascii")) | st.just(OTHERS))
 def test_text_of_other_scripts_stays_as_it_is(text: str) -> None:
     assert spaced(text) == text
 
 
+@settings(deadline=None)
 @given(st.text("コアラ東京하나กาแฟ食べ", min_size=2, max_size=30), st.data())
 def test_every_part_of_two_characters_is_found_by_the_tokenizer(run: str, data: st.DataObject) -> None:
     catalog = Catalog()

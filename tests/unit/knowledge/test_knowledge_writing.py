@@ -11,12 +11,20 @@ from pathlib import Path
 import pytest
 
 from quizglass_server.errors import KnowledgeFailed, NotFound
+from quizglass_server.knowledge.database.reader import DatabaseReader
+from quizglass_server.knowledge.database.schema import FILE
+from quizglass_server.knowledge.database.threads import StoreThreads
+from quizglass_server.knowledge.database.writer import DatabaseWriter
 from quizglass_server.knowledge.repair.inspection import inspect
-from quizglass_server.knowledge.truth.reader import Reader
-from quizglass_server.knowledge.truth.schema import FILE
-from quizglass_server.knowledge.truth.threads import StoreThreads
-from quizglass_server.knowledge.truth.writer import Writer
-from tests.support.knowledge_fakes import fake_decode, hashed, open_base, pictured, query_picture, query_text, stream
+from tests.support.knowledge.fakes import (
+    fake_decode,
+    hashed,
+    open_base,
+    pictured,
+    query_picture,
+    query_text,
+    stream,
+)
 
 
 @pytest.fixture
@@ -30,7 +38,7 @@ async def while_the_writer_is_busy(store: StoreThreads, writes: list) -> list:
     """Queue jobs behind one that waits, then let all of them go."""
     begun, go_on = threading.Event(), threading.Event()
 
-    def wait(_: Writer) -> None:
+    def wait(_: DatabaseWriter) -> None:
         begun.set()
         go_on.wait()
 
@@ -45,13 +53,13 @@ async def while_the_writer_is_busy(store: StoreThreads, writes: list) -> list:
 
 async def test_writers_that_wait_share_a_commit(store: StoreThreads, monkeypatch: pytest.MonkeyPatch) -> None:
     groups: list[int] = []
-    run = Writer.run
+    run = DatabaseWriter.run
 
-    def counted(writer: Writer, jobs):
+    def counted(writer: DatabaseWriter, jobs):
         groups.append(len(jobs))
         return run(writer, jobs)
 
-    monkeypatch.setattr(Writer, "run", counted)
+    monkeypatch.setattr(DatabaseWriter, "run", counted)
     followed: list[int] = []
     writes = [((lambda writer, n=n: n), followed.append) for n in range(100)]
     assert await while_the_writer_is_busy(store, writes) == list(range(100))
@@ -59,7 +67,7 @@ async def test_writers_that_wait_share_a_commit(store: StoreThreads, monkeypatch
 
 
 async def test_a_job_that_fails_undoes_itself_alone(store: StoreThreads) -> None:
-    def half(writer: Writer) -> None:
+    def half(writer: DatabaseWriter) -> None:
         writer.put([draft("half")], {})
         raise NotFound("no")
 
@@ -73,17 +81,17 @@ async def test_a_job_that_fails_undoes_itself_alone(store: StoreThreads) -> None
     )
     assert [type(outcome) for outcome in outcomes] == [int, NotFound, int]
     assert [entry.id for entry in await store.read(lambda reader: reader.page("", 9))] == ["a", "b"]
-    assert (await store.read(Reader.state)).count == 2
+    assert (await store.read(DatabaseReader.state)).count == 2
 
 
 async def test_a_commit_that_fails_fails_every_job(store: StoreThreads, monkeypatch: pytest.MonkeyPatch) -> None:
     await store.write(lambda writer: writer.put([draft("a")], {}))
 
-    def broken(writer: Writer, jobs):
+    def broken(writer: DatabaseWriter, jobs):
         raise KnowledgeFailed("the disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Writer, "run", broken)
+        patched.setattr(DatabaseWriter, "run", broken)
         outcomes = await while_the_writer_is_busy(store, [(lambda writer: 1,), (lambda writer: 2,)])
         assert [str(outcome) for outcome in outcomes] == ["the disk is full"] * 2
     await store.write(lambda writer: writer.put([draft("b")], {}))
@@ -91,9 +99,9 @@ async def test_a_commit_that_fails_fails_every_job(store: StoreThreads, monkeypa
 
 
 def draft(name: str):
-    from quizglass_server.knowledge.content.records import Draft
+    from quizglass_server.knowledge.content.records import EntryDraft
 
-    return Draft(pictured(name).entry)
+    return EntryDraft(pictured(name).entry)
 
 
 async def test_entries_of_concurrent_streams_are_all_there(tmp_path: Path) -> None:

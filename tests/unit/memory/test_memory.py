@@ -20,7 +20,7 @@ from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.lookup.recall import asks_for_sighting, recognised, said_time, told_sighting
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.runner import StepRunner
-from tests.support.knowledge_fakes import FakeTextEncoder
+from tests.support.knowledge.fakes import FakeTextEncoder
 from tests.support.turn_fakes import World, turn
 
 PICTURE = Picture(b"p" * 32, np.zeros((40, 30, 3), np.uint8))
@@ -44,7 +44,7 @@ def test_a_sighting_comes_back_from_its_entry(question, answer, names, session, 
     assert (back.id, back.time, back.frame_sha256) == (seen.id, time, seen.frame_sha256)
     assert back.expires_after == 60
     assert back.thumbnail_sha256 is not None
-    assert len(draft.pictures) == len(draft.looks) == len(draft.entry.picture_sha256) == 2
+    assert len(draft.pictures) == len(draft.perceptual_hashes) == len(draft.entry.picture_sha256) == 2
 
 
 @settings(deadline=None, max_examples=20)

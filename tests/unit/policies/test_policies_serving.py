@@ -18,7 +18,7 @@ from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import BY_PREFERENCE, preferred, status_of, survey
 from quizglass_server.roles.table import Roles
 from quizglass_server.scheduling.budget import Budget
-from tests.support.tiny_bundle import write_bundle
+from tests.support.bundles.tiny_bundle import write_bundle
 from tests.support.turn_fakes import World, turn
 
 ENCODERS = ("image_encoder", "text_encoder")

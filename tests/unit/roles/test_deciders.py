@@ -20,7 +20,7 @@ from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.models.loading import Loading
 from quizglass_server.roles.decider import LinearDeciderPart
 from quizglass_server.roles.load import LoadedModels, load_models
-from tests.support.tiny_bundle import write_bundle
+from tests.support.bundles.tiny_bundle import write_bundle
 
 CPU = EngineOptions(threads=1, provider="cpu")
 LINEAR = {

@@ -7,7 +7,7 @@ import pytest
 from quizglass_server.errors import Unfinished
 from quizglass_server.rpc.transport import incoming
 from quizglass_server.rpc.transport.incoming import Incoming
-from quizglass_server.rpc.transport.turns import Turns
+from quizglass_server.rpc.transport.receive_slots import ReceiveSlots
 
 MIB = 1 << 20
 
@@ -94,7 +94,7 @@ async def test_who_waits_for_a_turn_has_a_time_and_leaves_no_place_behind(connec
 
 
 async def test_turns_go_to_the_connection_that_has_fewest():
-    turns = Turns(2)
+    turns = ReceiveSlots(2)
     running = [turns.take("greedy"), turns.take("other")]
     waiting = [turns.take("greedy") for _ in range(3)]
     modest = turns.take("modest")

@@ -41,6 +41,43 @@ def test_costs_follow_what_steps_take() -> None:
     assert costs.usual("plan") == 3.0
 
 
+def test_of_one_size_only_a_cost_is_taken_to_grow_with_the_size() -> None:
+    costs = StepCosts()
+    costs.took("rerank", 0.08, size=8)
+    assert costs.usual("rerank") == costs.usual("rerank", 8) == pytest.approx(0.08)
+    assert costs.usual("rerank", 20) == pytest.approx(0.2)
+    assert costs.usual("rerank", 0) == 0.0
+
+
+def test_sizes_that_differ_tell_what_each_costs_apart_from_what_beginning_costs() -> None:
+    costs = StepCosts()
+    for size in (2, 10, 4, 8, 6, 12, 3, 9):
+        costs.took("rerank", 0.05 + 0.01 * size, size)
+    assert costs.usual("rerank", 20) == pytest.approx(0.25, abs=0.001)
+    assert costs.usual("rerank", 1) == pytest.approx(0.06, abs=0.001)
+
+
+def test_a_cost_never_falls_with_the_size_and_is_never_below_nothing() -> None:
+    costs = StepCosts()
+    for size, seconds in ((10, 0.1), (2, 0.4), (10, 0.1), (2, 0.4)):
+        costs.took("rerank", seconds, size)
+    assert costs.usual("rerank", 1) == pytest.approx(costs.usual("rerank", 50))
+    costs = StepCosts()
+    for size in (9, 10, 9, 10):
+        costs.took("rerank", 10.0 * (size - 8), size)
+    assert costs.usual("rerank", 0) >= 0.0
+
+
+def test_a_run_that_was_cut_takes_at_least_that_at_its_size() -> None:
+    costs = StepCosts()
+    costs.took("rerank", 0.1, size=10)
+    costs.was_cut("rerank", 0.5, size=20)
+    assert costs.usual("rerank", 20) >= 0.5
+    before = costs.usual("rerank", 20)
+    costs.was_cut("rerank", 0.1, size=20)
+    assert costs.usual("rerank", 20) == before
+
+
 def test_a_step_that_is_always_skipped_is_tried_again_in_the_end() -> None:
     costs = StepCosts()
     costs.took("read", 100.0)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from quizglass_server.domain.regions import Region
+from quizglass_server.domain.turns import Picture
 from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, RIGHT, WHOLE, View, crop, place_of, views_of, with_place
 from quizglass_server.steps.tuning import Views
 
@@ -79,15 +81,23 @@ def test_the_whole_picture_is_one_view_wherever_it_is() -> None:
 )
 def test_views_are_shares_of_the_width(view: View, columns: range) -> None:
     pixels = np.broadcast_to(np.arange(10, dtype=np.uint8)[None, :, None], (3, 10, 3))
-    assert crop(pixels, view)[0, :, 0].tolist() == list(columns)
-    assert crop(pixels, view).shape[0] == 3
+    part = crop(Picture(b"p" * 32, pixels), view)
+    assert part.pixels[0, :, 0].tolist() == list(columns)
+    assert part.height == 3
 
 
-def test_the_whole_picture_is_the_array_itself() -> None:
-    pixels = np.zeros((4, 6, 3), np.uint8)
-    assert crop(pixels, WHOLE) is pixels
+def test_the_whole_picture_is_itself_and_a_part_is_known_by_its_place() -> None:
+    picture = Picture(b"p" * 32, np.zeros((4, 6, 3), np.uint8))
+    assert crop(picture, WHOLE) is picture
+    assert crop(picture, Region(0, 0, 1, 1)) is picture
+    left = crop(picture, View(LEFT, 0.5))
+    assert len(left.sha256) == 32
+    assert left == crop(picture, Region(0, 0, 0.5, 1)), "the same pixels, however they were chosen"
+    right, other = crop(picture, View(RIGHT, 0.5)), crop(Picture(b"q" * 32, picture.pixels), View(LEFT, 0.5))
+    assert len({picture, left, right, other}) == 4
 
 
 @pytest.mark.parametrize("place", [LEFT, MIDDLE, RIGHT])
 def test_a_picture_too_narrow_to_cut_stays_whole(place: str) -> None:
-    assert crop(np.zeros((4, 1, 3), np.uint8), View(place, 0.5)).shape == (4, 1, 3)
+    narrow = Picture(b"p" * 32, np.zeros((4, 1, 3), np.uint8))
+    assert crop(narrow, View(place, 0.5)) is narrow

@@ -108,7 +108,8 @@ DIALOGUE = turn(history=[Exchange("What is this?", "Velmora"), Exchange("And who
 
 
 def request(asked: Turn) -> GenerationRequest:
-    return GenerationRequest("answer", prompt_values(asked, "", "", State(asked.question), {}), asked.picture)
+    shown = () if asked.picture is None else (asked.picture,)
+    return GenerationRequest("answer", prompt_values(asked, "", "", State(asked.question), {}), shown)
 
 
 async def test_a_prompt_too_long_loses_its_older_dialogue_first_and_the_draft_tells_how_much() -> None:

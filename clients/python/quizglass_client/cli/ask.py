@@ -7,23 +7,31 @@ import os
 from contextlib import closing
 from pathlib import Path
 
-from quizglass.values import Done
+from quizglass.values import Decided, Done, EvidenceFound, PlanMade, Queries, QueryRewritten
 from quizglass_client.errors import ClientError, refuses_session
 from quizglass_client.files import read_file
 from quizglass_client.sync import Client
+from quizglass_client.terminal.explain import print_timeline
 from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
 from quizglass_client.terminal.show import TurnView
-from quizglass_client.types import PictureLike
+from quizglass_client.trace.record import FORMATS, Trace
+from quizglass_client.types import Event, PictureLike
+
+_IN_STEPS = (PlanMade, Decided, Queries, QueryRewritten, EvidenceFound)
+"""Events that tell what the steps tell as well."""
 
 _LONGEST_SESSION = 1 << 20  # bytes; what is too long for the server is for the server to say
 
 
 def ask(client: Client, arguments: argparse.Namespace) -> int:
-    """Ask, and show the turn as it happens."""
+    """Ask, and show the turn as it happens; explained, its steps once it is over."""
     session: Path | None = arguments.session
+    trace: Path | None = arguments.trace
+    _check_trace(trace)
+    explain, about = arguments.explain or trace is not None, picture(arguments.picture)
     events = client.ask(
         arguments.question,
-        picture(arguments.picture),
+        about,
         history=[_exchange(text) for text in arguments.history],
         policy=arguments.policy,
         budget=arguments.budget,
@@ -31,15 +39,18 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
         session_id=arguments.session_id,
         remember=arguments.remember,
         recall=arguments.recall,
+        explain=explain,
     )
-    view = TurnView(stdout())
+    view, told = TurnView(stdout()), list[Event]()
     with closing(events):
         try:
             for event in events:
                 if arguments.json:
                     print_json(event)
-                else:
+                elif not (arguments.explain and isinstance(event.payload, _IN_STEPS)):
                     view.event(event)
+                if explain:
+                    told.append(event)
                 if session is not None and isinstance(event.payload, Done):
                     _keep(session, event.payload.session)
         except ClientError as error:
@@ -48,7 +59,18 @@ def ask(client: Client, arguments: argparse.Namespace) -> int:
             raise
         finally:
             view.interrupt()
+            if arguments.explain and not arguments.json:
+                print_timeline(stdout(), told)
+            if trace is not None:
+                Trace(arguments.question, told, about).write(trace)
     return OK
+
+
+def _check_trace(path: Path | None) -> None:
+    if path is not None and path.suffix.lower() not in FORMATS:
+        raise UsageError(f"--trace {path}: give a file whose name ends in {' or '.join(FORMATS)}")
+    if path is not None and not path.parent.is_dir():
+        raise UsageError(f"--trace {path}: there is no folder {path.parent}")
 
 
 def _kept(session: Path | None) -> bytes:

@@ -114,6 +114,10 @@ def _add_ask(commands: _Commands[argparse.ArgumentParser], common: argparse.Argu
     )
     history = "an earlier question about the picture and its answer; repeat, oldest first"
     made.add_argument("--history", action="append", default=[], metavar="Q=A", help=history)
+    explain = "show every step with what it was given, what it brought, and when"
+    made.add_argument("--explain", action="store_true", help=explain)
+    trace = "write the steps there: *.json for programs, *.html a page with crops and evidence"
+    _file(made.add_argument("--trace", type=Path, metavar="FILE", help=trace))
 
 
 def _add_knowledge(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:

@@ -24,6 +24,7 @@ from quizglass.values import (
     Provisional,
     Queries,
     QueryRewritten,
+    SkippedStep,
     Verdict,
     Withdrawn,
 )
@@ -140,8 +141,7 @@ class TurnView:
         if done.finish_reason not in ("", "complete"):
             self._line("ended", Text(f"by {done.finish_reason}", "yellow"))
         if done.skipped:
-            skipped = ", ".join(f"{each.step} ({each.reason.lower()})" for each in done.skipped)
-            self._line("skipped", Text(plain(skipped), "yellow"))
+            self._line("skipped", Text(plain(", ".join(map(_skipped, done.skipped))), "yellow"))
         if done.history_left_out:
             self._line("history", Text(f"the oldest {done.history_left_out} did not fit and were left out", "yellow"))
         self._line("time", _times(done))
@@ -209,6 +209,10 @@ def _verdict(verdict: Verdict) -> Text:
         lowest, mean = verdict.min_token_probability, verdict.mean_token_probability
         text.append(f"  token probability {mean:.2f}, lowest {lowest:.2f}", "dim")
     return text
+
+
+def _skipped(step: SkippedStep) -> str:
+    return f"{step.step} ({step.reason.lower()}{f', round {step.round}' if step.round else ''})"
 
 
 def _times(done: Done) -> Text:

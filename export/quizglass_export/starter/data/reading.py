@@ -37,7 +37,7 @@ def printed(rng: random.Random) -> list[Example]:
     return [Example(Request("answer", text, words=words), words, "read-printed")]
 
 
-class Reader:
+class ReadingTasks:
     """Questions about passages of one world, several per passage."""
 
     def __init__(self, library: Library, rng: random.Random) -> None:
@@ -153,7 +153,7 @@ class TextSource:
         seed = self.rng.randrange(2_000_000, 1 << 31)
         self.world = make_world(seed, 60)
         self.library = Library(self.world)
-        self.reader = Reader(self.library, self.rng)
+        self.reader = ReadingTasks(self.library, self.rng)
         situations = Situations(self.library, self.rng, picture_stage=False)
         asked = make_questions(self.world, 160, seed) + make_unknowable(self.world, 16, seed)
         self._questions = [made for question in asked if (made := situations.examples(question, None))]

@@ -58,7 +58,7 @@ class Schedule:
         return min(1.0, self.spent / self.budget)
 
     def progress(self) -> str:
-        """For log lines: minutes spent of minutes given."""
+        """Text for log lines: minutes spent of minutes given."""
         return f"{self.spent / 60:.1f}/{self.budget / 60:.0f} min"
 
 

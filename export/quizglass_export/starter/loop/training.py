@@ -62,7 +62,7 @@ class Meter:
                 self.shares[task] = self.momentum * old + (1 - self.momentum) * hit
 
     def line(self) -> str:
-        """For log lines, sorted by task."""
+        """Share of right answers by task, as text for log lines."""
         return " ".join(f"{task}:{share:.2f}" for task, share in sorted(self.shares.items()))
 
 

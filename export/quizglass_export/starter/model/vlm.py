@@ -127,13 +127,6 @@ def patches(pictures: Tensor) -> Tensor:
     return values.permute(0, 1, 4, 2, 5, 7, 3, 6).reshape(batch, GRID * GRID, 3 * PATCH * PATCH)
 
 
-def processor_pixels(pictures: Tensor) -> Tensor:
-    """The `pixel_values` transformers and the exported scorers expect: float32 [B, 64, 1176]."""
-    flat = patches(pictures)
-    planes = flat.view(*flat.shape[:2], 3, 1, PATCH * PATCH)
-    return planes.expand(-1, -1, -1, 2, -1).reshape(*flat.shape[:2], 6 * PATCH * PATCH)
-
-
 def normed(x: Tensor, module: Model) -> Tensor:
     """RMS norm with a transformers module's weight and epsilon."""
     return F.rms_norm(x, (x.shape[-1],), module.weight, module.variance_epsilon)

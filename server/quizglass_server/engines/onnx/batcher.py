@@ -66,6 +66,8 @@ class Batcher(Generic[Row, Result]):
         execute: Callable[[Sequence[Row]], Sequence[Result]],
         length: Callable[[Row], int],
         limits: BatchLimits,
+        *,
+        prompts: bool = False,
     ) -> None:
         """Batch for a model.
 
@@ -74,11 +76,13 @@ class Batcher(Generic[Row, Result]):
             execute: runs the model on some rows and gives one result a row; called on the pool's threads.
             length: tokens of a row.
             limits: of one run.
+            prompts: whether rows are prompts, whose tokens the stage counts.
         """
         self._pool = pool
         self._execute = execute
         self._length = length
         self._limits = limits
+        self._prompts = prompts
         self._lock = Lock()
         self._unprepared: list[_Request[Row, Result]] = []
         self._places: list[_Place[Row, Result]] = []
@@ -194,7 +198,7 @@ class Batcher(Generic[Row, Result]):
     def _deliver(self, batch: Sequence[_Place[Row, Result]]) -> None:
         with stage_clock() as clock:
             results = self._execute([place.row for place in batch])
-        _share(clock.us, batch)
+        _share(clock.us, batch, prompts=self._prompts)
         for place, result in zip(batch, results, strict=True):
             request = place.request
             with self._lock:
@@ -204,12 +208,13 @@ class Batcher(Generic[Row, Result]):
                 _finish(request, [request.results[index] for index in range(len(request.results))])
 
 
-def _share(us: int, batch: Sequence[_Place[Row, Result]]) -> None:
+def _share(us: int, batch: Sequence[_Place[Row, Result]], *, prompts: bool) -> None:
     """Tell the stages of a run what part of it, by tokens, was theirs."""
     tokens = sum(place.length for place in batch) or 1
     for request in {id(place.request): place.request for place in batch}.values():
         if request.clock is not None:
-            request.clock.add(us, sum(place.length for place in batch if place.request is request) / tokens)
+            own = sum(place.length for place in batch if place.request is request)
+            request.clock.add(us, own / tokens, own if prompts else 0)
 
 
 def _finish(request: _Request[Row, Result], results: list[Result]) -> None:

@@ -13,7 +13,7 @@ from quizglass_server.domain.turns import RGB
 _ALIKE_BITS = 6  # of 64 that may differ: a JPEG of low quality changes about this many
 
 
-def look_of(pixels: RGB) -> int:
+def perceptual_hash_of(pixels: RGB) -> int:
     """The hash as SQLite stores integers, with a sign; never 0, which stands for a look that is not known."""
     small = Image.fromarray(np.ascontiguousarray(pixels)).convert("L").resize((9, 8), Image.Resampling.BOX)
     grey = np.asarray(small, dtype=np.int16)
@@ -22,7 +22,7 @@ def look_of(pixels: RGB) -> int:
 
 
 def alike(one: int, other: int) -> bool:
-    """Whether two looks are those of near-duplicates."""
+    """Whether two hashes are those of near-duplicates."""
     if not one or not other:
         return False
     return ((one ^ other) & ((1 << 64) - 1)).bit_count() <= _ALIKE_BITS

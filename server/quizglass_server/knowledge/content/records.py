@@ -1,4 +1,4 @@
-"""What passes between the truth, the indexes and the import."""
+"""What passes between the database, the indexes and the import."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Matrix = NDArray[np.float32]
 """Vectors, one a row."""
 
 
-class Kind(Enum):
+class VectorKind(Enum):
     """What a vector stands for; the name of its table and of its index."""
 
     PICTURES = "pictures"
@@ -27,8 +27,8 @@ class Kind(Enum):
 
 
 @dataclass(slots=True)
-class Draft:
-    """An entry on its way into the truth. The vector lists grow while embeddings come in."""
+class EntryDraft:
+    """An entry on its way into the database. The vector lists grow while embeddings come in."""
 
     entry: Entry
     chunks: Sequence[str] = ()
@@ -36,7 +36,7 @@ class Draft:
     """Encoded; their SHA-256 are `entry.picture_sha256`."""
     chunk_vectors: list[Vector] = field(default_factory=list)
     picture_vectors: list[Vector] = field(default_factory=list)
-    looks: list[int] = field(default_factory=list)
+    perceptual_hashes: list[int] = field(default_factory=list)
     """What near-duplicates share, one a picture (`looks.py`)."""
 
 
@@ -64,12 +64,12 @@ class Filed:
 class Change:
     """What a commit did, for the indexes to follow."""
 
-    added: dict[Kind, Additions] = field(default_factory=lambda: {kind: Additions() for kind in Kind})
-    removed: dict[Kind, list[int]] = field(default_factory=lambda: {kind: [] for kind in Kind})
+    added: dict[VectorKind, Additions] = field(default_factory=lambda: {kind: Additions() for kind in VectorKind})
+    removed: dict[VectorKind, list[int]] = field(default_factory=lambda: {kind: [] for kind in VectorKind})
     filed: list[Filed] = field(default_factory=list)
     passages: list[tuple[int, str]] = field(default_factory=list)
     """Labels of new chunks and what encoders see of them, by ascending label."""
-    rows: dict[Kind, dict[int, Hit]] = field(default_factory=lambda: {kind: {} for kind in Kind})
+    rows: dict[VectorKind, dict[int, Hit]] = field(default_factory=lambda: {kind: {} for kind in VectorKind})
     """What new labels stand for, of entries that were added."""
     gone: list[int] = field(default_factory=list)
     """Numbers of the entries that were removed or replaced."""
@@ -78,7 +78,7 @@ class Change:
     sequence: int = 0
     """Of the commit, where somebody asked."""
 
-    def note(self, kind: Kind, label: int, entry: int, vector: Vector) -> None:
+    def note(self, kind: VectorKind, label: int, entry: int, vector: Vector) -> None:
         """A vector was added."""
         added = self.added[kind]
         added.labels.append(label)
@@ -88,7 +88,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class GraphRecord:
-    """An index snapshot that belongs to the truth."""
+    """An index snapshot that belongs to the database."""
 
     file: str
     sha256: str
@@ -112,7 +112,7 @@ class Hit:
     entry: Entry
     text: str
     """The chunk; empty for pictures."""
-    look: int
+    perceptual_hash: int
     vector: Vector | None = None
     """Where the backend has no other way to a cosine."""
 

@@ -1,1 +1,1 @@
-"""What is derived from the truth for searching: vector graphs, the catalog of words, their snapshots."""
+"""What is derived from the database for searching: vector graphs, the catalog of words, their snapshots."""

@@ -1,9 +1,9 @@
-"""Words and facts of the entries, for keyword search and filters: an SQLite database in memory, derived from the truth.
+"""Words and facts of the entries, for keyword search and filters: FTS5 tables in memory, derived from the database.
 
 Words are found by FTS5 with BM25 (Robertson and Zaragoza, 2009). Chunks that are gone stay among the words until the
 next rebuild, as in the graphs: whoever searches passes them over. Facts of entries that are gone leave at once. The
-database is saved as a snapshot like the graphs and brought up to date from the truth at the start, because FTS5 in the
-truth's own file could not be protected against damage: nothing tells a posting that is missing.
+catalog is saved as a snapshot like the graphs and brought up to date at the start. It is not part of the database on
+disk, because FTS5 could not be protected against damage there: nothing tells a posting that is missing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _RAREST = 5_000  # of a question of common words, the rarest one is worth this m
 
 
 class Catalog:
-    """For any number of threads; each call sees what was written before it."""
+    """Words and facts in one SQLite connection. Any thread may call; each call sees what was written before it."""
 
     def __init__(self, content: bytes | None = None) -> None:
         """Empty, or from what `content` gave and whose hash was compared.
@@ -122,8 +122,8 @@ class Catalog:
             if not chosen:
                 return []
             asked = " OR ".join(f'"{word}"' for word in chosen)
-            found = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?"
-            return [label for (label,) in self._db.execute(found, (asked, limit)).fetchall()]
+            by_rank = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank, rowid LIMIT ?"
+            return [label for (label,) in self._db.execute(by_rank, (asked, limit)).fetchall()]
 
     def matching(self, filter_: Filter) -> set[int]:
         """Numbers of the entries that pass a filter."""

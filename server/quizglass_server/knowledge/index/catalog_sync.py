@@ -1,4 +1,4 @@
-"""Keeps the catalog in step with the truth: loaded from its snapshot, brought up to date, rebuilt, saved."""
+"""Keeps the catalog in step with the database: loaded from its snapshot, brought up to date, rebuilt, saved."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 from quizglass_server.knowledge.content.chunks import passage
-from quizglass_server.knowledge.content.records import Change, GraphRecord, Kind
+from quizglass_server.knowledge.content.records import Change, GraphRecord, VectorKind
+from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.index.catalog import LIBRARY, Catalog
 from quizglass_server.knowledge.index.snapshots import Snapshots
-from quizglass_server.knowledge.truth.reader import Reader
 
 _log = logging.getLogger(__name__)
 NAME = "catalog"
@@ -24,11 +24,11 @@ InOrder = Callable[[Callable[[], None]], None]
 """Runs something on the thread that writes, between two commits, and waits for it."""
 
 
-class CatalogKeeper:
+class CatalogSync:
     """Owns the catalog that searches use."""
 
     def __init__(self, path: Path, snapshots: Snapshots, record: Record, in_order: InOrder) -> None:
-        """The truth is the SQLite file at `path`."""
+        """The database is the SQLite file at `path`."""
         self._path = path
         self._snapshots = snapshots
         self._record = record
@@ -37,8 +37,8 @@ class CatalogKeeper:
         self.catalog = Catalog()
 
     def load(self) -> None:
-        """From the snapshot if it is sound, else from the truth alone."""
-        with closing(Reader(self._path)) as reader:
+        """Fill the catalog from its snapshot if that is sound, else from the database alone."""
+        with closing(DatabaseReader(self._path)) as reader:
             record = reader.graph(NAME)
             loaded = self._snapshots.load(NAME, record, LIBRARY, lambda path: Catalog(path.read_bytes()))
             self._snapshots.clear_except(NAME, record if loaded else None)
@@ -47,7 +47,7 @@ class CatalogKeeper:
             catch_up(self.catalog, reader)
 
     def apply(self, change: Change) -> None:
-        """Follow a commit."""
+        """Apply what a commit added and removed."""
         self.catalog.add_entries(change.filed)
         self.catalog.remove_entries(change.gone)
         self.catalog.add_passages(change.passages)
@@ -59,11 +59,11 @@ class CatalogKeeper:
     def rebuild(self) -> None:
         """Build it anew, without what is gone, while searches use the one before."""
         fresh = Catalog()
-        with closing(Reader(self._path)) as reader:
+        with closing(DatabaseReader(self._path)) as reader:
             catch_up(fresh, reader)
 
         def swap() -> None:
-            with closing(Reader(self._path)) as reader:
+            with closing(DatabaseReader(self._path)) as reader:
                 catch_up(fresh, reader)
             self.catalog = fresh  # the one before goes with its last search
 
@@ -81,7 +81,7 @@ class CatalogKeeper:
         if catalog.size == self._saved_size and not always:
             return
         try:
-            with closing(Reader(self._path)) as reader:
+            with closing(DatabaseReader(self._path)) as reader:
                 sequence = reader.state().sequence
             record = self._snapshots.save(NAME, catalog.save, LIBRARY, sequence)
             self._record(NAME, record)
@@ -91,14 +91,14 @@ class CatalogKeeper:
             _log.exception("the snapshot of the catalog could not be written")
 
 
-def catch_up(catalog: Catalog, reader: Reader) -> None:
+def catch_up(catalog: Catalog, reader: DatabaseReader) -> None:
     """Bring a catalog up to the reader's commit: numbers and labels tell what it lacks."""
-    there, known = set(reader.numbers()), catalog.entries()
-    catalog.remove_entries(known - there)
-    lacking = there - known
+    stored, catalogued = set(reader.numbers()), catalog.entries()
+    catalog.remove_entries(catalogued - stored)
+    lacking = stored - catalogued
     if lacking:
         for batch in reader.filed(after=min(lacking) - 1):
             catalog.add_entries(filed for filed in batch if filed.number in lacking)
-    for rows in reader.rows(Kind.CHUNKS, after=catalog.last):
+    for rows in reader.rows(VectorKind.CHUNKS, after=catalog.last):
         titles = reader.titles({row[1] for row in rows})
         catalog.add_passages((row[0], passage(titles[row[1]], row[3])) for row in rows if row[1] in titles)

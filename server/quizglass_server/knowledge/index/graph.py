@@ -85,7 +85,7 @@ class Graph:
         return labels.view(np.int64), 1.0 - distances
 
     def hits(self, query: Vector, count: int) -> list[tuple[int, float]]:
-        """As `nearest`, as the results of a search: without arrays in between that takes some microseconds less."""
+        """The results of `nearest` as pairs of label and cosine, some microseconds faster than through arrays."""
         labels, distances = self._explored(query, count)
         return list(zip(labels.tolist(), [1.0 - distance for distance in distances.tolist()], strict=True))
 
@@ -109,8 +109,8 @@ class Graph:
 
 def unit(query: Vector) -> Vector:
     """The query at length 1, for scans; hnswlib does that itself."""
-    made: Vector = query / max(float(query @ query) ** 0.5, 1e-12)
-    return made
+    normalised: Vector = query / max(float(query @ query) ** 0.5, 1e-12)
+    return normalised
 
 
 def cosines(vectors: Matrix, query: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""Moments at which nobody searches. Imports go on in those, so that nobody notices them."""
+"""Lets imports work while nobody searches, so that searches are not slowed down by them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _LONGEST_S = 0.002
 """Where searches follow each other without a gap, a write waits no longer than this before each entry."""
 
 
-class Gaps:
-    """Searches that are under way: they begin and end on one event loop, and any thread may wait for a gap."""
+class IdleWindow:
+    """Counts the searches under way. They begin and end on one event loop; any thread may wait until none is."""
 
     def __init__(self, longest_s: float = _LONGEST_S) -> None:
         """Nobody searches yet."""
@@ -30,7 +30,7 @@ class Gaps:
 
     @contextmanager
     def search(self) -> Iterator[None]:
-        """For as long as somebody searches."""
+        """Marks one search as under way while the context is open."""
         self._searches += 1
         self._free.clear()
         try:
@@ -41,7 +41,7 @@ class Gaps:
                 self._free.set()
 
     def between(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Items, each as soon as nobody searches, or a little later if somebody always does. Blocks."""
+        """Yield the items, each once nobody searches, or after `longest_s` seconds if somebody always does. Blocks."""
         for item in items:
             self._free.wait(self._longest_s)
             yield item

@@ -1,8 +1,8 @@
 """The searchable index of one kind of vector: a graph for the many, an exact scan for the few and the new.
 
-Derived from the truth and brought up to date after each commit. Searches never wait: they work on the state published
+Derived from the database, brought up to date after each commit. Searches never wait: they work on the state published
 last, and a vector whose label is no longer known is passed over. One thread at a time applies changes; another one may
-be building the next graph meanwhile (`upkeep.py`).
+be building the next graph meanwhile (`indexer.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class IndexOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class IndexState:
     """What a search works on; replaced as a whole."""
 
     graph: Graph | None
@@ -53,7 +53,7 @@ class State:
         object.__setattr__(self, "size", len(self.labels) + (len(self.graph.labels) if self.graph else 0))
 
     def hits(self, query: Vector, count: int) -> list[tuple[int, float]]:
-        """As `nearest`, as the results of a search."""
+        """The results of `nearest` as pairs of label and cosine."""
         if self.graph is not None and not len(self.labels):
             return self.graph.hits(query, count)
         labels, scores = self.nearest(query, count)
@@ -93,10 +93,10 @@ class VectorIndex:
         self._lock = threading.Lock()  # held to publish, not to search
         self._entry_of: dict[int, int] = {}
         self._buffer = np.empty((0, dimension), np.float32)
-        self._state = State(None, np.empty(0, np.int64), self._buffer)
+        self._state = IndexState(None, np.empty(0, np.int64), self._buffer)
 
     @property
-    def state(self) -> State:
+    def state(self) -> IndexState:
         """What searches work on now."""
         return self._state
 
@@ -108,7 +108,7 @@ class VectorIndex:
         with self._lock:
             self._entry_of = dict(zip(labels.tolist(), entries.tolist(), strict=True))
             self._buffer = tail[1]
-            self._state = State(graph, *tail)
+            self._state = IndexState(graph, *tail)
 
     def apply(self, added: Additions, removed: Sequence[int]) -> None:
         """Follow a commit. Labels ascend from one commit to the next."""
@@ -162,7 +162,7 @@ class VectorIndex:
             if graph is not None:
                 outside &= ~np.isin(labels, graph.labels, assume_unique=True)
             self._buffer = vectors[outside]
-            self._state = State(graph, labels[outside], self._buffer)
+            self._state = IndexState(graph, labels[outside], self._buffer)
 
     def labels(self) -> Labels:
         """All labels that are not deleted, ascending."""
@@ -170,7 +170,7 @@ class VectorIndex:
             return np.sort(np.fromiter(self._entry_of, np.int64, len(self._entry_of)))
 
     def living(self, labels: Labels) -> Labels:
-        """Those labels that are not deleted."""
+        """These labels without the deleted ones."""
         return np.array([label for label in labels.tolist() if label in self._entry_of], dtype=np.int64)
 
     def _append(self, labels: Labels, vectors: Matrix) -> None:
@@ -182,10 +182,10 @@ class VectorIndex:
             grown[:used] = state.vectors
             self._buffer = grown
         self._buffer[used:needed] = vectors
-        self._state = State(state.graph, np.concatenate([state.labels, labels]), self._buffer[:needed])
+        self._state = IndexState(state.graph, np.concatenate([state.labels, labels]), self._buffer[:needed])
 
     def those_living(self, labels: Sequence[int], allowed: set[int] | None) -> list[int]:
-        """Those labels, in their order, that are not deleted and whose entry is allowed."""
+        """These labels in their order, without deleted ones and those whose entry is not allowed."""
         entries = self._entry_of
         return [label for label in labels if label in entries and (allowed is None or entries.get(label) in allowed)]
 
@@ -195,7 +195,7 @@ class VectorIndex:
         return dict(zip(found.tolist(), scores.tolist(), strict=True))
 
     def first_of_each(self, hits: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-        """Of labels in order of rank, the first of each entry."""
+        """Labels in order of rank, only the first of each entry."""
         first: dict[int | None, tuple[int, float]] = {}
         for label, score in hits:
             first.setdefault(self._entry_of.get(label), (label, score))
@@ -218,7 +218,7 @@ class VectorIndex:
 
 
 def places(ascending: Labels, wanted: Labels) -> tuple[Labels, NDArray[np.bool_]]:
-    """Where those of the wanted labels stand that are among the ascending ones, and which of the wanted they are."""
+    """Positions in an ascending array of the wanted labels that it holds, and a mask of those among `wanted`."""
     at = np.searchsorted(ascending, wanted)
     known = at < len(ascending)
     known[known] = ascending[at[known]] == wanted[known]

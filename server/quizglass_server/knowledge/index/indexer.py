@@ -9,26 +9,26 @@ from pathlib import Path
 
 import numpy as np
 
-from quizglass_server.knowledge.content.records import GraphRecord, Kind, Labels, Matrix
+from quizglass_server.knowledge.content.records import GraphRecord, Labels, Matrix, VectorKind
+from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.index.graph import Graph, Stopped
 from quizglass_server.knowledge.index.index import VectorIndex
 from quizglass_server.knowledge.index.snapshots import Snapshots, graph_space
-from quizglass_server.knowledge.truth.reader import Reader
 
 _log = logging.getLogger(__name__)
 _SAVE_GROWTH = 1.25  # a growing graph is saved when it is this much larger than its snapshot, and at close
 
 Record = Callable[[str, GraphRecord], None]
-"""Writes a record to the truth, durably."""
+"""Writes a record to the database, durably."""
 
 
-class Upkeep:
+class Indexer:
     """Builds, grows and saves the graph of one kind of vector. One thread at a time."""
 
     def __init__(
-        self, kind: Kind, space: str, index: VectorIndex, path: Path, snapshots: Snapshots, record: Record
+        self, kind: VectorKind, space: str, index: VectorIndex, path: Path, snapshots: Snapshots, record: Record
     ) -> None:
-        """Look after `index`, whose truth is the SQLite file at `path`."""
+        """Look after `index`, whose vectors are in the SQLite file at `path`."""
         self.kind = kind
         self.index = index
         self._space = space
@@ -39,8 +39,8 @@ class Upkeep:
         self._stop = threading.Event()
 
     def load(self) -> None:
-        """Fill the index from the snapshot and the truth. Without a snapshot everything is scanned until `run`."""
-        reader = Reader(self._path)
+        """Fill the index from the snapshot and the database. Without a snapshot everything is scanned until `run`."""
+        reader = DatabaseReader(self._path)
         try:
             record = reader.graph(self.kind.value)
             graph = self._snapshots.load(
@@ -83,7 +83,7 @@ class Upkeep:
         if graph is None or graph is self._saved:
             return
         try:
-            reader = Reader(self._path)
+            reader = DatabaseReader(self._path)
             try:
                 sequence = reader.state().sequence
             finally:
@@ -106,15 +106,15 @@ class Upkeep:
 
     def _build(self) -> None:
         index = self.index
-        known = index.labels()
-        total = len(known)
+        indexed = index.labels()
+        total = len(indexed)
         if not total or (index.state.graph is None and total < index.options.graph_from):
             index.publish(None)
             return
         _log.info("building the %s index of %d vectors", self.kind.value, total)
-        reader = Reader(self._path)
+        reader = DatabaseReader(self._path)
         try:
-            graph = Graph.build(index.dimension, total, self._living(reader, known), self._progress(total))
+            graph = Graph.build(index.dimension, total, self._living(reader, indexed), self._progress(total))
         finally:
             reader.close()
         index.publish(graph)
@@ -128,12 +128,12 @@ class Upkeep:
         total = len(state.graph.labels) + len(labels)
         self.index.publish(state.graph.grown(labels, vectors, self._progress(total)))
 
-    def _living(self, reader: Reader, known: Labels) -> Iterator[tuple[Labels, Matrix]]:
+    def _living(self, reader: DatabaseReader, indexed: Labels) -> Iterator[tuple[Labels, Matrix]]:
         """Vectors that the index knew when the building began; later ones are in its scan."""
         for labels, vectors in reader.vectors(self.kind, self._space, self.index.dimension):
-            wanted = np.isin(labels, known, assume_unique=True)
+            wanted = np.isin(labels, indexed, assume_unique=True)
             yield labels[wanted], vectors[wanted]
-            if labels[-1] >= known[-1]:
+            if labels[-1] >= indexed[-1]:
                 return
 
     def _progress(self, total: int) -> Callable[[int], None]:
@@ -150,7 +150,7 @@ class Upkeep:
 
         return step
 
-    def _outside(self, reader: Reader, graph: Graph | None, labels: Labels) -> tuple[Labels, Matrix]:
+    def _outside(self, reader: DatabaseReader, graph: Graph | None, labels: Labels) -> tuple[Labels, Matrix]:
         """Vectors that the graph does not hold. Labels ascend, so they are at the end."""
         missing = np.setdiff1d(labels, graph.labels, assume_unique=True) if graph else labels
         if not len(missing):

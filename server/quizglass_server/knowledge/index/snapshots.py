@@ -1,7 +1,7 @@
 """Index snapshots on disk: written so that a crash leaves the old or the new one, read only when proven intact.
 
-The proof is in the truth: its table `graphs` holds the SHA-256 of the one file that belongs to it, with the space and
-the sequence number. A file that was damaged, cut, swapped with another, left over by a crash or kept beside a truth
+The proof is in the database: its table `graphs` holds the SHA-256 of the one file that belongs to it, the space and the
+sequence number. A file that was damaged, cut, swapped with another, left over by a crash or kept beside a database
 restored from a copy has another hash and is not loaded.
 """
 
@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import GraphRecord
+from quizglass_server.knowledge.database.disk import meaning
 from quizglass_server.knowledge.index.graph import LIBRARY
-from quizglass_server.knowledge.truth.disk import meaning
 
 _log = logging.getLogger(__name__)
 _SUFFIX = ".index"
@@ -43,7 +43,7 @@ class Snapshots:
             raise KnowledgeFailed(f"{self._folder}: cannot be created: {meaning(error)}") from error
 
     def load(self, name: str, record: GraphRecord | None, space: str, read: Callable[[Path], Loaded]) -> Loaded | None:
-        """What belongs to the truth, or None, with the reason in the log: then it has to be built.
+        """What belongs to the database, or None, with the reason in the log: then it has to be built.
 
         `read` is called when the file's hash is the recorded one; it may raise KnowledgeFailed.
         """

@@ -11,11 +11,11 @@ from quizglass_server.domain.entries import PicturedEntry, Refused
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, RoleMissing
 from quizglass_server.knowledge.content.chunks import CHUNKING, chunk_entry, passage
-from quizglass_server.knowledge.content.perceptual_hash import look_of
-from quizglass_server.knowledge.content.records import AddReport, Draft, Kind
+from quizglass_server.knowledge.content.perceptual_hash import perceptual_hash_of
+from quizglass_server.knowledge.content.records import AddReport, EntryDraft, VectorKind
 from quizglass_server.knowledge.content.validation import checked_entry, shown_id
-from quizglass_server.knowledge.index.followers import Space
-from quizglass_server.knowledge.index.idle_window import Gaps
+from quizglass_server.knowledge.index.idle_window import IdleWindow
+from quizglass_server.knowledge.index.search_indexes import Space
 from quizglass_server.knowledge.ingest.embedding import Embedders
 from quizglass_server.markup.blocks import Block
 from quizglass_server.markup.converter import Converter, is_long_markup
@@ -50,8 +50,8 @@ class Ingest:
     async def all_of(
         self,
         entries: AsyncIterable[PicturedEntry],
-        commit: Callable[[list[Draft]], Awaitable[None]],
-        gaps: Gaps,
+        commit: Callable[[list[EntryDraft]], Awaitable[None]],
+        idle_window: IdleWindow,
     ) -> AddReport:
         """Prepare entries and commit them, some at a time; those that are not as documented are in the report.
 
@@ -60,29 +60,29 @@ class Ingest:
         Raises:
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
         """
-        report, drafts, number = AddReport(), list[Draft](), 0
-        async for given in entries:
+        report, drafts, number = AddReport(), list[EntryDraft](), 0
+        async for pictured in entries:
             try:
-                drafts.append(await self.prepare(given))
+                drafts.append(await self.prepare(pictured))
             except InvalidInput as refusal:
-                report.refused.append(Refused(number, shown_id(given.entry.id), refusal.field, refusal.description))
+                report.refused.append(Refused(number, shown_id(pictured.entry.id), refusal.field, refusal.description))
             number += 1
-            if gaps.busy:
+            if idle_window.busy:
                 await asyncio.sleep(_REST_S)
-            most = _COMMIT_WHILE_BUSY if gaps.busy else _COMMIT_ENTRIES
+            most = _COMMIT_WHILE_BUSY if idle_window.busy else _COMMIT_ENTRIES
             if len(drafts) >= most or sum(map(_picture_bytes, drafts)) >= _COMMIT_BYTES:
                 report.added += await self._committed(drafts, commit)
                 drafts = []
         report.added += await self._committed(drafts, commit)
         return report
 
-    async def _committed(self, drafts: list[Draft], commit: Callable[[list[Draft]], Awaitable[None]]) -> int:
+    async def _committed(self, drafts: list[EntryDraft], commit: Callable[[list[EntryDraft]], Awaitable[None]]) -> int:
         if drafts:
             await self.finish()
             await commit(drafts)
         return len(drafts)
 
-    async def prepare(self, given: PicturedEntry) -> Draft:
+    async def prepare(self, pictured: PicturedEntry) -> EntryDraft:
         """Check an entry and begin to embed it; its vectors are all there after `finish`.
 
         Raises:
@@ -90,15 +90,15 @@ class Ingest:
             RoleMissing: the bundle has no encoder for what the entry holds.
         """
         content = None
-        if is_long_markup(given.entry):
-            given = await asyncio.to_thread(checked_entry, given)
-            content = await self._converter.blocks(given.entry.text, given.entry.text_format)
-        draft, positions = await asyncio.to_thread(self._draft, given, content)
+        if is_long_markup(pictured.entry):
+            pictured = await asyncio.to_thread(checked_entry, pictured)
+            content = await self._converter.blocks(pictured.entry.text, pictured.entry.text_format)
+        draft, positions = await asyncio.to_thread(self._draft, pictured, content)
         for position, encoded in zip(positions, draft.pictures, strict=True):
             embedder = self._embedders.pictures
             picture = await self._decode(encoded, f"pictures[{position}]")
-            draft.looks.append(await asyncio.to_thread(look_of, picture.pixels))
-            await embedder.put(picture.pixels, draft.picture_vectors.append)
+            draft.perceptual_hashes.append(await asyncio.to_thread(perceptual_hash_of, picture.pixels))
+            await embedder.put(picture, draft.picture_vectors.append)
         for chunk in draft.chunks:
             await self._embedders.passages.put(passage(draft.entry.title, chunk), draft.chunk_vectors.append)
         return draft
@@ -107,9 +107,9 @@ class Ingest:
         """Embed what waits."""
         await self._embedders.flush()
 
-    def _draft(self, given: PicturedEntry, content: Sequence[Block] | None) -> tuple[Draft, list[int]]:
+    def _draft(self, pictured: PicturedEntry, content: Sequence[Block] | None) -> tuple[EntryDraft, list[int]]:
         """A draft without vectors, and where each of its pictures first stood among those given."""
-        checked = checked_entry(given)
+        checked = checked_entry(pictured)
         pictures: dict[bytes, bytes] = {}
         positions: list[int] = []
         for position, encoded in enumerate(checked.pictures):
@@ -121,18 +121,18 @@ class Ingest:
         chunks = chunk_entry(entry, self._text_encoder.count_tokens if self._text_encoder else len, content)
         if chunks and self._text_encoder is None:
             raise RoleMissing("text_encoder", "adding entries with text")
-        return Draft(entry, chunks, tuple(pictures.values())), positions
+        return EntryDraft(entry, chunks, tuple(pictures.values())), positions
 
 
-def spaces(text_encoder: TextEncoder | None, image_encoder: ImageEncoder | None) -> dict[Kind, Space]:
+def spaces(text_encoder: TextEncoder | None, image_encoder: ImageEncoder | None) -> dict[VectorKind, Space]:
     """What makes the vectors of each kind. Missing roles have none."""
-    made: dict[Kind, Space] = {}
+    by_kind: dict[VectorKind, Space] = {}
     if text_encoder is not None:
-        made[Kind.CHUNKS] = Space(f"{text_encoder.fingerprint} {CHUNKING}", text_encoder.dimension)
+        by_kind[VectorKind.CHUNKS] = Space(f"{text_encoder.fingerprint} {CHUNKING}", text_encoder.dimension)
     if image_encoder is not None:
-        made[Kind.PICTURES] = Space(image_encoder.fingerprint, image_encoder.dimension)
-    return made
+        by_kind[VectorKind.PICTURES] = Space(image_encoder.fingerprint, image_encoder.dimension)
+    return by_kind
 
 
-def _picture_bytes(draft: Draft) -> int:
+def _picture_bytes(draft: EntryDraft) -> int:
     return sum(map(len, draft.pictures))

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from quizglass_server.domain.entries import SearchMode
-from quizglass_server.domain.turns import RGB, Vector
+from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import EngineFailed, RoleMissing
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -105,23 +105,23 @@ class Embedders:
     def __init__(self, text_encoder: TextEncoder | None, image_encoder: ImageEncoder | None) -> None:
         """Nothing waits yet."""
         self._passages: Embedder[str] | None = None
-        self._pictures: Embedder[RGB] | None = None
+        self._pictures: Embedder[Picture] | None = None
         if text_encoder is not None:
             self._passages = Embedder("text_encoder", text_encoder.dimension, text_encoder.embed_passages)
         if image_encoder is not None:
             dimension, embed = image_encoder.dimension, image_encoder.embed
-            self._pictures = Embedder("image_encoder", dimension, embed, lambda pixels: int(pixels.nbytes))
+            self._pictures = Embedder("image_encoder", dimension, embed, lambda picture: int(picture.pixels.nbytes))
 
     @property
     def passages(self) -> Embedder[str]:
-        """Of "<title>: <chunk>"."""
+        """The embedder of passages, each the text "<title>: <chunk>"."""
         if self._passages is None:
             raise RoleMissing("text_encoder", "adding entries with text")
         return self._passages
 
     @property
-    def pictures(self) -> Embedder[RGB]:
-        """Of decoded pictures."""
+    def pictures(self) -> Embedder[Picture]:
+        """The embedder of decoded pictures."""
         if self._pictures is None:
             raise RoleMissing("image_encoder", "adding entries with pictures")
         return self._pictures

@@ -14,11 +14,11 @@ from quizglass_server.domain.entries import Entry
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import InvalidInput, Overloaded
 from quizglass_server.knowledge.content.chunks import chunk_entry, passage
-from quizglass_server.knowledge.content.records import Change, Kind
+from quizglass_server.knowledge.content.records import Change, VectorKind
+from quizglass_server.knowledge.database.threads import StoreThreads
+from quizglass_server.knowledge.database.writer import Rechunked
 from quizglass_server.knowledge.ingest.drafts import Decode, spaces
 from quizglass_server.knowledge.ingest.embedding import Embedders
-from quizglass_server.knowledge.truth.threads import StoreThreads
-from quizglass_server.knowledge.truth.writer import Rechunked
 from quizglass_server.markup.converter import Converter, is_long_markup
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -43,9 +43,9 @@ async def reembed(
     space = spaces(text_encoder, image_encoder)
     try:
         if text_encoder is not None:
-            await reembed_texts(store, follow, text_encoder, space[Kind.CHUNKS].name, converter)
+            await reembed_texts(store, follow, text_encoder, space[VectorKind.CHUNKS].name, converter)
         if image_encoder is not None:
-            await reembed_pictures(store, follow, image_encoder, space[Kind.PICTURES].name, decode)
+            await reembed_pictures(store, follow, image_encoder, space[VectorKind.PICTURES].name, decode)
     except Exception:
         _log.exception("vectors of another encoder could not be made anew; it is tried again at the next start")
 
@@ -82,15 +82,15 @@ async def _replace_texts(
     converter: Converter,
 ) -> None:
     embedders = Embedders(encoder, None)
-    made: list[Rechunked] = []
+    embedded: list[Rechunked] = []
     for number, entry in entries:
         content = await converter.blocks(entry.text, entry.text_format) if is_long_markup(entry) else None
         chunks = await asyncio.to_thread(chunk_entry, entry, encoder.count_tokens, content)
-        made.append(Rechunked(number, entry.title, chunks))
+        embedded.append(Rechunked(number, entry.title, chunks))
         for chunk in chunks:
-            await embedders.passages.put(passage(entry.title, chunk), made[-1].vectors.append)
+            await embedders.passages.put(passage(entry.title, chunk), embedded[-1].vectors.append)
     await embedders.flush()
-    await store.write(lambda writer: writer.replace_chunks(made, space), follow)
+    await store.write(lambda writer: writer.replace_chunks(embedded, space), follow)
 
 
 async def _replace_pictures(store: StoreThreads, follow: Follow, space: str, vectors: dict[int, Vector | None]) -> None:
@@ -102,16 +102,16 @@ async def _embedded(
 ) -> dict[int, Vector | None]:
     """A vector for each label; None where the picture cannot be decoded."""
     embedders = Embedders(None, encoder)
-    made: dict[int, list[Vector]] = {label: [] for label, _ in pictures}
+    embedded: dict[int, list[Vector]] = {label: [] for label, _ in pictures}
     for label, encoded in pictures:
         try:
             picture = await _decoded(encoded, decode)
         except InvalidInput as refusal:
             _log.warning("a stored picture cannot be embedded anew: %s", refusal.message)
             continue
-        await embedders.pictures.put(picture.pixels, made[label].append)
+        await embedders.pictures.put(picture, embedded[label].append)
     await embedders.flush()
-    return {label: vectors[0] if vectors else None for label, vectors in made.items()}
+    return {label: vectors[0] if vectors else None for label, vectors in embedded.items()}
 
 
 async def _decoded(encoded: bytes, decode: Decode) -> Picture:

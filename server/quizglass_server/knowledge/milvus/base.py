@@ -1,4 +1,4 @@
-"""The knowledge store in Milvus: the face of `KnowledgeStore`, with several servers on the same entries.
+"""The knowledge store in Milvus: implements `KnowledgeStore` so that several servers can share its entries.
 
 pymilvus blocks, so one thread writes and some read; none of it happens on the event loop. Nothing is remembered of
 what was searched: another server may have written since.
@@ -16,19 +16,19 @@ from contextlib import suppress
 from typing import TypeVar
 
 from quizglass_server.config.address import MilvusAddress
-from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, Finding, PicturedEntry
+from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.content.records import AddReport, Draft
-from quizglass_server.knowledge.index.idle_window import Gaps
+from quizglass_server.knowledge.content.records import AddReport, EntryDraft
+from quizglass_server.knowledge.database.clock import StoreClock
+from quizglass_server.knowledge.index.idle_window import IdleWindow
 from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
 from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
 from quizglass_server.knowledge.milvus.collections import Collections
-from quizglass_server.knowledge.milvus.finding import MilvusFinder
+from quizglass_server.knowledge.milvus.finder import MilvusFinder
 from quizglass_server.knowledge.milvus.link import MilvusLink
 from quizglass_server.knowledge.milvus.store import BACKEND, MilvusStore
 from quizglass_server.knowledge.search.picture_search import PictureSearch
-from quizglass_server.knowledge.truth.clock import StoreClock
 from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 _READERS = 8
 _LOOK_S = 5.0
 """How often entries are counted and expired ones deleted: others write as well."""
-_ANY = Finding()
+_ANY = SearchOptions()
 
 Result = TypeVar("Result")
 
@@ -64,7 +64,7 @@ class MilvusKnowledge(PictureSearch):
         self._text_encoder, self._image_encoder = encoders
         self._decode = decode
         self._count = 0
-        self._gaps = Gaps()
+        self._idle_window = IdleWindow()
         self._closed = False
         self._writing = ThreadPoolExecutor(1, "knowledge-write")
         self._reading = ThreadPoolExecutor(_READERS, "knowledge-read")
@@ -124,7 +124,7 @@ class MilvusKnowledge(PictureSearch):
 
     @property
     def writable(self) -> bool:
-        """As long as it answers."""
+        """Whether entries can be written: as long as Milvus answers."""
         return self._link.ready
 
     def on_change(self, told: Callable[[], None]) -> None:
@@ -148,7 +148,7 @@ class MilvusKnowledge(PictureSearch):
             RoleMissing: the bundle has no encoder for what an entry holds. Entries before it may have been added.
         """
         ingest = Ingest(self._text_encoder, self._image_encoder, self._decode, self._converter)
-        return await ingest.all_of(entries, self._commit, self._gaps)
+        return await ingest.all_of(entries, self._commit, self._idle_window)
 
     async def get(self, id: str) -> Entry:
         """One entry. Raises NotFound."""
@@ -171,22 +171,22 @@ class MilvusKnowledge(PictureSearch):
         return self._store.compact()
 
     async def search_views(
-        self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
     ) -> builtins.list[builtins.list[EntryHit]]:
         """For each vector, entries by their best picture, best first. Raises RoleMissing without an image encoder."""
         queries = picture_queries(self._image_encoder, vectors)
-        return await self._search(lambda: self._finder.views(queries, limit, finding))
+        return await self._search(lambda: self._finder.views(queries, limit, options))
 
     async def search_texts(
-        self, vector: Vector | None, limit: int, words: str = "", finding: Finding = _ANY
+        self, vector: Vector | None, limit: int, words: str = "", options: SearchOptions = _ANY
     ) -> builtins.list[ChunkHit]:
         """Chunks, best first: by vector, and with the words of the query by those too.
 
         Raises:
             RoleMissing: without a text encoder, unless the search is by keywords alone.
         """
-        query = text_query(self._text_encoder, vector, finding.mode)
-        return await self._search(lambda: self._finder.texts(query, words, limit, finding))
+        query = text_query(self._text_encoder, vector, options.mode)
+        return await self._search(lambda: self._finder.texts(query, words, limit, options))
 
     async def close(self) -> None:
         """Finish what is being written, and close the connection. Twice does no harm."""
@@ -199,11 +199,11 @@ class MilvusKnowledge(PictureSearch):
                 await self._looking
         await asyncio.shield(asyncio.to_thread(self._close))
 
-    async def _commit(self, drafts: builtins.list[Draft]) -> None:
+    async def _commit(self, drafts: builtins.list[EntryDraft]) -> None:
         await self._write(lambda: self._store.put(drafts))
 
     async def _search(self, job: Callable[[], Result]) -> Result:
-        with self._gaps.search():
+        with self._idle_window.search():
             return await self._read(job)
 
     async def _read(self, job: Callable[[], Result]) -> Result:

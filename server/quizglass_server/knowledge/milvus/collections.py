@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.content.records import Kind
-from quizglass_server.knowledge.index.followers import Space
+from quizglass_server.knowledge.content.records import VectorKind
+from quizglass_server.knowledge.index.search_indexes import Space
 from quizglass_server.knowledge.milvus.link import MilvusLink
 
 _log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ _GRAPH = {"M": 16, "efConstruction": 200}
 class Collections:
     """The collections of one name; made when they do not exist."""
 
-    def __init__(self, link: MilvusLink, name: str, spaces: Mapping[Kind, Space]) -> None:
+    def __init__(self, link: MilvusLink, name: str, spaces: Mapping[VectorKind, Space]) -> None:
         """Find or make them.
 
         Raises:
@@ -48,13 +48,13 @@ class Collections:
         self._link = link
         self._name = name
         self.entries = f"{name}_{ENTRIES}"
-        self.vectors = {kind: f"{name}_{kind.value}" for kind in Kind}
+        self.vectors = {kind: f"{name}_{kind.value}" for kind in VectorKind}
         there = set(link.run(lambda client, left: client.list_collections(timeout=left)))
         self._ensure(self.entries, "", _entries_schema, there)
         for kind, space in spaces.items():
             made = partial(_vectors_schema, kind, space.dimension)
             self._ensure(self.vectors[kind], space.name, made, there)
-        self.kinds = [kind for kind in Kind if kind in spaces or self.vectors[kind] in there]
+        self.kinds = [kind for kind in VectorKind if kind in spaces or self.vectors[kind] in there]
         """Those of which there are vectors; of a kind without an encoder only when another server wrote them."""
         self.load()
 
@@ -72,17 +72,17 @@ class Collections:
         if name not in there:
             self._make(name, space, schema())
         about = self._link.run(lambda client, left: client.describe_collection(name, timeout=left))
-        found = dict(about.get("properties") or {})
-        if found.get(_FORMAT_PROPERTY) != FORMAT:
+        declared = dict(about.get("properties") or {})
+        if declared.get(_FORMAT_PROPERTY) != FORMAT:
             raise KnowledgeFailed(
                 f"Milvus collection {name} is not one of this server's version; give another name "
                 "(knowledge_collections), or use the server that made it"
             )
-        if found.get(_SPACE_PROPERTY) != space:
+        if declared.get(_SPACE_PROPERTY) != space:
             raise KnowledgeFailed(
-                f"Milvus collection {name} holds vectors of another encoder ({found.get(_SPACE_PROPERTY)}, this bundle "
-                f"has {space}); import the entries again under another name (knowledge_collections), or use the bundle "
-                "that made it"
+                f"Milvus collection {name} holds vectors of another encoder ({declared.get(_SPACE_PROPERTY)}, this "
+                f"bundle has {space}); import the entries again under another name (knowledge_collections), or use the "
+                "bundle that made it"
             )
 
     def _make(self, name: str, space: str, made: tuple[Any, Any]) -> None:
@@ -120,7 +120,7 @@ def _entries_schema() -> tuple[Any, Any]:
     return schema, indexes
 
 
-def _vectors_schema(kind: Kind, dimension: int) -> tuple[Any, Any]:
+def _vectors_schema(kind: VectorKind, dimension: int) -> tuple[Any, Any]:
     """One row a vector. Attributes are digests of key and value: any text fits, and none of it is an expression."""
     from pymilvus import DataType, Function, FunctionType
 
@@ -133,7 +133,7 @@ def _vectors_schema(kind: Kind, dimension: int) -> tuple[Any, Any]:
     schema.add_field("facts", DataType.ARRAY, **strings, max_capacity=_MOST_FACTS, max_length=_FACT_BYTES)
     schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
     indexes.add_index("vector", index_type="HNSW", metric_type="COSINE", params=_GRAPH)
-    if kind is Kind.PICTURES:
+    if kind is VectorKind.PICTURES:
         schema.add_field("look", DataType.INT64)
         return schema, indexes
     schema.add_field("text", DataType.VARCHAR, max_length=MAX_BYTES)

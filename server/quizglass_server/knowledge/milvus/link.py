@@ -101,7 +101,7 @@ class MilvusLink:
 
     def _connected(self, token: str) -> Any:
         """A client; a server that does not answer yet may have been started together with this one."""
-        made = partial(
+        connect = partial(
             _client_class(self.address),
             uri=self.address.uri,
             db_name=self.address.database,
@@ -110,11 +110,11 @@ class MilvusLink:
             dedicated=True,
         )
         if self.address.in_process:
-            return self._opened(made)
+            return self._opened(connect)
         started, back_off = time.monotonic(), _BACK_OFF_S
         while True:
             try:
-                return made()
+                return connect()
             except Exception as error:
                 kind = _kind(error)
                 if kind != "gone" or time.monotonic() + back_off - started >= self._timeout_s:
@@ -122,7 +122,7 @@ class MilvusLink:
             time.sleep(back_off)
             back_off = min(2 * back_off, _CONNECT_S)
 
-    def _opened(self, made: Callable[[], Any]) -> Any:
+    def _opened(self, connect: Callable[[], Any]) -> Any:
         """A client of a file."""
         file = Path(self.address.uri)
         try:
@@ -130,7 +130,7 @@ class MilvusLink:
         except OSError as error:
             raise KnowledgeFailed(f"knowledge {file.parent}: cannot be created ({error.strerror})") from error
         try:
-            return made()
+            return connect()
         except Exception as error:
             _log.warning("Milvus Lite cannot be opened: %s", getattr(error, "message", error))
             message = f"knowledge {self.address}: cannot be opened; is another server using it? The log says more"

@@ -20,13 +20,13 @@ from quizglass_server.domain.entries import Entry, Filter
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.chunks import passage
-from quizglass_server.knowledge.content.records import Draft, Kind
+from quizglass_server.knowledge.content.records import EntryDraft, VectorKind
 from quizglass_server.knowledge.content.spacing import spaced
 
 PART_CHARS = 16_000
 """Of an entry's content in a row: at most 64,000 bytes, of the 65,535 that Milvus takes."""
 
-OUTPUT = {Kind.CHUNKS: ["entry", "revision", "text"], Kind.PICTURES: ["entry", "revision", "look"]}
+OUTPUT = {VectorKind.CHUNKS: ["entry", "revision", "text"], VectorKind.PICTURES: ["entry", "revision", "look"]}
 """What a search needs of a row besides its vector."""
 
 Row = dict[str, Any]
@@ -55,7 +55,7 @@ class Head:
         return cls(str(row["entry"]), *(int(row[name]) for name in cls.FIELDS[1:]))
 
 
-def entry_rows(draft: Draft, revision: int, expires: int) -> list[Row]:
+def entry_rows(draft: EntryDraft, revision: int, expires: int) -> list[Row]:
     """Rows of the collection of entries; the first one makes the entry exist."""
     entry = draft.entry
     content = json.dumps(_fields(entry), ensure_ascii=False)
@@ -77,7 +77,7 @@ def entry_rows(draft: Draft, revision: int, expires: int) -> list[Row]:
     ]
 
 
-def vector_rows(draft: Draft, revision: int, expires: int) -> dict[Kind, list[Row]]:
+def vector_rows(draft: EntryDraft, revision: int, expires: int) -> dict[VectorKind, list[Row]]:
     """Rows of the collections of vectors."""
     entry = draft.entry
     shared = {
@@ -96,10 +96,10 @@ def vector_rows(draft: Draft, revision: int, expires: int) -> dict[Kind, list[Ro
         for n, (text, vector) in enumerate(zip(draft.chunks, draft.chunk_vectors, strict=True))
     ]
     pictures = [
-        {"key": f"{key}{n}", "look": look, "vector": vector, **shared}
-        for n, (look, vector) in enumerate(zip(draft.looks, draft.picture_vectors, strict=True))
+        {"key": f"{key}{n}", "look": perceptual_hash, "vector": vector, **shared}
+        for n, (perceptual_hash, vector) in enumerate(zip(draft.perceptual_hashes, draft.picture_vectors, strict=True))
     ]
-    return {Kind.CHUNKS: chunks, Kind.PICTURES: pictures}
+    return {VectorKind.CHUNKS: chunks, VectorKind.PICTURES: pictures}
 
 
 def entry_of(content: str, head: Head, now: float) -> Entry:

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 
 from quizglass_server.domain.entries import Deleted, Entry
 from quizglass_server.errors import KnowledgeFailed, NotFound, NotSupported
-from quizglass_server.knowledge.content.records import Draft, Kind
+from quizglass_server.knowledge.content.records import EntryDraft, VectorKind
+from quizglass_server.knowledge.database.clock import Clock
+from quizglass_server.knowledge.database.reader import PAGE_CHARS
 from quizglass_server.knowledge.milvus.collections import Collections
 from quizglass_server.knowledge.milvus.link import PATIENCE_S, MilvusLink
 from quizglass_server.knowledge.milvus.rows import (
@@ -25,8 +27,6 @@ from quizglass_server.knowledge.milvus.rows import (
     text_literal,
     vector_rows,
 )
-from quizglass_server.knowledge.truth.clock import Clock
-from quizglass_server.knowledge.truth.reader import PAGE_CHARS
 
 Result = TypeVar("Result")
 
@@ -58,13 +58,13 @@ class MilvusStore:
         """What it reads and writes."""
         return self._collections
 
-    def put(self, drafts: Sequence[Draft]) -> None:
+    def put(self, drafts: Sequence[EntryDraft]) -> None:
         """Add or replace entries; of two of the same id the later stays. Each is there as a whole or not at all."""
         now = int(self._clock())
         latest = {draft.entry.id: draft for draft in drafts}
         before = self._of_entries(latest, [_HEADS], ["revision"])  # expired ones too: nobody else will sweep up theirs
         heads, parts = list[Row](), list[Row]()
-        vectors: dict[Kind, list[Row]] = {kind: [] for kind in Kind}
+        vectors: dict[VectorKind, list[Row]] = {kind: [] for kind in VectorKind}
         for draft in latest.values():
             expires = now + draft.entry.expires_after if draft.entry.expires_after else 0
             revision = self._next_revision()
@@ -96,10 +96,10 @@ class MilvusStore:
 
     def get(self, entry_id: str) -> Entry:
         """One entry. Raises NotFound."""
-        found = self.entries([entry_id])
-        if entry_id not in found:
+        stored = self.entries([entry_id])
+        if entry_id not in stored:
             raise _missing(entry_id)
-        return found[entry_id][1]
+        return stored[entry_id][1]
 
     def page(self, after: str, limit: int) -> list[Entry]:
         """Up to `limit` entries whose id is greater than `after`, in order of id, at least one if there is any."""
@@ -108,11 +108,11 @@ class MilvusStore:
         while len(page) < limit:
             wanted = min(_PAGE, limit - len(page))
             ids = self._ids_after(after, wanted)
-            found = self.entries(ids)
+            stored = self.entries(ids)
             for entry_id in ids:
-                if entry_id not in found:
+                if entry_id not in stored:
                     continue  # deleted meanwhile
-                entry = found[entry_id][1]
+                entry = stored[entry_id][1]
                 page.append(entry)
                 size += len(entry.text) + sum(map(len, entry.attributes.values()))
                 if size > PAGE_CHARS:
@@ -145,22 +145,24 @@ class MilvusStore:
         return {head.entry: head for head in map(Head.of, rows)}
 
     def entries(self, ids: Iterable[str]) -> dict[str, tuple[int, Entry]]:
-        """Those of the entries that there are, with their revision."""
+        """The entries with these ids, as far as they exist, with their revisions."""
         waiting = list(dict.fromkeys(ids))
-        found: dict[str, tuple[int, Entry]] = {}
+        stored: dict[str, tuple[int, Entry]] = {}
         for _ in range(_ATTEMPTS):
             rows = self._of_entries(waiting, [_HEADS, alive(self._clock())], [*Head.FIELDS, "content"])
             heads = {str(row["entry"]): (Head.of(row), [str(row["content"])]) for row in rows}
             self._add_parts(heads)
             whole = {name: pair for name, pair in heads.items() if len(pair[1]) == pair[0].parts}
             for name, (head, contents) in whole.items():
-                found[name] = head.revision, entry_of("".join(contents), head, self._clock())
+                stored[name] = head.revision, entry_of("".join(contents), head, self._clock())
             waiting = [name for name in heads if name not in whole]  # replaced while they were read
             if not waiting:
-                return found
+                return stored
         raise KnowledgeFailed(f"entry {waiting[0]!r} in Milvus lacks a part; add it again")
 
-    def search(self, kind: Kind, data: Sequence[Any], field: str, limit: int, where: str, output: Sequence[str]) -> Any:
+    def search(
+        self, kind: VectorKind, data: Sequence[Any], field: str, limit: int, where: str, output: Sequence[str]
+    ) -> Any:
         """Rows for each query, best first: by vector, or with words on the field "words" by BM25."""
         params = (
             {"metric_type": "BM25"}

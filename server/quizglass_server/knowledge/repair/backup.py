@@ -8,19 +8,19 @@ from contextlib import closing
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.database.checksums import StoreState
+from quizglass_server.knowledge.database.clean_shutdown import FILE as MARKER
+from quizglass_server.knowledge.database.clean_shutdown import CleanShutdownFlag, ShutdownRecord
+from quizglass_server.knowledge.database.lock import DirectoryLock
+from quizglass_server.knowledge.database.schema import FILE, connect, explained
 from quizglass_server.knowledge.index.snapshots import FOLDER, sync
 from quizglass_server.knowledge.repair.inspection import Inspector, inspect
-from quizglass_server.knowledge.truth.checksums import State
-from quizglass_server.knowledge.truth.clean_shutdown import FILE as MARKER
-from quizglass_server.knowledge.truth.clean_shutdown import Mark, Marker
-from quizglass_server.knowledge.truth.lock import DirectoryLock
-from quizglass_server.knowledge.truth.schema import FILE, connect, explained
 
 _ENTRIES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER, FOLDER)
 
 
-def snapshot(directory: Path, target: Path) -> State:
-    """Copy the truth as of one commit into a new directory, with the index snapshots that belong to it.
+def snapshot(directory: Path, target: Path) -> StoreState:
+    """Copy the database as of one commit into a new directory, with the index snapshots that belong to it.
 
     Returns:
         What the copy says about itself: its sequence number and count.
@@ -70,7 +70,7 @@ def restore(source: Path, directory: Path) -> Path | None:
             for path in [*incoming.rglob("*"), incoming]:
                 sync(path)
             kept = _set_aside(directory)
-            # The truth comes last: until then the directory holds no store, rather than a mixture of two.
+            # The database comes last: until then the directory holds no store, rather than a mixture of two.
             for name in reversed(_ENTRIES):
                 if (incoming / name).exists():
                     (incoming / name).replace(directory / name)
@@ -81,12 +81,12 @@ def restore(source: Path, directory: Path) -> Path | None:
     return kept
 
 
-def _copy_truth(source: Path, target: Path) -> State:
+def _copy_truth(source: Path, target: Path) -> StoreState:
     """One step of SQLite's backup: it reads from a single commit, however long it takes."""
     with closing(connect(source, write=False)) as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)
         new.execute("PRAGMA journal_mode = WAL").fetchall()
-        return State.load(new, FILE)
+        return StoreState.load(new, FILE)
 
 
 def _copy_derived(directory: Path, fresh: Path) -> None:
@@ -100,16 +100,16 @@ def _copy_derived(directory: Path, fresh: Path) -> None:
                 continue
 
 
-def _mark(fresh: Path, state: State) -> None:
-    marker = Marker(fresh)
-    marker.write(Mark(state.store, state.sequence, closed=True))
-    marker.close()
+def _mark(fresh: Path, state: StoreState) -> None:
+    flag = CleanShutdownFlag(fresh)
+    flag.write(ShutdownRecord(state.store, state.sequence, closed=True))
+    flag.close()
 
 
 def _raise_if_damaged(directory: Path) -> None:
-    for finding in inspect(directory):
-        if finding.truth:
-            raise KnowledgeFailed(f"{directory} is not whole, nothing was changed: {finding.message}")
+    for defect in inspect(directory):
+        if defect.in_database:
+            raise KnowledgeFailed(f"{directory} is not whole, nothing was changed: {defect.message}")
 
 
 def _set_aside(directory: Path) -> Path | None:

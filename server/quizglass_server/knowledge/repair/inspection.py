@@ -1,6 +1,6 @@
 """Looks whether a knowledge directory is as it was written: briefly at every start, wholly on request.
 
-Reads only, through a connection that cannot change the file: what is damaged stays as it is for `repair.py`.
+Reads only, through a connection that cannot change the file: what is damaged stays as it is for `salvage.py`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from typing import Any
 
 from quizglass_server.domain.entries import Entry
 from quizglass_server.errors import KnowledgeFailed, NotFound
-from quizglass_server.knowledge.content.records import GraphRecord, Kind
-from quizglass_server.knowledge.index.snapshots import FOLDER, file_sha256
-from quizglass_server.knowledge.truth.checksums import State, damaged, file_digest, row_digest, signed
-from quizglass_server.knowledge.truth.clean_shutdown import Mark, read_marker
-from quizglass_server.knowledge.truth.reader import ROWS, Reader
-from quizglass_server.knowledge.truth.schema import (
+from quizglass_server.knowledge.content.records import GraphRecord, VectorKind
+from quizglass_server.knowledge.database.checksums import StoreState, damaged, file_digest, row_digest, signed
+from quizglass_server.knowledge.database.clean_shutdown import ShutdownRecord, read_flag
+from quizglass_server.knowledge.database.reader import ROWS, DatabaseReader
+from quizglass_server.knowledge.database.schema import (
     FILE,
     SCHEMA_VERSION,
     connect,
@@ -30,23 +29,24 @@ from quizglass_server.knowledge.truth.schema import (
     schema_version,
     transaction,
 )
+from quizglass_server.knowledge.index.snapshots import FOLDER, file_sha256
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Defect:
     """Something that is not as it was written."""
 
     file: str
     message: str
-    truth: bool = True
-    """Whether it is in the truth; what is derived is rebuilt by itself."""
+    in_database: bool = True
+    """Whether it is in the database; what is derived is rebuilt by itself."""
 
 
-class Inspector(Reader):
+class Inspector(DatabaseReader):
     """A reader that also sees what is not sound."""
 
     def graphs(self) -> list[GraphRecord]:
-        """All index snapshots that belong to this truth."""
+        """All index snapshots that belong to this database."""
         with explained(self._file):
             names = [name for (name,) in self._db.execute("SELECT kind FROM graphs").fetchall()]
         return [record for record in (self.graph(name) for name in names) if record is not None]
@@ -61,7 +61,7 @@ class Inspector(Reader):
         """Ids of all entries with the digests of their rows; inside `one_commit`."""
         yield from self._db.execute("SELECT id, digest FROM entries ORDER BY number")
 
-    def raw(self, kind: Kind) -> Iterator[tuple[Any, ...]]:
+    def raw(self, kind: VectorKind) -> Iterator[tuple[Any, ...]]:
         """All rows of vectors, unchecked; inside `one_commit`."""
         yield from self._db.execute(f"{ROWS[kind]} ORDER BY label")
 
@@ -80,9 +80,9 @@ def check_before_opening(directory: Path) -> None:
     Rows are checked when they are read. An older version of the tables is left to the migration.
 
     Raises:
-        KnowledgeFailed: the truth is damaged or not a knowledge store; nothing was changed.
+        KnowledgeFailed: the database is damaged or not a knowledge store; nothing was changed.
     """
-    mark = read_marker(directory)
+    mark = read_flag(directory)
     path = directory / FILE
     if is_new(path):
         _check_absence(mark)
@@ -95,9 +95,9 @@ def check_before_opening(directory: Path) -> None:
             return
         if not has_our_tables(connection):
             raise damaged(FILE, "what it says about its tables")
-    with closing(Reader(path)) as reader:
+    with closing(DatabaseReader(path)) as reader:
         state = reader.check_ids()
-        for kind in Kind:
+        for kind in VectorKind:
             reader.labels(kind, "")
     _compare(state, mark)
 
@@ -106,30 +106,32 @@ def remembered_time(directory: Path) -> float:
     """The store's own time as of its last commit. Raises KnowledgeFailed."""
     if is_new(directory / FILE):
         return 0.0
-    with closing(Reader(directory / FILE)) as reader:
+    with closing(DatabaseReader(directory / FILE)) as reader:
         return float(reader.state().clock)
 
 
-def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _rows: None) -> list[Finding]:
-    """Everything that is not as it was written, in the truth and in what is derived from it; may take minutes.
+def inspect(directory: Path, step: Callable[[str, int], None] = lambda _table, _rows: None) -> list[Defect]:
+    """Everything that is not as it was written, in the database and in what is derived from it; may take minutes.
 
     May run beside a server: it sees one commit. `step` hears of the table and how many of its rows are done.
     """
     try:
         check_before_opening(directory)
         if not (directory / FILE).exists():
-            return [Finding(FILE, "does not exist; nothing was stored here")]
+            return [Defect(FILE, "does not exist; nothing was stored here")]
         with closing(Inspector(directory / FILE)) as reader:
-            found = [Finding(FILE, message) for message in _inside(reader, step)]
-            found += _snapshots(directory, reader)
+            defects = [Defect(FILE, message) for message in _inside(reader, step)]
+            defects += _snapshots(directory, reader)
     except KnowledgeFailed as error:
-        return [Finding(FILE, error.message)]
-    if read_marker(directory) is None:
-        found.append(Finding("marker", "is missing or damaged; it is written again at the next start", truth=False))
-    return found
+        return [Defect(FILE, error.message)]
+    if read_flag(directory) is None:
+        defects.append(
+            Defect("marker", "is missing or damaged; it is written again at the next start", in_database=False)
+        )
+    return defects
 
 
-def _check_absence(mark: Mark | None) -> None:
+def _check_absence(mark: ShutdownRecord | None) -> None:
     if mark is not None and mark.sequence:
         raise KnowledgeFailed(
             f"{FILE} is missing or empty, but held {mark.sequence} commits; restore a snapshot, or delete the file "
@@ -138,7 +140,7 @@ def _check_absence(mark: Mark | None) -> None:
         )
 
 
-def _compare(state: State, mark: Mark | None) -> None:
+def _compare(state: StoreState, mark: ShutdownRecord | None) -> None:
     if mark is None:
         return
     if mark.store != state.store:
@@ -164,7 +166,7 @@ def _compare(state: State, mark: Mark | None) -> None:
 def _inside(reader: Inspector, step: Callable[[str, int], None]) -> Iterator[str]:
     """Damage inside the file, from one read transaction."""
     with reader.one_commit() as connection:
-        state = State.load(connection, FILE)
+        state = StoreState.load(connection, FILE)
         for (line,) in connection.execute("PRAGMA integrity_check(20)").fetchall():
             if line != "ok":
                 yield f"SQLite finds: {line}"
@@ -189,7 +191,7 @@ def _entry_sum(reader: Inspector, _table: str) -> Iterator[tuple[int, str]]:
 
 
 def _row_sum(reader: Inspector, table: str) -> Iterator[tuple[int, str]]:
-    for row in reader.raw(Kind(table)):
+    for row in reader.raw(VectorKind(table)):
         fine = row_digest(row[:-1], reader.key) == row[-1]
         yield row[-1], "" if fine else f"row {row[0]} of table {table} is damaged"
 
@@ -203,8 +205,8 @@ def _file_sum(reader: Inspector, _table: str) -> Iterator[tuple[int, str]]:
 _TABLES = {"entries": _entry_sum, "chunks": _row_sum, "pictures": _row_sum, "picture_files": _file_sum}
 
 
-def _snapshots(directory: Path, reader: Inspector) -> list[Finding]:
-    found = []
+def _snapshots(directory: Path, reader: Inspector) -> list[Defect]:
+    defects = []
     for record in reader.graphs():
         path = directory / FOLDER / record.file
         try:
@@ -212,5 +214,7 @@ def _snapshots(directory: Path, reader: Inspector) -> list[Finding]:
         except OSError:
             fine = False
         if not fine:
-            found.append(Finding(f"{FOLDER}/{record.file}", "is missing or damaged; it is built again", truth=False))
-    return found
+            defects.append(
+                Defect(f"{FOLDER}/{record.file}", "is missing or damaged; it is built again", in_database=False)
+            )
+    return defects

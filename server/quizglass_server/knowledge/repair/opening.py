@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.knowledge.database.disk import meaning
+from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.repair.inspection import check_before_opening
 from quizglass_server.knowledge.repair.salvage import migrate
-from quizglass_server.knowledge.truth.disk import meaning
-from quizglass_server.knowledge.truth.lock import DirectoryLock
 
 
 def locked(directory: Path) -> DirectoryLock:
@@ -16,7 +16,7 @@ def locked(directory: Path) -> DirectoryLock:
 
     Raises:
         KnowledgeLocked: another server has it.
-        KnowledgeFailed: it cannot be made, read or written, or its truth is damaged.
+        KnowledgeFailed: it cannot be made, read or written, or its database is damaged.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Moves what is sound of a truth into a new file: after damage, and from the tables of the version before.
+"""Moves what is sound of a database into a new file: after damage, and from the tables of the version before.
 
 Rows are fetched one by one by their numbers, so that a page that cannot be read costs only what it held. Of an entry
 that is sound, chunks and vectors that are lost are left for the encoders to make again at the next start; an entry or
@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 
 from quizglass_server.errors import KnowledgeFailed
-from quizglass_server.knowledge.content.records import Draft, Kind, entry_of
-from quizglass_server.knowledge.repair.swapping import clear, swap, whole_length
-from quizglass_server.knowledge.truth.checksums import State, row_digest
-from quizglass_server.knowledge.truth.clean_shutdown import Mark, read_marker
-from quizglass_server.knowledge.truth.clock import StoreClock
-from quizglass_server.knowledge.truth.schema import (
+from quizglass_server.knowledge.content.records import EntryDraft, VectorKind, entry_of
+from quizglass_server.knowledge.database.checksums import StoreState, row_digest
+from quizglass_server.knowledge.database.clean_shutdown import ShutdownRecord, read_flag
+from quizglass_server.knowledge.database.clock import StoreClock
+from quizglass_server.knowledge.database.schema import (
     CHUNK_COLUMNS,
     ENTRY_COLUMNS,
     FILE,
@@ -35,7 +34,8 @@ from quizglass_server.knowledge.truth.schema import (
     is_new,
     schema_version,
 )
-from quizglass_server.knowledge.truth.writer import Writer
+from quizglass_server.knowledge.database.writer import DatabaseWriter
+from quizglass_server.knowledge.repair.swapping import clear, swap, whole_length
 
 LOST = "lost"
 """Space of rows whose vector has to be made again."""
@@ -58,7 +58,7 @@ _IF_UNKNOWN = 1 << 20
 _TOGETHER = 64  # entries a commit
 _EMPTY = np.empty(0, np.float32)
 
-Spaces = dict[Kind, str]
+Spaces = dict[VectorKind, str]
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class Salvaged:
 
 
 def salvage(directory: Path, step: Callable[[int], None] = lambda _entries: None) -> Salvaged:
-    """Put a file with everything sound of the truth in its place. No server may run: hold the directory's lock.
+    """Put a file with everything sound of the database in its place. No server may run: hold the directory's lock.
 
     Raises:
         KnowledgeFailed: it is not a knowledge store, or the new file cannot be written. The old one is untouched.
@@ -104,7 +104,7 @@ def _salvaged(directory: Path, fresh: Path, step: Callable[[int], None]) -> Salv
         fresh.mkdir(mode=0o700)
         source = whole_length(path, fresh)
     with closing(connect(source, write=False)) as connection, explained(path):
-        mark = read_marker(directory)
+        mark = read_flag(directory)
         version = schema_version(connection, FILE)
         for table in _KEY if version else ["state"]:  # without tables there is nothing to look for
             connection.execute(f"SELECT count(*) FROM {table} WHERE 0").fetchall()  # noqa: S608  # our own names
@@ -130,10 +130,10 @@ def migrate(directory: Path) -> None:
 
 def _fill(old: _Old, path: Path, step: Callable[[int], None]) -> Salvaged:
     report = Salvaged()
-    writer = Writer(path, StoreClock(old.state.clock))
+    writer = DatabaseWriter(path, StoreClock(old.state.clock))
     try:
         writer.continue_store(old.state)
-        waiting: list[tuple[Draft, Spaces]] = []
+        waiting: list[tuple[EntryDraft, Spaces]] = []
         for draft in old.drafts(report):
             waiting.append(draft)
             if len(waiting) == _TOGETHER:
@@ -147,7 +147,7 @@ def _fill(old: _Old, path: Path, step: Callable[[int], None]) -> Salvaged:
     return report
 
 
-def _account(report: Salvaged, state: State, mark: Mark | None, guessed: bool) -> None:
+def _account(report: Salvaged, state: StoreState, mark: ShutdownRecord | None, guessed: bool) -> None:
     """Say what is missing without a trace among the rows."""
     if guessed:
         report.doubts.append("how many entries there were is not known")
@@ -160,8 +160,8 @@ def _account(report: Salvaged, state: State, mark: Mark | None, guessed: bool) -
         report.doubts.append(f"the last {mark.sequence - state.sequence} acknowledged commits are missing")
 
 
-def _write(writer: Writer, drafts: list[tuple[Draft, Spaces]]) -> None:
-    def put_all(writer: Writer) -> None:
+def _write(writer: DatabaseWriter, drafts: list[tuple[EntryDraft, Spaces]]) -> None:
+    def put_all(writer: DatabaseWriter) -> None:
         for draft, spaces in drafts:
             writer.put([draft], spaces)
 
@@ -171,9 +171,9 @@ def _write(writer: Writer, drafts: list[tuple[Draft, Spaces]]) -> None:
 
 
 class _Old:
-    """The truth that is salvaged. What it cannot read, it takes for missing."""
+    """The database that is salvaged. What it cannot read, it takes for missing."""
 
-    def __init__(self, connection: sqlite3.Connection, version: int, mark: Mark | None) -> None:
+    def __init__(self, connection: sqlite3.Connection, version: int, mark: ShutdownRecord | None) -> None:
         self._db = connection
         self._mark = mark
         self._trusted = version == 1  # its tables had no digests
@@ -182,7 +182,7 @@ class _Old:
         self.state = self._state()
         self._now = StoreClock(self.state.clock)()
 
-    def drafts(self, report: Salvaged) -> Iterator[tuple[Draft, Spaces]]:
+    def drafts(self, report: Salvaged) -> Iterator[tuple[EntryDraft, Spaces]]:
         """Every sound entry with what is sound of its chunks and pictures."""
         chunks, pictures = self._by_entry("chunks"), self._by_entry("pictures")
         numbers = self._numbers("entries")
@@ -195,20 +195,23 @@ class _Old:
 
     def _draft(
         self, row: tuple[Any, ...], chunks: list[tuple[Any, ...]], pictures: list[tuple[Any, ...]], report: Salvaged
-    ) -> tuple[Draft, Spaces]:
+    ) -> tuple[EntryDraft, Spaces]:
         entry = entry_of(row, self._now)
         files = {digest: self._file(digest) for digest in entry.picture_sha256}
         for digest in (digest for digest, encoded in files.items() if encoded is None):
             report.lost.append(f"a picture of entry {entry.id} ({digest.hex()[:16]})")
         kept = tuple((digest, encoded) for digest, encoded in files.items() if encoded is not None)
-        draft = Draft(replace(entry, picture_sha256=tuple(digest for digest, _ in kept)))
+        draft = EntryDraft(replace(entry, picture_sha256=tuple(digest for digest, _ in kept)))
         draft.pictures = [encoded for _, encoded in kept]
-        spaces = {Kind.CHUNKS: self._take_chunks(draft, chunks), Kind.PICTURES: self._take_pictures(draft, pictures)}
+        spaces = {
+            VectorKind.CHUNKS: self._take_chunks(draft, chunks),
+            VectorKind.PICTURES: self._take_pictures(draft, pictures),
+        }
         report.entries += 1
         report.remade += LOST in spaces.values()
         return draft, spaces
 
-    def _take_chunks(self, draft: Draft, rows: list[tuple[Any, ...]]) -> str:
+    def _take_chunks(self, draft: EntryDraft, rows: list[tuple[Any, ...]]) -> str:
         """The chunks, if all are sound and of one space; else one that stands for those to be made."""
         rows.sort(key=lambda row: int(row[2]))
         whole = rows and [row[2] for row in rows] == list(range(rows[0][6])) and len({row[4] for row in rows}) == 1
@@ -221,25 +224,25 @@ class _Old:
             draft.chunks, draft.chunk_vectors = ["(lost)"], [_EMPTY]
         return LOST
 
-    def _take_pictures(self, draft: Draft, rows: list[tuple[Any, ...]]) -> str:
+    def _take_pictures(self, draft: EntryDraft, rows: list[tuple[Any, ...]]) -> str:
         sound = {row[3]: row for row in rows}
         spaces = {row[4] for row in rows}
         whole = set(draft.entry.picture_sha256) <= set(sound) and len(spaces) == 1
         for digest in draft.entry.picture_sha256:
             row = sound.get(digest)
             draft.picture_vectors.append(np.frombuffer(row[5], "<f4") if whole and row is not None else _EMPTY)
-            draft.looks.append(row[6] if row is not None else 0)
+            draft.perceptual_hashes.append(row[6] if row is not None else 0)
         if not draft.entry.picture_sha256:
             return ""
         return str(spaces.pop()) if whole else LOST
 
     def _by_entry(self, table: str) -> dict[int, list[tuple[Any, ...]]]:
-        found: dict[int, list[tuple[Any, ...]]] = {}
+        by_entry: dict[int, list[tuple[Any, ...]]] = {}
         for label in self._numbers(table):
             row = self._row(table, label)
             if row is not None:
-                found.setdefault(row[1], []).append(row)
-        return found
+                by_entry.setdefault(row[1], []).append(row)
+        return by_entry
 
     def _row(self, table: str, number: int) -> tuple[Any, ...] | None:
         """A sound row, or None."""
@@ -260,15 +263,15 @@ class _Old:
     def _numbers(self, table: str) -> range:
         return range(1, self.state.last.get(table, 0) + 1)
 
-    def _state(self) -> State:
-        """What the truth says about itself; guessed from its rows where that cannot be read."""
+    def _state(self) -> StoreState:
+        """What the database says about itself; guessed from its rows where that cannot be read."""
         if not self._trusted:
             try:
-                return State.load(self._db, FILE)
+                return StoreState.load(self._db, FILE)
             except (sqlite3.Error, KnowledgeFailed):
                 pass
         self.guessed = not self._trusted
-        state = State(self._mark.store if self._mark is not None else secrets.token_hex(16))
+        state = StoreState(self._mark.store if self._mark is not None else secrets.token_hex(16))
         if self._trusted:
             row = self._one("SELECT value FROM meta WHERE key = ?", "sequence")
             state.sequence = row[0] if row is not None else 0

@@ -1,4 +1,4 @@
-"""Files around a repair: a damaged truth as SQLite can read it, and the new one in its place."""
+"""Files around a repair: a damaged database as SQLite can read it, and the new one in its place."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 import shutil
 from pathlib import Path
 
+from quizglass_server.knowledge.database.clean_shutdown import FILE as MARKER
+from quizglass_server.knowledge.database.schema import FILE
 from quizglass_server.knowledge.index.snapshots import sync
-from quizglass_server.knowledge.truth.clean_shutdown import FILE as MARKER
-from quizglass_server.knowledge.truth.schema import FILE
 
 _LARGEST = 1 << 40  # bytes; a header that says more is damaged itself
 

@@ -1,1 +1,1 @@
-"""How a search is answered from indexes and truth, and how its results are ranked."""
+"""How a search is answered from the indexes and the database, and how its results are ranked."""

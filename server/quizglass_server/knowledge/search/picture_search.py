@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from quizglass_server.domain.entries import EntryHit, Finding
+from quizglass_server.domain.entries import EntryHit, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.search.ranking import best_of_views
 
-_ANY = Finding()
+_ANY = SearchOptions()
 
 
 class PictureSearch(ABC):
@@ -17,14 +17,16 @@ class PictureSearch(ABC):
 
     @abstractmethod
     async def search_views(
-        self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
     ) -> list[list[EntryHit]]:
         """For each vector, entries by their best picture, best first. Raises RoleMissing without an image encoder."""
 
-    async def search_pictures(self, vector: Vector, limit: int, finding: Finding = _ANY) -> list[EntryHit]:
+    async def search_pictures(self, vector: Vector, limit: int, options: SearchOptions = _ANY) -> list[EntryHit]:
         """Entries by their best picture, best first. Raises RoleMissing without an image encoder."""
-        return (await self.search_views([vector], limit, finding))[0]
+        return (await self.search_views([vector], limit, options))[0]
 
-    async def search_crops(self, vectors: Sequence[Vector], limit: int, finding: Finding = _ANY) -> list[EntryHit]:
+    async def search_crops(
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
+    ) -> list[EntryHit]:
         """Entries by their best picture for any of several crops of one thing, best first."""
-        return best_of_views(await self.search_views(vectors, limit, finding), limit, finding)
+        return best_of_views(await self.search_views(vectors, limit, options), limit, options)

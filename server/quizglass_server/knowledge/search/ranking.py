@@ -10,7 +10,7 @@ import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from quizglass_server.domain.entries import ChunkHit, EntryHit, Finding, SearchMode
+from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchMode, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.knowledge.content.chunks import fact
 from quizglass_server.knowledge.content.perceptual_hash import alike
@@ -30,19 +30,19 @@ _WORD = re.compile(r"\w+")
 Label = TypeVar("Label", bound=Hashable)
 
 
-def is_hybrid(words: str, finding: Finding) -> bool:
+def is_hybrid(words: str, options: SearchOptions) -> bool:
     """Whether texts are searched by words, alone or beside vectors."""
-    return bool(words) and finding.mode is not SearchMode.VECTORS
+    return bool(words) and options.mode is not SearchMode.VECTORS
 
 
-def texts_wanted(limit: int, words: str, finding: Finding) -> int:
+def texts_wanted(limit: int, words: str, options: SearchOptions) -> int:
     """How many chunks each search should give, so that `limit` are left at the end."""
-    return limit + _FURTHER if is_hybrid(words, finding) or finding.per_entry else limit
+    return limit + _FURTHER if is_hybrid(words, options) or options.per_entry else limit
 
 
-def pictures_wanted(limit: int, finding: Finding) -> int:
+def pictures_wanted(limit: int, options: SearchOptions) -> int:
     """How many entries a search by picture should give, so that `limit` are left at the end."""
-    return _WIDER * limit if finding.fold_alike else limit
+    return _WIDER * limit if options.fold_alike else limit
 
 
 def fused(near: Sequence[tuple[Label, float]], fitting: Sequence[Label]) -> list[tuple[Label, float]]:
@@ -57,30 +57,30 @@ def fused(near: Sequence[tuple[Label, float]], fitting: Sequence[Label]) -> list
     return [(label, cosines.get(label, float("nan"))) for label in order]
 
 
-def best_of_views(views: Iterable[Sequence[EntryHit]], limit: int, finding: Finding) -> list[EntryHit]:
+def best_of_views(views: Iterable[Sequence[EntryHit]], limit: int, options: SearchOptions) -> list[EntryHit]:
     """Entries by the best of several views of one thing, best first; near-duplicates folded across the views too."""
     best: dict[str, EntryHit] = {}
     for hits in views:
         for hit in hits:
             if hit.entry.id not in best or hit.score > best[hit.entry.id].score:
                 best[hit.entry.id] = hit
-    return _folded(sorted(best.values(), key=lambda hit: -hit.score), finding)[:limit]
+    return _folded(sorted(best.values(), key=lambda hit: -hit.score), options)[:limit]
 
 
 def pictured(
-    hits: Sequence[tuple[Label, float]], rows: Mapping[Label, Hit], limit: int, finding: Finding
+    hits: Sequence[tuple[Label, float]], rows: Mapping[Label, Hit], limit: int, options: SearchOptions
 ) -> list[EntryHit]:
     """Pictures in their order as results, near-duplicates of better ones left out when they are folded."""
-    found = [EntryHit(rows[label].entry, score, rows[label].look) for label, score in hits]
-    return _folded(found, finding)[:limit]
+    hits_of_entries = [EntryHit(rows[label].entry, score, rows[label].perceptual_hash) for label, score in hits]
+    return _folded(hits_of_entries, options)[:limit]
 
 
-def _folded(hits: list[EntryHit], finding: Finding) -> list[EntryHit]:
-    if not finding.fold_alike:
+def _folded(hits: list[EntryHit], options: SearchOptions) -> list[EntryHit]:
+    if not options.fold_alike:
         return hits
     kept: list[EntryHit] = []
     for hit in hits:
-        if not any(alike(hit.look, other.look) for other in kept):
+        if not any(alike(hit.perceptual_hash, other.perceptual_hash) for other in kept):
             kept.append(hit)
     return kept
 
@@ -91,13 +91,13 @@ def chunk_hits(
     query: Vector | None,
     words: str,
     limit: int,
-    finding: Finding,
+    options: SearchOptions,
 ) -> list[ChunkHit]:
     """Chunks in their order as results, after the facts that the words of a question name."""
     hits = [_chunk(rows[label], query, score) for label, score in order]
-    if is_hybrid(words, finding):
+    if is_hybrid(words, options):
         hits = _facts(words, hits) + hits
-    return _first_of_each(hits) if finding.per_entry else _distinct(hits)[:limit]
+    return _first_of_each(hits) if options.per_entry else _distinct(hits)[:limit]
 
 
 def _chunk(hit: Hit, query: Vector | None, score: float) -> ChunkHit:

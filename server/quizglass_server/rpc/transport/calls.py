@@ -76,13 +76,13 @@ class Calls(grpc.aio.ServerInterceptor):
         details: grpc.HandlerCallDetails,
     ) -> Handler | None:
         """What gRPC is to call in place of a handler; None where there is no such method."""
-        known = self._handlers.get(details.method)
-        if known is None:
+        handler_of_method = self._handlers.get(details.method)
+        if handler_of_method is None:
             handler = await continuation(details)
             if handler is None:
                 return None
-            known = self._handlers[details.method] = self._timed(details.method.rpartition("/")[2], handler)
-        return known
+            handler_of_method = self._handlers[details.method] = self._timed(details.method.rpartition("/")[2], handler)
+        return handler_of_method
 
     def _timed(self, method: str, handler: Handler) -> Handler:
         bound = self._bounds.get(method, self._others)

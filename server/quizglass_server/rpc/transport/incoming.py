@@ -2,7 +2,7 @@
 
 gRPC compares a message with its limits once all of it is there, so that until then a client may make the server hold
 as much as it likes. How much that is, the system knows: it counts what each connection has received. Large messages
-take turns (`turns`); a connection on which little comes in needs none, since a small message is there already.
+take turns (`receive_slots`); a connection on which little comes in needs none, since a small message is there already.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from quizglass_server.errors import Overloaded, Unfinished
+from quizglass_server.rpc.transport.receive_slots import ReceiveSlot, ReceiveSlots
 from quizglass_server.rpc.transport.sockets import Sockets
-from quizglass_server.rpc.transport.turns import Turn, Turns
 from quizglass_server.scheduling.memory import trim_soon
 
 _LOOK_S = 0.05
@@ -49,7 +49,7 @@ class _Connection:
 @dataclass(eq=False, slots=True)
 class _Expected:
     timeout: asyncio.Timeout
-    turn: Turn
+    turn: ReceiveSlot
     too_much: bool = False
 
 
@@ -65,7 +65,7 @@ class Incoming:
 
     def __init__(self, most_bytes: int, largest_bytes: int, limit_s: float, sockets: Sockets) -> None:
         self._most_bytes = most_bytes
-        self._turns = Turns(max(1, most_bytes // largest_bytes // _COPIES))
+        self._turns = ReceiveSlots(max(1, most_bytes // largest_bytes // _COPIES))
         self._limit_s = limit_s
         self._sockets = sockets
         self._connections: dict[str, _Connection] = {}
@@ -102,15 +102,15 @@ class Incoming:
 
     def _connection(self, peer: str) -> _Connection:
         """Of a peer. One that is new has received nothing before; of one that was idle the count begins anew."""
-        known = self._connections.get(peer)
-        if known is None:
+        connection = self._connections.get(peer)
+        if connection is None:
             if len(self._connections) >= _MANY:
                 self._forget_idle()
-            known = self._connections[peer] = _Connection()
-        elif not known.expected:
-            known.before = known.latest = self._sockets.received([peer]).get(peer, 0)
-            known.whole = 0
-        return known
+            connection = self._connections[peer] = _Connection()
+        elif not connection.expected:
+            connection.before = connection.latest = self._sockets.received([peer]).get(peer, 0)
+            connection.whole = 0
+        return connection
 
     def _forget_idle(self) -> None:
         self._connections = {peer: each for peer, each in self._connections.items() if each.expected}

@@ -30,11 +30,11 @@ class Sockets:
 
     def received(self, peers: Iterable[str]) -> dict[str, int]:
         """Bytes that each connection has received since it was opened; those that are unknown or gone are left out."""
-        found = {peer: self._bytes(peer) for peer in peers}
-        if None in found.values():
+        counts = {peer: self._bytes(peer) for peer in peers}
+        if None in counts.values():
             self._look()
-            found = {peer: self._bytes(peer) if count is None else count for peer, count in found.items()}
-        return {peer: count for peer, count in found.items() if count is not None}
+            counts = {peer: self._bytes(peer) if count is None else count for peer, count in counts.items()}
+        return {peer: count for peer, count in counts.items() if count is not None}
 
     def close(self, peer: str) -> bool:
         """End a connection with every call on it; whether it was there."""

@@ -12,11 +12,32 @@ from dataclasses import replace
 from quizglass_server.domain.turns import Evidence, Picture
 from quizglass_server.roles.coarse_reranker import CoarseReranker
 from quizglass_server.steps.prompt_values import line
-from quizglass_server.steps.step import step
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import passages as told_passages
+from quizglass_server.steps.telling import texts
 from quizglass_server.steps.tuning import Tuning
 
 
-@step("coarse_rerank", role="coarse_reranker", optional=True)
+def _told(
+    parted: tuple[list[Evidence], list[Evidence]] | None,
+    _: Picture,
+    question: str,
+    passages: Sequence[Evidence],
+    __: Tuning,
+) -> Telling:
+    kept, dropped = parted or ((), ())
+    given = *texts("question", question), *texts("passages", str(len(passages)))
+    return given, [
+        *told_passages(kept, lambda passage: passage.coarse_score),
+        *told_passages(dropped, lambda passage: passage.coarse_score, "dropped"),
+    ]
+
+
+def _count(_: Picture, __: str, passages: Sequence[Evidence], ___: Tuning) -> float:
+    return len(passages)
+
+
+@step("coarse_rerank", role="coarse_reranker", optional=True, size=_count, told=_told)
 async def rerank_coarsely(
     reranker: CoarseReranker, picture: Picture, question: str, passages: Sequence[Evidence], tuning: Tuning
 ) -> tuple[list[Evidence], list[Evidence]]:

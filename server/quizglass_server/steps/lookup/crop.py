@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from quizglass_server.domain.regions import Region
-from quizglass_server.domain.turns import RGB
+from quizglass_server.domain.turns import Picture
 from quizglass_server.steps.tuning import Views
 
 LEFT, MIDDLE, RIGHT = "left", "middle", "right"
@@ -77,21 +77,28 @@ def views_of(question: str, views: Views) -> tuple[View, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
-def crop(pixels: RGB, view: Part) -> RGB:
-    """A part of a picture. Shares memory with `pixels`; is `pixels` when it is the whole picture."""
+def region_of(view: Part) -> Region:
+    """Where a part is, of any picture."""
     if isinstance(view, Region):
-        return _cut(pixels, view)
-    width = pixels.shape[1]
-    size = int(width * view.width)
+        return view
+    start = {LEFT: 0.0, MIDDLE: (1 - view.width) / 2, RIGHT: 1 - view.width}[view.place]
+    return Region(start, 0.0, start + view.width, 1.0)
+
+
+def crop(picture: Picture, view: Part) -> Picture:
+    """A part of a picture, sharing its memory; the picture itself when it is all of it."""
+    if isinstance(view, Region):
+        return _cut(picture, view)
+    size = int(picture.width * view.width)
     if view.width >= 1 or size == 0:
-        return pixels
-    start = {LEFT: 0, MIDDLE: (width - size) // 2, RIGHT: width - size}[view.place]
-    return pixels[:, start : start + size]
+        return picture
+    start = {LEFT: 0, MIDDLE: (picture.width - size) // 2, RIGHT: picture.width - size}[view.place]
+    return picture.part(start, 0, start + size, picture.height)
 
 
-def _cut(pixels: RGB, region: Region) -> RGB:
+def _cut(picture: Picture, region: Region) -> Picture:
     """At least one pixel, whole ones."""
-    height, width = pixels.shape[:2]
+    height, width = picture.height, picture.width
     top, left = min(int(region.top * height), height - 1), min(int(region.left * width), width - 1)
     bottom, right = max(ceil(region.bottom * height), top + 1), max(ceil(region.right * width), left + 1)
-    return pixels[top:bottom, left:right]
+    return picture.part(left, top, right, bottom)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from quizglass_server.domain.regions import Detection, Region
-from quizglass_server.domain.turns import Picture
+from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.roles.detector import Detector
 from quizglass_server.steps.lookup.crop import LEFT, MIDDLE, place_of
-from quizglass_server.steps.step import step
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import texts
 from quizglass_server.steps.tuning import Tuning
 
 ANYTHING = "object"
@@ -38,7 +39,12 @@ def phrases_of(question: str) -> list[str]:
     return list(dict.fromkeys(found)) or [ANYTHING]
 
 
-@step("detect", role="detector", optional=True)
+def _told(regions: list[Region] | None, _: Picture, question: str, __: Tuning, phrases: Sequence[str] = ()) -> Telling:
+    named = texts("phrase", *(phrases or phrases_of(question)))
+    return named, [StepDetail("box", region=region) for region in regions or ()]
+
+
+@step("detect", role="detector", optional=True, told=_told)
 async def find_regions(
     detector: Detector, picture: Picture, question: str, tuning: Tuning, phrases: Sequence[str] = ()
 ) -> list[Region]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quizglass_server.domain.entries import EntryHit
-from quizglass_server.domain.turns import RGB, Evidence, Origin, Vector
+from quizglass_server.domain.entries import EntryHit, first_picture
+from quizglass_server.domain.turns import Evidence, Origin, Picture, StepDetail, Vector
 from quizglass_server.roles.image_encoder import ImageEncoder
-from quizglass_server.steps.lookup.crop import Part, crop
-from quizglass_server.steps.step import step
+from quizglass_server.steps.lookup.crop import Part, crop, region_of
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import passages, texts
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.steps.wording import stands_in, words
 
@@ -27,13 +28,26 @@ class PictureIndex(Protocol):
         ...
 
 
-@step("embed", role="image_encoder")
-async def embed_views(encoder: ImageEncoder, pixels: RGB, views: Sequence[Part]) -> list[Vector]:
+def _told_views(_: list[Vector] | None, __: Picture, views: Sequence[Part]) -> Telling:
+    return [StepDetail("part", region=region_of(view)) for view in views], ()
+
+
+def _count(_: Picture, views: Sequence[Part]) -> float:
+    return len(views)
+
+
+def _told_hits(hits: list[EntryHit] | None, _: Sequence[Vector], question: str, *__: object) -> Telling:
+    found = passages(picture_evidence(hits or (), 0), lambda hit: hit.search_score, "entry")
+    return texts("question", question), found
+
+
+@step("embed", role="image_encoder", size=_count, told=_told_views)
+async def embed_views(encoder: ImageEncoder, picture: Picture, views: Sequence[Part]) -> list[Vector]:
     """One vector a view, all made in one batch."""
-    return await encoder.embed([crop(pixels, view) for view in views])
+    return await encoder.embed([crop(picture, view) for view in views])
 
 
-@step("image_search", role="knowledge")
+@step("image_search", role="knowledge", told=_told_hits)
 async def search_pictures(
     index: PictureIndex, vectors: Sequence[Vector], question: str, tuning: Tuning, other_than: Sequence[str] = ()
 ) -> list[EntryHit]:
@@ -78,6 +92,7 @@ def picture_evidence(hits: Sequence[EntryHit], shown: int) -> list[Evidence]:
             search_score=hit.score,
             source=hit.entry.source,
             used=position < shown,
+            picture=first_picture(hit.entry),
         )
         for position, hit in enumerate(hits)
     ]

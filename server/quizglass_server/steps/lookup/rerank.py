@@ -9,14 +9,25 @@ from itertools import zip_longest
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.roles.reranker import Reranker
 from quizglass_server.steps.prompt_values import line
-from quizglass_server.steps.step import step
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import passages as told_passages
+from quizglass_server.steps.telling import texts
 from quizglass_server.steps.tuning import Tuning
 
 REJECTED = 0.02
 """Among passages less probable than this the reranker has no favourite: they keep the search's order."""
 
 
-@step("rerank", role="reranker", optional=True)
+def _told(ranked: list[Evidence] | None, query: str, passages: Sequence[Evidence]) -> Telling:
+    given = *texts("query", query), *texts("passages", str(len(passages)))
+    return given, told_passages(ranked, lambda passage: passage.rerank_score)
+
+
+def _count(_: str, passages: Sequence[Evidence]) -> float:
+    return len(passages)
+
+
+@step("rerank", role="reranker", optional=True, spare=True, size=_count, told=_told)
 async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -> list[Evidence]:
     """The passages with the reranker's scores, best first by fine x coarse (QA-Dragon's coarse-to-fine reranker).
 

@@ -5,28 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quizglass_server.domain.entries import ChunkHit, Finding, SearchMode
+from quizglass_server.domain.entries import ChunkHit, SearchMode, SearchOptions, first_picture
 from quizglass_server.domain.turns import Evidence, Origin, Vector
 from quizglass_server.errors import RoleMissing
 from quizglass_server.roles.text_encoder import TextEncoder
-from quizglass_server.steps.step import step
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import passages, texts
 
-_ANY = Finding()
+_ANY = SearchOptions()
 
 
 class TextIndex(Protocol):
     """What can be searched by text."""
 
     async def search_texts(
-        self, vector: Vector | None, limit: int, words: str = "", finding: Finding = _ANY
+        self, vector: Vector | None, limit: int, words: str = "", finding: SearchOptions = _ANY
     ) -> list[ChunkHit]:
         """The chunks nearest to a vector and those that fit the words best, best first."""
         ...
 
 
-@step("text_search", role="text_encoder")
+def _told(hits: list[ChunkHit] | None, _: TextIndex, query: str, *__: object) -> Telling:
+    return texts("query", query), passages(text_evidence(hits or ()), lambda passage: passage.search_score)
+
+
+@step("text_search", role="text_encoder", told=_told)
 async def search_texts(
-    encoder: TextEncoder | None, index: TextIndex, query: str, limit: int, finding: Finding = _ANY
+    encoder: TextEncoder | None, index: TextIndex, query: str, limit: int, finding: SearchOptions = _ANY
 ) -> list[ChunkHit]:
     """The `limit` best chunks, best first. Raises RoleMissing without an encoder, unless keywords alone are asked."""
     if finding.mode is SearchMode.KEYWORDS:
@@ -48,6 +53,7 @@ def text_evidence(hits: Sequence[ChunkHit]) -> list[Evidence]:
             text=hit.text,
             search_score=hit.score,
             source=hit.entry.source,
+            picture=first_picture(hit.entry),
         )
         for hit in hits
     ]

@@ -33,6 +33,7 @@ from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import BudgetExceeded, EngineLost
 from quizglass_server.errors import Overloaded as NoRoom
+from tests.support.bundles.tiny_models import HEIGHT, WIDTH
 from tests.support.generator_process import (
     LONG,
     PATIENCE_S,
@@ -45,7 +46,6 @@ from tests.support.generator_process import (
     tiny_options,
     until,
 )
-from tests.support.tiny_models import HEIGHT, WIDTH
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +237,7 @@ class Worker:
         if self.failure is not None:
             raise self.failure
         yield [Piece("a", 0.5)]
-        yield [Piece("b", 0.25), Finished("deadline", Usage(2), 0.25, 0.375)]
+        yield [Piece("b", 0.25), Finished("deadline", Usage(2))]
 
     async def prefill(self, prompt: Any, terms: Terms) -> Usage:
         self.prefilling.set()
@@ -289,7 +289,7 @@ async def test_a_refusal_for_lack_of_time_is_no_lack_of_room(scripted) -> None:
 async def test_a_deadline_reaches_the_engine_and_its_end_the_caller(scripted) -> None:
     until_s = monotonic() + 30
     items = [item async for item in scripted.client.generate(PROMPT, 8, Terms(2, until_s))]
-    assert items == [Piece("a", 0.5), Piece("b", 0.25), Finished("deadline", Usage(2), 0.25, 0.375)]
+    assert items == [Piece("a", 0.5), Piece("b", 0.25), Finished("deadline", Usage(2))]
     (terms,) = scripted.worker.terms
     assert terms.priority == 2
     assert terms.deadline == pytest.approx(until_s, abs=1)

@@ -29,6 +29,8 @@ from quizglass_server.errors import BundleError, EngineFailed, EngineLost, Inval
 from quizglass_server.roles.generator import GenerationRequest, lines
 from quizglass_server.roles.load import load_models
 from quizglass_server.scheduling.clock import stage_clock
+from tests.support.bundles.tiny_bundle import PROMPTS, write_bundle
+from tests.support.bundles.tiny_models import HEIGHT, WIDTH
 from tests.support.engine_runs import picture
 from tests.support.generator_process import (
     CONTEXT,
@@ -43,8 +45,6 @@ from tests.support.generator_process import (
     tiny_options,
     until,
 )
-from tests.support.tiny_bundle import PROMPTS, write_bundle
-from tests.support.tiny_models import HEIGHT, WIDTH
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -251,11 +251,13 @@ async def test_a_bundles_generator_answers_about_a_picture(tmp_path: Path) -> No
             *tokens, end = [item async for item in generator.generate(request)]
             assert isinstance(end, GenerationEnd)
             assert clock.us == end.engine_us > 0
+            assert clock.tokens == end.prompt_tokens > 0
         assert end.answer_tokens == len(tokens) <= 6
         assert all(isinstance(token, Token) for token in tokens)
-        assert sum(await generator.choose(GenerationRequest("rewrite", values, (picture,)), [" A", " B"])) == (
-            pytest.approx(1)
-        )
+        with stage_clock() as clock:
+            chosen = await generator.choose(GenerationRequest("rewrite", values, (picture,)), [" A", " B"])
+        assert sum(chosen) == pytest.approx(1)
+        assert clock.tokens > 0
         with pytest.raises(InvalidInput, match=r"question.*256"):
             async for _ in generator.generate(GenerationRequest("answer", {"question": "x" * 999, "seen": []})):
                 pass
@@ -286,6 +288,7 @@ async def test_a_task_of_any_name_shows_several_pictures_and_gives_lines(
         return "".join([item.text async for item in generator.generate(request) if isinstance(item, Token)])
 
     try:
+        assert [generator.shows_entries(task) for task in ("split", "answer", "gone")] == [True, False, False]
         one, two = GenerationRequest("split", {}, ()), GenerationRequest("split", {"draft": "no", "p_min": 0.5}, ())
         assert await generator.choose(one, [" A", " B"]) != await generator.choose(two, [" A", " B"])
         assert await said(10, 200) == await said(10, 200)

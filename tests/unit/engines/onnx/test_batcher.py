@@ -160,6 +160,20 @@ async def test_the_engines_time_is_shared_by_tokens(pool: EnginePool) -> None:
     assert [await task for task in tasks] == [250, 750]
 
 
+@pytest.mark.parametrize(("prompts", "read"), [(True, [10, 30]), (False, [0, 0])])
+async def test_every_stage_counts_the_tokens_of_its_own_prompts(
+    pool: EnginePool, prompts: bool, read: list[int]
+) -> None:
+    batcher = Batcher(pool, Model(), len, BatchLimits(tokens=100, rows=8, padding=1.0), prompts=prompts)
+
+    async def counted(*rows: str) -> int:
+        with stage_clock() as clock:
+            await batcher.run(words(*rows))
+        return clock.tokens
+
+    assert list(await asyncio.gather(counted("x" * 4, "x" * 6), counted("y" * 30))) == read
+
+
 async def test_urgent_rows_take_no_background_rows_along(pool: EnginePool) -> None:
     model = Model()
     batcher = Batcher(pool, model, len, LIMITS)

@@ -25,7 +25,7 @@ from quizglass_server.roles.reader import in_reading_order
 from quizglass_server.roles.text_encoder import pooled
 from quizglass_server.scheduling.clock import EngineClock, measured_engine, record_engine, stage_clock
 from quizglass_server.scheduling.priority import Priority, at_priority
-from tests.support.tiny_models import write_tokenizer
+from tests.support.bundles.tiny_models import write_tokenizer
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
 
@@ -158,11 +158,14 @@ def test_words_are_read_in_lines_and_ornaments_left_out() -> None:
 def test_a_picture_is_fitted_once_for_all_models() -> None:
     fitter, size = PictureFitter(), Size(width=28, height=14)
     pixels = np.zeros((40, 60, 3), np.uint8)
-    fitted = fitter.fit_pixels(pixels, size)
+    pixels[:, 30:] = 200
+    picture = Picture(b"a" * 32, pixels)
+    fitted = fitter.fit(picture, size)
     assert fitted.shape == (14, 28, 3)
-    assert fitter.fit(Picture(b"a" * 32, pixels), size) is fitted
-    other = np.full((40, 60, 3), 200, np.uint8)
-    assert fitter.fit_pixels(other, size)[0, 0, 0] == 200
+    assert fitter.fit(Picture(b"a" * 32, pixels.copy()), size) is fitted
+    right = fitter.fit(picture.part(30, 0, 60, 40), size)
+    assert right[0, 0, 0] == 200
+    assert fitter.fit(picture.part(30, 0, 60, 40), size) is right
 
 
 def test_what_is_too_long_is_cut_from_the_longest_data(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ class _Pages:
         self._bytes = self._elements = 0
 
     def read(self, size: int = -1) -> bytes:
-        """As of the file. Raises ValueError when the page is too long."""
+        """Bytes of the dump, as of a file. Raises ValueError when the page is too long."""
         # Of a comment without an end, say, the parser begins anew with every piece: they grow with what there is.
         content = self._file.read(max(size, self._bytes // 4))
         self._bytes += len(content)

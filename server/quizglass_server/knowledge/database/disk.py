@@ -1,0 +1,26 @@
+"""What the errors of a disk mean, in words that say what to do next."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+FULL = "the disk is full; free some space and try again"
+_LEAST_BYTES = 64 << 10  # less is nothing: a commit takes several pages of 4 KiB and SQLite's shared memory 32 KiB
+
+
+def meaning(error: OSError) -> str:
+    """What an error of the operating system means for the store, as one sentence."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return FULL
+    return f"{error.strerror}; check the directory and the disk"
+
+
+def is_full(directory: Path) -> bool:
+    """Whether nothing can be written there for want of room. SQLite reports some full disks as failed ones."""
+    try:
+        disk = os.statvfs(directory)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _LEAST_BYTES or (disk.f_files > 0 and disk.f_favail == 0)

@@ -1,0 +1,78 @@
+"""One server a knowledge directory: a lock that the operating system releases when its holder dies."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from quizglass_server.errors import KnowledgeFailed, KnowledgeLocked
+from quizglass_server.knowledge.database.disk import FULL
+
+_NAME = "lock"
+_PRIVATE = 0o600
+_HELD_BY_ANOTHER = (errno.EWOULDBLOCK, errno.EACCES)
+
+
+class DirectoryLock:
+    """Exclusive `flock` on the directory itself and on a file in it, held until `release` or the end of the process.
+
+    The directory's is what counts: it cannot be removed from under a server. Network file systems that lock no
+    directories have the file's alone. The lock belongs to the open file, so a second open in the same process is
+    refused too. The process id in the file is for people: it decides nothing.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Take the lock.
+
+        Raises:
+            KnowledgeLocked: somebody else holds it.
+            KnowledgeFailed: the directory cannot be written.
+        """
+        self._descriptors: list[int] = []
+        try:
+            self._take(directory, os.O_RDONLY | os.O_DIRECTORY, directory, needed=False)
+            file = self._take(directory / _NAME, os.O_RDWR | os.O_CREAT, directory, needed=True)
+        except BaseException:
+            self.release()
+            raise
+        with suppress(OSError):  # a full disk, say: whoever comes next is told of an unknown process
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"{os.getpid()}\n".encode("ascii"), 0)
+
+    def release(self) -> None:
+        """Let the next server in. Once only."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+    def _take(self, path: Path, flags: int, directory: Path, *, needed: bool) -> int:
+        """Open and lock; only a lock that is `needed` may not be unknown to the file system."""
+        try:
+            descriptor = os.open(path, flags | os.O_CLOEXEC, _PRIVATE)
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            advice = FULL if full else f"cannot open {path.name} ({error.strerror}); make the directory writable"
+            raise KnowledgeFailed(f"knowledge directory {directory}: {advice}") from error
+        self._descriptors.append(descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _HELD_BY_ANOTHER and not needed:
+                return descriptor
+            raise KnowledgeLocked(
+                f"knowledge directory {directory} is in use by another server (process {_holder(directory)}); "
+                "stop that server or give this one another directory",
+                directory=str(directory),
+            ) from error
+        return descriptor
+
+
+def _holder(directory: Path) -> str:
+    """Process id of who holds the lock, as far as the file tells."""
+    try:
+        with (directory / _NAME).open("rb") as file:
+            return file.read(32).decode("ascii", "replace").strip() or "unknown"
+    except OSError:
+        return "unknown"

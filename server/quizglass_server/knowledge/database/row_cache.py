@@ -1,0 +1,65 @@
+"""Rows that were written or found last, checked when they were read: most searches find what others found before.
+
+A row never changes once it is written and its label is never used again (`schema.py`), so a kept row can only become
+one of an entry that is gone. Those are forgotten with the commit that removes them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from cachetools import LRUCache
+
+from quizglass_server.knowledge.content.records import Hit, VectorKind
+
+BYTES = 192 << 20
+"""Kept at most; about 100,000 passages of 400 characters."""
+_OBJECTS = 1_000  # bytes of the objects around a row's contents
+
+
+class RowCache:
+    """Least recently used rows go first. Any number of threads may use it."""
+
+    def __init__(self, most_bytes: int = BYTES) -> None:
+        """Keep so many bytes."""
+        self._lock = threading.Lock()
+        self._rows: LRUCache[tuple[VectorKind, int], Hit] = LRUCache(most_bytes, _size)
+        self._removals = 0
+
+    @property
+    def removals(self) -> int:
+        """How often rows were forgotten; to be taken before rows are read that shall be kept."""
+        return self._removals
+
+    def found(self, kind: VectorKind, labels: Sequence[int]) -> dict[int, Hit]:
+        """The rows of these labels that are in the cache."""
+        rows = self._rows
+        with self._lock:
+            return {label: hit for label in labels if (hit := rows.get((kind, label))) is not None}
+
+    def keep(self, kind: VectorKind, read: Mapping[int, Hit], removals: int) -> None:
+        """Keep rows, unless some were removed since `removals` was taken: these may be among them."""
+        with self._lock:
+            if removals != self._removals:
+                return
+            for label, hit in read.items():
+                if not hit.entry.expires_after and (kind, label) not in self._rows:  # what expires counts seconds
+                    with suppress(ValueError):  # larger than all that is kept
+                        self._rows[kind, label] = hit
+
+    def forget(self, kind: VectorKind, labels: Sequence[int]) -> None:
+        """Drop rows that were removed from the database."""
+        if not labels:
+            return
+        with self._lock:
+            self._removals += 1
+            for label in labels:
+                self._rows.pop((kind, label), None)
+
+
+def _size(hit: Hit) -> int:
+    entry = hit.entry
+    attributes = sum(len(key) + len(value) + 120 for key, value in entry.attributes.items())
+    return _OBJECTS + len(hit.text) + len(entry.text) + len(entry.caption) + attributes

@@ -1,0 +1,117 @@
+"""How a search is answered from Milvus. How results are ranked is common to all backends (`ranking.py`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchOptions
+from quizglass_server.domain.turns import Vector
+from quizglass_server.knowledge.content.records import Hit, VectorKind
+from quizglass_server.knowledge.content.spacing import spaced
+from quizglass_server.knowledge.database.clock import Clock
+from quizglass_server.knowledge.milvus.rows import OUTPUT, alive, every, passing, vector_of
+from quizglass_server.knowledge.milvus.store import MilvusStore
+from quizglass_server.knowledge.search.ranking import (
+    chunk_hits,
+    fused,
+    is_hybrid,
+    pictured,
+    pictures_wanted,
+    texts_wanted,
+)
+
+_MOST = 16_384  # results of one search of Milvus
+_WIDER = 4
+_GONE = (0, None)
+_WORD = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What one query found: rows in order, of entries that there are."""
+
+    hits: list[tuple[str, float]]
+    """Keys and scores, best first."""
+    stale: int
+    """Rows that were left out, because their entry has been replaced or deleted."""
+    complete: bool
+    """Whether there is no more to find."""
+
+
+class MilvusFinder:
+    """Answers searches; for any number of threads."""
+
+    def __init__(self, store: MilvusStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def views(self, queries: Sequence[Vector], limit: int, options: SearchOptions) -> list[list[EntryHit]]:
+        """For each vector, entries by their best picture, best first."""
+        wanted = pictures_wanted(limit, options)
+        fetch = 2 * wanted + 8
+        while True:
+            rows: dict[str, Hit] = {}
+            found = self._found(VectorKind.PICTURES, queries, "vector", fetch, options, rows)
+            lists = [_first_of_each(each.hits, rows)[:wanted] for each in found]
+            short = any(len(hits) < wanted and not each.complete for hits, each in zip(lists, found, strict=True))
+            if not short or fetch == _MOST:
+                return [pictured(hits, rows, limit, options) for hits in lists]
+            fetch = min(_MOST, fetch * _WIDER)  # several pictures of the same entries took the places
+
+    def texts(self, query: Vector | None, words: str, limit: int, options: SearchOptions) -> list[ChunkHit]:
+        """Chunks, best first; with `query` None or words empty by the other alone."""
+        asked = spaced(words)
+        hybrid = is_hybrid(words, options) and _WORD.search(asked) is not None
+        if asked != words:
+            asked = f"{asked} {words}"  # rows that an earlier version wrote have runs of unspaced scripts whole
+        fetch = texts_wanted(limit, words, options)
+        while True:
+            rows: dict[str, Hit] = {}
+            found = self._found(VectorKind.CHUNKS, [query], "vector", fetch, options, rows) if query is not None else []
+            near = found[0].hits if found else []
+            if hybrid:
+                found += self._found(VectorKind.CHUNKS, [asked], "words", fetch, options, rows)
+            order = fused(near, [key for key, _ in found[-1].hits]) if hybrid else near
+            if not any(each.stale and not each.complete for each in found) or fetch == _MOST:
+                order = (_first_of_each(order, rows) if options.per_entry else order)[:limit]
+                return chunk_hits(order, rows, query, words, limit, options)
+            fetch = min(_MOST, fetch * _WIDER)
+
+    def _found(
+        self,
+        kind: VectorKind,
+        queries: Sequence[Vector | str],
+        field: str,
+        limit: int,
+        options: SearchOptions,
+        rows: dict[str, Hit],
+    ) -> list[_Found]:
+        """What each query finds; `rows` gets what is behind the keys."""
+        if kind not in self._store.collections.kinds:
+            return [_Found([], 0, True) for _ in queries]
+        where = every([alive(self._clock()), *passing(options.filter)])
+        output = [*OUTPUT[kind], "vector"] if field == "words" else OUTPUT[kind]  # by words there is no cosine yet
+        lists = self._store.search(kind, queries, field, limit, where, output)
+        entries = self._store.entries({str(row["entity"]["entry"]) for found in lists for row in found})
+        results = []
+        for found in lists:
+            hits: list[tuple[str, float]] = []
+            for row in found:
+                fields, key = row["entity"], str(row["key"])
+                revision, entry = entries.get(str(fields["entry"]), _GONE)
+                if entry is None or revision != fields["revision"]:
+                    continue
+                hits.append((key, float(row["distance"])))
+                rows[key] = Hit(revision, entry, fields.get("text", ""), fields.get("look", 0), vector_of(fields))
+            results.append(_Found(hits, len(found) - len(hits), len(found) < limit))
+        return results
+
+
+def _first_of_each(order: Sequence[tuple[str, float]], rows: dict[str, Hit]) -> list[tuple[str, float]]:
+    """Of keys in order of rank, the first of each entry."""
+    first: dict[str, tuple[str, float]] = {}
+    for key, score in order:
+        first.setdefault(rows[key].entry.id, (key, score))
+    return list(first.values())

@@ -1,0 +1,112 @@
+"""Answers searches: nearest vectors and fitting words, filtered, ranked (`ranking.py`), read from the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from quizglass_server.domain.entries import ChunkHit, EntryHit, Filter, SearchOptions
+from quizglass_server.domain.turns import Vector
+from quizglass_server.knowledge.content.records import Hit, VectorKind
+from quizglass_server.knowledge.database.checksums import damaged
+from quizglass_server.knowledge.database.reader import DatabaseReader
+from quizglass_server.knowledge.database.row_cache import RowCache
+from quizglass_server.knowledge.database.schema import FILE
+from quizglass_server.knowledge.index.catalog import Catalog
+from quizglass_server.knowledge.index.index import VectorIndex
+from quizglass_server.knowledge.search.ranking import (
+    chunk_hits,
+    fused,
+    is_hybrid,
+    pictured,
+    pictures_wanted,
+    texts_wanted,
+)
+
+_ATTEMPTS = 10  # searches again when a hit was deleted between the index and the database
+
+
+class Finder:
+    """Answers searches on the thread of a reader."""
+
+    def __init__(
+        self,
+        indexes: Mapping[VectorKind, VectorIndex],
+        catalog: Catalog,
+        row_cache: RowCache,
+        settle: Callable[[], None],
+    ) -> None:
+        """`settle` waits until the indexes have followed every commit so far."""
+        self._indexes = indexes
+        self._catalog = catalog
+        self._row_cache = row_cache
+        self._settle = settle
+
+    def views(
+        self, reader: DatabaseReader, queries: Sequence[Vector], limit: int, options: SearchOptions
+    ) -> list[list[EntryHit]]:
+        """For each vector, entries by their best picture, best first."""
+        allowed = self._allowed(options.filter)
+        index = self._indexes[VectorKind.PICTURES]
+        wide = pictures_wanted(limit, options)
+
+        def search() -> list[list[tuple[int, float]]]:
+            return [index.search(query, wide, per_entry=True, allowed=allowed) for query in queries]
+
+        lists, rows = self._read(reader, VectorKind.PICTURES, search)
+        return [pictured(hits, rows, limit, options) for hits in lists]
+
+    def texts(
+        self, reader: DatabaseReader, query: Vector | None, words: str, limit: int, options: SearchOptions
+    ) -> list[ChunkHit]:
+        """Chunks, best first; with `query` None or words empty by the other alone."""
+        allowed = self._allowed(options.filter)
+        index = self._indexes.get(VectorKind.CHUNKS)
+        hybrid = is_hybrid(words, options)
+        wide = texts_wanted(limit, words, options)
+
+        def search() -> list[list[tuple[int, float]]]:
+            near: list[tuple[int, float]] = []
+            if query is not None and index is not None:
+                near = index.search(query, wide, per_entry=False, allowed=allowed)
+            order = fused(near, self._by_words(reader, words, wide, allowed)) if hybrid else near
+            return [(index.first_of_each(order) if options.per_entry and index else order)[:limit]]
+
+        (order,), rows = self._read(reader, VectorKind.CHUNKS, search)
+        if hybrid and query is not None and index is not None:  # what was found by words has no cosine yet
+            cosines = index.cosines(query, [label for label, score in order if score != score])
+            order = [(label, cosines.get(label, score)) for label, score in order]
+        return chunk_hits(order, rows, query, words, limit, options)
+
+    def _by_words(self, reader: DatabaseReader, words: str, wide: int, allowed: set[int] | None) -> list[int]:
+        index = self._indexes.get(VectorKind.CHUNKS)
+        labels = self._catalog.by_words(words, 2 * wide)
+        if index is not None:
+            return index.those_living(labels, allowed)[:wide]
+        rows = self._rows(reader, VectorKind.CHUNKS, labels)  # without an encoder the database alone knows what is gone
+        return [at for at in labels if at in rows and (allowed is None or rows[at].number in allowed)][:wide]
+
+    def _allowed(self, filter_: Filter) -> set[int] | None:
+        return None if filter_ == Filter() else self._catalog.matching(filter_)
+
+    def _read(
+        self, reader: DatabaseReader, kind: VectorKind, search: Callable[[], list[list[tuple[int, float]]]]
+    ) -> tuple[list[list[tuple[int, float]]], dict[int, Hit]]:
+        """What a search found and the rows behind it; searched again when some of them have just been deleted."""
+        for _ in range(_ATTEMPTS):
+            lists = search()
+            labels = {label: None for hits in lists for label, _ in hits}
+            rows = self._rows(reader, kind, list(labels))
+            if len(rows) == len(labels):
+                return lists, rows
+            self._settle()  # what was deleted in between leaves the index with its commit
+        raise damaged(FILE, f"table {kind.value} lacks rows; it")
+
+    def _rows(self, reader: DatabaseReader, kind: VectorKind, labels: Sequence[int]) -> dict[int, Hit]:
+        """What each label that still exists stands for."""
+        removals = self._row_cache.removals
+        rows = self._row_cache.found(kind, labels)
+        if len(rows) < len(labels):
+            read = reader.hits(kind, [label for label in labels if label not in rows])
+            self._row_cache.keep(kind, read, removals)
+            rows |= read
+        return rows

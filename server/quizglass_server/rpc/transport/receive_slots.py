@@ -1,0 +1,77 @@
+"""Decides which client's message is received next while there is not memory for all large ones.
+
+gRPC lets a client send more than a small message only once the server has asked for it. So a message that is not asked
+for takes no memory to speak of, and its client waits. Turns go to the connection that has fewest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+
+@dataclass(eq=False, slots=True)
+class ReceiveSlot:
+    """The place of one message in the queue, from before it is asked for until it is whole or given up."""
+
+    peer: str
+    counts: bool = False
+    """Whether a large message may be coming in by it at the moment."""
+    looks: int = 0
+    """How often its connection was looked at."""
+    begun: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """Done as soon as the message may be asked for."""
+
+
+class ReceiveSlots:
+    """Bounds the messages that are asked for at once.
+
+    Args:
+        at_once: how many may be large.
+    """
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._counting: Counter[str] = Counter()
+        self._waiting: dict[str, deque[ReceiveSlot]] = {}
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a message waits to be asked for."""
+        return bool(self._waiting)
+
+    def take(self, peer: str) -> ReceiveSlot:
+        """A turn that begins at once or waits for another one's end; whoever takes it ends it."""
+        turn = ReceiveSlot(peer)
+        self._waiting.setdefault(peer, deque()).append(turn)
+        self._serve()
+        return turn
+
+    def uncount(self, turn: ReceiveSlot) -> None:
+        """No large message is coming in by a turn, though it may not have ended: begin it, and let others begin."""
+        if turn.counts:
+            turn.counts = False
+            self._counting[turn.peer] -= 1
+            if not self._counting[turn.peer]:
+                del self._counting[turn.peer]
+        queue = self._waiting.get(turn.peer, deque())
+        if turn in queue:
+            queue.remove(turn)
+            if not queue:
+                del self._waiting[turn.peer]
+        if not turn.begun.done():
+            turn.begun.set_result(None)
+        self._serve()
+
+    def _serve(self) -> None:
+        while self._waiting and self._counting.total() < self._at_once:
+            peer = min(self._waiting, key=self._counting.__getitem__)
+            queue = self._waiting.pop(peer)
+            turn = queue.popleft()
+            if queue:
+                self._waiting[peer] = queue  # behind the others
+            if not turn.begun.done():
+                turn.begun.set_result(None)
+                turn.counts = True
+                self._counting[peer] += 1

@@ -1,0 +1,76 @@
+"""Both backends of the knowledge store, with fake encoders, for tests that hold for either."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from milvus_lite.adapter.grpc.server import start_server_in_thread
+
+from quizglass_server.config.address import MilvusAddress
+from quizglass_server.knowledge import KnowledgeBase
+from quizglass_server.knowledge.interface import KnowledgeStore
+from quizglass_server.knowledge.milvus.base import MilvusKnowledge
+from tests.support.knowledge.fakes import FakeImageEncoder, FakeTextEncoder, fake_decoding
+
+BACKENDS = ("local", "milvus")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a test keeps its entries; opening it again finds them."""
+
+    backend: str
+    directory: Path
+    address: MilvusAddress
+    name: str
+
+    async def open(self, **overrides: Any) -> KnowledgeStore:
+        """The store, with fake encoders unless told otherwise."""
+        arguments = {"text_encoder": FakeTextEncoder(), "image_encoder": FakeImageEncoder(), "decode": fake_decoding}
+        arguments |= overrides
+        if self.backend == "local":
+            return await KnowledgeBase.open(self.directory, **arguments)
+        return await MilvusKnowledge.open(
+            self.address, **{"name": self.name, "token": "", "timeout_s": 10.0, **arguments}
+        )
+
+
+def fresh_place(backend: str, directory: Path, address: MilvusAddress) -> Place:
+    """A place of its own for one test."""
+    return Place(backend, directory, address, f"t{secrets.token_hex(6)}")
+
+
+@contextmanager
+def milvus_lite(directory: Path) -> Iterator[MilvusAddress]:
+    """A Milvus Lite that serves on this machine, in this process."""
+    server, _, port = start_server_in_thread(str(directory))
+    try:
+        yield MilvusAddress(f"http://127.0.0.1:{port}", host="127.0.0.1")
+    finally:
+        server.stop(0)  # what it holds is not written out: the directory goes with the tests
+
+
+@contextmanager
+def milvus_process(directory: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A Milvus Lite in a process of its own, killed at the end."""
+    command = [sys.executable, "-m", "milvus_lite", "server", "--data-dir", str(directory)]
+    process = subprocess.Popen([*command, "--host", "127.0.0.1", "--port", str(port)], stdout=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])

@@ -1,0 +1,276 @@
+"""Roles that no policy needs: what a turn does with them, and that it goes on without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quizglass_server.domain.regions import Detection, Region
+from quizglass_server.domain.turns import (
+    AnswerDelta,
+    Done,
+    Evidence,
+    EvidenceFound,
+    Origin,
+    Picture,
+    Plan,
+    PlanMade,
+    Verdict,
+    VerdictOutcome,
+)
+from quizglass_server.errors import RoleMissing
+from quizglass_server.models.prompts import Values
+from quizglass_server.steps.lookup.coarse import rerank_coarsely
+from quizglass_server.steps.lookup.crop import LEFT, crop
+from quizglass_server.steps.lookup.detect import ANYTHING, chosen, find_regions, phrases_of
+from quizglass_server.steps.lookup.rerank import rerank
+from quizglass_server.steps.tuning import Tuning
+from tests.support.turn_fakes import World, done, picture, turn
+
+
+class Coarse:
+    """Scores passages by the first word that it knows."""
+
+    def __init__(self, **scores: float) -> None:
+        self.scores = scores
+
+    async def compare(self, picture: Picture, question: str, passages: Sequence[str]) -> list[float]:
+        return [next(score for word, score in self.scores.items() if word in passage) for passage in passages]
+
+
+class Domains:
+    async def domains(self, picture: Picture, question: str) -> list[tuple[str, float]]:
+        return [("food", 0.2), ("vehicles", 0.7), ("plants", 0.1)]
+
+
+class Judge:
+    """A verifier that says what it is told to, and remembers what it was asked."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self.asked: list[Values] = []
+
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+        self.asked.append(values)
+        return [(name, 0.6 if name == self.word else 0.2) for name in ("supported", "contradicted", "incomplete")]
+
+
+class Boxes:
+    def __init__(self, *found: Detection) -> None:
+        self.found = list(found)
+        self.asked: list[list[str]] = []
+
+    async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float) -> list[Detection]:
+        self.asked.append(list(phrases))
+        return [each for each in self.found if each.score >= least_score]
+
+
+class Router:
+    """A tool router that has decided already."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.asked: list[object] = []
+
+    async def look_at(self, picture: object) -> None:
+        """There is nothing to do."""
+
+    async def probabilities(self, picture: Picture | None, values: Values) -> list[tuple[str, float]]:
+        self.asked.append(values["draft"])
+        return [(self.plan.value, 1.0)]
+
+
+class Broken:
+    """Any role, failing."""
+
+    def __getattr__(self, name: str) -> Any:
+        async def fail(*_: object) -> None:
+            raise ValueError("broken")
+
+        return fail
+
+
+def texts(events: Sequence[object]) -> list[tuple[str, bool]]:
+    found = [event.items for event in events if isinstance(event, EvidenceFound)]
+    return [(item.text, item.used) for items in found for item in items if item.origin is Origin.TEXT_SEARCH]
+
+
+def verdict(events: Sequence[object]) -> VerdictOutcome:
+    (found,) = [event for event in events if isinstance(event, Verdict)]
+    return found.outcome
+
+
+async def test_passages_that_do_not_go_with_the_picture_are_told_of_and_neither_reranked_nor_shown() -> None:
+    world = World(coarse_accept=0.1, coarse_candidates=1, found=2)
+    world.models.decision = Plan.TEXT
+    world.models.coarse_reranker = Coarse(costs=0.3, Brenn=0.5, **{"1974": 0.0})
+    events = await world.ask()
+    assert world.models.calls.of("reranker") == [["Tagrin: The Tagrin lies in Brenn."]]
+    assert texts(events) == [
+        ("The Tagrin lies in Brenn.", True),
+        ("The Velmora costs 45 crowns.", False),
+        ("The Velmora was first made in 1974.", False),
+    ]
+    assert "coarse_rerank" in [timing.stage for timing in done(events).timings]
+
+
+async def test_fine_times_coarse_decides_where_there_is_a_coarse_reranker() -> None:
+    passages = [Evidence("", Origin.TEXT_SEARCH, "e", "", text, search_score=0.5) for text in ("one", "two")]
+    kept, dropped = await rerank_coarsely(Coarse(one=0.2, two=0.9), picture(), "What?", passages, Tuning())
+    assert ([item.text for item in kept], dropped) == (["two", "one"], [])
+
+    class Fine:
+        async def score(self, query: str, passages: Sequence[str]) -> list[float]:
+            return [0.3 if passage == "two" else 0.8 for passage in passages]
+
+    assert [item.text for item in await rerank(Fine(), "q", kept)] == ["two", "one"]  # 0.27 before 0.16
+    assert [item.text for item in await rerank(Fine(), "q", passages)] == ["one", "two"]
+    line = Tuning(rerank_accept=0.5, coarse_accept=0.6)  # no relevance lifts 0.2 over 0.3
+    near, far = await rerank_coarsely(Coarse(one=0.2, two=0.4), picture(), "What?", passages, line)
+    assert ([item.text for item in near], [item.text for item in far]) == (["two"], ["one"])
+
+
+async def test_without_a_picture_passages_are_ranked_by_the_search_alone() -> None:
+    world = World()
+    world.models.decision = Plan.TEXT
+    world.models.coarse_reranker = Broken()
+    events = await world.ask(turn(shown=False))
+    assert len(world.models.calls.of("reranker")[0]) == 3
+    assert done(events).skipped == ()
+
+
+async def test_the_domain_reaches_the_prompts() -> None:
+    world = World()
+    world.models.domain_router = Domains()
+    await world.ask()
+    requests = [*world.models.calls.of("rewrite"), *world.models.calls.of("answer")]
+    assert [request.values["domain"] for request in requests] == ["vehicles", "vehicles"]
+    assert [r.values["domain"] for r in (await plain()).models.calls.of("answer")] == [""]
+
+
+async def plain() -> World:
+    world = World()
+    await world.ask()
+    return world
+
+
+@pytest.mark.parametrize(
+    ("word", "outcome"),
+    [("supported", VerdictOutcome.SUPPORTED), ("contradicted", VerdictOutcome.UNSUPPORTED)],
+)
+async def test_a_verifier_has_the_last_word_on_evidence(word: str, outcome: VerdictOutcome) -> None:
+    world = World()
+    judge = world.models.deciders["verifier"] = Judge(word)
+    events = await world.ask()
+    assert verdict(events) is outcome
+    assert judge.asked[0]["answer"] == "45 crowns"
+    assert "Velmora: The Velmora costs 45 crowns." in judge.asked[0]["evidence"]
+    assert done(events).citations
+
+
+async def test_a_verifier_is_not_asked_about_nothing() -> None:
+    world = World()
+    world.models.decision = Plan.NONE
+    judge = world.models.deciders["verifier"] = Judge("contradicted")
+    assert verdict(await world.ask()) is VerdictOutcome.UNCHECKED
+    world.models.decision, world.models.answer = Plan.BOTH, [" I don't", " know"]
+    assert verdict(await world.ask()) is VerdictOutcome.ABSTAINED
+    assert judge.asked == []
+
+
+async def test_what_a_detector_finds_is_looked_up_besides_the_views() -> None:
+    world = World(boxes=1)
+    world.models.decision = Plan.IMAGE
+    boxes = world.models.detector = Boxes(
+        Detection(Region(0.5, 0.0, 1.0, 0.5), 0.9, "red car"),
+        Detection(Region(0.0, 0.0, 0.5, 0.5), 0.8, "red car"),
+    )
+    await world.ask(turn("How much does the red car cost?"))
+    assert boxes.asked == [["red car"]]
+    assert sorted(shape for shapes in world.models.calls.of("image_encoder") for shape in shapes) == [
+        (3, 4, 3),
+        (6, 8, 3),
+    ]
+
+
+async def test_a_turn_goes_on_without_a_role_that_fails() -> None:
+    world = World()
+    for role in ("domain_router", "coarse_reranker", "detector"):
+        setattr(world.models, role, Broken())
+    world.models.deciders["verifier"] = Broken()
+    events = await world.ask()
+    assert done(events).answer == "45 crowns"
+    assert {(skipped.step, skipped.reason) for skipped in done(events).skipped} == {
+        (step, "FAILED") for step in ("domain", "coarse_rerank", "detect", "judge")
+    }
+
+
+@pytest.mark.parametrize(
+    ("question", "phrases"),
+    [
+        ("How much does this red car cost?", ["red car"]),
+        ("What is the tower on the left called?", ["tower"]),
+        ("Is the boat older than my blue bicycle?", ["boat older", "blue bicycle"]),
+        ("Who made it?", [ANYTHING]),
+        ("What is this?", [ANYTHING]),
+    ],
+)
+def test_what_a_question_names_is_looked_for(question: str, phrases: list[str]) -> None:
+    assert phrases_of(question) == phrases
+
+
+async def test_boxes_of_the_place_that_a_question_names_go_before_likelier_ones_elsewhere() -> None:
+    left, right, speck = Region(0, 0, 0.3, 1), Region(0.7, 0, 1, 1), Region(0, 0, 0.05, 0.05)
+    found = [Detection(right, 0.9, "x"), Detection(speck, 0.8, "x"), Detection(left, 0.5, "x")]
+    assert chosen(found, None, Tuning()) == [right, left]
+    assert chosen(found, LEFT, Tuning()) == [left]
+    assert chosen(found[:2], LEFT, Tuning()) == [right]
+    question, wanted = "What does this cost?", Tuning(detect_accept=0.6)
+    assert await find_regions(Boxes(*found), picture(), question, wanted) == [right]
+
+
+def test_a_region_is_cut_to_whole_pixels_and_is_never_empty() -> None:
+    pixels = np.arange(6 * 8 * 3, dtype=np.uint8).reshape(6, 8, 3)
+    whole = Picture(b"p" * 32, pixels)
+    assert crop(whole, Region(0.25, 0.5, 0.5, 1.0)).pixels.tolist() == pixels[3:, 2:4].tolist()
+    assert crop(whole, Region(1.0, 1.0, 1.0, 1.0)).pixels.shape == (1, 1, 3)
+    assert crop(whole, Region(0.0, 0.0, 1.0, 1.0)) is whole
+
+
+async def test_a_draft_that_lacks_nothing_is_the_answer() -> None:
+    world = World()
+    router = world.models.deciders["tool_router"] = Router(Plan.NONE)
+    events = await world.ask(policy="draft-first")
+    assert [type(event) for event in events] == [PlanMade, AnswerDelta, Verdict, Done]
+    assert router.asked == ["45 crowns"]
+    assert (done(events).answer, done(events).answer_tokens) == ("45 crowns", 2)
+    assert len(world.models.calls.of("answer")) == 1
+    assert world.knowledge.searches == []
+
+
+async def test_what_a_draft_lacks_is_looked_up() -> None:
+    world = World()
+    world.models.deciders["tool_router"] = Router(Plan.BOTH)
+    events = await world.ask(policy="draft-first")
+    assert world.knowledge.searches == ["image", "text"]
+    first, second = world.models.calls.of("answer")
+    assert (first.values["found"], bool(second.values["found"])) == ([], True)
+    assert "".join(event.text for event in events if isinstance(event, AnswerDelta)) == "45 crowns"
+    del world.models.deciders["tool_router"]
+    with pytest.raises(RoleMissing, match="tool_router"):
+        await world.ask(policy="draft-first")
+
+
+async def test_an_empty_draft_is_no_answer() -> None:
+    world = World()
+    world.models.deciders["tool_router"] = Router(Plan.NONE)
+    world.models.answer = []
+    events = await world.ask(policy="draft-first")
+    assert done(events).answer == "I don't know"
+    assert len(world.models.calls.of("answer")) == 2

@@ -1,0 +1,109 @@
+"""Queries, passages and candidates of the retrieval models' training data."""
+
+import random
+
+import pytest
+
+pytest.importorskip("torch")
+
+from quizglass_export.pocketworld.questions import make_questions
+from quizglass_export.pocketworld.world import make_world
+from quizglass_export.retrieval import rerank_data
+from quizglass_export.retrieval.pairs import PassageLibrary
+from quizglass_export.retrieval.rerank_data import (
+    IGNORED,
+    PromptReader,
+    candidate,
+    collate,
+    draw_candidate,
+    renamed,
+    similar_name,
+    syllables,
+)
+from quizglass_export.starter.model.tokenizer import build_tokenizer
+
+
+@pytest.fixture(scope="module")
+def library():
+    return PassageLibrary(make_world(4242, 60))
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokenizer")
+    build_tokenizer(folder)
+    return PromptReader(folder / "tokenizer.json")
+
+
+def test_gold_passages_of_questions_tell_the_answer(library):
+    single_hop = ("fact", "specific", "named", "printed-name", "dialogue", "founder-named", "founder", "maker-home")
+    questions = [q for q in make_questions(library.world, 200, 3) if q.family in single_hop]
+    pairs = [(q, library.pair(q)) for q in questions]
+    assert len(pairs) > 50
+    for question, pair in pairs:
+        assert pair is not None
+        assert all(question.answer in library.passages[i].text for i in pair.gold)
+
+
+def test_every_drawn_pair_has_a_gold_passage_of_the_entry_it_names(library):
+    rng = random.Random(1)
+    for _ in range(300):
+        pair = library.draw(rng)
+        assert pair.gold
+        assert all(library.passages[i].title in pair.query for i in pair.gold)
+
+
+def test_hard_negatives_never_answer(library):
+    rng = random.Random(2)
+    for _ in range(100):
+        pair = library.draw(rng)
+        negatives = library.hard_negatives(pair, rng, 3)
+        assert not set(negatives) & set(pair.gold)
+        assert negatives
+
+
+def test_a_similar_name_differs_and_is_made_of_syllables():
+    rng = random.Random(3)
+    for name in ("Velrora", "Balbin", "Tagel"):
+        for _ in range(50):
+            other = similar_name(name, rng)
+            assert other != name
+    assert syllables("Balbin") == ["bal", "bin"]
+    assert syllables("Ana Brint") == ["ana brint"]
+
+
+def test_candidates_are_right_only_when_name_and_fact_fit(library):
+    pair = next(p for p in iter(lambda: library.draw(random.Random(5)), None) if p.family == "thing")
+    gold = candidate(library, pair, pair.gold[0])
+    assert gold.right
+    assert not renamed(gold, random.Random(6)).right
+    entry = library.passages[pair.gold[0]].entry
+    siblings = [i for i in library.of_entry[entry] if i not in pair.gold]
+    assert siblings
+    assert not any(candidate(library, pair, i).right for i in siblings)
+
+
+def test_examples_are_what_the_server_reads_and_labels_fit(library, reader):
+    rng = random.Random(7)
+    for _ in range(100):
+        item = draw_candidate(library, rng)
+        example = reader.example(item)
+        assert example.ids == reader.ids(item.query, item.passage.text)
+        assert example.named[-1] == int(item.named)
+        assert example.told[-1] == int(item.told is not None)
+        assert example.right == int(item.named and item.told is not None)
+        assert example.seen[0] == IGNORED
+
+
+def test_collate_pads_on_the_right_and_points_at_the_last_token(library, reader):
+    rng = random.Random(8)
+    examples = [reader.example(draw_candidate(library, rng)) for _ in range(6)]
+    batch = collate(examples, 0)
+    for row, example in enumerate(examples):
+        assert batch.mask[row].sum() == len(example.ids)
+        assert batch.ids[row, batch.last[row]] == example.ids[-1]
+        assert (batch.labels["named"][row, len(example.ids) :] == IGNORED).all()
+
+
+def test_the_prompt_is_the_bundles_template():
+    assert rerank_data.PROMPT.is_file()

@@ -1,0 +1,148 @@
+"""Time budgets, resuming, architectures and saved forms of the retrieval models."""
+
+import json
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+# ruff: noqa: E402
+
+from transformers import BertTokenizerFast, CLIPVisionModelWithProjection
+
+from quizglass_export.pocketworld.world import make_world
+from quizglass_export.retrieval import image_pool
+from quizglass_export.retrieval.image_encoder import ImageTrainer, embed_images, normalise_pixels
+from quizglass_export.retrieval.image_pool import look_labels, render_chunk, search_view
+from quizglass_export.retrieval.picture_search import EVIDENCE, evaluate_images
+from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints
+from quizglass_export.retrieval.shapes import mean_pool
+from quizglass_export.retrieval.text_encoder import contrastive_loss, embed_texts, load_text_encoder
+from quizglass_export.retrieval.thresholds import best_threshold, keeping_threshold, recalls
+from quizglass_export.retrieval.training import Budget, TimedRun, learning_rate
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    torch.set_num_threads(1)
+    out = tmp_path_factory.mktemp("checkpoints")
+    write_random_checkpoints(out)
+    return out
+
+
+def test_rate_warms_up_and_falls_to_its_final_share():
+    budget = Budget(1, 1e-3)
+    rates = [learning_rate(budget, passed) for passed in (0.0, 0.02, 0.04, 0.5, 1.0)]
+    assert rates[0] < rates[1] < rates[2] == pytest.approx(1e-3)
+    assert rates[2] > rates[3] > rates[4] == pytest.approx(2e-5)
+
+
+def test_a_run_resumes_where_it_stopped_and_ends_with_its_time(tmp_path):
+    model = torch.nn.Linear(2, 1)
+    run = TimedRun("stage", tmp_path, model, Budget(1, 1e-2))
+    run.update(model(torch.ones(1, 2)).sum())
+    run.step, run.elapsed = 7, 45.0
+    run.save()
+    again = TimedRun("stage", tmp_path, torch.nn.Linear(2, 1), Budget(1, 1e-2))
+    assert (again.step, again.passed) == (7, 0.75)
+    assert torch.equal(again.model.weight, model.weight)
+    again.elapsed = 60.0
+    assert list(again.steps()) == []
+
+
+def test_checkpoints_load_in_the_forms_the_export_reads(checkpoints):
+    CLIPVisionModelWithProjection.from_pretrained(checkpoints / "image_encoder")
+    preprocessing = json.loads((checkpoints / "image_encoder" / "preprocessor_config.json").read_text())
+    assert preprocessing["size"] == {"height": 112, "width": 112}
+    assert json.loads((checkpoints / "text_encoder" / "pooling.json").read_text())["pooling"] == "mean"
+    assert (checkpoints / "reranker" / "adapter_model.safetensors").is_file()
+    assert (checkpoints / "reranker_base" / "model.safetensors").is_file()
+
+
+def test_names_fall_into_syllables_and_digits(checkpoints):
+    tokenizer = BertTokenizerFast.from_pretrained(checkpoints / "text_encoder")
+    assert tokenizer.tokenize("Balbingor 1974") == ["bal", "##bin", "##gor", "1", "9", "7", "4"]
+    assert tokenizer.unk_token_id not in tokenizer("zqxwy?")["input_ids"]
+
+
+def test_text_vectors_are_unit_length_and_ignore_padding(checkpoints):
+    model, tokenizer = load_text_encoder(checkpoints / "text_encoder")
+    alone = embed_texts(model, tokenizer, ["Balbin: it costs 12 crowns."])
+    beside = embed_texts(model, tokenizer, ["Balbin: it costs 12 crowns.", "Who made it? " * 20])[:1]
+    assert torch.allclose(alone, beside, atol=1e-5)
+    assert torch.allclose(alone.norm(dim=1), torch.ones(1), atol=1e-5)
+
+
+def test_mean_pool_counts_unmasked_positions_only():
+    hidden = torch.tensor([[[3.0, 4.0], [100.0, 0.0]]])
+    assert torch.allclose(mean_pool(hidden, torch.tensor([[1, 0]])), torch.tensor([[0.6, 0.8]]))
+
+
+def test_contrastive_loss_counts_every_right_passage():
+    scores = torch.tensor([[10.0, 10.0, -10.0]])
+    both = contrastive_loss(scores, torch.tensor([[True, True, False]]))
+    one = contrastive_loss(scores, torch.tensor([[True, False, False]]))
+    assert both < 1e-3
+    assert one == pytest.approx(0.693, abs=1e-2)
+
+
+def test_chunks_hold_every_view_and_label(monkeypatch):
+    monkeypatch.setattr(image_pool, "VIEWS", 1)
+    things = make_world(4242, 9).things
+    chunk = render_chunk(things, 1)
+    assert chunk.reference.shape == (9, 112, 112, 3)
+    assert (chunk.views.reshape(9, -1).max(1) > 0).all()
+    assert [tuple(row) for row in chunk.labels] == [look_labels(thing.look) for thing in things]
+
+
+@pytest.mark.parametrize(("alike", "columns"), [("kind", [0]), ("colours", [1, 2]), ("nothing", [])])
+def test_batches_hold_distinct_things_that_are_alike_as_asked(tmp_path, alike, columns):
+    labels = np.array([(i % 3, i % 2, i % 2, i % 6, i) for i in range(60)])
+    reference = np.zeros((60, 1, 1, 3), np.uint8)
+    np.savez(tmp_path / "chunk-000.npz", reference=reference, views=np.stack([reference] * 3, 1), labels=labels)
+    pool = image_pool.ImagePool(tmp_path)
+    assert pool.refresh() == 1
+    _, views, drawn = pool.sample(20, np.random.default_rng(0), alike)
+    assert len(views) == len(set(drawn[:, 4])) == 20
+    assert all(len(set(drawn[:, column])) == 1 for column in columns)
+
+
+def test_a_position_searches_with_its_half():
+    picture = image_pool.Image.new("RGB", (200, 100), (0, 0, 0))
+    picture.paste((255, 255, 255), (100, 0, 200, 100))
+    assert np.asarray(search_view(picture, "left")).mean() < 10
+    assert np.asarray(search_view(picture, "right")).mean() > 245
+    assert 100 < np.asarray(search_view(picture, "middle")).mean() < 155
+
+
+def test_image_losses_train_every_parameter():
+    trainer = ImageTrainer()
+    pixels = normalise_pixels(np.random.default_rng(0).integers(0, 255, (4, 112, 112, 3), dtype=np.uint8))
+    contrast, named, measures = trainer.losses(pixels, pixels, torch.zeros(4, 5, dtype=torch.long))
+    (contrast + named).backward()
+    assert all(p.grad is not None for p in trainer.parameters())
+    assert 0 <= measures["hit"] <= 1
+
+
+def test_image_vectors_are_unit_length(checkpoints):
+    encoder = CLIPVisionModelWithProjection.from_pretrained(checkpoints / "image_encoder")
+    vectors = embed_images(encoder, np.zeros((3, 112, 112, 3), np.uint8))
+    assert vectors.shape == (3, 128)
+    assert torch.allclose(vectors.norm(dim=1), torch.ones(3), atol=1e-5)
+
+
+def test_recalls_and_thresholds():
+    assert recalls([0, 2, 9]) == {"count": 3, "recall@1": 0.3333, "recall@5": 0.6667}
+    split = best_threshold([0.9, 0.8, 0.7], [0.1, 0.2])
+    assert split["threshold"] == 0.7
+    assert split["kept"] == split["rejected"] == 1.0
+    kept = keeping_threshold([0.5, 0.6, 0.7, 0.8, 0.9], [0.1, 0.95], 1.0)
+    assert kept == {"threshold": 0.5, "kept": 1.0, "rejected": 0.5}
+
+
+def test_the_image_search_is_measured_as_it_is_served(checkpoints):
+    (checkpoints / "settings.json").write_text(json.dumps({"evidence": EVIDENCE}))
+    report = evaluate_images(checkpoints, 7001, 20, 12)
+    assert report["all"]["count"] == sum(v["count"] for k, v in report.items() if k.startswith("things")) == 12
+    assert report["all"]["recall@5"] >= report["accepted"]["recall@5"]
+    assert -1 <= report["accept"]["threshold"] <= 1
