@@ -26,8 +26,9 @@ from quizglass_client.local import LocalServer
 from quizglass_server.bundle.files import Bundle
 
 _WARM_UP = 12
-_AHEAD = "embed"
-"""Runs beside other stages: its time is never subtracted, so waiting for it counts as the server's own."""
+_AHEAD, _BESIDE = "embed", "read"
+"""Embedding runs beside reading where words are read: there its time is not subtracted, and waiting for it counts as
+the server's own. Where nothing is read it runs alone, and the engine's part of it is the engine's."""
 
 
 def main() -> None:
@@ -73,7 +74,8 @@ class TimedTurn:
     @property
     def own(self) -> float:
         """Waited beyond the engines."""
-        return self.waited - sum(engine for stage, (_, engine) in self.stages.items() if stage != _AHEAD)
+        beside = {_AHEAD} if _BESIDE in self.stages else set()
+        return self.waited - sum(engine for stage, (_, engine) in self.stages.items() if stage not in beside)
 
 
 def _time_turns(trial: Trial, args: argparse.Namespace, folder: Path, bars: Progress) -> list[TimedTurn]:
