@@ -18,6 +18,7 @@ from bench.policies import budget, hops, overlap
 from bench.policies import sessions as dialogues
 from bench.policies.stage import Setup, Stage, staged
 from bench.sections import Part
+from bench.worlds import fresh_seeds
 
 SECTIONS: dict[str, Callable[[Setup, Stage], Awaitable[Part]]] = {
     "hops": hops.run,
@@ -33,7 +34,9 @@ SECTIONS: dict[str, Callable[[Setup, Stage], Awaitable[Part]]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run sections. Returns 0, or 1 when one failed or a bar was missed."""
     parser = sections.arguments("policies", __doc__, SECTIONS)
-    parser.add_argument("--seed", type=int, default=1313, help="of the world that is asked about")
+    parser.add_argument(
+        "--seed", type=int, default=fresh_seeds(1)[0], help="of the world that is asked about (from this commit's hash)"
+    )
     parser.add_argument("--things", type=int, default=2000)
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     args = parser.parse_args(arguments)

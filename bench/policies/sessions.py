@@ -19,7 +19,7 @@ from PIL.Image import Image
 from bench.policies.stage import PLENTY_S, Setup, Stage
 from bench.results import Row, at_least
 from bench.sections import Part
-from quizglass_client import Client, Dialogue, InvalidRequest
+from quizglass_client import Client, Dialogue, InvalidRequest, NotFound
 from quizglass_client.local import LocalServer
 from quizglass_export.pocketworld.dataset import SCENE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene
@@ -123,7 +123,11 @@ def _weighed(client: Client, tokens: Sequence[bytes], things: Sequence[Thing]) -
     """Percent of the things whose weight is told."""
     right = 0
     for token, thing in zip(tokens, things, strict=True):
-        right += client.answer(WEIGHS, session=token, budget=PLENTY_S).text == thing.facts["weight"]
+        try:
+            answer = client.answer(WEIGHS, session=token, budget=PLENTY_S)
+        except NotFound:  # its picture is needed and no longer held: sent again, as the SDK's dialogues do
+            answer = client.answer(WEIGHS, _shown(thing), session=token, budget=PLENTY_S)
+        right += answer.text == thing.facts["weight"]
     return 100 * right / len(things)
 
 

@@ -60,12 +60,15 @@ class State:
         return replace(self, queries=tuple(queries) or self.queries)
 
     def having(self, evidence: Sequence[Evidence]) -> State:
-        """The same with more evidence (D_t): each entry's text once, in the order in which it was found."""
+        """The same with more evidence (D_t): each entry's text once, the newest first.
+
+        What was found last is what the last query asked for, and generators heed most what they are shown first.
+        """
         known = {(item.origin, item.entry_id, item.text) for item in (*self.seen, *self.found)}
         new = [item for item in evidence if (item.origin, item.entry_id, item.text) not in known]
         seen = tuple(item for item in new if item.origin is Origin.IMAGE_SEARCH)
         found = tuple(item for item in new if item.origin is Origin.TEXT_SEARCH)
-        return replace(self, seen=self.seen + seen, found=self.found + found)
+        return replace(self, seen=seen + self.seen, found=found + self.found)
 
     def noting(self, **notes: Note) -> State:
         """The same with notes added or replaced."""

@@ -45,7 +45,7 @@ async def test_figure_of_cogplanner_in_parallel_decides_both_from_the_state_befo
     assert [call.state.queries for call in tools.of("act")] == [(), HOPS[:1], HOPS[1:2]]
     asked = tools.of("answer")[0].state
     assert (asked.question, asked.queries) == (QUESTION, HOPS[2:])
-    assert (titles(asked.seen), titles(asked.found)) == (["Velmora"], list(HOPS[1:]))
+    assert (titles(asked.seen), titles(asked.found)) == (["Velmora"], list(reversed(HOPS[1:])))
     assert draft.text == "Brenn"
 
 

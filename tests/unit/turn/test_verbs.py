@@ -495,7 +495,7 @@ async def test_words_in_the_picture_come_after_the_first_thing_that_is_told(ask:
     assert [type(event) for event in await ask(world, run)][:2] == [Decided, EvidenceFound]
 
 
-def test_a_state_shows_each_text_once_in_the_order_in_which_it_came() -> None:
+def test_a_state_shows_each_text_once_the_newest_first() -> None:
     def item(origin: Origin, text: str, score: float = 0.0) -> Evidence:
         return Evidence("", origin, "e", "E", text, search_score=score)
 
@@ -505,6 +505,6 @@ def test_a_state_shows_each_text_once_in_the_order_in_which_it_came() -> None:
         item(Origin.IMAGE_SEARCH, "first"),
     )
     state = State("q").having([first, seen]).having([second, item(Origin.TEXT_SEARCH, "first", 0.9)])
-    assert (state.found, state.seen) == ((first, second), (seen,))
+    assert (state.found, state.seen) == ((second, first), (seen,))
     assert (state.asked, state.asking([]).queries, state.asking(["a", "b"]).asked) == (("q",), (), ("a", "b"))
     assert state.noting(draft="a").noting(memory="b").notes == {"draft": "a", "memory": "b"}
