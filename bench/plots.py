@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import fmean
 
 import matplotlib as mpl
 
@@ -37,7 +37,7 @@ def accuracy(cases: Sequence[Case], policies: Sequence[str]) -> Path:
 
 
 def accuracy_by_cost(cases: Sequence[Case], policies: Sequence[str]) -> Path:
-    """Accuracy of each policy over what a turn takes and over how often it searches."""
+    """Accuracy of each policy over what all models read for a turn and over how often it searches."""
     from matplotlib import pyplot as plt
 
     figure, panels = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained", sharey=True)
@@ -45,10 +45,10 @@ def accuracy_by_cost(cases: Sequence[Case], policies: Sequence[str]) -> Path:
         turns = [case.asked.turns[policy] for case in cases]
         right = 100 * mean(cases, lambda c, p=policy: c.right(p))  # type: ignore[misc]
         searches = sum(len({"image_search", "text_search"} & turn["stages"].keys()) for turn in turns) / len(turns)
-        for axes, cost in zip(panels, (median(turn["total_ms"] for turn in turns), searches), strict=True):
+        for axes, cost in zip(panels, (fmean(turn["all_prompt_tokens"] for turn in turns), searches), strict=True):
             axes.scatter([cost], [right], color=colour)
             axes.annotate(policy, (cost, right), xytext=(4, 4), textcoords="offset points", fontsize=8)
-    for axes, label in zip(panels, ("turn, p50, ms", "searches a turn"), strict=True):
+    for axes, label in zip(panels, ("prompt tokens of all models, a turn", "searches a turn"), strict=True):
         axes.set_xlabel(label)
         axes.margins(0.25)
         axes.spines[["top", "right"]].set_visible(False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from statistics import median, quantiles
 
 from bench.accuracy import rules
 from bench.accuracy.asking import POLICIES
@@ -175,9 +174,6 @@ def _refusals(cases: list[Case], nothing: list[Case]) -> list[Row]:
 def _costs(cases: list[Case]) -> list[Row]:
     rows = []
     for policy in POLICIES:
-        times = [case.asked.turns[policy]["total_ms"] for case in cases]
-        tail = quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]
-        rows.append(Row(f"turn, {policy}, p50 (p95 {tail:.0f} ms, two questions at a time)", median(times), "ms"))
         tokens = mean(cases, lambda c, p=policy: c.asked.turns[p]["all_prompt_tokens"])  # type: ignore[misc]
         rows.append(Row(f"prompt tokens of all models, {policy}", tokens, "tokens"))
         pictures = mean(cases, lambda c, p=policy: searched(c, p, "image_search"))  # type: ignore[misc]
