@@ -181,9 +181,7 @@ class Assistant:
                 support = judged(verify(answer, journal.evidence), draft.supported)
             journal.ended(span, "", lambda: told_check(answer, support))
         journal.close()
-        likely = draft.probabilities
-        mean = sum(likely) / len(likely) if likely else 0.0
-        journal.emit(Verdict(support.outcome, min(likely, default=0.0), mean, draft.notes))
+        journal.emit(Verdict(support.outcome, draft.p_min, draft.p_mean, draft.notes))
         done = Done(
             answer=answer,
             finish_reason=draft.finish,

@@ -30,6 +30,16 @@ class Draft:
     notes: Mapping[str, str] = field(default_factory=dict)
     """What a policy says of how it came about: the two sides of a conflict, which was believed, why."""
 
+    @property
+    def p_min(self) -> float:
+        """The least token probability, 0 to 1; 0 where nothing was written."""
+        return min(self.probabilities, default=0.0)
+
+    @property
+    def p_mean(self) -> float:
+        """The mean token probability, 0 to 1; 0 where nothing was written."""
+        return sum(self.probabilities) / len(self.probabilities) if self.probabilities else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class State:

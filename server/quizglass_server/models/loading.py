@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.engines.onnx.session import OnnxOptions
+from quizglass_server.errors import BundleError
 from quizglass_server.models.fields import ManifestPart
 from quizglass_server.models.fitting import PictureFitter
 
@@ -66,4 +67,4 @@ class RolePart(ManifestPart):
             BundleError: a file is damaged, or does not fit the manifest or the role; names it.
             EngineFailed: an engine is not installed, or does not start.
         """
-        raise NotImplementedError(f"roles.{role}: {self.kind} is not loaded in this process")
+        raise BundleError(f"roles.{role}.kind: {self.kind!r} is not run in this process")

@@ -23,10 +23,8 @@ _TRANSLATION = re.compile(r"\btranslat\w+\b", re.I)
 
 
 def features(draft: Draft, shown: Sequence[str]) -> dict[str, float]:
-    """The same as numbers, for a decider that weighs them: 1 or 0 by sign, and `p_min` and `p_mean` of the tokens."""
-    likely = draft.probabilities
-    mean = sum(likely) / len(likely) if likely else 0.0
-    return {sign: float(sign in shown) for sign in SIGNS} | {"p_min": min(likely, default=0.0), "p_mean": mean}
+    """The signs as numbers, for a decider that weighs them: 1 or 0 each, beside the draft's `p_min` and `p_mean`."""
+    return {sign: float(sign in shown) for sign in SIGNS} | {"p_min": draft.p_min, "p_mean": draft.p_mean}
 
 
 def signs(draft: Draft, steps: Sequence[str]) -> list[str]:

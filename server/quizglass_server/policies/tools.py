@@ -88,7 +88,7 @@ class Tools(Protocol):
         ...
 
     def certain(self, draft: Draft) -> bool:
-        """Whether a draft's token probabilities lie above the bundle's line; true without one."""
+        """Whether a draft's least and mean token probability reach the bundle's thresholds; true without any."""
         ...
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:

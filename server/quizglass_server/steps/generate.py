@@ -63,8 +63,7 @@ class Writing:
 
 def _written(draft: Draft) -> Iterable[StepDetail]:
     """What was written, with the mean probability of its tokens, and how long that is."""
-    likely = draft.probabilities
-    mean = sum(likely) / len(likely) if likely else None
+    mean = draft.p_mean if draft.probabilities else None
     tokens = f"{draft.prompt_tokens} read, {draft.answer_tokens} written"
     return *(replace(text, score=mean) for text in texts("text", draft.text)), StepDetail("tokens", tokens)
 

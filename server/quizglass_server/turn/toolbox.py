@@ -156,12 +156,9 @@ class Toolbox:
         return first, second
 
     def certain(self, draft: Draft) -> bool:
-        """Whether a draft's token probabilities lie above the bundle's line; true without one."""
-        tuning, likely = self._resources.tuning, draft.probabilities
-        if tuning.p_min is None and tuning.p_mean is None:
-            return True
-        mean = sum(likely) / len(likely) if likely else 0.0
-        return min(likely, default=0.0) >= (tuning.p_min or 0.0) and mean >= (tuning.p_mean or 0.0)
+        """Whether a draft's least and mean token probability reach the bundle's thresholds; true without any."""
+        tuning = self._resources.tuning
+        return draft.p_min >= (tuning.p_min or 0.0) and draft.p_mean >= (tuning.p_mean or 0.0)
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """1, 2, ... while the usual cost of these steps and of answering still fits."""

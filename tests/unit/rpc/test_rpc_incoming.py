@@ -87,7 +87,7 @@ async def test_who_waits_for_a_turn_has_a_time_and_leaves_no_place_behind(connec
     for client in clients:
         with pytest.raises(Unfinished):
             await client.task
-    assert not coming._turns.waiting
+    assert not coming._slots.waiting
     last = Client(coming, "d")
     last.sent.set_result(b"whole")
     assert await last.task == b"whole"

@@ -49,7 +49,7 @@ class _Connection:
 @dataclass(eq=False, slots=True)
 class _Expected:
     timeout: asyncio.Timeout
-    turn: ReceiveSlot
+    slot: ReceiveSlot
     too_much: bool = False
 
 
@@ -65,7 +65,7 @@ class Incoming:
 
     def __init__(self, most_bytes: int, largest_bytes: int, limit_s: float, sockets: Sockets) -> None:
         self._most_bytes = most_bytes
-        self._turns = ReceiveSlots(max(1, most_bytes // largest_bytes // _COPIES))
+        self._slots = ReceiveSlots(max(1, most_bytes // largest_bytes // _COPIES))
         self._limit_s = limit_s
         self._sockets = sockets
         self._connections: dict[str, _Connection] = {}
@@ -82,12 +82,12 @@ class Incoming:
         """
         connection = self._connection(peer)
         timeout = asyncio.timeout(self._limit_s)
-        expected = _Expected(timeout, self._turns.take(peer))
+        expected = _Expected(timeout, self._slots.take(peer))
         connection.expected.add(expected)
         self._watch()
         try:
             async with timeout:
-                await expected.turn.begun
+                await expected.slot.begun
                 message = await read()
         except TimeoutError:
             if not timeout.expired():
@@ -95,7 +95,7 @@ class Incoming:
             raise self._too_much() if expected.too_much else Unfinished(self._limit_s) from None
         finally:
             connection.expected.discard(expected)
-            self._turns.uncount(expected.turn)
+            self._slots.uncount(expected.slot)
         if isinstance(message, bytes):
             connection.whole += len(message)
         return message
@@ -133,7 +133,7 @@ class Incoming:
             unfinished = {peer: max(0, received.get(peer, 0) - each.before - each.whole) for peer, each in busy.items()}
             self._let_small_pass(busy, received, unfinished)
             self._bound(busy, unfinished)
-            least = _HURRIED_LOOK_S if self._turns.waiting else _LOOK_S
+            least = _HURRIED_LOOK_S if self._slots.waiting else _LOOK_S
             pause = max(least, (perf_counter() - started) / _LOOK_SHARE)
 
     def _give_back(self, more: int, *, last: bool = False) -> None:
@@ -145,13 +145,13 @@ class Incoming:
     def _let_small_pass(
         self, busy: dict[str, _Connection], received: dict[str, int], unfinished: dict[str, int]
     ) -> None:
-        """Count no turn by which no large message comes in: none can, or none has since the latest look."""
+        """Uncount the slots by which no large message comes in: none can, or none has since the latest look."""
         for peer, connection in busy.items():
             more, connection.latest = received.get(peer, 0) - connection.latest, received.get(peer, 0)
-            for turn in [expected.turn for expected in connection.expected]:
-                turn.looks += 1
-                if turn.looks > 1 and (more if turn.begun.done() else unfinished[peer]) < _SMALL_BYTES:
-                    self._turns.uncount(turn)
+            for slot in [expected.slot for expected in connection.expected]:
+                slot.looks += 1
+                if slot.looks > 1 and (more if slot.begun.done() else unfinished[peer]) < _SMALL_BYTES:
+                    self._slots.uncount(slot)
 
     def _bound(self, busy: dict[str, _Connection], unfinished: dict[str, int]) -> None:
         """End the messages of the connections that have most of what is not whole, beyond what may be."""

@@ -1,7 +1,7 @@
 """Decides which client's message is received next while there is not memory for all large ones.
 
 gRPC lets a client send more than a small message only once the server has asked for it. So a message that is not asked
-for takes no memory to speak of, and its client waits. Turns go to the connection that has fewest.
+for takes no memory to speak of, and its client waits. Slots go to the connection that has fewest.
 """
 
 from __future__ import annotations
@@ -42,36 +42,36 @@ class ReceiveSlots:
         return bool(self._waiting)
 
     def take(self, peer: str) -> ReceiveSlot:
-        """A turn that begins at once or waits for another one's end; whoever takes it ends it."""
-        turn = ReceiveSlot(peer)
-        self._waiting.setdefault(peer, deque()).append(turn)
+        """A slot that begins at once or waits for another one's end; whoever takes it uncounts it in the end."""
+        slot = ReceiveSlot(peer)
+        self._waiting.setdefault(peer, deque()).append(slot)
         self._serve()
-        return turn
+        return slot
 
-    def uncount(self, turn: ReceiveSlot) -> None:
-        """No large message is coming in by a turn, though it may not have ended: begin it, and let others begin."""
-        if turn.counts:
-            turn.counts = False
-            self._counting[turn.peer] -= 1
-            if not self._counting[turn.peer]:
-                del self._counting[turn.peer]
-        queue = self._waiting.get(turn.peer, deque())
-        if turn in queue:
-            queue.remove(turn)
+    def uncount(self, slot: ReceiveSlot) -> None:
+        """No large message is coming in by a slot, though it may not have ended: begin it, and let others begin."""
+        if slot.counts:
+            slot.counts = False
+            self._counting[slot.peer] -= 1
+            if not self._counting[slot.peer]:
+                del self._counting[slot.peer]
+        queue = self._waiting.get(slot.peer, deque())
+        if slot in queue:
+            queue.remove(slot)
             if not queue:
-                del self._waiting[turn.peer]
-        if not turn.begun.done():
-            turn.begun.set_result(None)
+                del self._waiting[slot.peer]
+        if not slot.begun.done():
+            slot.begun.set_result(None)
         self._serve()
 
     def _serve(self) -> None:
         while self._waiting and self._counting.total() < self._at_once:
             peer = min(self._waiting, key=self._counting.__getitem__)
             queue = self._waiting.pop(peer)
-            turn = queue.popleft()
+            slot = queue.popleft()
             if queue:
                 self._waiting[peer] = queue  # behind the others
-            if not turn.begun.done():
-                turn.begun.set_result(None)
-                turn.counts = True
+            if not slot.begun.done():
+                slot.begun.set_result(None)
+                slot.counts = True
                 self._counting[peer] += 1
