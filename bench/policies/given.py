@@ -15,7 +15,7 @@ from enum import Enum
 from time import perf_counter
 from typing import Any, cast
 
-from quizglass_export.pocketworld.asker import Hop
+from quizglass_export.pocketworld.question import Hop
 from quizglass_export.pocketworld.questions import Question
 from quizglass_server.domain.turns import GenerationEnd, Picture, Plan, Token
 from quizglass_server.policies.cogplanner import Action

@@ -5,51 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quizglass_export.pocketworld import phrasing
+from quizglass_export.pocketworld.question import Hop, Question
 from quizglass_export.pocketworld.scenes import Scene, make_scene
 from quizglass_export.pocketworld.world import Thing, World, is_core
 
-ABSTAIN = "I don't know"
 ONE_THING, TWO_THINGS = 0.68, 0.21  # the rest shows three; families that need one thing raise the first to 0.7
 POSITION_WORDS = 0.88  # of the questions about one of several things; the others say only "the car"
 STRAY_SIGN = 0.06  # of the one-thing scenes show a sign that has nothing to do with the question
-
-
-@dataclass(frozen=True)
-class Hop:
-    """One lookup on the way to an answer, by somebody who knows nothing by heart."""
-
-    action: str  # image: look the picture up; text: search for the query
-    query: str  # stands alone, but for that of a picture
-    answer: str
-    entry: str  # the entry that tells
-
-
-@dataclass(frozen=True)
-class Question:
-    """One question about one picture, with everything that is known to be right about it.
-
-    `gold_query` stands alone, for text search; `image_query` asks what the thing is, and `image_answer` is its
-    name. `gold_entries` are the entries that hold what is needed, in the order of the hops. `history` holds
-    (question, answer) of earlier turns. `words` are the words printed in the picture. `hops` are the lookups that
-    lead to the answer; none where the picture tells, or nothing does.
-    """
-
-    id: str
-    family: str
-    group: str | None  # none, image, text, both: where it needs to look, by construction
-    text: str
-    answer: str
-    aliases: tuple[str, ...]
-    scene: Scene
-    gold_query: str
-    image_query: str
-    image_answer: str
-    gold_entries: tuple[str, ...]
-    gold_attribute: str | None
-    history: tuple[tuple[str, str], ...]
-    target: str | None  # Thing.id
-    words: str | None
-    hops: tuple[Hop, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ Each takes the asker and the thing asked about (already chosen to be recognised 
 
 from quizglass_export.pocketworld import names, phrasing
 from quizglass_export.pocketworld.articles import maker_id, person_id
-from quizglass_export.pocketworld.asker import ABSTAIN, Asker, Hop, Question, look_up
+from quizglass_export.pocketworld.asker import Asker, look_up
 from quizglass_export.pocketworld.phrasing import ask, ask_maker, ask_person, named
+from quizglass_export.pocketworld.question import ABSTAIN, Hop, Question
 from quizglass_export.pocketworld.scenes import Scene
 from quizglass_export.pocketworld.world import OPTIONAL_ATTRIBUTES, Maker, Thing
 
