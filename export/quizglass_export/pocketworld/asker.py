@@ -33,8 +33,9 @@ class ThingPool:
 
     @classmethod
     def of(cls, world: World, *, core: bool | None = None) -> "ThingPool":
-        """The whole world, or only its core (`core=True`), or only what is not core."""
-        things = tuple(t for t in world.things if core is None or is_core(t) == core)
+        """The whole world but for what is in dispute, or only its core (`core=True`), or only what is not core."""
+        touched = world.disputes.touched
+        things = tuple(t for t in world.things if t.id not in touched and (core is None or is_core(t) == core))
         return cls(
             world,
             things,
