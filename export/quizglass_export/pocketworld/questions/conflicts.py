@@ -25,7 +25,7 @@ def make_conflicts(world: World, count: int, seed: int, *, kinds: Sequence[str] 
     questions: list[Question] = []
     for i in range(count):
         name = f"x{world.seed}-{seed}-{i:05d}"
-        asker = Asker(world, random.Random(f"pocketworld/{name}"), name, None)
+        asker = Asker(world, random.Random(f"pocketworld/{name}"), name, None, 2)
         kind = kinds[i % len(kinds)]
         questions.append(disputed(asker, cases[kind][i // len(kinds) % len(cases[kind])]))
     return questions
