@@ -178,6 +178,23 @@ _RELATION: dict[str, Callable[[Seen, Seen, bool], bool]] = {
 }
 
 
+def alone_at(place: str, scene: Scene) -> Thing | None:
+    """The thing that is at a place (a key of PLACES), if it is that beyond doubt and nothing else could be meant."""
+    seen = look_at(scene)
+    loose = [one for one in seen if _PLACE[place](one, seen, _NEAR)]
+    others = [one for one in seen if one not in loose]
+    plain = len(loose) == 1 and _PLACE[place](loose[0], loose, 0.0) and _APART[place](loose[0], others, seen)
+    return loose[0].thing if plain else None
+
+
+def alone_by(relation: str, anchor: Thing, scene: Scene) -> Thing | None:
+    """The thing that stands in a relation (a key of RELATIONS) to another, under the same conditions."""
+    seen = look_at(scene)
+    there = next(one for one in seen if one.thing.id == anchor.id)
+    loose = [one for one in seen if one is not there and _RELATION[relation](one, there, False)]
+    return loose[0].thing if len(loose) == 1 and _RELATION[relation](loose[0], there, True) else None
+
+
 def fitting(words: str, scene: Scene) -> tuple[Thing, ...]:
     """The things of a scene that the words could mean, taken loosely; all of it for words that are no reference."""
     reference = Reference.parse(words)
@@ -185,9 +202,10 @@ def fitting(words: str, scene: Scene) -> tuple[Thing, ...]:
     return tuple(one.thing for one in (reference.fitting(seen) if reference else seen))
 
 
-def references(thing: Thing, scene: Scene, *, by: Sequence[str] = ()) -> list[Reference]:
-    """Every reference that points at `thing` alone, the shortest first; with `by`, only those that use all of these:
-    "size", "colour", "place", "relation".
+def references(thing: Thing, scene: Scene, *, by: Sequence[str] = (), without: Sequence[str] = ()) -> list[Reference]:
+    """Every reference that points at `thing` alone, the shortest first.
+
+    With `by`, only those that use all of these, and `without` those that use any: "size", "colour", "place", "relation".
     """
     seen = look_at(scene)
     one = next(one for one in seen if one.thing.id == thing.id)
@@ -195,6 +213,7 @@ def references(thing: Thing, scene: Scene, *, by: Sequence[str] = ()) -> list[Re
         reference
         for reference in _candidates(one, seen)
         if all(getattr(reference, part) for part in by)
+        and not any(getattr(reference, part) for part in without)
         and reference.plain(one, seen)
         and reference.fitting(seen) == [one]
     ]

@@ -66,6 +66,12 @@ def _printed(asker: Asker, thing: Thing, attribute: str, words: str) -> Mention:
     return Mention(subject, scene, subject, frozenset({attribute}))
 
 
+def by_other_sign(asker: Asker, thing: Thing, path: Path) -> Mention:
+    """The picture shows another thing, and a sign that names the one the question is about."""
+    scene, _ = asker.scene(asker.other(asker.world.things, thing, kinds=True), sign=thing.name)
+    return Mention(f"the {thing.kind} named on the sign", scene, named(thing.name), frozenset({"name"}))
+
+
 def by_wrong_sign(asker: Asker, thing: Thing, path: Path) -> Mention:
     """A sign names another thing, of a kind that is not in the picture; it is known by sight or not at all."""
     sign = (
@@ -77,7 +83,7 @@ def by_wrong_sign(asker: Asker, thing: Thing, path: Path) -> Mention:
 
 def by_talk(asker: Asker, thing: Thing, path: Path) -> Mention:
     """One or two earlier turns were about it: they tell its name, what is asked now, or something else."""
-    scene, subject = asker.scene(thing)
+    scene, subject = asker.scene(thing, without=("colour",))
     tells = [] if asker.rng.random() < 0.4 else ["name"]
     others = [a for a in _SMALL_TALK if a == "colour" or (a in thing.facts and a != path[0])]
     if path[0] in thing.facts and asker.rng.random() < 0.4:
@@ -109,6 +115,7 @@ WAYS: dict[str, Callable[[Asker, Thing, Path], Mention]] = {
     "sight": by_sight,
     "name": by_name,
     "sign": by_sign,
+    "other-sign": by_other_sign,
     "brand": by_brand,
     "tag": by_price_tag,
     "wrong-sign": by_wrong_sign,
