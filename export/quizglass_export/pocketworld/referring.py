@@ -29,11 +29,11 @@ RELATIONS = {"beside": "beside the", "left of": "left of the", "right of": "righ
 RELATIONS |= {"above": "above the", "below": "below the"}
 _NEAR, _CLEAR = 0.08, 0.15  # differences of middles: too small to tell, and large enough for anybody
 _RATIO_NEAR, _RATIO_CLEAR = 1.15, 1.35  # of the widths of squares as large as the boxes
-_WORDS = re.compile(
-    rf"^(?:the )?(?:(?P<size>{'|'.join(SIZES)}) )?(?:(?P<colour>{'|'.join(COLOURS)}) )?(?P<kind>{'|'.join(KINDS)})"
-    rf"(?: (?:(?P<place>{'|'.join(PLACES.values())})|(?P<relation>{'|'.join(RELATIONS.values())}) "
-    rf"(?P<anchor>{'|'.join(KINDS)})))?$"
-)
+_ONE_OF = {"size": SIZES, "colour": tuple(COLOURS), "place": tuple(PLACES.values())}
+_ONE_OF |= {"kind": KINDS, "relation": tuple(RELATIONS.values()), "anchor": KINDS}
+_SIZE, _COLOUR, _AT, _KIND, _BY, _ANCHOR = (f"(?P<{part}>{'|'.join(words)})" for part, words in _ONE_OF.items())
+_SAID = rf"(?:{_SIZE} )?(?:{_COLOUR} )?{_KIND}(?: (?:{_AT}|{_BY} {_ANCHOR}))?"
+_WORDS = re.compile(rf"^(?:the )?{_SAID}$")
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def fitting(words: str, scene: Scene) -> tuple[Thing, ...]:
 def references(thing: Thing, scene: Scene, *, by: Sequence[str] = (), without: Sequence[str] = ()) -> list[Reference]:
     """Every reference that points at `thing` alone, the shortest first.
 
-    With `by`, only those that use all of these, and `without` those that use any: "size", "colour", "place", "relation".
+    Of those, only what uses all of `by` and none of `without`: "size", "colour", "place", "relation".
     """
     seen = look_at(scene)
     one = next(one for one in seen if one.thing.id == thing.id)
@@ -229,6 +229,12 @@ def _candidates(one: Seen, seen: Sequence[Seen]) -> Iterator[Reference]:
         yield from (Reference(kind, colour=said, place=place) for place in PLACES)
         for relation in RELATIONS:
             yield from (Reference(kind, colour=said, relation=relation, anchor=anchor) for anchor in anchors)
+
+
+def words_for(thing: Thing, scene: Scene) -> str:
+    """The shortest words for a thing; its kind where nothing tells it apart."""
+    options = references(thing, scene)
+    return f"the {options[0].words if options else thing.kind}"
 
 
 def choose(options: Sequence[Reference], rng: random.Random) -> Reference:

@@ -22,7 +22,7 @@ from quizglass_export.pocketworld.world import (
     with_core,
 )
 
-SEEN_ALONE = {"visible", "printed"}
+SEEN_ALONE = {"visible", "printed", "counting", "position", "neighbour", "presence"}
 NAMES_ITS_ANSWER = {"comparison"}
 
 
