@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from quizglass_server.engines.llama.child.mailbox import Mailbox, Deliveries
+from quizglass_server.engines.llama.child.mailbox import Deliveries, Mailbox
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TypeVar
 
-from quizglass_server.engines.llama.child.mailbox import Mailbox, Deliveries
+from quizglass_server.engines.llama.child.mailbox import Deliveries, Mailbox
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.link.prompt import (
