@@ -37,11 +37,11 @@ def test_a_sentence_in_other_words_is_supported(answer: str) -> None:
         "It sleeps up to 2 hours a day.",
         "The panda eats eucalyptus leaves.",
         "It drinks much.",
-        "It has one wheel.",
+        "It has two wheels.",
     ],
 )
 def test_other_words_numbers_names_and_negations_are_not(answer: str) -> None:
-    text = "The koala eats eucalyptus leaves and sleeps up to 20 hours a day. It does not drink much. A cart has two wheels."
+    text = "The koala eats eucalyptus leaves and sleeps up to 20 hours a day. It does not drink much. Carts have wheels."
     assert not stated("Koala", text, answer)
 
 
