@@ -177,7 +177,7 @@ def test_every_family_of_the_picture_is_asked(family: str) -> None:
 
 
 def test_the_families_of_the_picture_are_among_the_questions() -> None:
-    families = {question.family for question in make_questions(WORLD, 1200, 3, format=2)}
+    families = {question.family for question in make_questions(WORLD, 2400, 3, format=2)}
     assert {"visible", "counting", "position", "neighbour", "presence", "calculation", "printed"} <= families
 
 
