@@ -1,5 +1,6 @@
 """Format 2: every question follows from its hops, in whatever world, and says rightly where it needs to look."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -109,7 +110,7 @@ def check(asked: Asked, question: Question) -> None:
     assert set(question.gold_entries) <= set(asked.articles)
     assert question.domain in {*DOMAINS.values(), NUMBER_DOMAIN, TEXT_DOMAIN}
     if question.family not in NAMES_ITS_ANSWER | SEEN_ALONE:
-        assert question.answer.lower() not in question.text.lower(), question.text
+        assert not re.search(rf"\b{re.escape(question.answer)}\b", question.text, re.IGNORECASE), question.text
     assert 1 <= len(question.answer.split()) <= 3 or question.claims
     if question.claims:
         assert " ".join(question.claims) == question.answer
