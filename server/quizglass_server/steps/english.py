@@ -51,6 +51,12 @@ withdrew made found grew flew won built began kept held ran ate wrote spoke sold
 """
 """Verbs of which the past does not end in -ed."""
 
+BINDING = "in on at during with without through over into of"
+"""Words that bind what follows to what stands before."""
+
+MEASURES = "long tall wide deep old weigh"
+"""What a number and its unit are of, by the first word of their groups."""
+
 BE = "is are was were be been being"
 
 SAME = """

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from quizglass_server.steps import english
 from quizglass_server.steps.statements import Clause, Content
+
+_MEASURES = frozenset(english.MEASURES.split())
 
 
 def entails(evidence: Sequence[Clause], clause: Clause, title: Sequence[Content]) -> bool:
@@ -34,7 +37,9 @@ def _within(evidence: Sequence[Clause], clause: Clause, title: Sequence[Content]
     said = [content for part in evidence for content in part.contents]
     about = {content.meaning for content in title}
     own = {content.meaning for content in said}
-    for content in clause.contents:
+    for at, content in enumerate(clause.contents):
+        if _is_measure(at, clause.contents, said):
+            continue
         same = [other for other in said if other.meaning == content.meaning]
         if not same and content.meaning in about:
             continue
@@ -48,6 +53,20 @@ def _within(evidence: Sequence[Clause], clause: Clause, title: Sequence[Content]
     if any(_taken_apart(one, other, said, title) for one, other in _neighbours(clause.contents)):
         return False
     return not (_scattered(evidence, clause, about) or _turned_round(evidence, clause, about - own))
+
+
+def _is_measure(at: int, contents: Sequence[Content], said: Sequence[Content]) -> bool:
+    """Whether a word says what a number is of ("330 metres tall") and the evidence does not say otherwise."""
+    content = contents[at]
+    if content.meaning not in _MEASURES or at < 2 or not (content.follows and contents[at - 2].meaning[0].isdigit()):
+        return False
+    number, unit = contents[at - 2].meaning, contents[at - 1].meaning
+    behind = [
+        third.meaning
+        for first, second, third in zip(said, said[1:], said[2:], strict=False)
+        if (first.meaning, second.meaning) == (number, unit)
+    ]
+    return not any(other in _MEASURES for other in behind)
 
 
 def _differ(one: str, other: str) -> bool:
@@ -68,6 +87,10 @@ def _taken_apart(one: Content, other: Content, said: Sequence[Content], title: S
     pairs = [(a.meaning, b.meaning) for contents in (said, title) for a, b in _neighbours(contents)]
     if (one.meaning, other.meaning) in pairs or one.word.key.endswith("ly"):
         return False
+    if (other.meaning, one.meaning) in pairs and (one.meaning + other.meaning)[0].isdigit() != other.meaning[
+        0
+    ].isdigit():
+        return False  # "15 February" and "February 15"
     if _is_name(one) and _is_name(other):
         return True
     return any(a == one.meaning for a, _ in pairs) and any(b == other.meaning for _, b in pairs)
@@ -77,14 +100,23 @@ def _is_name(content: Content) -> bool:
     return content.word.named and not content.meaning[0].isdigit()
 
 
+def _homes(evidence: Sequence[Clause]) -> list[set[str]]:
+    """What belongs together: a clause, with the one that it continues ("and white", "which is red")."""
+    homes: list[set[str]] = []
+    for part in evidence:
+        own = {content.meaning for content in part.contents}
+        homes.append(own | homes[-1] if homes and part.continues else own)
+    return homes
+
+
 def _scattered(evidence: Sequence[Clause], clause: Clause, about: set[str]) -> bool:
     """Whether a word with a part to play ("than Mars", "in 1969") stands apart from the word that it goes with.
 
     "It first flew in 1969 and was retired in 2003" does not say that it first flew in 2003.
     """
-    homes = [{content.meaning for content in part.contents} for part in evidence]
+    homes = _homes(evidence)
     for one, other in pairwise(clause.contents):
-        if one.meaning in about or one.meaning[0].isdigit() or not other.role:
+        if one.meaning in about or one.meaning[0].isdigit() or not other.bound:
             continue
         if not any(one.meaning in home and (other.meaning in home or other.meaning in about) for home in homes):
             return True

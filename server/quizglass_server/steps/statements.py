@@ -21,25 +21,26 @@ _STATELESS = frozenset(f"{english.FUNCTION} {english.FRAMING}".split())
 _NEGATIONS = frozenset(english.NEGATIONS.split())
 _ROLES, _PRONOUNS = frozenset(english.ROLES.split()), frozenset(english.PRONOUNS.split())
 _AUXILIARIES = frozenset(english.AUXILIARIES.split())
-_BE = frozenset(english.BE.split())
-_UNITS = {word: number for number, word in enumerate(english.NUMBERS.split())}
+_UNITS = {"single": 1} | {word: number for number, word in enumerate(english.NUMBERS.split())}
 _TENS = {word: number * 10 for number, word in enumerate(english.TENS.split(), 2)}
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 _ORDINALS = {word: str(number) for number, word in enumerate(english.ORDINALS.split(), 4)}
 _MEANINGS = {word: group.split()[0] for group in english.SAME.strip().splitlines() for word in group.split()}
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
-_CONJUNCTIONS = (
-    "and|but|or|which|who|whom|while|whereas|although|though|until|because|since|where|when"  # each begins a clause
-)
-_CLAUSE_END = re.compile(rf"[,:;()]|\b(?:{_CONJUNCTIONS})\b", re.IGNORECASE)
+_CONJUNCTIONS = "and|but|or|which|who|whom|whose|that|while|whereas|although|though|until|where|when"
+_CLAUSE_END = re.compile(rf"(?<!\d),|,(?!\s?\d)|[:;()]|\b(?:{_CONJUNCTIONS})\b", re.IGNORECASE)
 _PAST = frozenset(english.PAST.split())
 _PARTICIPLES = ("ed", "n", "lt", "nt", "ght", "pt", "ld", "de", "ut")
 _TIMES = frozenset(("in", "at", "on"))
-_RELATIVE = frozenset(("which", "who", "whom", "where"))
+_BE = frozenset(english.BE.split())
+_LONGEST_ITEM = 2  # content words of a list's next item
+_ARTICLES = frozenset(("a", "an", "the"))
+_BINDING = frozenset(english.BINDING.split()) | _BE
+_RELATIVE = frozenset(("which", "who", "whom", "whose", "that", "where"))
 _NOT_ONLY = re.compile(r"\bnot (?=only\b)", re.IGNORECASE)
 _LEAD = re.compile(
-    r"^\s*(?:the|this|that) (?:\w+ ){1,2}(?:in|on) (?:the|this|your) "
-    r"(?:photo|picture|image|photograph) (?:is|shows)\b",
+    r"^\s*(?:the|this|that) (?:\w+ ){1,2}(?:shown|pictured|here|(?:in|on) (?:the|this|your) "
+    r"(?:photo|picture|image|photograph))\b(?: here)?",
     re.IGNORECASE,
 )
 """The frame of an answer: "The animal in the photo is"."""
@@ -59,6 +60,8 @@ class Content:
     """Whether it is a participle directly behind a form of "to be"."""
     role: str
     """The word of `english.ROLES` before it, as in "from red"; empty: none."""
+    bound: bool
+    """Whether a preposition or a form of "to be" binds it to the content word before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ class Clause:
     """Whether it says itself what it is about; else the clauses before it do."""
     relative: bool
     """Whether it only adds to the clause before it, as after "which"."""
+    continues: bool
+    """Whether it belongs to the clause before it: relative, or a list's next item without an article."""
     pronouns: tuple[int, ...]
     """Where it says "it" or the like, in code points."""
 
@@ -126,7 +131,7 @@ def clauses(sentence: str) -> list[Clause]:
 
 def _clause(spoken: list[Word]) -> Clause:
     contents: list[Content] = []
-    negated, last_end, before, role = False, -2, "", ""
+    negated, bound, last_end, before, role = False, False, -2, "", ""
     for word in spoken:
         if _negates(word.key):
             negated = not negated
@@ -135,16 +140,21 @@ def _clause(spoken: list[Word]) -> Clause:
             passive = before in _BE and word.key.endswith(_PARTICIPLES)
             if not role and before in _TIMES and word.key[0].isdigit():
                 role = before
-            contents.append(Content(word, meaning(word.key), negated, follows, passive, role))
-            last_end, role = word.end, ""
+            contents.append(Content(word, meaning(word.key), negated, follows, passive, role, bound))
+            last_end, role, bound = word.end, "", False
         elif word.key in _ROLES:
-            role = word.key
+            role, bound = word.key, True
+        elif word.key in _BINDING:
+            bound = True
         before = word.key
     if negated and [content.word.key for content in contents] == ["one"]:
         contents = []  # "it is not one"
     relative = any(word.key in _RELATIVE for word in spoken[:2])
     pronouns = tuple(word.start for word in spoken if word.key in _PRONOUNS)
-    return Clause(_counted(contents), _has_subject(spoken) and not relative, relative, pronouns)
+    subject = _has_subject(spoken) and not relative
+    verb_or_article = any(word.key in _ARTICLES or word.key in _AUXILIARIES for word in spoken)
+    item = len(contents) <= _LONGEST_ITEM and not verb_or_article
+    return Clause(_counted(contents), subject, relative, relative or item, pronouns)
 
 
 def _counted(contents: list[Content]) -> tuple[Content, ...]:
