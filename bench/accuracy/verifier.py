@@ -8,6 +8,7 @@ from bench.accuracy.ground import Ground, lacking, said, skipped
 from bench.accuracy.several import Turns, ask_policies, share
 from bench.results import Row, at_least, at_most
 from bench.sections import Part
+from quizglass_export.pocketworld.questions import make_unknowable
 from quizglass_export.scoring.selective import risk_coverage_area
 
 WITH, WITHOUT = "qa-dragon", "qa-dragon-no-verifier"
@@ -24,7 +25,8 @@ def run(ground: Ground) -> Part:
         with ground.server(trial.folder) as target:
             if missing := lacking(target, (WITH, WITHOUT)):
                 return skipped("verifier: risk and coverage, refusals", said(missing))
-            both = [*trial.questions, *trial.unknowable]
+            unanswerable = make_unknowable(trial.world, ground.count(SHARE / 2), seed, format=ground.format)
+            both = [*trial.questions, *unanswerable]
             turns = ask_policies(ground, "verifier", trial, both, (WITH, WITHOUT), target)
         answerable += turns[: len(trial.questions)]
         nothing += turns[len(trial.questions) :]

@@ -191,8 +191,9 @@ def test_rounds_compare_cogplanner_with_fixed_pipelines_by_lookups() -> None:
     hops = tuple(Hop("text", f"query {n}", "a", "e", n) for n in range(3))
     many, few = replace(QUESTIONS[0], hops=hops), replace(QUESTIONS[1], hops=())
     queries = [{"task": "reformulate", "round": 1, "texts": ["Query 1", "nonsense"]}]
-    timings = [["write", 4.0, 1], ["decide", 6.0, 1], ["write", 5.0, 0]]
-    good = {"queries": queries, "timings": timings, "rounds": 1}
+    timings = [["reformulate", 4.0, 1], ["act", 6.0, 1], ["generate", 5.0, 0]]
+    acts = [{"by": "act", "label": label, "round": 1, "probabilities": {}} for label in ("text", "none")]
+    good = {"queries": queries, "timings": timings, "decided": acts}
     asked = []
     for question in (many, few):
         of = {p: record("wrong") for p in rounds.POLICIES}
@@ -204,6 +205,7 @@ def test_rounds_compare_cogplanner_with_fixed_pipelines_by_lookups() -> None:
     assert rows["three and more lookups, cogplanner-parallel"].value == 100
     assert rows["the same minus the best fixed pipeline, cogplanner-parallel"].value == 100
     assert rows["reformulations equal to a gold query, cogplanner-parallel"].value == 50
+    assert rows["rounds that look something up, on up to one lookup, cogplanner-sequential"].value == 1
     assert rows["search time saved by the planning agent against omnisearch"].value == pytest.approx(100 * 5 / 6.4)
     assert (rows["planning a turn, sequential"].value, rows["planning a turn, sequential"].peer_value) == (10, 6)
 
