@@ -53,20 +53,20 @@ def rows(asked: Sequence[Turns], served: Sequence[str]) -> list[Row]:
 
 def _kept(memory: Sequence[Turns], served: Sequence[str]) -> list[Row]:
     """Of questions whose memory is right and is what the model says unaided: whether it stays with it."""
-    known = [turns for turns in memory if _right_source(turns) == _MEMORY and turns.right(MEMORY)]
-    name = f"right memories kept, core-mmrag ({len(known)} of them)"
-    if not known:
+    remembered = [turns for turns in memory if _right_source(turns) == _MEMORY and turns.right(MEMORY)]
+    name = f"right memories kept, core-mmrag ({len(remembered)} of them)"
+    if not remembered:
         return [Row(name, None, "", "no question's memory was right")]
-    ours = accuracy(known, CORE)
+    ours = accuracy(remembered, CORE)
     table = [at_least(name, ours, "%", 81)]
     if ONE_STAGE in served:
-        table.append(at_least("the same, minus one-stage's", ours - accuracy(known, ONE_STAGE), "points", 5))
+        table.append(at_least("the same, minus one-stage's", ours - accuracy(remembered, ONE_STAGE), "points", 5))
     return table
 
 
 def _chosen(pictures: Sequence[Turns], served: Sequence[str]) -> list[Row]:
     """Whether the entry chosen is the thing shown: jointly, by text alone, by picture alone (the search's order)."""
-    found = [turns for turns in pictures if turns.question.target in entries(turns, CORE)]
+    among = [turns for turns in pictures if turns.question.target in entries(turns, CORE)]
     ways: dict[str, Callable[[Turns], bool]] = {
         "picture": lambda turns: entries(turns, CORE)[:1] == [turns.question.target],
         "joint": lambda turns: chosen(turns, CORE, "select") == turns.question.target,
@@ -74,9 +74,9 @@ def _chosen(pictures: Sequence[Turns], served: Sequence[str]) -> list[Row]:
     if TWO_STAGE in served:
         ways["text"] = lambda turns: chosen(turns, TWO_STAGE, _TEXT) == turns.question.target
     singles = [way for way in ways if way != "joint"]
-    differ = [turns for turns in found if len({ways[way](turns) for way in singles}) > 1] if len(singles) > 1 else found
+    differ = [turns for turns in among if len({ways[way](turns) for way in singles}) > 1] if len(singles) > 1 else among
     table = [
-        Row(f"right entry chosen, {way} ({len(found)} questions that found it)", share(found, judge), "%")
+        Row(f"right entry chosen, {way} ({len(among)} questions that found it)", share(among, judge), "%")
         for way, judge in ways.items()
     ]
     if not differ:
@@ -88,8 +88,8 @@ def _chosen(pictures: Sequence[Turns], served: Sequence[str]) -> list[Row]:
 
 def entries(turns: Turns, policy: str) -> list[str]:
     """What a policy's picture search brought back, best first, each once."""
-    found = [entry for origin, entry, *_ in turns.of[policy]["evidence"] if origin == "image_search"]
-    return list(dict.fromkeys(found))
+    hits = [entry for origin, entry, *_ in turns.of[policy]["evidence"] if origin == "image_search"]
+    return list(dict.fromkeys(hits))
 
 
 def chosen(turns: Turns, policy: str, by: str) -> str | None:

@@ -33,11 +33,11 @@ def _named(cases: list[Case]) -> list[Row]:
 def _compared(cases: list[Case]) -> list[Row]:
     """Questions that compare two entries' numbers, where always-both's prompt had passages of both."""
     compared = [case for case in cases if "compar" in case.question.family and len(case.question.gold_entries) > 1]
-    found = [case for case in compared if _shown(case)]
-    name = f"comparisons with the passages found, always-both ({len(found)} of {len(compared)} comparisons)"
-    if not found:
+    shown = [case for case in compared if _shown(case)]
+    name = f"comparisons with the passages found, always-both ({len(shown)} of {len(compared)} comparisons)"
+    if not shown:
         return [Row(name, None, "", "no comparison had the passages of both")]
-    return [at_least(name, 100 * mean(found, lambda case: case.right(BOTH)), "%", 85)]
+    return [at_least(name, 100 * mean(shown, lambda case: case.right(BOTH)), "%", 85)]
 
 
 def _shown(case: Case) -> bool:

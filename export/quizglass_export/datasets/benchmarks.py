@@ -80,5 +80,5 @@ def read_samples(
         raise DatasetError(f"{name}: no files; expected {benchmark.files}")
     if pictures is not None and not pictures.is_dir():
         raise DatasetError(f"{pictures}: expected a folder of pictures")
-    found = benchmark.read(paths, PictureFolder(pictures))
-    return islice((sample for sample in found if split in ("", sample.split)), limit)
+    every = benchmark.read(paths, PictureFolder(pictures))
+    return islice((sample for sample in every if split in ("", sample.split)), limit)

@@ -47,8 +47,8 @@ class _AnswerLine(Published):
         """As it is scored; its cost is known when one part of it is."""
         parts = {name: value for name in _COSTS if (value := getattr(self, name)) is not None}
         cost = TurnCost(**parts) if parts else None
-        found = None if self.found is None else tuple(self.found)
-        return Answered(self.id, self.answer, self.refused, found, cost)
+        entries = None if self.found is None else tuple(self.found)
+        return Answered(self.id, self.answer, self.refused, entries, cost)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,10 +71,10 @@ def run(args: argparse.Namespace) -> int:
         samples = list(read_samples(args.name, args.paths, split=args.split, limit=args.limit))
         scorers = _scorers(args)
         results: list[report.Measured] = []
-        for given in args.answers:
-            row, equals, file = given.partition("=")
+        for row_file in args.answers:
+            row, equals, file = row_file.partition("=")
             if not equals or not file:
-                raise DatasetError(f"--answers {given}: expected ROW=FILE, e.g. both=both.jsonl")
+                raise DatasetError(f"--answers {row_file}: expected ROW=FILE, e.g. both=both.jsonl")
             results += _scored(row, samples, _answers(Path(file)), scorers, file)
     except (DatasetError, EndpointError, ValueError, OSError) as error:
         print(f"quizglass-export score: {error}", file=sys.stderr)
@@ -117,10 +117,10 @@ def _scored(
     for sample in samples:
         if sample.id not in answers:
             raise DatasetError(f"{file}: id {sample.id}: expected an answer to every question")
-    given = [answers[sample.id] for sample in samples]
-    scores = [sample_scores(sample, each, scorers) for sample, each in zip(samples, given, strict=True)]
-    costs = [each.cost for each in given if each.cost]
-    sessions = _sessions(samples, given, scores)
+    theirs = [answers[sample.id] for sample in samples]
+    scores = [sample_scores(sample, each, scorers) for sample, each in zip(samples, theirs, strict=True)]
+    costs = [each.cost for each in theirs if each.cost]
+    sessions = _sessions(samples, theirs, scores)
     more = report.measured(row, [{"truthfulness of conversations": each} for each in sessions]) if sessions else []
     return [*report.measured(row, scores, costs), *more]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quizglass_export.datasets.reading.sample import Sample
@@ -103,5 +102,4 @@ def _words(sample: Sample, answer: str) -> dict[str, float]:
 def _retrieval(sample: Sample, answered: Answered) -> dict[str, float]:
     if not sample.entries or answered.found is None:
         return {}
-    found: Sequence[str] = answered.found
-    return {f"recall@{within}": recall_at(found, sample.entries, within) for within in _RECALLS}
+    return {f"recall@{within}": recall_at(answered.found, sample.entries, within) for within in _RECALLS}

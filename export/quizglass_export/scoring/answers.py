@@ -20,8 +20,8 @@ def normalise(text: str) -> str:
 
 def exact_match(answer: str, gold: str, aliases: Sequence[str] = ()) -> bool:
     """Whether an answer equals the gold answer or an alias after normalisation."""
-    given = normalise(answer)
-    return any(given == normalise(right) for right in (gold, *aliases))
+    plain = normalise(answer)
+    return any(plain == normalise(right) for right in (gold, *aliases))
 
 
 def token_f1(answer: str, gold: str, aliases: Sequence[str] = ()) -> float:
@@ -42,8 +42,8 @@ def token_accuracy(answer: str, gold: str, aliases: Sequence[str] = ()) -> float
     The static metric of the planning agent and of Dyn-VQA, whose evaluation script calls it F1-recall. It does not
     mind what else an answer says.
     """
-    given = Counter(normalise(answer).split())
-    return max(_recall(given, Counter(normalise(right).split())) for right in (gold, *aliases))
+    words = Counter(normalise(answer).split())
+    return max(_recall(words, Counter(normalise(right).split())) for right in (gold, *aliases))
 
 
 def _recall(given: Counter[str], right: Counter[str]) -> float:
@@ -56,11 +56,11 @@ def overlap(answer: str, gold: str, aliases: Sequence[str] = ()) -> float:
     QA-Dragon's second metric, as far as it can be told: the paper names "knowledge overlap" and gives no formula, and
     its published code does not compute it.
     """
-    given = set(normalise(answer).split())
+    words = set(normalise(answer).split())
     shares = []
     for right in (set(normalise(text).split()) for text in (gold, *aliases)):
-        either = given | right
-        shares.append(len(given & right) / len(either) if either else 1.0)
+        either = words | right
+        shares.append(len(words & right) / len(either) if either else 1.0)
     return max(shares)
 
 

@@ -44,8 +44,8 @@ def claim_score(answer: Sequence[str], gold: Sequence[str], supports: Supports) 
     """
     if not gold:
         raise ValueError("gold: no claims; claim recall is of questions whose claims are known")
-    said, known = " ".join(answer), " ".join(gold)
-    right = sum(supports(known, claim) for claim in answer)
+    said, told = " ".join(answer), " ".join(gold)
+    right = sum(supports(told, claim) for claim in answer)
     return ClaimScore(right / len(answer) if answer else 0.0, sum(supports(said, claim) for claim in gold) / len(gold))
 
 

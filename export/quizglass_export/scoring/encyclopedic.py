@@ -19,9 +19,9 @@ def encyclopedic_match(answer: str, references: Sequence[str], answer_type: str 
     """Whether an answer equals a reference; of several answers (`&&`) at least half of all that either names."""
     if answer_type != MULTI_ANSWER:
         return any(_normalised(answer) == _normalised(each) for each in references)
-    given = _parts(re.sub(r" and | & ", ",", answer).split(","))
+    named = _parts(re.sub(r" and | & ", ",", answer).split(","))
     wanted = [_parts(reference.split("&&")) for reference in references]
-    return any(2 * len(given & each) >= len(given | each) for each in wanted if each)
+    return any(2 * len(named & each) >= len(named | each) for each in wanted if each)
 
 
 def encyclopedic_score(

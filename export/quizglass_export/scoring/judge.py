@@ -47,8 +47,8 @@ class ModelJudge:
             return WORST
         right = "\n".join(f"Right answer: {each}" for each in gold)
         reply = self._complete(_GRADE.format(question=question, gold=right, answer=answer))
-        found = re.search(rf"(?<!\d)[{WORST}-{BEST}](?!\d)", reply)
-        return int(found[0]) if found else None
+        digit = re.search(rf"(?<!\d)[{WORST}-{BEST}](?!\d)", reply)
+        return int(digit[0]) if digit else None
 
     def claims(self, text: str) -> list[str]:
         """The claims of a text, one by one."""

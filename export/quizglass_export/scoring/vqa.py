@@ -40,11 +40,11 @@ def vqa_accuracy(answer: str, votes: Sequence[str]) -> float:
     """
     if not votes:
         raise ValueError("votes: VQA accuracy needs the answers of several people (VQAv2 has ten)")
-    given, people = answer.replace("\n", " ").replace("\t", " ").strip(), list(votes)
+    said, people = answer.replace("\n", " ").replace("\t", " ").strip(), list(votes)
     if len(set(people)) > 1:
-        given, people = vqa_normalised(given), [_without_marks(vote) for vote in people]
-    same = people.count(given)
-    scores = [min(1.0, (same - (vote == given)) / 3) for vote in people]
+        said, people = vqa_normalised(said), [_without_marks(vote) for vote in people]
+    same = people.count(said)
+    scores = [min(1.0, (same - (vote == said)) / 3) for vote in people]
     return sum(scores) / len(scores)
 
 

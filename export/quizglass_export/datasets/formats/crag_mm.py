@@ -61,8 +61,8 @@ def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
 def _turns(
     conversation: _Conversation, labels: Mapping[str, list[str]], picture: SamplePicture, split: str, place: str
 ) -> Iterator[Sample]:
-    given = _listed(conversation.answers, "answers", place)
-    answers = [checked(_CragAnswer, each, f"{place}: answers") for each in given]
+    published = _listed(conversation.answers, "answers", place)
+    answers = [checked(_CragAnswer, each, f"{place}: answers") for each in published]
     by_id = {answer.interaction_id: answer.ans_full or "" for answer in answers}
     history: list[tuple[str, str]] = []
     for record in _listed(conversation.turns, "turns", place):

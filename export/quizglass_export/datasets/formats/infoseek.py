@@ -96,8 +96,8 @@ def _records(paths: Sequence[Path], kind: type[Any]) -> Iterator[Any]:
 
 def _accepted(question: _SeekQuestion, place: str) -> tuple[tuple[str, ...], tuple[float, float] | None]:
     """The accepted texts, or the accepted range of a number."""
-    given = question.answer_eval
-    items = list(given) if isinstance(given, list | tuple) else [given]
+    accepted = question.answer_eval
+    items = list(accepted) if isinstance(accepted, list | tuple) else [accepted]
     texts, limits = list(question.answer), None
     for item in items:
         if isinstance(item, str):
