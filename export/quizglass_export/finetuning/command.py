@@ -1,0 +1,94 @@
+"""The subcommands `annotate`, `train` and `evaluate` of quizglass-export: flags, progress, what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quizglass_export.finetuning.options import Options
+    from quizglass_export.finetuning.progress import Progress
+
+HELP = {
+    "annotate": "ask models about a data set's questions, and make a recipe's training examples of what they say",
+    "train": "train an adapter, or a whole model, by a recipe of the papers",
+}
+_STOPPED = 130
+Report = dict[str, Any]
+
+
+def add_commands(commands: Any, arguments: Sequence[str] | None) -> None:
+    """Declare the subcommands; those that `arguments` do not ask for get no flags, which would take long to make."""
+    for name, text in HELP.items():
+        parser = commands.add_parser(name, help=text, description=text)
+        if arguments is None or {name, "--print-completion"} & set(arguments):
+            _fill(parser, name)
+
+
+def _fill(parser: argparse.ArgumentParser, name: str) -> None:
+    from quizglass_export.finetuning.recipes.table import ANNOTATIONS, TRAININGS
+
+    recipes = parser.add_subparsers(dest="recipe", required=True, metavar="RECIPE")
+    if name == "annotate":
+        for each, annotated in ANNOTATIONS.items():
+            inner = recipes.add_parser(each, help=annotated.help, description=annotated.help)
+            _declare(inner, annotated.options, annotated.run)
+    else:
+        for each, options in TRAININGS.items():
+            inner = recipes.add_parser(each, help=options.__doc__, description=options.__doc__)
+            _declare(inner, options, partial(_train, each))
+
+
+def _declare(parser: argparse.ArgumentParser, kind: type[Options], run: Callable[[Any, Progress], Report]) -> None:
+    from quizglass_export.finetuning.options import add_flags
+
+    add_flags(parser, kind)
+    parser.add_argument("--json", action="store_true", help="print what came of it as JSON, and no progress")
+    parser.set_defaults(run=lambda args: _run(args, kind, run))
+
+
+def _run(args: argparse.Namespace, kind: type[Options], run: Callable[[Any, Progress], Report]) -> int:
+    """Returns 0, 2 when an input is wrong, or 130 when it was stopped."""
+    from quizglass_client import ClientError
+    from quizglass_export.errors import ExportError
+    from quizglass_export.finetuning.options import read_options
+    from quizglass_export.finetuning.progress import Progress
+    from quizglass_server.models.prompts import PromptError
+
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    try:
+        report = run(read_options(kind, args, args.command), Progress(quiet=args.json))
+    except (ExportError, PromptError, ClientError, OSError) as error:
+        print(f"quizglass-export {args.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"quizglass-export {args.command}: stopped; the same command goes on from here", file=sys.stderr)
+        return _STOPPED
+    print(json.dumps(report, indent=1) if args.json else _for_people(report))
+    return 0
+
+
+def _train(recipe: str, options: Any, progress: Progress) -> Report:
+    from quizglass_export.finetuning.training.trainer import train
+
+    return train(options, recipe, quiet=progress.quiet)
+
+
+def _for_people(report: Report) -> str:
+    """One line a key; lists, such as curves, are for files."""
+    lines = []
+    for key, value in report.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{name} {_short(each)}" for name, each in value.items())
+        if not isinstance(value, list):
+            lines.append(f"{key.replace('_', ' ')}: {_short(value)}")
+    return "\n".join(lines)
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
