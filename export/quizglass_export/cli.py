@@ -15,6 +15,7 @@ import shtab
 from quizglass_export import adapter_command, starter_command
 from quizglass_export.assembly import command as bundling
 from quizglass_export.bundles import command as bundles
+from quizglass_export.datasets import command as datasets
 from quizglass_export.finetuning import command as finetuning
 from quizglass_export.pocketworld import command as pocketworld
 from quizglass_export.trt import command as trt
@@ -50,6 +51,9 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
     world = commands.add_parser("pocketworld", help=pocketworld.HELP, description=pocketworld.HELP)
     pocketworld.add_arguments(world)
     world.set_defaults(run=pocketworld.run)
+    dataset = commands.add_parser("dataset", help=datasets.HELP, description=datasets.HELP)
+    datasets.add_arguments(dataset)
+    dataset.set_defaults(run=datasets.run)
     finetuning.add_commands(commands, arguments)
     starter = commands.add_parser("starter", help=starter_command.HELP, description=starter_command.HELP)
     starter_command.add_arguments(starter)
