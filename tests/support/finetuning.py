@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -15,7 +18,10 @@ import transformers
 from PIL import Image
 from tokenizers import Tokenizer
 
+from quizglass_server.domain.entries import Entry
+from quizglass_server.domain.turns import Evidence, Origin
 from tests.support.bundles import tiny_qwen
+from tests.support.rpc_fakes import Stage, png, serving_on_a_thread
 
 LLAMA_TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}<|start_header_id|>{{ message['role'] }}<|end_header_id|>\n\n"
@@ -133,3 +139,37 @@ def completion(text: str, body: Mapping[str, Any]) -> dict[str, Any]:
         "choices": [{"message": {"role": "assistant", "content": text}, "logprobs": {"content": tokens}}],
         "usage": {"prompt_tokens": 7, "completion_tokens": len(tokens)},
     }
+
+
+def entry(name: str, number: int, origin: Origin = Origin.IMAGE_SEARCH, shown: bytes = b"") -> Evidence:
+    """What a search of a server brings back."""
+    return Evidence(
+        str(number),
+        origin,
+        name,
+        name.title(),
+        f"It is {number} years old.",
+        0.9 - number / 10,
+        used=True,
+        picture=shown,
+    )
+
+
+@contextmanager
+def searching_server(folder: Path, names: Iterable[str]) -> Iterator[Stage]:
+    """A server on a real socket that finds entries of these names, each with a picture, whatever is looked for."""
+    with serving_on_a_thread(folder) as stage:
+        found = []
+        for number, name in enumerate(names):
+            encoded = png(40, 40 + number)
+            stage.knowledge.entries[name] = Entry(name, name.title(), picture_sha256=(sha256(encoded).digest(),))
+            stage.knowledge.pictures[name] = [encoded]
+            found.append(entry(name, number, shown=sha256(encoded).digest()))
+
+        async def search(text: str, picture: Any, limit: int, *_: Any) -> list[Evidence]:
+            origin = Origin.IMAGE_SEARCH if picture is not None else Origin.TEXT_SEARCH
+            return [replace(item, origin=origin) for item in found[:limit]]
+
+        stage.assistant.search = search  # type: ignore[method-assign]
+        stage.assistant.policies = (*stage.assistant.policies, "cogplanner-sequential")
+        yield stage

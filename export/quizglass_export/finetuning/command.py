@@ -7,12 +7,11 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quizglass_export.finetuning.options import Options
-    from quizglass_export.finetuning.progress import Progress
+    from quizglass_export.finetuning.shared.options import Options
+    from quizglass_export.finetuning.shared.progress import Progress
 
 HELP = {
     "annotate": "ask models about a data set's questions, and make a recipe's training examples of what they say",
@@ -31,21 +30,16 @@ def add_commands(commands: Any, arguments: Sequence[str] | None) -> None:
 
 
 def _fill(parser: argparse.ArgumentParser, name: str) -> None:
-    from quizglass_export.finetuning.recipes.table import ANNOTATIONS, TRAININGS
+    from quizglass_export.finetuning.table import COMMANDS
 
     recipes = parser.add_subparsers(dest="recipe", required=True, metavar="RECIPE")
-    if name == "annotate":
-        for each, annotated in ANNOTATIONS.items():
-            inner = recipes.add_parser(each, help=annotated.help, description=annotated.help)
-            _declare(inner, annotated.options, annotated.run)
-    else:
-        for each, options in TRAININGS.items():
-            inner = recipes.add_parser(each, help=options.__doc__, description=options.__doc__)
-            _declare(inner, options, partial(_train, each))
+    for each, command in COMMANDS[name].items():
+        inner = recipes.add_parser(each, help=command.help, description=command.help)
+        _declare(inner, command.options, command.run)
 
 
 def _declare(parser: argparse.ArgumentParser, kind: type[Options], run: Callable[[Any, Progress], Report]) -> None:
-    from quizglass_export.finetuning.options import add_flags
+    from quizglass_export.finetuning.shared.options import add_flags
 
     add_flags(parser, kind)
     parser.add_argument("--json", action="store_true", help="print what came of it as JSON, and no progress")
@@ -56,8 +50,8 @@ def _run(args: argparse.Namespace, kind: type[Options], run: Callable[[Any, Prog
     """Returns 0, 2 when an input is wrong, or 130 when it was stopped."""
     from quizglass_client import ClientError
     from quizglass_export.errors import ExportError
-    from quizglass_export.finetuning.options import read_options
-    from quizglass_export.finetuning.progress import Progress
+    from quizglass_export.finetuning.shared.options import read_options
+    from quizglass_export.finetuning.shared.progress import Progress
     from quizglass_server.models.prompts import PromptError
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
@@ -71,12 +65,6 @@ def _run(args: argparse.Namespace, kind: type[Options], run: Callable[[Any, Prog
         return _STOPPED
     print(json.dumps(report, indent=1) if args.json else _for_people(report))
     return 0
-
-
-def _train(recipe: str, options: Any, progress: Progress) -> Report:
-    from quizglass_export.finetuning.training.trainer import train
-
-    return train(options, recipe, quiet=progress.quiet)
 
 
 def _for_people(report: Report) -> str:

@@ -12,7 +12,7 @@ import torch
 from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
 from quizglass_export.finetuning.models.checkpoint import Loaded
 from quizglass_export.finetuning.models.inputs import TokenRow
-from quizglass_export.finetuning.records import chunks
+from quizglass_export.finetuning.shared.records import chunks
 
 
 class CheckpointModel:

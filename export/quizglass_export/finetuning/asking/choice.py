@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.options import Options
+from quizglass_export.finetuning.shared.options import Options
 
 if TYPE_CHECKING:
     from quizglass_export.finetuning.asking.interface import AskedModel

@@ -18,7 +18,7 @@ BEST_GRADE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class GivenAnswer:
     """An answer beside what would be right."""
 
     question: str
@@ -29,7 +29,7 @@ class Judged:
 class AnswerJudge(Protocol):
     """Scores answers from 0 (wrong) to 100 (right)."""
 
-    def scores(self, answers: Sequence[Judged]) -> list[float]:
+    def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
         """One score for each."""
         ...
 
@@ -37,13 +37,13 @@ class AnswerJudge(Protocol):
 class ExactJudge:
     """100 for an answer that equals a gold answer or alias after normalisation, else 0."""
 
-    def scores(self, answers: Sequence[Judged]) -> list[float]:
+    def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
         """One score for each."""
         return [100.0 * exact_match(each.answer, each.gold[0], each.gold[1:]) for each in answers]
 
 
 @dataclass(frozen=True, slots=True)
-class ModelJudge:
+class GradingJudge:
     """A model's grade, (grade - 1) / 4 x 100, as the planning-agent paper scales it; equal answers need no grading.
 
     What the model says that is no grade counts as the lowest.
@@ -51,7 +51,7 @@ class ModelJudge:
 
     model: AskedModel
 
-    def scores(self, answers: Sequence[Judged]) -> list[float]:
+    def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
         """One score for each."""
         scores = ExactJudge().scores(answers)
         pairs = enumerate(zip(scores, answers, strict=True))
@@ -68,6 +68,6 @@ class ModelJudge:
         return scores
 
 
-def right(judge: AnswerJudge, answers: Sequence[Judged]) -> list[bool]:
+def right(judge: AnswerJudge, answers: Sequence[GivenAnswer]) -> list[bool]:
     """Whether each answer counts as right."""
     return [score >= RIGHT for score in judge.scores(answers)]

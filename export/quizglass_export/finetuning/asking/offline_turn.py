@@ -72,6 +72,7 @@ class OfflineTurn:
     Attributes:
         spent: what the turn cost.
         steps: everything that models were asked, in order.
+        drafts: what was written last, by the task.
         evidence: everything that was found.
     """
 
@@ -83,6 +84,7 @@ class OfflineTurn:
         self._turn = Turn("0" * 32, question, history=exchanges)
         self.spent = Spent()
         self.steps: list[Asking] = []
+        self.drafts: dict[str, Draft] = {}
         self.evidence: list[Evidence] = []
 
     def run(self, policy: Policy) -> Draft:
@@ -124,7 +126,9 @@ class OfflineTurn:
         self.spent.answer_tokens += written.answer_tokens
         self.spent.seconds += written.seconds
         counts = written.prompt_tokens, written.answer_tokens
-        return Draft(written.text, written.probabilities, FinishReason.COMPLETE, *counts)
+        draft = Draft(written.text, written.probabilities, FinishReason.COMPLETE, *counts)
+        self.drafts[task] = draft
+        return draft
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
         """The lines of a completion."""

@@ -16,13 +16,13 @@ from pydantic import Field
 
 from quizglass_client import Client
 from quizglass_client.types import Event
-from quizglass_export.datasets.sample import Sample
+from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, asked_model
 from quizglass_export.finetuning.asking.interface import AskedModel, letters
-from quizglass_export.finetuning.asking.judge import AnswerJudge, Judged, right
+from quizglass_export.finetuning.asking.judge import AnswerJudge, GivenAnswer, right
 from quizglass_export.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
 from quizglass_export.finetuning.asking.searching import ServerSearch, own_evidence
-from quizglass_export.finetuning.progress import Progress
+from quizglass_export.finetuning.asking.served import served_turn
 from quizglass_export.finetuning.recipes.questions import (
     AnnotationOptions,
     asked_values,
@@ -34,7 +34,8 @@ from quizglass_export.finetuning.recipes.questions import (
     with_answers,
     write_examples,
 )
-from quizglass_export.finetuning.records import Record, each_kept
+from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
 from quizglass_server.domain.state import State
@@ -143,7 +144,7 @@ class _Tracer:
         """Of some questions, several at once where the model gains from that."""
         with ThreadPoolExecutor(self._options.parallel if self._model is None else self._model.parallel) as pool:
             turns = list(pool.map(self._turn, samples))
-        judged = [Judged(s.question, s.answers, turn[0]) for s, turn in zip(samples, turns, strict=True)]
+        judged = [GivenAnswer(s.question, s.answers, turn[0]) for s, turn in zip(samples, turns, strict=True)]
         return [
             Trace(id=sample.id, answer=answer, right=good, words=words, rounds=tuple(rounds))
             for sample, (answer, words, rounds), good in zip(samples, turns, right(self._judge, judged), strict=True)
@@ -155,15 +156,8 @@ class _Tracer:
             turn = OfflineTurn(OfflineModels(self._model, self._search), sample.question, picture, sample.history)
             draft = turn.run(POLICIES[self._options.policy])
             return draft.text, "", list(self._offline_rounds(turn))
-        events = list(
-            self._client.ask(
-                sample.question,
-                picture,
-                history=sample.history,
-                policy=self._options.policy,
-                budget=self._options.budget,
-            )
-        )
+        policy, budget = self._options.policy, self._options.budget
+        events = served_turn(self._client, sample.question, picture, sample.history, policy=policy, budget=budget)
         return self._events_read(sample.question, events)
 
     def _events_read(self, question: str, events: Sequence[Event]) -> tuple[str, str, list[PlanningRound]]:

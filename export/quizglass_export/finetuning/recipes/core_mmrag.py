@@ -20,12 +20,11 @@ from typing import Any, ClassVar
 from pydantic import Field, model_validator
 
 from quizglass_client import Client
-from quizglass_export.datasets.sample import Sample
+from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, asked_model
 from quizglass_export.finetuning.asking.interface import Ask, AskedModel, letters
-from quizglass_export.finetuning.asking.judge import AnswerJudge, Judged, right
+from quizglass_export.finetuning.asking.judge import AnswerJudge, GivenAnswer, right
 from quizglass_export.finetuning.asking.searching import EvidenceSearch, ServerSearch
-from quizglass_export.finetuning.progress import Progress
 from quizglass_export.finetuning.recipes.questions import (
     AnnotationOptions,
     asked_values,
@@ -38,7 +37,8 @@ from quizglass_export.finetuning.recipes.questions import (
     with_answers,
     write_examples,
 )
-from quizglass_export.finetuning.records import Record, each_kept
+from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
 from quizglass_server.policies.core_mmrag import TOP_ENTRIES, Entry
@@ -153,7 +153,9 @@ def conditions(
     external = [text if place >= 0 else "" for text, place in zip(_said(model, asks), chosen, strict=True)]
     made = []
     for index, sample in enumerate(samples):
-        one, two = right(judge, [Judged(sample.question, sample.answers, text[index]) for text in (memory, external)])
+        one, two = right(
+            judge, [GivenAnswer(sample.question, sample.answers, text[index]) for text in (memory, external)]
+        )
         gold = next((place for place, item in enumerate(found[index]) if is_gold(item, sample)), -1)
         made.append(
             Conditions(

@@ -22,12 +22,11 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from quizglass_export.datasets.sample import Sample
+from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, asked_model
 from quizglass_export.finetuning.asking.interface import Ask, AskedModel, letters
-from quizglass_export.finetuning.asking.judge import RIGHT, AnswerJudge, Judged
-from quizglass_export.finetuning.progress import Progress
+from quizglass_export.finetuning.asking.judge import RIGHT, AnswerJudge, GivenAnswer
 from quizglass_export.finetuning.recipes.questions import (
     AnnotationOptions,
     asked_values,
@@ -39,7 +38,8 @@ from quizglass_export.finetuning.recipes.questions import (
     with_answers,
     write_examples,
 )
-from quizglass_export.finetuning.records import Record, each_kept, write_rows
+from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.shared.records import Record, each_kept, write_rows
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
 
@@ -149,13 +149,13 @@ def probed(
         own, image = asked_values(sample), asked_values(sample, part.image_query)
         asks += [Ask("answer", own, shown), Ask("answer", image, shown), Ask("answer", {"question": part.gold_query})]
     said = [written.text for written in answerer.write(asks)]
-    judged: list[Judged] = []
+    judged: list[GivenAnswer] = []
     for index, sample in enumerate(samples):
         part, (own_, image_, gold_) = parts[sample.id], said[3 * index : 3 * index + 3]
         judged += [
-            Judged(sample.question, sample.answers, own_),
-            Judged(part.image_query, (part.image_answer,), image_),
-            Judged(part.gold_query, sample.answers, gold_),
+            GivenAnswer(sample.question, sample.answers, own_),
+            GivenAnswer(part.image_query, (part.image_answer,), image_),
+            GivenAnswer(part.gold_query, sample.answers, gold_),
         ]
     scores = judge.scores(judged)
     triples = zip(samples, zip(*[iter(said)] * 3, strict=True), zip(*[iter(scores)] * 3, strict=True), strict=True)

@@ -11,13 +11,13 @@ from pathlib import Path
 from pydantic import Field
 
 from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
-from quizglass_export.datasets.errors import DatasetError
-from quizglass_export.datasets.sample import Sample
+from quizglass_export.datasets.reading.errors import DatasetError
+from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model
 from quizglass_export.finetuning.asking.interface import AskedModel
-from quizglass_export.finetuning.asking.judge import AnswerJudge, ExactJudge, ModelJudge
-from quizglass_export.finetuning.records import write_rows
+from quizglass_export.finetuning.asking.judge import AnswerJudge, ExactJudge, GradingJudge
+from quizglass_export.finetuning.shared.records import write_rows
 from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
 from quizglass_export.metrics import normalise
 from quizglass_server.domain.turns import Evidence
@@ -114,7 +114,7 @@ def is_gold(item: Evidence, sample: Sample) -> bool:
 
 def make_judge(options: DataOptions, loaded: dict[str, AskedModel]) -> AnswerJudge:
     """The judge that the options name."""
-    return ExactJudge() if options.judge == "exact" else ModelJudge(asked_model(options.judge, options, loaded))
+    return ExactJudge() if options.judge == "exact" else GradingJudge(asked_model(options.judge, options, loaded))
 
 
 def with_answers(samples: Mapping[str, Sample]) -> dict[str, Sample]:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field
 
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.records import Record, read_rows
+from quizglass_export.finetuning.shared.records import Record, read_rows
 
 TRAIN, HELD_OUT = "train.jsonl", "held-out.jsonl"
 
@@ -38,8 +38,10 @@ class TrainingExample(Record):
         return tuple(folder / name for name in self.pictures)
 
 
-def read_examples(path: Path, *, without: Sequence[str] = (), only: Sequence[str] = ()) -> list[TrainingExample]:
-    """Examples of a file, less those of some objectives.
+def read_examples(
+    path: Path, *, without: Sequence[str] = (), only: Sequence[str] = (), needed: bool = True
+) -> list[TrainingExample]:
+    """Examples of a file, less those of some objectives; at least one, if they are needed.
 
     Raises:
         ExportError: a line is wrong (names file, line and field), or nothing is left.
@@ -51,7 +53,7 @@ def read_examples(path: Path, *, without: Sequence[str] = (), only: Sequence[str
             raise ExportError(f"{path}:{number}: target: {row.target!r} is none of the labels")
         if missing := [name for name in row.pictures if not (path.parent / name).is_file()]:
             raise ExportError(f"{path}:{number}: pictures: {path.parent / missing[0]} is missing")
-    if not chosen:
+    if needed and not chosen:
         there = ", ".join(sorted({row.objective for row in rows}))
         raise ExportError(f"{path}: no examples to train on{'; there are ' + there if there else ''}")
     return chosen

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
-from quizglass_export.finetuning.options import Options
+from quizglass_export.finetuning.shared.options import Options
 
 FULL_RATE, ADAPTER_RATE = 2e-5, 1e-4
 """Learning rates of full fine-tuning and of adapters (planning-agent paper, section 5.3)."""

@@ -21,7 +21,7 @@ from transformers.trainer_utils import get_last_checkpoint
 from quizglass_export.checkpoints.files import ADAPTER_CONFIG, TRAINING, read_json
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.models.checkpoint import Loaded, load, picture_size
-from quizglass_export.finetuning.records import file_hash
+from quizglass_export.finetuning.shared.records import file_hash
 from quizglass_export.finetuning.training.examples import (
     HELD_OUT,
     TRAIN,
@@ -200,8 +200,7 @@ def _held_out(settings: Training) -> list[TrainingExample]:
     path = settings.data / HELD_OUT
     if not path.is_file():
         return []
-    wanted = [row for row in read_examples(path) if row.objective not in settings.without]
-    return [row for row in wanted if not settings.only or row.objective in settings.only]
+    return read_examples(path, without=settings.without, only=settings.only, needed=False)
 
 
 def _rebased(example: TrainingExample, settings: Training) -> TrainingExample:

@@ -14,9 +14,9 @@ import transformers
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.cli import main
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.progress import Progress
 from quizglass_export.finetuning.recipes import planner
 from quizglass_export.finetuning.recipes.planner import PLANS, PlannerAnnotation, Probe, annotate, balanced, plan_of
+from quizglass_export.finetuning.shared.progress import Progress
 from tests.support.finetuning import ChatServer, checkpoint, picture, rows
 
 torch.set_num_threads(1)
