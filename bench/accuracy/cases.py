@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.accuracy.asking import Asked
-from quizglass_export.metrics import exact_match, token_f1
 from quizglass_export.pocketworld.questions import Question
+from quizglass_export.scoring.answers import exact_match, token_f1
 from quizglass_export.starter.stages.annotate import label_of
 
 Judge = Callable[["Case"], float]

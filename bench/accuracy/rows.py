@@ -8,7 +8,7 @@ from bench.accuracy import rules
 from bench.accuracy.asking import POLICIES
 from bench.accuracy.cases import Case, annotate, image_hit, mean, reranked_rank, searched, served_rank
 from bench.results import Row, at_least, at_most, beats
-from quizglass_export.metrics import confidence_interval
+from quizglass_export.scoring.intervals import confidence_interval
 
 BASELINES = ("none", "image", "text")
 AGENT, BOTH = "planning-agent", "both"

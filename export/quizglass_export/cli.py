@@ -18,6 +18,7 @@ from quizglass_export.bundles import command as bundles
 from quizglass_export.datasets import command as datasets
 from quizglass_export.finetuning import command as finetuning
 from quizglass_export.pocketworld import command as pocketworld
+from quizglass_export.reporting import command as reporting
 from quizglass_export.trt import command as trt
 
 _EXTRA = "pip install 'quizglass[export]'"
@@ -54,6 +55,9 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
     dataset = commands.add_parser("dataset", help=datasets.HELP, description=datasets.HELP)
     datasets.add_arguments(dataset)
     dataset.set_defaults(run=datasets.run)
+    score = commands.add_parser("score", help=reporting.HELP, description=reporting.HELP)
+    reporting.add_arguments(score)
+    score.set_defaults(run=reporting.run)
     finetuning.add_commands(commands, arguments)
     starter = commands.add_parser("starter", help=starter_command.HELP, description=starter_command.HELP)
     starter_command.add_arguments(starter)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from quizglass_export.finetuning.asking.interface import Ask, AskedModel
-from quizglass_export.metrics import exact_match
+from quizglass_export.scoring.answers import exact_match
 
 _log = logging.getLogger(__name__)
 RIGHT = 75.0

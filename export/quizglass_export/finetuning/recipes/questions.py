@@ -19,7 +19,7 @@ from quizglass_export.finetuning.asking.interface import AskedModel
 from quizglass_export.finetuning.asking.judge import AnswerJudge, ExactJudge, GradingJudge
 from quizglass_export.finetuning.shared.records import write_rows
 from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
-from quizglass_export.metrics import normalise
+from quizglass_export.scoring.answers import normalise
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.models.prompts import PromptValue
 
