@@ -46,20 +46,15 @@ def _opened(spec: str, options: ModelOptions) -> AskedModel:
     from quizglass_export.finetuning.asking.gguf import GgufModel
     from quizglass_export.finetuning.models.chat import Prompts
     from quizglass_export.finetuning.models.checkpoint import load, picture_size
+    from quizglass_export.scoring.endpoint import ChatEndpoint
 
     picture = picture_size(options.picture)
     if spec.startswith(("http://", "https://")):
         url, _, model = spec.partition("#")
         if not model:
             raise ExportError(f"{url}: name the model after a #, as in {url}#MODEL")
-        return EndpointModel(
-            url,
-            model,
-            Prompts(options.prompts),
-            key_variable=options.key_variable,
-            parallel=options.parallel,
-            timeout=options.timeout,
-        )
+        endpoint = ChatEndpoint(url, model, options.key_variable, timeout=options.timeout)
+        return EndpointModel(endpoint, Prompts(options.prompts), options.parallel)
     if spec.endswith(".gguf"):
         return GgufModel(Path(spec), options.prompts, picture)
     folder, _, adapter = spec.partition("+")

@@ -10,11 +10,12 @@ from typing import Protocol
 
 from quizglass_export.finetuning.asking.interface import Ask, AskedModel
 from quizglass_export.scoring.answers import exact_match
+from quizglass_export.scoring.judge import BEST, WORST, scaled
+from quizglass_export.scoring.judge import RIGHT as RIGHT_GRADE
 
 _log = logging.getLogger(__name__)
-RIGHT = 75.0
+RIGHT = scaled(RIGHT_GRADE)
 """Score, 0 to 100, from which an answer counts as right: a grade of 4 or 5."""
-BEST_GRADE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,9 @@ class GradingJudge:
             Ask("judge", {"question": each.question, "evidence": list(each.gold), "answer": each.answer})
             for each in (answers[index] for index in open_)
         ]
-        grades = [re.search(rf"[1-{BEST_GRADE}]", written.text) for written in self.model.write(asks, 8)]
+        grades = [re.search(rf"[{WORST}-{BEST}]", written.text) for written in self.model.write(asks, 8)]
         for index, grade in zip(open_, grades, strict=True):
-            scores[index] = (int(grade[0]) - 1) / (BEST_GRADE - 1) * 100 if grade else 0.0
+            scores[index] = scaled(int(grade[0])) if grade else 0.0
         if missing := grades.count(None):
             _log.warning("%s: %d of %d judgements were no grade from 1 to 5", self.model.name, missing, len(grades))
         return scores

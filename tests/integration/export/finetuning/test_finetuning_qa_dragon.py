@@ -109,7 +109,7 @@ def test_a_run_of_the_policy_teaches_every_decision(stage: Stage, data: Path, tm
     assert target["other//objects-0"] == "car\nboat"
     assert target["other//object-0"] == "the red car"
     judged = {name: row for name, row in made.items() if row["task"] == "verifier"}
-    assert Counter(row["target"] for row in judged.values()) == {" A": 2, " B": 3, " C": 2}
+    assert Counter(row["target"] for row in judged.values()) == {" A": 2, " B": 4, " C": 2}
     assert judged["other//verifier-1"]["values"]["answer"] == "7 years", "its own wrong answer"
 
 
