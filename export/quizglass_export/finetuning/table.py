@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from quizglass_export.finetuning.fitting import search_router, verifier_line
+from quizglass_export.finetuning.fitting import domain_router, search_router, verifier_line
 from quizglass_export.finetuning.recipes import cogplanner, core_mmrag, planner, qa_dragon, reranker
 from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
@@ -50,6 +50,7 @@ COMMANDS = {
         "cogplanner": _trained("cogplanner", cogplanner.CogPlannerTraining),
         "qa-dragon": _trained("qa-dragon", qa_dragon.DragonTraining),
         "search-router": _trained("search-router", search_router.SearchRouterTraining, search_router.fit),
+        "domain-router": _trained("domain-router", domain_router.DomainRouterTraining, domain_router.fit),
         "verifier-line": _trained("verifier-line", verifier_line.VerifierLineTraining, verifier_line.fit),
         "core-mmrag": _trained("core-mmrag", core_mmrag.CoReTraining),
         "reranker": _trained("reranker", reranker.RerankerTraining),

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from pydantic import Field
-from torch.nn import functional
 
 from quizglass_export.errors import ExportError
+from quizglass_export.finetuning.fitting.regression import held_back, regression
 from quizglass_export.finetuning.recipes.qa_dragon import DragonTurn
 from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
@@ -45,12 +43,10 @@ def fit(options: SearchRouterTraining, progress: Progress) -> dict[str, Any]:
         )
     values = np.array([[turn.features[name] for name in FEATURES] for turn in turns])
     wanted = np.array([LABELS.index(turn.branch) for turn in turns])
-    order = np.random.default_rng(options.seed).permutation(len(turns))
-    cut = max(1, round(len(turns) * options.held_out))
-    tested, trained = order[:cut], order[cut:]
-    weights, bias = regression(values[trained], wanted[trained], options.decay)
+    trained, tested = held_back(len(turns), options.held_out, options.seed)
+    weights, bias = regression(values[trained], wanted[trained], len(LABELS), options.decay)
     right = (values[tested] @ weights.T + bias).argmax(1) == wanted[tested]
-    weights, bias = regression(values, wanted, options.decay)
+    weights, bias = regression(values, wanted, len(LABELS), options.decay)
     decider = {
         "features": list(FEATURES),
         "labels": list(LABELS),
@@ -66,20 +62,3 @@ def fit(options: SearchRouterTraining, progress: Progress) -> dict[str, Any]:
         "always_the_commonest": commonest,
         "out": str(options.out),
     }
-
-
-def regression(values: Any, wanted: Sequence[int] | Any, decay: float) -> tuple[Any, Any]:
-    """Weights [labels, features] and bias [labels] of the least cross-entropy with squared weights."""
-    inputs, labels = torch.tensor(values, dtype=torch.float64), torch.tensor(wanted)
-    weights = torch.zeros(len(LABELS), inputs.shape[1], dtype=torch.float64, requires_grad=True)
-    bias = torch.zeros(len(LABELS), dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([weights, bias], max_iter=200, line_search_fn="strong_wolfe")
-
-    def loss() -> torch.Tensor:
-        optimiser.zero_grad()
-        total = functional.cross_entropy(inputs @ weights.T + bias, labels) + decay * (weights**2).sum()
-        total.backward()  # type: ignore[no-untyped-call]
-        return total
-
-    optimiser.step(loss)  # type: ignore[no-untyped-call]
-    return weights.detach().numpy(), bias.detach().numpy()

@@ -13,7 +13,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
+from safetensors.torch import load_file
 
+from quizglass_export.cli import main
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.fitting import search_router, verifier_line
@@ -26,6 +29,7 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
 from quizglass_server.policies.qa_dragon import Subject
 from quizglass_server.roles.decider import LinearDecider, LinearDeciderPart
+from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2
 from tests.support.finetuning import ChatServer, checkpoint, picture, rows, searching_server
 from tests.support.rpc_fakes import Stage
 
@@ -223,6 +227,31 @@ def test_reliability_counts_each_tenth() -> None:
     points = np.array([0.05, 0.15, 0.15, 1.0])
     assert reliability(points, np.array([False, True, False, True])) == [(0.05, 0, 1), (0.15, 0.5, 2), (1, 1, 1)]
     assert Line(1, 0, 0.5).accepts(np.array([[0.5, 0], [0.4, 1]])).tolist() == [True, False]
+
+
+def test_a_domain_router_learns_a_data_sets_domains_and_can_be_exported(tmp_path: Path) -> None:
+    base, out = tmp_path / "blip", tmp_path / "router"
+    vocabulary = bert_tokenizer(base)
+    blip2(vocabulary).save_pretrained(base)
+    asked = [
+        {"id": f"{color}-{index}", "question": "what is this", "domain": color, "pictures": [f"{color}.png"]}
+        for color in ("red", "blue")
+        for index in range(4)
+    ]
+    for color in ("red", "blue"):
+        Image.new("RGB", (28, 28), color).save(tmp_path / f"{color}.png")
+    data = rows(tmp_path / "questions.jsonl", asked)
+    flags = ["--data", str(data), "--checkpoint", str(base), "--out", str(out), "--decay", "0"]
+    assert main(["train", "domain-router", *flags]) == 0
+    recipe = tmp_path / "bundle.toml"
+    recipe.write_text(
+        f'format = 1\nname = "x"\nversion = "1"\nsamples = {{ source = "random", count = 2, generated = 2 }}\n'
+        f'[roles.domain_router]\ncheckpoint = "{out}"\nlabels = ["blue", "red"]\n'
+    )
+    assert main(["build", "--recipe", str(recipe), "--out", str(tmp_path / "bundle"), "--dry-run"]) == 0
+    head = load_file(out / "classifier.safetensors")
+    assert head["weight"].shape == (2, 32)
+    assert head["weight"].abs().sum() > 0
 
 
 def test_hard_negatives_come_from_the_servers_own_search(stage: Stage, data: Path, tmp_path: Path) -> None:
