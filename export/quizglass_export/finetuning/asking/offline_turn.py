@@ -26,6 +26,8 @@ One = TypeVar("One")
 Two = TypeVar("Two")
 _LONG = {"think": 256, "reason": 192, "weigh": 96, "reformulate": 128, "split": 128, "complete": 128}
 """Tokens of tasks that write more than an answer."""
+_PROMPTS = {"planner": "plan"}
+"""Of deciders whose prompt has another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class OfflineTurn:
         every = list(labels)
         named = letters(len(every))
         model = self._models.deciders.get(by, self._models.answerer)
-        ask = self._ask(model, by, state, also)
+        ask = self._ask(model, _PROMPTS.get(by, by), state, also)
         (shares,) = await asyncio.to_thread(model.choose, [ask], named)
         best = max(range(len(every)), key=shares.__getitem__)
         self._note(ask, named[best], tuple(named))

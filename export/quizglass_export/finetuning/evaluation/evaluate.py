@@ -33,6 +33,7 @@ from quizglass_export.reporting.papers import PaperFigure, systems
 from quizglass_export.reporting.report import Measured, ReportLine, beside_papers, measured
 from quizglass_export.reporting.report import show as show_lines
 from quizglass_export.reporting.sample_scores import Answered, Scorers, sample_scores
+from quizglass_export.scoring.answers import refuses
 from quizglass_export.scoring.costs import TurnCost
 from quizglass_export.scoring.judge import ModelJudge
 from quizglass_server.policies import POLICIES
@@ -176,7 +177,7 @@ def _offline(
     return GivenTurn(
         id=sample.id,
         answer="" if draft.refused else draft.text,
-        refused=bool(draft.refused),
+        refused=bool(draft.refused) or refuses(draft.text),
         found=tuple(dict.fromkeys(item.entry_id for item in turn.evidence)),
         image_searches=calls["image_search"],
         text_searches=calls["text_search"],
