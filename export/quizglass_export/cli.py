@@ -17,7 +17,7 @@ from quizglass_export.assembly import command as bundling
 from quizglass_export.bundles import command as bundles
 from quizglass_export.datasets import command as datasets
 from quizglass_export.finetuning import command as finetuning
-from quizglass_export.pocketworld import command as pocketworld
+from quizglass_export.pocketworld.dataset import command as pocketworld
 from quizglass_export.reporting import command as reporting
 from quizglass_export.trt import command as trt
 

@@ -47,7 +47,7 @@ class _WorldQuestion(Published):
     history: list[_WorldTurn] = Field(default_factory=list)
     domain: str = ""
     claims: list[str] = Field(default_factory=list)
-    session: str = ""
+    session: str | None = None
 
 
 def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
@@ -64,7 +64,7 @@ def read(paths: Sequence[Path], pictures: PictureFolder) -> Iterator[Sample]:
                 (folder.picture(question.picture, (question.picture,)),),
                 dataset="pocketworld",
                 split=question.group or "unanswerable",
-                session=question.session,
+                session=question.session or "",
                 history=tuple((turn.question, turn.answer) for turn in question.history),
                 entries=tuple(question.gold_entries),
                 gold_query=question.gold_query,

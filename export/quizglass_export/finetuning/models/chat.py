@@ -50,7 +50,7 @@ class Prompts:
         served = {path.stem: path for path in sorted(self._folder.glob(f"*{_SUFFIX}"))}
         if not served:
             raise ExportError(f"{self._folder}: no templates; give a directory with TASK{_SUFFIX} files")
-        self._files = own | served
+        self._files, self._served = own | served, tuple(served)
         self._tokenizer = None if tokenizer is None or _speaks_chatml(tokenizer) else tokenizer
         if self._tokenizer is not None and not getattr(tokenizer, "chat_template", None):
             raise ExportError(
@@ -90,10 +90,10 @@ class Prompts:
         """A task's prompt; of pictures those that it shows, none for a model that sees none."""
         return self.template(task).render(pictures=pictures if self.sees else 0, **filled(values))
 
-    def save(self, folder: Path, tasks: set[str]) -> None:
-        """Write the templates of some tasks, in the model's format, for `prompts` of a bundle's recipe."""
+    def save(self, folder: Path) -> None:
+        """Write every template that a bundle serves, in the model's format, for `prompts` of its recipe."""
         folder.mkdir(parents=True, exist_ok=True)
-        for task in sorted(tasks):
+        for task in self._served:
             (folder / f"{task}{_SUFFIX}").write_text(self.source(task), encoding="utf-8")
 
 

@@ -66,7 +66,7 @@ def train(settings: Training, recipe: str, *, quiet: bool = True) -> dict[str, A
         max_tokens=settings.max_tokens,
         device=settings.device,
     )
-    loaded.prompts.save(settings.out / PROMPTS, {each.task for each in (*examples, *held_out)})
+    loaded.prompts.save(settings.out / PROMPTS)
     trainer = _AnswerTrainer(
         model=_trainable(loaded, settings),
         args=_arguments(settings, len(held_out), loaded, quiet=quiet),

@@ -73,9 +73,7 @@ def test_a_checkpoint_that_bundles_cannot_carry_is_refused(tmp_path: Path) -> No
     base = checkpoint(tmp_path / "base", "qwen2")
     config = base / "config.json"
     config.write_text(config.read_text().replace('"qwen2"', '"gpt2"'))
-    with pytest.raises(
-        ExportError, match=r"config.json: model_type is 'gpt2'; a model to ask or train"
-    ):
+    with pytest.raises(ExportError, match=r"config.json: model_type is 'gpt2'; a model to ask or train"):
         load(base)
 
 

@@ -135,7 +135,7 @@ def test_the_decider_is_trained_on_all_of_them(stage: Stage, data: Path, tmp_pat
     how = {"checkpoint": checkpoint(tmp_path / "base"), "data": tmp_path / "notes", "steps": 2, "picture": "56x56"}
     facts = train(DragonTraining(**how, out=tmp_path / "out", accumulation=2), "qa-dragon")
     assert set(facts["examples"]) == set(DragonTraining.objectives)
-    assert {path.stem for path in (tmp_path / "out" / "prompts").iterdir()} == set(DragonTraining.objectives)
+    assert {path.stem for path in (tmp_path / "out" / "prompts").iterdir()} >= set(DragonTraining.objectives)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from quizglass_export.finetuning.training import trainer as training
 from quizglass_export.finetuning.training.examples import TrainingExample, mixed, read_examples
 from quizglass_export.finetuning.training.settings import FULL_RATE, Training
 from quizglass_export.finetuning.training.trainer import train
+from quizglass_export.recipe.schema import GENERAL_PROMPTS
 from quizglass_server.models.prompts import EMPTY, PromptTemplate
 from tests.support.finetuning import checkpoint, picture, rows
 
@@ -72,7 +73,8 @@ def test_a_run_leaves_an_adapter_that_merges_its_prompts_curves_and_facts(
     merged = merge_adapter(model, tmp_path / "out" / "adapter")
     assert not torch.equal(merged.model.language_model.layers[0].mlp.up_proj.weight, before[1])
     assert torch.equal(merged.lm_head.weight, before[0]), "an adapter of linear layers leaves the head as it was"
-    assert {path.name for path in (tmp_path / "out" / "prompts").iterdir()} == {"plan.jinja", "answer.jinja"}
+    for path in GENERAL_PROMPTS.glob("*.jinja"):
+        assert (tmp_path / "out" / "prompts" / path.name).read_text() == path.read_text(), "it speaks ChatML"
     assert list((tmp_path / "out" / "tensorboard").glob("events.out.tfevents.*"))
     assert facts == json.loads((tmp_path / "out" / "training.json").read_text())
     assert facts["steps"] == 4
