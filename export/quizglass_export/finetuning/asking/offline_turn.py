@@ -150,8 +150,8 @@ class OfflineTurn:
 
     async def search_image(self, phrases: Sequence[str] = (), limit: int = 0) -> list[Evidence]:
         """Look the whole picture up."""
-        found = await asyncio.to_thread(self._models.search.image, self._picture, limit or self._models.seen)
-        return self._keep("image_search", found)
+        hits = await asyncio.to_thread(self._models.search.image, self._picture, limit or self._models.seen)
+        return self._keep("image_search", hits)
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up."""

@@ -43,14 +43,14 @@ class ServerSearch:
         """Entries that look like a picture."""
         if picture is None:
             return []
-        found = self._client.search(picture=picture, limit=limit, per_entry=True)
-        return [own_evidence(item, Origin.IMAGE_SEARCH) for item in found]
+        hits = self._client.search(picture=picture, limit=limit, per_entry=True)
+        return [own_evidence(item, Origin.IMAGE_SEARCH) for item in hits]
 
     def text(self, queries: Sequence[str], limit: int) -> list[Evidence]:
         """Passages for the queries."""
         each = [self._client.search(text=query, limit=limit) for query in queries]
-        found = {(item.entry_id, item.text): item for items in each for item in items}
-        best = sorted(found.values(), key=lambda item: -item.search_score)
+        hits = {(item.entry_id, item.text): item for items in each for item in items}
+        best = sorted(hits.values(), key=lambda item: -item.search_score)
         return [own_evidence(item, Origin.TEXT_SEARCH) for item in best[:limit]]
 
     def picture(self, evidence: Evidence) -> Path | None:

@@ -87,8 +87,8 @@ class GivenTurn(Record):
         """As it is scored."""
         searches = self.image_searches, self.text_searches
         cost = TurnCost(*searches, self.prompt_tokens, self.answer_tokens, self.seconds)
-        found = self.found if any(searches) else None
-        return Answered(self.id, self.answer, self.refused, found, cost)
+        entries = self.found if any(searches) else None
+        return Answered(self.id, self.answer, self.refused, entries, cost)
 
 
 def evaluate(options: Evaluation, progress: Progress) -> dict[str, Any]:
@@ -143,12 +143,12 @@ def _served(sample: Sample, options: Evaluation, policy: str, client: Client) ->
     events = served_turn(client, sample.question, picture, sample.history, policy=policy, budget=options.budget)
     answer = Answer.of(events)
     stages = [timing.stage for timing in answer.done.timings]
-    found = [item.entry_id for item in answer.evidence if item.origin in SEARCHES]
+    entries = [item.entry_id for item in answer.evidence if item.origin in SEARCHES]
     return GivenTurn(
         id=sample.id,
         answer=answer.text,
         refused=answer.abstained,
-        found=tuple(dict.fromkeys(found)),
+        found=tuple(dict.fromkeys(entries)),
         image_searches=stages.count("image_search"),
         text_searches=stages.count("text_search"),
         prompt_tokens=answer.done.all_prompt_tokens,

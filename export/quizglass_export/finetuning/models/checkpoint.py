@@ -73,14 +73,8 @@ def load(
     Raises:
         ExportError: a file is missing or of an architecture that bundles cannot carry, or a size does not fit.
     """
-    if not (folder / CONFIG).is_file():
-        raise ExportError(f"{folder / CONFIG}: missing; give the directory of a checkpoint")
-    weight_files(folder)
-    config = read_json(folder / CONFIG)
-    kind = str(config.get("model_type"))
-    if kind not in (*VISION_CLASSES, *TEXT_TYPES):
-        types = ", ".join((*VISION_CLASSES, *TEXT_TYPES))
-        raise ExportError(f"{folder / CONFIG}: model_type is {kind!r}; a model to ask or train can be {types}")
+    config = _config(folder)
+    kind = config["model_type"]
     own = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     filled = Prompts(prompts, own, sees=kind in VISION_CLASSES)
     place = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
@@ -96,6 +90,18 @@ def load(
     except PromptError as error:
         raise ExportError(f"{folder / TOKENIZER}: {error}") from error
     return Loaded(folder, model.to(place).eval(), filled, maker, stop)
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    """A checkpoint's `config.json`, once it is known that a model can be loaded."""
+    if not (folder / CONFIG).is_file():
+        raise ExportError(f"{folder / CONFIG}: missing; give the directory of a checkpoint")
+    weight_files(folder)
+    config = read_json(folder / CONFIG)
+    if (kind := config.get("model_type")) not in (*VISION_CLASSES, *TEXT_TYPES):
+        types = ", ".join((*VISION_CLASSES, *TEXT_TYPES))
+        raise ExportError(f"{folder / CONFIG}: model_type is {kind!r}; a model to ask or train can be {types}")
+    return config
 
 
 def _inputs(folder: Path, config: dict[str, Any], picture: tuple[int, int], max_tokens: int) -> InputMaker:

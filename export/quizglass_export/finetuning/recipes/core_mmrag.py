@@ -133,46 +133,52 @@ def conditions(
 ) -> list[Conditions]:
     """Run the model on some questions under each condition."""
     pictures = [picture_file(sample, out / "pictures") for sample in samples]
-    found = [search.image(picture, TOP_ENTRIES) for picture in pictures]
-    lines = [[line(item) for item in items] for items in found]
-    shown = [shown_pictures([search.picture(item) for item in items], out) for items in found]
+    hits = [search.image(picture, TOP_ENTRIES) for picture in pictures]
+    lines = [[line(item) for item in items] for items in hits]
+    shown = [shown_pictures([search.picture(item) for item in items], out) for items in hits]
     seen = [_all(picture, names, out) for picture, names in zip(pictures, shown, strict=True)]
 
-    def choices(task: str) -> list[int]:
-        asks = [
-            Ask(task, {**asked_values(sample), "seen": rows}, paths)
-            for sample, rows, paths in zip(samples, lines, seen, strict=True)
-        ]
-        best = [max(range(len(LETTERS)), key=shares.__getitem__) for shares in model.choose(asks, LETTERS)]
-        return [place if place < len(rows) else -1 for place, rows in zip(best, lines, strict=True)]
-
-    chosen = choices("select")
-    by_picture, by_text = choices("select_by_picture"), choices("select_by_text")
+    chosen = _choices("select", samples, lines, seen, model)
+    by_picture = _choices("select_by_picture", samples, lines, seen, model)
+    by_text = _choices("select_by_text", samples, lines, seen, model)
     memory = _said(model, [Ask("answer", asked_values(s), paths[:1]) for s, paths in zip(samples, seen, strict=True)])
     asks = [_from_entry(*each) for each in zip(samples, lines, seen, chosen, strict=True)]
     external = [text if place >= 0 else "" for text, place in zip(_said(model, asks), chosen, strict=True)]
-    made = []
-    for index, sample in enumerate(samples):
-        one, two = right(
-            judge, [GivenAnswer(sample.question, sample.answers, text[index]) for text in (memory, external)]
+    every = zip((*samples, *samples), (*memory, *external), strict=True)
+    good = right(judge, [GivenAnswer(sample.question, sample.answers, text) for sample, text in every])
+    runs = [
+        Conditions(
+            id=sample.id,
+            entries=tuple(lines[index]),
+            pictures=shown[index],
+            gold=next((place for place, item in enumerate(hits[index]) if is_gold(item, sample)), -1),
+            chosen=chosen[index],
+            by_picture=by_picture[index],
+            by_text=by_text[index],
+            memory=memory[index],
+            external=external[index],
+            memory_right=good[index],
+            external_right=good[len(samples) + index],
         )
-        gold = next((place for place, item in enumerate(found[index]) if is_gold(item, sample)), -1)
-        made.append(
-            Conditions(
-                id=sample.id,
-                entries=tuple(lines[index]),
-                pictures=shown[index],
-                gold=gold,
-                chosen=chosen[index],
-                by_picture=by_picture[index],
-                by_text=by_text[index],
-                memory=memory[index],
-                external=external[index],
-                memory_right=one,
-                external_right=two,
-            )
-        )
-    return _weighed(made, samples, seen, model)
+        for index, sample in enumerate(samples)
+    ]
+    return _weighed(runs, samples, seen, model)
+
+
+def _choices(
+    task: str,
+    samples: Sequence[Sample],
+    lines: Sequence[Sequence[str]],
+    seen: Sequence[tuple[Path, ...]],
+    model: AskedModel,
+) -> list[int]:
+    """Place of the entry that the model chooses for each question, as the task shows them; -1: none of them."""
+    asks = [
+        Ask(task, {**asked_values(sample), "seen": list(rows)}, paths)
+        for sample, rows, paths in zip(samples, lines, seen, strict=True)
+    ]
+    best = [max(range(len(LETTERS)), key=shares.__getitem__) for shares in model.choose(asks, LETTERS)]
+    return [place if place < len(rows) else -1 for place, rows in zip(best, lines, strict=True)]
 
 
 def core_examples(sample: Sample, run: Conditions, out: Path) -> Iterator[TrainingExample]:
@@ -233,7 +239,7 @@ def _weighed(
 
 def _measured(runs: Sequence[Conditions]) -> dict[str, Any]:
     """The untuned model under each condition, and how many questions teach what."""
-    known = [run for run in runs if run.gold >= 0]
+    reachable = [run for run in runs if run.gold >= 0]
 
     def share(hits: Sequence[bool]) -> float:
         return round(sum(hits) / len(hits), 4) if hits else 0.0
@@ -246,9 +252,9 @@ def _measured(runs: Sequence[Conditions]) -> dict[str, Any]:
             "entry": share([run.external_right for run in runs]),
         },
         "entry_chosen": {
-            "both": share([run.chosen == run.gold for run in known]),
-            "picture": share([run.by_picture == run.gold for run in known]),
-            "text": share([run.by_text == run.gold for run in known]),
+            "both": share([run.chosen == run.gold for run in reachable]),
+            "picture": share([run.by_picture == run.gold for run in reachable]),
+            "text": share([run.by_text == run.gold for run in reachable]),
         },
         "D": {
             "int": sum(run.conflict == "int" for run in runs),

@@ -174,9 +174,9 @@ class _PolicyRuns:
         draft_right, answer_right, gold_right = good
         steps = tuple(lines_of(_said(turn, "think")))[:5]
         draft = turn.drafts["draft"]
-        found = {item.entry_id: item for item in turn.evidence if item.origin == "image_search"}
+        hits = {item.entry_id: item for item in turn.evidence if item.origin == "image_search"}
         candidates = tuple(
-            SeenEntry(line=line(item), title=item.title, same=is_gold(item, sample)) for item in found.values()
+            SeenEntry(line=line(item), title=item.title, same=is_gold(item, sample)) for item in hits.values()
         )
         needs = bool(sample.entries or sample.evidence or sample.hops_needed)
         branch = (Branch.VERIFY if needs else Branch.DIRECT) if draft_right else Branch.RAG

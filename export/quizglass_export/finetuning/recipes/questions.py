@@ -102,7 +102,8 @@ def shown_pictures(paths: Iterable[Path | None], out: Path) -> tuple[str, ...]:
 def asked_values(sample: Sample, question: str = "") -> dict[str, PromptValue]:
     """What a prompt about a sample is filled from in a turn, perhaps with another question than its own."""
     turns = [{"question": asked, "answer": answered} for asked, answered in sample.history]
-    return {"question": question or sample.question, "history": turns}
+    words = str(sample.source.get("words") or "")  # printed in the picture, where the data set records them
+    return {"question": question or sample.question, "history": turns, "words": words}
 
 
 def is_gold(item: Evidence, sample: Sample) -> bool:

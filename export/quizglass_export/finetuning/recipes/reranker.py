@@ -101,11 +101,11 @@ def rerank_examples(row: Ranked) -> Iterator[TrainingExample]:
 
 def _ranked(sample: Sample, search: ServerSearch, options: RerankerAnnotation) -> Ranked:
     query = sample.gold_query or sample.question
-    found = search.text([query], options.candidates)
-    golden = [line(item) for item in found if is_gold(item, sample)]
+    hits = search.text([query], options.candidates)
+    golden = [line(item) for item in hits if is_gold(item, sample)]
     # Of a right entry's passages only those that say the answer are sure to be relevant.
     answers = [normalise(answer) for answer in sample.answers if normalise(answer)]
     relevant = [text for text in golden if any(answer in normalise(text) for answer in answers)]
     relevant = list(dict.fromkeys([*sample.evidence, *relevant]))
-    hard = [line(item) for item in found if not is_gold(item, sample)]
+    hard = [line(item) for item in hits if not is_gold(item, sample)]
     return Ranked(id=sample.id, query=query, relevant=tuple(relevant), hard=tuple(hard[: options.negatives]))

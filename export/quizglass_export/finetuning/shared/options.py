@@ -52,15 +52,15 @@ def read_options(kind: type[Kind], args: argparse.Namespace, section: str) -> Ki
     Raises:
         ExportError: the file cannot be read, or a value is unknown, missing or out of range; names flag or key.
     """
-    given = {name: getattr(args, name) for name in kind.model_fields if hasattr(args, name)}
+    flags = {name: getattr(args, name) for name in kind.model_fields if hasattr(args, name)}
     written = {} if args.config is None else _table(args.config, section)
     try:
-        return kind.model_validate({**written, **given})
+        return kind.model_validate({**written, **flags})
     except ValidationError as error:
         lines = []
         for each in error.errors(include_url=False):
             name = str(each["loc"][0]) if each["loc"] else ""
-            key = flag(name) if name in given or name not in written else f"{args.config}: {section}.{name}"
+            key = flag(name) if name in flags or name not in written else f"{args.config}: {section}.{name}"
             message = "unknown key" if each["type"] == "extra_forbidden" else each["msg"].removeprefix("Value error, ")
             lines.append(f"{key}: {message}" if name else message)
         raise ExportError("\n".join(lines)) from None

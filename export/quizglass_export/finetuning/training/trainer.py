@@ -32,6 +32,7 @@ from quizglass_export.finetuning.training.examples import (
 )
 from quizglass_export.finetuning.training.rows import ExampleRows, collated
 from quizglass_export.finetuning.training.settings import Training
+from quizglass_export.recipe.schema import GENERAL_PROMPTS
 
 TARGETS = r"(?!.*visual\.).*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
 """Every linear layer of the language model; a vision tower stays as it is."""
@@ -58,6 +59,19 @@ def train(settings: Training, recipe: str, *, quiet: bool = True) -> dict[str, A
     _check_begun(progress, facts)
     if (written := settings.out / TRAINING).is_file():
         return read_json(written)
+    trainer = _trainer(settings, examples, held_out, quiet=quiet)
+    _run(trainer, get_last_checkpoint(str(progress)))
+    measured = trainer.evaluate() if held_out else {}
+    _save(trainer, settings)
+    facts |= _measured(trainer, measured) | {"examples": objectives(examples)}
+    written.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    return facts
+
+
+def _trainer(
+    settings: Training, examples: list[TrainingExample], held_out: list[TrainingExample], *, quiet: bool
+) -> transformers.Trainer:
+    """The model with what trains it; leaves its prompts beside what will come of it."""
     transformers.set_seed(settings.seed)
     loaded = load(
         settings.checkpoint,
@@ -77,21 +91,20 @@ def train(settings: Training, recipe: str, *, quiet: bool = True) -> dict[str, A
         callbacks=[_Diary()],
     )
     trainer.remove_callback(transformers.PrinterCallback)  # would print every entry of the log
-    _run(trainer, get_last_checkpoint(str(progress)))
-    measured = trainer.evaluate() if held_out else {}
-    _save(trainer, settings)
+    return trainer
+
+
+def _measured(trainer: Any, held_out: dict[str, float]) -> dict[str, Any]:
+    """What a run took and reached."""
     # A resumed run has another object than the one it was given.
     diary = next(each for each in trainer.callback_handler.callbacks if isinstance(each, _Diary))
-    facts |= {
+    return {
         "minutes": round(diary.minutes, 2),
         "steps": trainer.state.global_step,
         "peak_memory_bytes": max(diary.peak, _peak_memory()),
-        "examples": objectives(examples),
-        "held_out": {name.removeprefix("eval_"): value for name, value in measured.items() if "_per_" not in name},
+        "held_out": {name.removeprefix("eval_"): value for name, value in held_out.items() if "_per_" not in name},
         "curve": [entry for entry in trainer.state.log_history if "loss" in entry or "eval_loss" in entry],
     }
-    written.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    return facts
 
 
 def _run(trainer: Any, last: str | None) -> None:
@@ -212,12 +225,14 @@ def _rebased(example: TrainingExample, settings: Training) -> TrainingExample:
 
 def _facts(settings: Training, recipe: str) -> dict[str, Any]:
     files = [settings.data / TRAIN, settings.data / HELD_OUT, settings.general]
+    prompts = settings.prompts or GENERAL_PROMPTS
     config = settings.model_dump(mode="json", exclude={"out", "checkpoint", "data", "general", "prompts", "device"})
     return {
         "recipe": recipe,
         "config": config,
         "base": {"name": settings.checkpoint.name, "config_sha256": file_hash(_config_file(settings))},
         "data": {path.name: file_hash(path) for path in files if path is not None and path.is_file()},
+        "prompts": {path.name: file_hash(path) for path in sorted(prompts.glob("*.jinja"))},
         "versions": {name: version(name) for name in ("torch", "transformers", "peft", "accelerate")},
         "machine": platform.machine(),
     }
@@ -235,7 +250,7 @@ def _check_begun(progress: Path, facts: dict[str, Any]) -> None:
     begun = progress / "begun.json"
     if begun.is_file():
         before = json.loads(begun.read_text(encoding="utf-8"))
-        for part in ("recipe", "config", "base", "data"):
+        for part in ("recipe", "config", "base", "data", "prompts"):
             if before[part] != facts[part]:
                 old, new = before[part], facts[part]
                 keys = [key for key in new if new[key] != old.get(key)] if isinstance(new, dict) else [str(old)]
