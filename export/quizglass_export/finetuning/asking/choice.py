@@ -26,6 +26,7 @@ class ModelOptions(Options):
     ask_batch: int = Field(8, ge=1, description="prompts that a checkpoint is asked at once")
     parallel: int = Field(8, ge=1, description="requests to an endpoint under way at once")
     key_variable: str = Field("OPENAI_API_KEY", description="environment variable that has the endpoint's key")
+    logprobs: bool = Field(True, description="ask endpoints for token probabilities, which some refuse")
     timeout: float = Field(120.0, gt=0, description="seconds for one answer of an endpoint")
 
 
@@ -54,7 +55,7 @@ def _opened(spec: str, options: ModelOptions) -> AskedModel:
         if not model:
             raise ExportError(f"{url}: name the model after a #, as in {url}#MODEL")
         endpoint = ChatEndpoint(url, model, options.key_variable, timeout=options.timeout)
-        return EndpointModel(endpoint, Prompts(options.prompts), options.parallel)
+        return EndpointModel(endpoint, Prompts(options.prompts), options.parallel, options.logprobs)
     if spec.endswith(".gguf"):
         return GgufModel(Path(spec), options.prompts, picture)
     folder, _, adapter = spec.partition("+")

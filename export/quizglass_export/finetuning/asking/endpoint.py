@@ -30,11 +30,13 @@ class EndpointModel:
         endpoint: its address, model and key's variable.
         prompts: templates in ChatML, which become messages.
         parallel: requests under way at once.
+        logprobs: whether it is asked for probabilities, which some endpoints refuse to tell.
     """
 
     endpoint: ChatEndpoint
     prompts: Prompts
     parallel: int = 8
+    logprobs: bool = True
 
     @property
     def name(self) -> str:
@@ -57,7 +59,7 @@ class EndpointModel:
 
     def _write(self, ask: Ask, most_tokens: int) -> Written:
         began = time.perf_counter()
-        reply = self._complete(ask, max_tokens=most_tokens, logprobs=True)
+        reply = self._complete(ask, max_tokens=most_tokens, **self._telling())
         choice, usage = reply["choices"][0], reply.get("usage") or {}
         return Written(
             str(choice["message"]["content"] or "").strip(),
@@ -68,7 +70,7 @@ class EndpointModel:
         )
 
     def _choose(self, ask: Ask, labels: Sequence[str]) -> list[float]:
-        choice = self._complete(ask, max_tokens=1, logprobs=True, top_logprobs=_TOP)["choices"][0]
+        choice = self._complete(ask, max_tokens=1, **self._telling(top_logprobs=_TOP))["choices"][0]
         weights = {label.strip(): 0.0 for label in labels}
         for first in _tokens(choice)[:1]:
             for each in first.get("top_logprobs") or [first]:
@@ -79,6 +81,9 @@ class EndpointModel:
             weights = {name: float(said.startswith(name)) for name in weights}
         total = sum(weights.values())
         return [weight / total if total else 1 / len(weights) for weight in weights.values()]
+
+    def _telling(self, **how: Any) -> dict[str, Any]:
+        return {"logprobs": True, **how} if self.logprobs else {}
 
     def _complete(self, ask: Ask, **how: Any) -> dict[str, Any]:
         prompt = self.prompts.fill(ask.task, ask.values, len(ask.pictures))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import resource
+import shutil
 import time
 from functools import partial
 from importlib.metadata import version
@@ -38,6 +39,7 @@ TARGETS = r"(?!.*visual\.).*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|dow
 """Every linear layer of the language model; a vision tower stays as it is."""
 ADAPTER, MODEL, PROMPTS, PROGRESS, CURVES = "adapter", "model", "prompts", "progress", "tensorboard"
 _IGNORED = -100
+_BESIDE = (".json", ".txt", ".jinja", ".model")
 
 
 def train(settings: Training, recipe: str, *, quiet: bool = True) -> dict[str, Any]:
@@ -264,7 +266,10 @@ def _check_begun(progress: Path, facts: dict[str, Any]) -> None:
 def _save(trainer: Any, settings: Training) -> None:
     if settings.full:
         trainer.save_model(str(settings.out / MODEL))
-        transformers.AutoTokenizer.from_pretrained(settings.checkpoint).save_pretrained(settings.out / MODEL)
+        for path in settings.checkpoint.iterdir():  # the tokenizer and what goes with it, byte by byte
+            target = settings.out / MODEL / path.name
+            if path.suffix in _BESIDE and not path.name.endswith(".index.json") and not target.exists():
+                shutil.copyfile(path, target)
         return
     trainer.model.save_pretrained(settings.out / ADAPTER)
     path = settings.out / ADAPTER / ADAPTER_CONFIG

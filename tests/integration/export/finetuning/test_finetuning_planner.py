@@ -149,6 +149,12 @@ def test_an_endpoint_that_is_busy_is_asked_again_and_one_that_refuses_is_not(
     assert KEY not in said
 
 
+def test_an_endpoint_is_not_asked_for_probabilities_that_it_refuses_to_tell(tmp_path: Path) -> None:
+    with ChatServer(knowing) as server:
+        annotate(options(questions(tmp_path, count=1), tmp_path / "out", server, logprobs=False), Progress(quiet=True))
+        assert not any("logprobs" in body for body in server.bodies)
+
+
 def test_annotate_train_and_merge_by_the_command_line(
     base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,9 +15,11 @@ from safetensors.torch import load_file
 
 from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.errors import ExportError
+from quizglass_export.finetuning.models.checkpoint import load
 from quizglass_export.finetuning.recipes.core_mmrag import CoReTraining
 from quizglass_export.finetuning.training import trainer as training
 from quizglass_export.finetuning.training.examples import TrainingExample, mixed, read_examples
+from quizglass_export.finetuning.training.rows import ExampleRows, collated
 from quizglass_export.finetuning.training.settings import FULL_RATE, Training
 from quizglass_export.finetuning.training.trainer import train
 from quizglass_export.recipe.schema import GENERAL_PROMPTS
@@ -95,6 +97,20 @@ def test_what_is_learned_is_said(base: Path, data: Path, tmp_path: Path) -> None
     assert facts["held_out"]["loss"] < 0.5
 
 
+def test_the_loss_of_a_batch_is_the_mean_of_its_examples(base: Path, data: Path) -> None:
+    loaded = load(base, picture=(56, 56))
+    every = [TrainingExample.model_validate(each) for each in examples()][6:10]
+    every[0] = every[0].model_copy(update={"pictures": ()})
+    rows_ = list(ExampleRows(loaded, every, data))
+    trainer = training._AnswerTrainer(model=loaded.model, args=transformers.TrainingArguments(use_cpu=True))
+    with torch.no_grad():
+        alone = [float(trainer.compute_loss(loaded.model, collated(loaded.inputs, [row]))) for row in rows_]
+        loss, outputs = trainer.compute_loss(loaded.model, collated(loaded.inputs, rows_), return_outputs=True)
+    assert float(loss) == pytest.approx(sum(alone) / 4, abs=1e-4)
+    assert outputs["right"].shape == (4,)
+    assert [row.answer for row in rows_] == [1, 1, 11, 11], "a letter; a text and the token that ends it"
+
+
 class Killed(Exception):
     pass
 
@@ -167,7 +183,8 @@ def test_full_tuning_writes_a_checkpoint(base: Path, data: Path, tmp_path: Path)
     tuned = transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(tmp_path / "out" / "model")
     old = transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(base)
     assert not torch.equal(tuned.model.visual.patch_embed.proj.weight, old.model.visual.patch_embed.proj.weight)
-    assert (tmp_path / "out" / "model" / "tokenizer.json").is_file()
+    copied = tmp_path / "out" / "model" / "tokenizer.json"
+    assert copied.read_bytes() == (base / "tokenizer.json").read_bytes()
     assert Training(checkpoint=base, data=data, out=tmp_path, full=True).learning_rate == FULL_RATE
 
 
