@@ -8,15 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import transformers
 
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.recipes.cogplanner import CogPlannerAnnotation, CogPlannerTraining, annotate
 from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.training.trainer import train
 from quizglass_server.domain import turns as domain
 from quizglass_server.domain.turns import Evidence, Origin
 from quizglass_server.errors import Overloaded
-from tests.support.finetuning import ChatServer, entry, picture, rows, searching_server
+from tests.support.finetuning import ChatServer, checkpoint, entry, picture, rows, searching_server
 from tests.support.rpc_fakes import Stage
+
+torch.set_num_threads(1)
 
 
 @pytest.fixture
@@ -155,6 +160,19 @@ def test_where_no_turn_was_right_there_is_nothing_to_train_on(stage: Stage, data
     how = CogPlannerAnnotation(data=(data,), out=tmp_path / "out", server=stage.target)
     with pytest.raises(ExportError, match=r"train.jsonl: nothing to train on"):
         annotate(how, Progress(quiet=True))
+
+
+def test_traces_and_general_tasks_train_a_whole_model(stage: Stage, data: Path, tmp_path: Path) -> None:
+    script(stage, events)
+    notes = tmp_path / "notes"
+    annotate(CogPlannerAnnotation(data=(data,), out=notes, server=stage.target, held_out=0), Progress(quiet=True))
+    chat = {"objective": "general", "task": "answer", "values": {"question": "Why?"}, "pictures": ["boat.png"]}
+    general = rows(tmp_path / "general.jsonl", [{"id": "g", **chat, "target": "So."}])
+    how = {"checkpoint": checkpoint(tmp_path / "base"), "data": notes, "general": general, "picture": "56x56"}
+    facts = train(CogPlannerTraining(**how, out=tmp_path / "out", steps=2, accumulation=2), "cogplanner")
+    assert facts["examples"] == {"act": 5, "general": 8, "reformulate": 3}
+    model = transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(tmp_path / "out" / "model")
+    assert model.config.model_type == "qwen2_5_vl"
 
 
 def test_the_papers_figures_are_the_defaults(tmp_path: Path) -> None:

@@ -179,6 +179,16 @@ def test_annotate_train_and_merge_by_the_command_line(
     )
     model = transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(base)
     merge_adapter(model, out / "adapter")
+    recipe = tmp_path / "bundle.toml"
+    recipe.write_text(
+        f'format = 1\nname = "planned"\nversion = "1"\nprompts = "{out / "prompts"}"\n'
+        f'samples = {{ source = "random", count = 3 }}\n[roles.planner]\ncheckpoint = "{base}"\n'
+        f'adapters = ["{out / "adapter"}"]\npicture = {{ width = 56, height = 56 }}\n'
+    )
+    assert main(["build", "--recipe", str(recipe), "--out", str(tmp_path / "bundle")]) == 0, "as PEFT's layers have it"
+    capsys.readouterr()
+    served = tmp_path / "bundle" / "prompts" / "plan.jinja"
+    assert served.read_bytes() == (out / "prompts" / "plan.jinja").read_bytes(), "what was trained is served"
     again = [*asked[:4], "--answerer", f"{base}+{out / 'adapter'}", *asked[6:]]
     again[3] = str(tmp_path / "second")
     assert main(["annotate", "planner", *again, *small]) == 0, "an adapter beside its base is a model to ask"

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from safetensors.torch import load_file
 
+from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.cli import main
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
@@ -24,7 +26,7 @@ from quizglass_export.finetuning.fitting.search_router import SearchRouterTraini
 from quizglass_export.finetuning.fitting.verifier_line import Line, VerifierLineTraining, best_line, reliability
 from quizglass_export.finetuning.recipes import reranker
 from quizglass_export.finetuning.recipes.qa_dragon import DragonAnnotation, DragonTraining, annotate, subject_of
-from quizglass_export.finetuning.recipes.reranker import RerankerAnnotation
+from quizglass_export.finetuning.recipes.reranker import RerankerAnnotation, RerankerTraining
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
 from quizglass_server.policies.qa_dragon import Subject
@@ -263,3 +265,7 @@ def test_hard_negatives_come_from_the_servers_own_search(stage: Stage, data: Pat
     assert [made[f"sure//{index}"]["target"] for index in (0, 1)] == [" yes", " no"]
     assert made["sure//1"]["values"]["passage"] == "Car: It is 1 years old."
     assert report["without_a_relevant_passage"] >= 1
+    base = checkpoint(tmp_path / "base", "qwen3")
+    facts = train(RerankerTraining(checkpoint=base, data=out, out=tmp_path / "reranker", steps=2), "reranker")
+    assert facts["config"]["max_tokens"] == 256
+    merge_adapter(transformers.AutoModelForCausalLM.from_pretrained(base), tmp_path / "reranker" / "adapter")
