@@ -26,7 +26,7 @@ from quizglass_export.finetuning.asking.interface import Ask, AskedModel
 from quizglass_export.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
 from quizglass_export.finetuning.asking.searching import EvidenceSearch, RecordedSearch, ServerSearch
 from quizglass_export.finetuning.asking.served import served_turn
-from quizglass_export.finetuning.recipes.questions import DataOptions, picture_file, read_questions
+from quizglass_export.finetuning.recipes.questions import DataOptions, go_on, picture_file, read_questions
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.reporting.papers import PaperFigure, systems
@@ -93,6 +93,7 @@ class GivenTurn(Record):
 
 def evaluate(options: Evaluation, progress: Progress) -> dict[str, Any]:
     """Ask every policy every question, keep `ROW.jsonl` of each, and score; goes on where it was stopped."""
+    go_on(options, apart_from=("judge",))
     loaded: dict[str, AskedModel] = {}
     samples = read_questions(options)
     results = []

@@ -26,6 +26,7 @@ from quizglass_export.finetuning.asking.served import served_turn
 from quizglass_export.finetuning.recipes.questions import (
     AnnotationOptions,
     asked_values,
+    go_on,
     held_out_ids,
     make_judge,
     picture_file,
@@ -103,6 +104,7 @@ class Trace(Record):
 
 def annotate(options: CogPlannerAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `traces.jsonl` and the examples; goes on where it was stopped."""
+    go_on(options)
     loaded: dict[str, AskedModel] = {}
     samples = with_answers(read_questions(options))
     model = asked_model(options.answerer, options, loaded) if options.answerer else None

@@ -28,6 +28,7 @@ from quizglass_export.finetuning.asking.searching import EvidenceSearch, ServerS
 from quizglass_export.finetuning.recipes.questions import (
     AnnotationOptions,
     asked_values,
+    go_on,
     held_out_ids,
     is_gold,
     make_judge,
@@ -110,6 +111,7 @@ class Conditions(Record):
 
 def annotate(options: CoReAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `conditions.jsonl` and the examples; goes on where it was stopped."""
+    go_on(options)
     loaded: dict[str, AskedModel] = {}
     samples = {name: each for name, each in with_answers(read_questions(options)).items() if each.pictures}
     model, judge = asked_model(options.answerer, options, loaded), make_judge(options, loaded)

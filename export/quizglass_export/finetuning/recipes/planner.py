@@ -30,6 +30,7 @@ from quizglass_export.finetuning.asking.judge import RIGHT, AnswerJudge, GivenAn
 from quizglass_export.finetuning.recipes.questions import (
     AnnotationOptions,
     asked_values,
+    go_on,
     held_out_ids,
     make_judge,
     picture_file,
@@ -81,6 +82,7 @@ class Probe(Record):
 
 def annotate(options: PlannerAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `decomposed.jsonl`, `probes.jsonl`, `labels.jsonl`, and the examples; goes on where it was stopped."""
+    go_on(options)
     loaded: dict[str, AskedModel] = {}
     samples = with_answers(read_questions(options))
     folder = options.out / "pictures"

@@ -36,6 +36,7 @@ from quizglass_export.finetuning.asking.offline_turn import OfflineModels, Offli
 from quizglass_export.finetuning.asking.searching import EvidenceSearch, RecordedSearch, ServerSearch
 from quizglass_export.finetuning.recipes.questions import (
     AnnotationOptions,
+    go_on,
     held_out_ids,
     is_gold,
     make_judge,
@@ -110,6 +111,7 @@ class DragonTurn(Record):
 
 def annotate(options: DragonAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `turns.jsonl` and the examples; goes on where it was stopped."""
+    go_on(options)
     loaded: dict[str, AskedModel] = {}
     samples = with_answers(read_questions(options))
     with ExitStack() as opened:

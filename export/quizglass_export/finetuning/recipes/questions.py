@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model
 from quizglass_export.finetuning.asking.interface import AskedModel
 from quizglass_export.finetuning.asking.judge import AnswerJudge, ExactJudge, GradingJudge
+from quizglass_export.finetuning.shared.options import flag
 from quizglass_export.finetuning.shared.records import write_rows
 from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
 from quizglass_export.scoring.answers import normalise
@@ -24,6 +26,11 @@ from quizglass_server.domain.turns import Evidence
 from quizglass_server.models.prompts import PromptValue
 
 DATASETS = ", ".join(BENCHMARKS)
+_DECISIVE = {
+    *("dataset", "split", "answerer", "writer", "judge", "policy", "deciders", "prompts", "picture", "max_tokens"),
+    *("candidates", "negatives"),
+}
+"""Options that what is kept between sittings hangs on."""
 
 
 class DataOptions(ModelOptions):
@@ -46,6 +53,22 @@ class AnnotationOptions(DataOptions):
     held_out: float = Field(0.05, ge=0, lt=1, description="share of the things asked about that is kept to measure on")
     chunk: int = Field(64, ge=1, description="questions between two savings")
     seed: int = Field(0, ge=0, description="of what is drawn")
+
+
+def go_on(options: DataOptions, *, apart_from: Sequence[str] = ()) -> None:
+    """Note in `out` what answers hang on, so that those of another model or prompt are never taken for these.
+
+    Raises:
+        ExportError: `out` was begun with other options; names them.
+    """
+    said = options.model_dump(mode="json", include=_DECISIVE - {*apart_from})
+    path = options.out / "begun.json"
+    if not path.is_file():
+        write_rows(path, [said])
+        return
+    before = json.loads(path.read_text(encoding="utf-8"))
+    if changed := [flag(name) for name, value in said.items() if before.get(name) != value]:
+        raise ExportError(f"{options.out}: begun with another {', '.join(changed)}; choose another --out, or delete it")
 
 
 def read_questions(options: DataOptions) -> dict[str, Sample]:

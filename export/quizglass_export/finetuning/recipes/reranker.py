@@ -17,6 +17,7 @@ from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.finetuning.asking.searching import ServerSearch
 from quizglass_export.finetuning.recipes.questions import (
     AnnotationOptions,
+    go_on,
     held_out_ids,
     is_gold,
     read_questions,
@@ -61,6 +62,7 @@ class Ranked(Record):
 
 def annotate(options: RerankerAnnotation, progress: Progress) -> dict[str, Any]:
     """Write `ranked.jsonl` and the examples; goes on where it was stopped."""
+    go_on(options)
     samples = {
         name: sample for name, sample in read_questions(options).items() if sample.gold_query or not sample.pictures
     }

@@ -108,6 +108,15 @@ def test_a_stopped_annotation_goes_on(tmp_path: Path) -> None:
         assert len(server.bodies) == asked + 2 * 3
 
 
+def test_answers_of_another_model_are_not_taken_for_these(tmp_path: Path) -> None:
+    with ChatServer(knowing) as server:
+        data = questions(tmp_path)
+        annotate(options(data, tmp_path / "out", server), Progress(quiet=True))
+        other = options(data, tmp_path / "out", server, answerer=f"{server.url}#weak", picture="56x56", parallel=2)
+        with pytest.raises(ExportError, match="out: begun with another --picture, --answerer; choose another --out"):
+            annotate(other, Progress(quiet=True))
+
+
 def test_what_is_recorded_is_not_asked_for(tmp_path: Path) -> None:
     recorded = {"image_query": "What is it called?", "image_answer": "boat", "gold_query": "How old is boat 1?"}
     with ChatServer(lambda text: "nothing") as server:
