@@ -88,7 +88,7 @@ starter: $(VENV)/.dev ## Train the starter models (about three hours on two core
 bundle: $(VENV)/.dev ## Build the starter bundle from its checkpoints, with the parity check
 	$(BIN)/quizglass-export build --checkpoints $(STARTER)/checkpoints --out $(STARTER)/bundle --replace
 
-bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="drawn from the commit" THINGS=2000 QUESTIONS=800 ACCURACY=--resume)
+bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="drawn from the commit" THINGS=2000 QUESTIONS=800 ACCURACY="--only planning --resume")
 	$(BIN)/python -m bench.accuracy --seeds $(SEED) --things $(THINGS) --questions $(QUESTIONS) $(ACCURACY)
 
 bench-policies: $(VENV)/.dev ## The control flow of every policy, with decisions given (POLICIES="--only hops --resume")

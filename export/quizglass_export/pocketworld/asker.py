@@ -153,7 +153,7 @@ class Asker:
             count = max(2, count - 1)
 
     def company(self, count: int, *things: Thing, same: int | None = None) -> list[Thing]:
-        """`things`, and others up to `count`: `same` of the first one's kind (by default 0 to 3), then mostly others."""
+        """`things`, and others up to `count`: `same` of the first one's kind (by default 0 to 3), then others."""
         shown, supply = list(things), self.world.things
         if same is None:
             same = self.rng.choices((0, 1, 2, 3), SAME_KIND)[0]

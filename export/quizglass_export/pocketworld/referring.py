@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from quizglass_export.pocketworld.arrangement import arrange, boxes, ground
 from quizglass_export.pocketworld.layout import area
 from quizglass_export.pocketworld.scenes import Scene
-from quizglass_export.pocketworld.world import COLOURS, KINDS, Thing
+from quizglass_export.pocketworld.world import COLOURS, KINDS, Look, Thing
 
 SIZES = ("small", "large")
 PLACES = {
@@ -29,11 +29,11 @@ RELATIONS = {"beside": "beside the", "left of": "left of the", "right of": "righ
 RELATIONS |= {"above": "above the", "below": "below the"}
 _NEAR, _CLEAR = 0.08, 0.15  # differences of middles: too small to tell, and large enough for anybody
 _RATIO_NEAR, _RATIO_CLEAR = 1.15, 1.35  # of the widths of squares as large as the boxes
-_WORDS = re.compile(
-    rf"^(?:the )?(?:(?P<size>{'|'.join(SIZES)}) )?(?:(?P<colour>{'|'.join(COLOURS)}) )?(?P<kind>{'|'.join(KINDS)})"
-    rf"(?: (?:(?P<place>{'|'.join(PLACES.values())})|(?P<relation>{'|'.join(RELATIONS.values())}) "
-    rf"(?P<anchor>{'|'.join(KINDS)})))?$"
-)
+_ONE_OF = {"size": SIZES, "colour": tuple(COLOURS), "place": tuple(PLACES.values())}
+_ONE_OF |= {"kind": KINDS, "relation": tuple(RELATIONS.values()), "anchor": KINDS}
+_SIZE, _COLOUR, _AT, _KIND, _BY, _ANCHOR = (f"(?P<{part}>{'|'.join(words)})" for part, words in _ONE_OF.items())
+_SAID = rf"(?:{_SIZE} )?(?:{_COLOUR} )?{_KIND}(?: (?:{_AT}|{_BY} {_ANCHOR}))?"
+_WORDS = re.compile(rf"^(?:the )?{_SAID}$")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Reference:
         """Whether the words are true of it beyond doubt."""
         group = self._group(seen)
         others = [other for other in group if other is not one]
-        if one not in group or (self.size and not others):
+        if one not in group or self.colour not in ("", one.thing.look.body) or (self.size and not others):
             return False
         if self.size and any(self._size_ratio(other, [one]) < _RATIO_CLEAR for other in others):
             return False
@@ -130,17 +130,18 @@ class Reference:
         return all(_RELATION[self.relation](one, anchor, True) for anchor in seen if anchor.thing.kind == self.anchor)
 
     def _group(self, seen: Sequence[Seen]) -> list[Seen]:
-        return [
-            one
-            for one in seen
-            if one.thing.kind == self.kind and (not self.colour or one.thing.look.body == self.colour)
-        ]
+        """The things of the kind and colour; what has the colour in its pattern only might be meant as well."""
+        return [one for one in seen if one.thing.kind == self.kind and self.colour in ("", *_colours(one.thing.look))]
 
     def _size_ratio(self, one: Seen, group: Sequence[Seen]) -> float:
         """How many times as small, or as large, the most extreme of the group is."""
         if self.size == "small":
             return one.size / min(other.size for other in group)
         return max(other.size for other in group) / one.size
+
+
+def _colours(look: Look) -> tuple[str, ...]:
+    return (look.body,) if look.pattern == "plain" else (look.body, look.accent)
 
 
 Group = Sequence[Seen]
@@ -205,7 +206,7 @@ def fitting(words: str, scene: Scene) -> tuple[Thing, ...]:
 def references(thing: Thing, scene: Scene, *, by: Sequence[str] = (), without: Sequence[str] = ()) -> list[Reference]:
     """Every reference that points at `thing` alone, the shortest first.
 
-    With `by`, only those that use all of these, and `without` those that use any: "size", "colour", "place", "relation".
+    Of those, only what uses all of `by` and none of `without`: "size", "colour", "place", "relation".
     """
     seen = look_at(scene)
     one = next(one for one in seen if one.thing.id == thing.id)
@@ -229,6 +230,12 @@ def _candidates(one: Seen, seen: Sequence[Seen]) -> Iterator[Reference]:
         yield from (Reference(kind, colour=said, place=place) for place in PLACES)
         for relation in RELATIONS:
             yield from (Reference(kind, colour=said, relation=relation, anchor=anchor) for anchor in anchors)
+
+
+def words_for(thing: Thing, scene: Scene) -> str:
+    """The shortest words for a thing; its kind where nothing tells it apart."""
+    options = references(thing, scene)
+    return f"the {options[0].words if options else thing.kind}"
 
 
 def choose(options: Sequence[Reference], rng: random.Random) -> Reference:

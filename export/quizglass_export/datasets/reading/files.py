@@ -140,6 +140,7 @@ class TableFile:
         while True:
             try:
                 batch = next(batches)
+                batch.validate(full=True)  # what a damaged file points at is not looked up unseen
                 features, rows = _features(batch.schema.metadata), batch.to_pylist()
             except StopIteration:
                 return

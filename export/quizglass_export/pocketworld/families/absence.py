@@ -9,7 +9,7 @@ from quizglass_export.pocketworld import phrasing
 from quizglass_export.pocketworld.asker import Asker
 from quizglass_export.pocketworld.phrasing import ask
 from quizglass_export.pocketworld.question import ABSTAIN, Question
-from quizglass_export.pocketworld.referring import PLACES, look_at
+from quizglass_export.pocketworld.referring import PLACES, fitting, look_at, words_for
 from quizglass_export.pocketworld.scenes import Scene
 from quizglass_export.pocketworld.words import TEXT_DOMAIN
 from quizglass_export.pocketworld.world import BODY_COLOURS, KINDS, Thing
@@ -29,9 +29,9 @@ def presence(asker: Asker, thing: Thing) -> Question | None:
     if words is None:
         return None
     text = phrasing.ask_is_there(words, rng)
-    question = asker.build("presence", thing, scene, f"the {thing.kind}", text, "yes" if there else "no", text)
+    question = asker.build("presence", thing, scene, words_for(thing, scene), text, "yes" if there else "no", text)
     objects = tuple({words.split()[-1]} & {placed.thing.kind for placed in scene.things})
-    return replace(question, objects=objects, meant=words if there else "")
+    return replace(question, objects=objects, meant=words if len(fitting(words, scene)) == 1 else "")
 
 
 def _there(thing: Thing, coloured: bool) -> str:

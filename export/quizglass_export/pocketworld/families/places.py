@@ -6,8 +6,7 @@ from quizglass_export.pocketworld import phrasing
 from quizglass_export.pocketworld.asker import Asker
 from quizglass_export.pocketworld.layout import MOST_THINGS, free_scene
 from quizglass_export.pocketworld.question import Question
-from quizglass_export.pocketworld.referring import PLACES, RELATIONS, alone_at, alone_by, look_at, references
-from quizglass_export.pocketworld.scenes import Scene
+from quizglass_export.pocketworld.referring import PLACES, RELATIONS, alone_at, alone_by, look_at, words_for
 from quizglass_export.pocketworld.words import NUMBER_DOMAIN
 from quizglass_export.pocketworld.world import KINDS, Thing
 
@@ -33,14 +32,9 @@ def counting(asker: Asker, thing: Thing) -> Question:
         objects, number = tuple({kind} & set(kinds)), kinds.count(kind)
     answer, aliases = phrasing.NUMBER_WORDS[number], (str(number), *(("none",) if number == 0 else ()))
     question = asker.build(
-        "counting", thing, scene, _words(thing, scene), text, answer, text, aliases=aliases, domain=NUMBER_DOMAIN
+        "counting", thing, scene, words_for(thing, scene), text, answer, text, aliases=aliases, domain=NUMBER_DOMAIN
     )
     return replace(question, objects=objects, meant="")
-
-
-def _words(thing: Thing, scene: Scene) -> str:
-    options = references(thing, scene)
-    return f"the {options[0].words}" if options else f"the {thing.kind}"
 
 
 def position(asker: Asker, thing: Thing) -> Question | None:
@@ -76,7 +70,7 @@ def _what_is_there(asker: Asker, thing: Thing) -> Question | None:
             if anchor.id != thing.id and alone_by(relation, anchor, scene) == thing
         ]
         if places:
-            text, subject = phrasing.ask_kind_of(rng.choice(places), rng), _words(thing, scene)
+            text, subject = phrasing.ask_kind_of(rng.choice(places), rng), words_for(thing, scene)
             return asker.build("position", thing, scene, subject, text, thing.kind, text)
     return None
 

@@ -13,6 +13,7 @@ from quizglass_export.pocketworld.families.facts import facts
 from quizglass_export.pocketworld.families.telling import colour, portrait, several
 from quizglass_export.pocketworld.families.walks import NAME, Path
 from quizglass_export.pocketworld.questions.choosing import QuestionRecipe
+from quizglass_export.pocketworld.questions.pictured import PICTURED, UNSHOWN
 
 SIGHT: Mapping[str, float] = {"sight": 8, "after-talk": 1, "wrong-sign": 1}
 """Ways in which nothing but the picture tells what a thing is called."""
@@ -24,10 +25,10 @@ NAMED: Mapping[Path, float] = {
     ("year",): 6,
     ("maker",): 4,
     ("price",): 3,
-    ("designer",): 1,
-    ("weight",): 1,
-    ("length",): 1,
-    ("place",): 1,
+    ("designer",): 0.6,
+    ("weight",): 0.6,
+    ("length",): 0.6,
+    ("place",): 0.6,
     **HOME,
 }
 """Of things that are named, mostly what is known of some and not of others."""
@@ -40,22 +41,22 @@ NUMBERS: Mapping[str, float] = {"year": 2, "price": 2, "weight": 1, "length": 1}
 
 BALANCED: dict[str, tuple[QuestionRecipe, ...]] = {
     "none": (
-        QuestionRecipe(0.09, "any", families.visible),
+        *PICTURED["none"],
         QuestionRecipe(0.02, "any", families.printed),
-        QuestionRecipe(0.05, "recognised", colour),
-        QuestionRecipe(0.12, "recognised", facts(SIGHT, {NAME: 1})),
-        QuestionRecipe(0.13, "any", facts({"sign": 1}, {NAME: 1})),
+        QuestionRecipe(0.03, "recognised", colour),
+        QuestionRecipe(0.14, "recognised", facts(SIGHT, {NAME: 1})),
+        QuestionRecipe(0.16, "any", facts({"sign": 1}, {NAME: 1})),
         QuestionRecipe(0.08, "recognised", facts(SIGHT, {("year",): 1})),
         QuestionRecipe(0.04, "recognised", facts(SIGHT, {("maker",): 1})),
         QuestionRecipe(0.02, "studied", facts(SIGHT, {("designer",): 1})),
         QuestionRecipe(0.03, "recognised", facts(SIGHT, {("price",): 1})),
         QuestionRecipe(0.06, "any", facts({"tag": 1}, {("price",): 1})),
-        QuestionRecipe(0.07, "any", facts({"brand": 1}, {("maker",): 1})),
-        QuestionRecipe(0.08, "any", facts({"brand": 1}, HOME)),
+        QuestionRecipe(0.09, "any", facts({"brand": 1}, {("maker",): 1})),
+        QuestionRecipe(0.09, "any", facts({"brand": 1}, HOME)),
         QuestionRecipe(0.04, "recognised", facts(SIGHT, HOME)),
         QuestionRecipe(0.09, "recognised", facts({"name": 1}, {("year",): 6, ("maker",): 4, ("price",): 5, **HOME})),
         QuestionRecipe(0.08, "any", facts({"talk": 1}, {("year",): 2, ("maker",): 1, ("price",): 2, **HOME})),
-        QuestionRecipe(0.05, "recognised", facts({"talk": 1}, {NAME: 2, ("year",): 1, ("maker",): 1})),
+        QuestionRecipe(0.06, "recognised", facts({"talk": 1}, {NAME: 3, ("year",): 1, ("maker",): 1})),
         QuestionRecipe(0.02, "recognised", comparison({0: 1, 1: 1, 2: 1}, {"year": 1})),
         QuestionRecipe(0.02, "any", several({"tag": 1})),
     ),
@@ -66,7 +67,8 @@ BALANCED: dict[str, tuple[QuestionRecipe, ...]] = {
         QuestionRecipe(0.12, "unrecognised", facts({"talk": 1}, {NAME: 1, ("maker",): 1, **HOME})),
     ),
     "text": (
-        QuestionRecipe(0.15, "any", facts({"name": 1}, NAMED)),
+        QuestionRecipe(0.14, "any", facts({"name": 1}, NAMED)),
+        *PICTURED["text"],
         QuestionRecipe(0.26, "any", facts({"sign": 1}, {("year",): 4, ("maker",): 2, **DETAILS, **HOME})),
         QuestionRecipe(0.12, "recognised", facts(SIGHT, DETAILS)),
         QuestionRecipe(0.03, "recognised", facts(SIGHT, {("maker",): 3, **HOME})),
@@ -79,7 +81,7 @@ BALANCED: dict[str, tuple[QuestionRecipe, ...]] = {
         QuestionRecipe(0.02, "any", difference({0: 1}, NUMBERS)),
         QuestionRecipe(0.02, "any", several({"sign": 2, "name": 1})),
         QuestionRecipe(0.03, "any", portrait({"sign": 3, "name": 1})),
-        QuestionRecipe(0.04, "any", colour),
+        QuestionRecipe(0.03, "any", colour),
     ),
     "both": (
         QuestionRecipe(0.44, "unrecognised", facts(SIGHT, {**DETAILS, ("price",): 5, ("designer",): 2})),
@@ -100,4 +102,5 @@ UNKNOWABLE = (
     QuestionRecipe(0.20, "any", families.untold),
     QuestionRecipe(0.20, "any", families.nobody),
     QuestionRecipe(0.30, "any", families.stranger),
+    *UNSHOWN,
 )

@@ -9,11 +9,11 @@ from quizglass_export.pocketworld.questions.choosing import QuestionRecipe
 
 PICTURED: dict[str, tuple[QuestionRecipe, ...]] = {
     "none": (
-        QuestionRecipe(0.03, "any", families.visible),
-        QuestionRecipe(0.02, "any", counting),
-        QuestionRecipe(0.02, "any", position),
-        QuestionRecipe(0.015, "any", neighbour),
-        QuestionRecipe(0.015, "any", presence),
+        QuestionRecipe(0.02, "any", families.visible),
+        QuestionRecipe(0.015, "any", counting),
+        QuestionRecipe(0.015, "any", position),
+        QuestionRecipe(0.01, "any", neighbour),
+        QuestionRecipe(0.01, "any", presence),
         QuestionRecipe(0.01, "any", today_price),
         QuestionRecipe(0.01, "recognised", facts({"other-sign": 1}, {("year",): 2, ("maker",): 1})),
     ),

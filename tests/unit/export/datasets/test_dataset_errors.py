@@ -124,6 +124,19 @@ def test_damaged_bytes_are_read_or_named(name: str, data: st.DataObject) -> None
         assert str(folder) in (problem(name, paths, folder / "images") or str(folder))
 
 
+@pytest.mark.parametrize("kind", ["parquet", "stream", "file"])
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32), bytes_changed=st.integers(1, 20))
+def test_a_table_with_flipped_bytes_is_read_or_named(kind: str, seed: int, bytes_changed: int) -> None:
+    with TemporaryDirectory() as temporary:
+        (path,) = files.crag_mm(Path(temporary), kind=kind)
+        rng, content = random.Random(seed), bytearray(path.read_bytes())
+        for _ in range(bytes_changed):
+            content[rng.randrange(len(content))] = rng.randrange(256)
+        path.write_bytes(content)
+        assert temporary in (problem("crag-mm", [path]) or temporary)
+
+
 @pytest.mark.parametrize(
     ("name", "record", "expected"),
     [

@@ -7,8 +7,9 @@ import pytest
 from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
 from quizglass_export.datasets.reading.errors import DatasetError
 from quizglass_export.datasets.reading.sample import Sample
-from quizglass_export.pocketworld.dataset import export_world
+from quizglass_export.pocketworld.dataset import build_world, export_world, write_questions
 from quizglass_export.pocketworld.question import Hop
+from quizglass_export.pocketworld.questions import make_questions, make_sessions
 from tests.support import benchmark_files as files
 
 
@@ -149,6 +150,18 @@ def test_pocketworld_is_read_from_the_folder_that_it_writes(tmp_path: Path) -> N
     assert both.gold_query
     assert both.image_answer
     assert both.hops_needed
+
+
+def test_pocketworld_2_has_domains_claims_and_sessions(tmp_path: Path) -> None:
+    world = build_world(4711, 60, format=2)
+    asked = [*make_questions(world, 40, 1, format=2), *make_sessions(world, 2, 1)]
+    write_questions(asked, tmp_path, format=2)
+    samples = list(read_samples("pocketworld", [tmp_path]))
+    assert [sample.session for sample in samples] == [question.session for question in asked]
+    assert [sample.claims for sample in samples] == [question.claims for question in asked]
+    assert [sample.hops for sample in samples] == [question.hops for question in asked]
+    assert {sample.domain for sample in samples} == {question.domain for question in asked}
+    assert all(sample.pictures[0].at_hand for sample in samples)
 
 
 def test_plain_lines_say_all_that_a_sample_has(tmp_path: Path) -> None:
