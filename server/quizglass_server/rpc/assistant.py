@@ -6,7 +6,6 @@ import asyncio
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,13 +107,15 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             for took in decoding if turn.explain else ():
                 tell(StepEnded(took.stage, started=-took.duration, duration=took.duration))
             told: list[TurnEvent] = []
-            async with aclosing(self._assistant.answer(turn, asked.policy, budget)) as events:
-                async for event in events:
-                    if isinstance(event, Done):
-                        token = self._sessions.seal((*asked.dialogue, spoken(turn, told, event)))
-                        event = replace(event, timings=(*decoding, *event.timings), session=token)
-                    told.append(event)
-                    tell(event)
+
+            def pass_on(event: TurnEvent) -> None:
+                if isinstance(event, Done):
+                    token = self._sessions.seal((*asked.dialogue, spoken(turn, told, event)))
+                    event = replace(event, timings=(*decoding, *event.timings), session=token)
+                told.append(event)
+                tell(event)
+
+            await self._assistant.run(turn, asked.policy, budget, pass_on)
 
     def _asked(self, request: assistant_pb2.AskRequest, remaining_s: float | None) -> _Asked:
         policy, budget = self._policy(request.policy), self._budget(request.budget_us, remaining_s)
