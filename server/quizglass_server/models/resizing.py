@@ -21,8 +21,8 @@ from quizglass_server.models.fields import Size
 
 LARGEST_PIXELS = 1 << 20
 """Of larger pictures Pillow needs less memory."""
-_ROWS = 16
-"""Output rows of one product; more would multiply more zeros."""
+_ROWS = 8
+"""Output rows of one product: more would multiply more zeros, fewer be more products."""
 _PRODUCT = 1 << 18
 """Multiplications of one product: OpenBLAS spreads larger ones over threads that belong to the engines."""
 
