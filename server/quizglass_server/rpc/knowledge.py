@@ -12,7 +12,7 @@ from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.entries import Entry, Filter, PicturedEntry, SearchMode, SearchOptions
 from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
 from quizglass_server.knowledge.interface import KnowledgeStore
-from quizglass_server.rpc import checks
+from quizglass_server.domain import checks
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard, due_with
 

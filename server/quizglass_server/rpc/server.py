@@ -18,6 +18,7 @@ from quizglass.v1 import (
     memory_pb2_grpc,
 )
 from quizglass_server import __version__
+from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CHARS, Asking
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.settings import Settings
@@ -26,7 +27,7 @@ from quizglass_server.descriptors import connections_allowed
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import SightingMemory
-from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CHARS, AssistantServicer
+from quizglass_server.rpc.assistant import AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
@@ -125,9 +126,8 @@ async def start_rpc(services: Services) -> RpcServer:
     server = grpc.aio.server(options=_options(settings), interceptors=[_calls(services)])
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
     frames, guard = FrameStore(services.decoder, services.work), Guard({"AddEntries": settings.max_turns})
-    assistant = AssistantServicer(
-        services.assistant, frames, services.sessions, settings, guard, lambda: _capabilities(services)
-    )
+    asking = Asking(services.assistant, frames, settings, settings.default_budget_s)
+    assistant = AssistantServicer(asking, frames, services.sessions, guard, lambda: _capabilities(services))
     assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)  # type: ignore[no-untyped-call]
     knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
     knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(knowledge, server)  # type: ignore[no-untyped-call]
