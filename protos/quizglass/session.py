@@ -163,7 +163,7 @@ class Question:
     max_answer_tokens: int = 0
     session: bytes = b""
     explain: bool = False
-    memory: MemoryUse = MemoryUse()
+    memory: MemoryUse = field(default_factory=MemoryUse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,17 +221,7 @@ class Close:
 
 
 ClientSaid = (
-    Open
-    | FrameBegin
-    | FramePart
-    | FrameDrop
-    | SessionAsk
-    | CancelAsk
-    | Playback
-    | DeviceState
-    | Ack
-    | Ping
-    | Close
+    Open | FrameBegin | FramePart | FrameDrop | SessionAsk | CancelAsk | Playback | DeviceState | Ack | Ping | Close
 )
 
 

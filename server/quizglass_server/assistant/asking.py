@@ -14,6 +14,7 @@ from typing import Protocol
 
 from quizglass.session import Question
 from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.config.options import RequestLimits
 from quizglass_server.decoding.kept import KeptPictures
 from quizglass_server.domain import checks
@@ -49,7 +50,7 @@ class FrameSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TurnRequest:
     """A question that is sound."""
 
     turn: Turn
@@ -67,12 +68,19 @@ class Asking:
         pictures: keeps those that were decoded a moment ago.
         limits: what questions may be at most.
         default_budget_s: seconds for a question that says nothing of its time.
+        looks: what gives way to turns; None: nothing does.
     """
 
     def __init__(
-        self, assistant: Assistant, pictures: KeptPictures, limits: RequestLimits, default_budget_s: float
+        self,
+        assistant: Assistant,
+        pictures: KeptPictures,
+        limits: RequestLimits,
+        default_budget_s: float,
+        looks: LookAhead | None = None,
     ) -> None:
         self.assistant = assistant
+        self._looks = looks
         self.pictures = pictures
         self._limits = limits
         self._default_budget_s = default_budget_s
@@ -133,7 +141,7 @@ class Asking:
         return Budget(min(*wishes, _LONGEST_BUDGET_S) if wishes else self._default_budget_s)
 
     async def run(
-        self, asked: Asked, source: FrameSource | None, tell: Callable[[TurnEvent], None], finish: Finish
+        self, asked: TurnRequest, source: FrameSource | None, tell: Callable[[TurnEvent], None], finish: Finish
     ) -> None:
         """Run a turn to its end, whether or not anybody reads what it says: its permit is for its work.
 
@@ -157,6 +165,8 @@ class Asking:
                 turn, decoding = await self._pictured(turn, source, budget)
             if asked.understood is not None:
                 turn = asked.understood(turn)
+            if self._looks is not None:
+                await self._looks.give_way(turn.picture.sha256 if turn.picture else b"")
             tell(Accepted(asked.policy, (turn.picture.sha256,) if turn.picture else (), budget.total_s))
             for took in decoding if turn.explain else ():
                 tell(StepEnded(took.stage, started=-took.duration, duration=took.duration))
@@ -168,9 +178,7 @@ class Asking:
                     told.append(event)
                     tell(event)
 
-    async def _pictured(
-        self, turn: Turn, source: FrameSource, budget: Budget
-    ) -> tuple[Turn, tuple[StageTiming, ...]]:
+    async def _pictured(self, turn: Turn, source: FrameSource, budget: Budget) -> tuple[Turn, tuple[StageTiming, ...]]:
         """The turn with its picture and what decoding took, within the budget and the memory for requests."""
         with due_within(budget.left_s):
             async with self.pictures.received(source.size):

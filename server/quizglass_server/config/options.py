@@ -232,7 +232,8 @@ class LinkOptions(Options):
     """Seconds that they are kept once they were sent. Longer lets a client that seldom acknowledges resume from further
     back; shorter takes less memory."""
     session_frames_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 24 << 20
-    """Bytes of encoded frames that one session holds; beyond, its oldest that are not pinned go. More spares uploads."""
+    """Bytes of encoded frames that one session holds; beyond, its oldest that are not pinned go. More spares
+    uploads."""
     all_frames_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 256 << 20
     """Bytes of encoded frames of all sessions together; beyond, the oldest that are not pinned go, whoever sent them.
     More spares uploads; less protects a small machine's memory."""

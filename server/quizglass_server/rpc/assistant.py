@@ -12,7 +12,7 @@ from typing import Any
 from quizglass.convert import event_message, to_value
 from quizglass.session import Question
 from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, types_pb2
-from quizglass_server.assistant.asking import Asked, Asking, Finish
+from quizglass_server.assistant.asking import Asking, Finish, TurnRequest
 from quizglass_server.domain.turns import Done, Picture, Turn, TurnEvent
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard
@@ -66,7 +66,7 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         async with self._guard(context, "GetCapabilities"):
             return self._capabilities()
 
-    def _asked(self, request: assistant_pb2.AskRequest, remaining_s: float | None) -> tuple[Asked, Finish]:
+    def _asked(self, request: assistant_pb2.AskRequest, remaining_s: float | None) -> tuple[TurnRequest, Finish]:
         """A request, whose frame was taken out before, and how its turn ends."""
         asking, question = self._asking, to_value(request, Question)
         left = None if remaining_s is None else remaining_s * _DEADLINE_SHARE
@@ -74,7 +74,7 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         turn = asking.turn(question)
         dialogue = appended(self._sessions.open(question.session) if question.session else (), turn.history)
         meant = partial(understood, dialogue=dialogue, longest=asking.max_history, held=self._frames.held)
-        asked = Asked(turn, policy, budget, meant if question.session else None)
+        asked = TurnRequest(turn, policy, budget, meant if question.session else None)
         return asked, partial(self._sealed, dialogue)
 
     def _sealed(self, dialogue: Dialogue, turn: Turn, told: list[TurnEvent], done: Done) -> Done:

@@ -126,7 +126,9 @@ class FrameShelf:
         elif frame.begin.size != begin.size:
             raise InvalidInput("frame_begin.size", f"{begin.size} is not the {frame.begin.size} announced before")
         if begin.pinned and not frame.pinned and self._pins >= self._limits.pins:
-            raise InvalidInput("frame_begin.pinned", f"{self._limits.pins} frames are pinned, which is all there may be")
+            raise InvalidInput(
+                "frame_begin.pinned", f"{self._limits.pins} frames are pinned, which is all there may be"
+            )
         frame.begin, frame.pinned = begin, begin.pinned
         self._touch(frame)
         return frame.status

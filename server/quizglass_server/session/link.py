@@ -15,7 +15,7 @@ Passing = Opened | Progress | GoAway | Pong
 """What tells of the link alone: it is not numbered, not kept, and only the newest of a kind is worth sending."""
 
 
-class Link:
+class SessionLink:
     """Sends a session's messages from a number on, and before them what tells of the link.
 
     Args:
@@ -29,10 +29,13 @@ class Link:
         self.number = number
         self.written = after
         """Number of the last message that was written."""
+        self.listens_only = False
+        """Whether its client has said that it says nothing more."""
         self._log = log
         self._encode = encode
         self._passing: dict[type, tuple[Passing, bytes]] = {}
         self._changed = asyncio.Event()
+        self._moved = asyncio.Event()
         self._error: QuizglassError | None = None
         self._finishing = False
 
@@ -56,15 +59,22 @@ class Link:
         """The log has more."""
         self._changed.set()
 
+    async def progressed(self) -> None:
+        """Wait until another message is written, or the link ends."""
+        self._moved.clear()
+        await self._moved.wait()
+
     def end(self, error: QuizglassError) -> None:
         """Send nothing more; the link ends with an error."""
         self._error = error
         self._changed.set()
+        self._moved.set()
 
     def finish(self) -> None:
         """Send what there is, then end."""
         self._finishing = True
         self._changed.set()
+        self._moved.set()
 
     async def messages(self) -> AsyncGenerator[Encoded, None]:
         """What is to be sent, in order. A message counts as written when the next one is asked for.
@@ -81,6 +91,7 @@ class Link:
             elif self.behind:
                 yield self._log.get(self.written + 1)
                 self.written += 1
+                self._moved.set()
             elif self._finishing:
                 return
             else:

@@ -15,7 +15,7 @@ from typing import Protocol
 class Encoded(Protocol):
     """A message as it is sent."""
 
-    def ByteSize(self) -> int:  # noqa: N802  # protobuf's name
+    def ByteSize(self) -> int:  # protobuf's name
         """Its bytes."""
         ...
 

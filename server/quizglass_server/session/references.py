@@ -31,7 +31,8 @@ _OTHER = re.compile(rf"\b(?:the others?\b(?! (?:{_SPAN}|hand|side)\b)|another on
 _OPENING = re.compile(r"^(?:and|or|but|so)?\s*(?:what about|how about)?\s*", re.IGNORECASE)
 _BARE = re.compile(r"(?:this|that|the other|another|the)?(?: ?\bone)?", re.IGNORECASE)
 _GO_ON = re.compile(
-    r"(?:please )?(?:go on|continue|carry on|keep going|go ahead|say the rest|what else (?:did|were) you .*)(?:,? please)?",
+    r"(?:please )?(?:go on|go ahead|continue|carry on|keep going|say the rest|what else (?:did|were) you .*)"
+    r"(?:,? please)?",
     re.IGNORECASE,
 )
 _OPPOSITE = {"left": "right", "right": "left"}

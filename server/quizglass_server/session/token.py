@@ -117,7 +117,7 @@ class Sessions:
 
 
 def _written(spoken: Spoken) -> list[object]:
-    written = [spoken.question, spoken.answer, spoken.frame.hex(), spoken.entities]
+    written: list[object] = [spoken.question, spoken.answer, spoken.frame.hex(), spoken.entities]
     return [*written, spoken.unheard] if spoken.unheard else written
 
 
@@ -130,9 +130,7 @@ def _read(body: bytes) -> Dialogue:
 
 
 def _halved(spoken: Spoken) -> Spoken:
-    question, answer, unheard = (
-        text[: len(text) // 2] for text in (spoken.question, spoken.answer, spoken.unheard)
-    )
+    question, answer, unheard = (text[: len(text) // 2] for text in (spoken.question, spoken.answer, spoken.unheard))
     return Spoken(question, answer, spoken.frame, spoken.entities, unheard)
 
 
