@@ -1,6 +1,6 @@
 """A wearable's session: what its client says, what it has to say, and the link in between, which may be away.
 
-Knows no gRPC. Whoever has a link hands its client's messages to `Session.receive`, and sends what `SessionLink.messages` says.
+Knows no gRPC. Whoever has a link hands its client's messages to `Session.receive`, and sends what the link says.
 """
 
 from __future__ import annotations
