@@ -167,3 +167,10 @@ def words(count: int, gates: Sequence[tuple[int, Gate]] = ()) -> Script:
 def text(count: int) -> str:
     """The answer of `words`."""
     return " ".join(f"w{at}." for at in range(count))
+
+
+async def eventually(fits: Callable[[], object]) -> None:
+    """Wait for something that nobody tells of."""
+    async with asyncio.timeout(WAIT_S):
+        while not fits():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
