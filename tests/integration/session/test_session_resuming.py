@@ -30,7 +30,7 @@ from quizglass_server.errors import SessionForged, SessionUnknown
 from quizglass_server.session.dialogue import Spoken
 from quizglass_server.session.token import Sessions
 from tests.support.rpc_fakes import Gate, Stage, png, serve_stage, serving
-from tests.support.session_links import HOLDER, OTHER, link, opened, parts, question, sender, text, words
+from tests.support.session_links import HOLDER, OTHER, eventually, link, opened, parts, question, sender, text, words
 
 KEY = b"\1" * 32
 
@@ -420,15 +420,13 @@ async def test_a_ping_is_answered_while_every_place_is_taken(stage):
 
 async def test_only_so_many_sessions_are_open(tmp_path):
     async with serving(tmp_path, max_sessions=2) as stage, opened(stage.target):
-        async with opened(stage.target) as (two, second):
-            async with link(stage.target) as third:
-                await third.say(Open(HOLDER))
-                assert await third.ended() is grpc.StatusCode.RESOURCE_EXHAUSTED
-            two.call.cancel()
-            await eventually(lambda: stage.rpc.sessions.get(second.session_id, 0).link is None)
-            async with opened(stage.target):
-                with pytest.raises(SessionUnknown):
-                    stage.rpc.sessions.get(second.session_id, 0)
+        async with opened(stage.target) as (_, second), link(stage.target) as third:
+            await third.say(Open(HOLDER))
+            assert await third.ended() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        await eventually(lambda: stage.rpc.sessions.get(second.session_id, 0).link is None)
+        async with opened(stage.target):
+            with pytest.raises(SessionUnknown):
+                stage.rpc.sessions.get(second.session_id, 0)
 
 
 # Attach and Send
