@@ -22,7 +22,7 @@ POLICIES ?=
 
 .PHONY: help demo serve doctor test check lint types unit protos client generated-check starter bundle \
 	bench-accuracy bench-policies bench-latency bench-reading bench-engine bench-export bench-knowledge \
-	bench-hostile clean
+	bench-hostile bench-session clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -111,6 +111,9 @@ bench-knowledge: $(VENV)/.dev ## The knowledge store beside others, damaged, kil
 
 bench-hostile: $(VENV)/.dev ## Memory and the turns of others under hostile input (HOSTILE="--only pictures --resume")
 	$(BIN)/python -m bench.hostile $(HOSTILE)
+
+bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory (SESSION="--only cuts --resume")
+	$(BIN)/python -m bench.session $(SESSION)
 
 clean: ## Remove what was made here (not the trained models)
 	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist
