@@ -18,6 +18,7 @@ ENGINE ?=
 EXPORT ?=
 KNOWLEDGE ?=
 HOSTILE ?=
+SESSION ?=
 POLICIES ?=
 
 .PHONY: help demo serve doctor test check lint types unit protos client generated-check starter bundle \
