@@ -15,7 +15,7 @@ import shtab
 from quizglass_export import adapter_command, starter_command
 from quizglass_export.assembly import command as bundling
 from quizglass_export.bundles import command as bundles
-from quizglass_export.pocketworld import command as pocketworld
+from quizglass_export.pocketworld.dataset import command as pocketworld
 from quizglass_export.trt import command as trt
 
 _EXTRA = "pip install 'quizglass[export]'"

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 from quizglass_export.pocketworld import families
 from quizglass_export.pocketworld.asker import Asker, ThingPool
-from quizglass_export.pocketworld.question import ABSTAIN, Question
+from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.world import Thing, World
-
-__all__ = ["ABSTAIN", "GROUPS", "Question", "make_questions", "make_unknowable"]
 
 GROUPS = ("none", "image", "text", "both")
 

@@ -1,0 +1,9 @@
+"""Questions about a world: which families, in which shares, about which things.
+
+Stands above the families and below the files of a world.
+"""
+
+from quizglass_export.pocketworld.question import ABSTAIN, Question
+from quizglass_export.pocketworld.questions.recipes import GROUPS, make_questions, make_unknowable
+
+__all__ = ["ABSTAIN", "GROUPS", "Question", "make_questions", "make_unknowable"]
