@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,7 @@ _TARGETS = ("kind", "body", "accent", "pattern", "shape", "identity")
 SHARD_SEED = 500_000
 _FINE_SHARE = 0.15
 """Share drawn at the serving size of 448; the others at 224, which is three times cheaper and nearly the same."""
+_DRAWN_TOGETHER = 250
 
 
 class Album:
@@ -65,19 +68,37 @@ def render(scene: Scene, fine: bool = False) -> NDArray[np.uint8]:
     return np.asarray(picture, dtype=np.uint8)
 
 
-def render_all(scenes: Iterable[Scene], count: int, path: Path, seed: int) -> NDArray[np.uint8]:
-    """Render to a .npy of [count, 112, 112, 3], unless it is there already; returned memory-mapped."""
+def render_all(scenes: Iterable[Scene], count: int, path: Path, seed: int, workers: int = 1) -> NDArray[np.uint8]:
+    """Render to a .npy of [count, 112, 112, 3], unless it is there already; returned memory-mapped.
+
+    With several `workers` processes draw; the pictures are the same.
+    """
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         rng = random.Random(seed)
         part = path.with_suffix(".part.npy")
         pictures = np.lib.format.open_memmap(part, "w+", np.uint8, (count, PICTURE, PICTURE, 3))
-        for index, scene in enumerate(scenes):
-            pictures[index] = render(scene, rng.random() < _FINE_SHARE)
+        jobs = [(scene, rng.random() < _FINE_SHARE) for scene in scenes]
+        parts = [jobs[start : start + _DRAWN_TOGETHER] for start in range(0, len(jobs), _DRAWN_TOGETHER)]
+        for number, drawn in enumerate(_drawn(parts, workers)):
+            start = number * _DRAWN_TOGETHER
+            pictures[start : start + len(drawn)] = drawn
         pictures.flush()
         part.rename(path)
     stored: NDArray[np.uint8] = np.load(path, mmap_mode="r")
     return stored
+
+
+def _drawn(parts: Sequence[Sequence[tuple[Scene, bool]]], workers: int) -> Iterator[NDArray[np.uint8]]:
+    if workers < 2 or len(parts) < 2:
+        yield from map(_draw, parts)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:  # a fork would copy torch's threads
+        yield from pool.map(_draw, parts)
+
+
+def _draw(jobs: Sequence[tuple[Scene, bool]]) -> NDArray[np.uint8]:
+    return np.stack([render(scene, fine) for scene, fine in jobs])
 
 
 def labels(scene: Scene, identities: dict[str, int]) -> NDArray[np.int64]:
@@ -118,13 +139,13 @@ def _how_many(rng: random.Random) -> int:
     return rng.choices((1, 2, 3), (0.6, 0.25, 0.15))[0]
 
 
-def make_shard(folder: Path, index: int, count: int) -> None:
+def make_shard(folder: Path, index: int, count: int, workers: int = 1) -> None:
     """Render one shard of labelled scenes; the same index gives the same shard."""
     scenes = list(pretraining_scenes(count, SHARD_SEED + index))
     identities = {thing.id: number for number, thing in enumerate(recognised_things())}
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / f"labels-{index:03d}.npy", np.stack([labels(scene, identities) for scene in scenes]))
-    render_all(scenes, count, folder / f"pictures-{index:03d}.npy", index)
+    render_all(scenes, count, folder / f"pictures-{index:03d}.npy", index, workers)
 
 
 def load_shards(folder: Path, first: int = 0) -> list[tuple[NDArray[np.uint8], NDArray[np.int64]]]:

@@ -42,7 +42,9 @@ def blocks(
         yield _block(first_seed + index, unseen_share=unseen_share, own=own)
 
 
-def asked(folder: Path, first_seed: int, count: int, *, unseen_share: float = 0.5, own: int = 120) -> Asked:
+def asked(
+    folder: Path, first_seed: int, count: int, *, unseen_share: float = 0.5, own: int = 120, workers: int = 1
+) -> Asked:
     """`count` blocks, rendered once into `folder`."""
     questions: list[Question] = []
     libraries: list[Library] = []
@@ -50,5 +52,5 @@ def asked(folder: Path, first_seed: int, count: int, *, unseen_share: float = 0.
         questions.extend(made)
         libraries.extend([library] * len(made))
     path = folder / f"questions-{first_seed}-{count}.npy"
-    pictures = render_all((question.scene for question in questions), len(questions), path, first_seed)
+    pictures = render_all((question.scene for question in questions), len(questions), path, first_seed, workers)
     return Asked(questions, libraries, pictures)

@@ -1,0 +1,44 @@
+"""Groups of examples about one question, over all that policies ask of the generator."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from quizglass_export.pocketworld.question import Question
+from quizglass_export.starter.data.examples import Example
+from quizglass_export.starter.data.knowing import Known
+from quizglass_export.starter.data.library import Library
+from quizglass_export.starter.data.situations import Situations
+from quizglass_export.starter.data.tasks.conflicts import Conflicts
+from quizglass_export.starter.data.tasks.drafts import Drafts
+from quizglass_export.starter.data.tasks.lookups import Lookups
+
+Maker = Callable[[Question, int, Known], list[Example]]
+
+
+class GeneratorTasks:
+    """What the generator is asked in one library; knowledge is that by construction."""
+
+    def __init__(self, library: Library, rng: random.Random) -> None:
+        self.library = library
+        self.rng = rng
+        self.situations = Situations(library, rng, picture_stage=True)
+        lookups, drafts, conflicts = Lookups(library, rng), Drafts(library, rng), Conflicts(library, rng)
+        self._makers: tuple[Maker, ...] = (
+            lambda question, picture, known: self.situations.examples(question, picture),
+            lookups.lines,
+            lookups.grading,
+            drafts.lines,
+            conflicts.lines,
+        )
+
+    def group(self, question: Question, picture: int) -> list[Example]:
+        """Examples of one kind of prompt about a question; all share the picture."""
+        (make,) = self.rng.choices(self._makers, (0.5, 0.18, 0.06, 0.16, 0.1))
+        return make(question, picture, Known.taught(question, self.library))
+
+    def every(self, question: Question, picture: int) -> list[Example]:
+        """Examples of every kind of prompt."""
+        known = Known.taught(question, self.library)
+        return [example for make in self._makers for example in make(question, picture, known)]
