@@ -4,7 +4,7 @@ Deterministic by the world and the seed; each question has a random source of it
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -42,9 +42,15 @@ class RecipeGroup:
 
 
 class Chooser:
-    """Chooses things so that a share of the targets is not core, whatever the recipes need."""
+    """Chooses things so that a share of the targets is not core, whatever the recipes need.
 
-    def __init__(self, world: World, unseen_share: float | None) -> None:
+    `lean` is how much more often a recipe for any thing takes a new one than a recipe for unrecognised things does:
+    what needs a recognised thing never can, and without leaning nearly all questions about new things would need the
+    picture.
+    """
+
+    def __init__(self, world: World, unseen_share: float | None, *, lean: float = 1.0) -> None:
+        self.lean = lean
         self.all = ThingPool.of(world)
         self.core = ThingPool.of(world, core=True)
         self.unseen = ThingPool.of(world, core=False)
@@ -59,24 +65,29 @@ class Chooser:
         whole = self.unseen if self.unseen_share == 1 else self.all
         return tuple(recipe for recipe in recipes if whole.having(recipe.need))
 
-    def free_share(self, groups: Sequence[tuple[float, Sequence[QuestionRecipe]]]) -> float | None:
-        """How many of the recipes that may use either need a new thing, to reach the share asked for.
+    def new_shares(self, groups: Sequence[tuple[float, Sequence[QuestionRecipe]]]) -> dict[str, float]:
+        """How many of the recipes that may use either need a new thing, by what else they need; empty: as they come.
 
         `groups` are each group's share of all questions and its usable recipes.
         """
         if self.unseen_share is None:
-            return None
-        forced = 0.0
+            return {}
+        shares: dict[str, float] = {}
         for share, recipes in groups:
             total = sum(recipe.share for recipe in recipes)
-            forced += share * sum(recipe.share for recipe in recipes if recipe.need in _TAUGHT) / total
-        return min(1.0, self.unseen_share / (1 - forced))
+            for recipe in recipes:
+                shares[recipe.need] = shares.get(recipe.need, 0.0) + share * recipe.share / total
+        free, unrecognised = shares.get("any", 0.0), shares.get("unrecognised", 0.0)
+        part = self.unseen_share / (self.lean * free + unrecognised)
+        if self.lean * part > 1:
+            part = (self.unseen_share - free) / unrecognised if unrecognised else 1.0
+        return {"any": min(1.0, self.lean * part), "unrecognised": min(1.0, part)}
 
-    def pool(self, free_share: float | None, need: str, rng: random.Random) -> tuple[Thing, ...]:
+    def pool(self, new_shares: Mapping[str, float], need: str, rng: random.Random) -> tuple[Thing, ...]:
         """The things that a question may be about."""
-        if free_share is None or need in _TAUGHT:
+        if need not in new_shares:
             return self.all.having(need)
-        wanted, instead = (self.unseen, self.core) if rng.random() < free_share else (self.core, self.unseen)
+        wanted, instead = (self.unseen, self.core) if rng.random() < new_shares[need] else (self.core, self.unseen)
         return wanted.having(need) or instead.having(need)
 
 
@@ -91,7 +102,7 @@ def make_all(
     for group, (_, recipes) in zip(groups, usable, strict=True):
         if not recipes:
             raise ValueError(f"groups: nothing to ask for {group.name!r}: every thing of this world is recognised")
-    free_share = chooser.free_share(usable)
+    new_shares = chooser.new_shares(usable)
     made = [0] * len(groups)
     for i in range(count):
         which = max(range(len(groups)), key=lambda g: round(groups[g].share * (i + 1) - made[g], 9))
@@ -99,7 +110,7 @@ def make_all(
         rng = random.Random(f"pocketworld/{label}/{i}")
         asker = Asker(world, rng, f"{label}-{i:05d}", groups[which].name)
         _, recipes = usable[which]
-        yield _make_one(asker, recipes, groups[which].hops, partial(chooser.pool, free_share))
+        yield _make_one(asker, recipes, groups[which].hops, partial(chooser.pool, new_shares))
 
 
 def _make_one(

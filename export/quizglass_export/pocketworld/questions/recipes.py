@@ -75,7 +75,8 @@ def make_questions(
     tables = _FIRST if format == 1 else BALANCED
     wanted = COG if mix == "cog" else [RecipeGroup(group, 1 / len(groups), tables[group]) for group in groups]
     label = f"q{world.seed}-{seed}" if mix == "balanced" else f"c{world.seed}-{seed}"
-    return list(make_all(world, count, label, wanted, Chooser(world, unseen_share)))
+    chooser = Chooser(world, unseen_share, lean=2.0 if format == 2 and mix == "balanced" else 1.0)
+    return list(make_all(world, count, label, wanted, chooser))
 
 
 def _check_mix(mix: str, number: int, groups: Sequence[str]) -> None:
