@@ -1,4 +1,4 @@
-"""Articles of things, makers and people: short paragraphs, each naming its subject in the first sentence.
+"""Articles of things, makers, people and towns: short paragraphs, each naming its subject in the first sentence.
 
 Which facts stand together, in which order and in which words differs per entry, decided by its id alone.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quizglass_export.pocketworld.words import WORDS, KindWords
-from quizglass_export.pocketworld.world import Look, Maker, Person, Thing, World
+from quizglass_export.pocketworld.world import Look, Maker, Person, Thing, Town, World
 
 WORDS_AT_LEAST = 20  # a paragraph is filled up to this many words
 
@@ -73,6 +73,16 @@ _PERSON_COLOUR = (
     "Many students came to learn.",
     "Some notes are still read today.",
 )
+_TOWN_COLOUR = (
+    "The old market is in the middle of the town.",
+    "Many roads meet there.",
+    "Its houses have small gardens.",
+    "Visitors come on warm days.",
+    "There is a fair once a year.",
+    "The school stands on a hill.",
+    "An old bridge is still in use.",
+    "People like to walk there after work.",
+)
 _PATTERNED = {
     "plain": "It is all {body}, with small parts in {accent}.",
     "stripes": "It is {body} with stripes in {accent}.",
@@ -98,27 +108,40 @@ def person_id(name: str) -> str:
     return f"person-{name.lower().replace(' ', '-')}"
 
 
+def town_id(name: str) -> str:
+    """The entry id of a town."""
+    return f"town-{name.lower()}"
+
+
 def thing_caption(thing: Thing) -> str:
     """What the picture shows, e.g. "Velmora is a red car made by Tandric."."""
     article = "an" if thing.look.body[0] in "aeiou" else "a"
     return f"{thing.name} is {article} {thing.look.body} {thing.kind} {WORDS[thing.kind].made} by {thing.maker}."
 
 
+def thing_claim(thing: Thing, attribute: str) -> str:
+    """One fact in its plainest sentence, e.g. "The Velmora costs 45 crowns."."""
+    value, words = thing.facts[attribute], WORDS[thing.kind]
+    if attribute == "maker":
+        return f"The {thing.name} was {words.made} by {value}."
+    return _PHRASES[attribute][0].format(The=f"The {thing.name}", value=value, **_verbs(words))
+
+
+def _verbs(words: KindWords) -> dict[str, str]:
+    return {
+        "made": words.made,
+        "design": words.design,
+        "designed": words.designed,
+        "dimension": words.dimension,
+        "measure": words.measure,
+        "place_is": words.place_is,
+        "place_is_bare": words.place_is.removesuffix(" in"),
+    }
+
+
 def _fact(words: KindWords, key: str, value: str, name: str, rng: random.Random) -> str:
-    place_is_bare = words.place_is.removesuffix(" in")
     it = "it" if name == "it" else f"the {name}"
-    return rng.choice(_PHRASES[key]).format(
-        the=it,
-        The=it[0].upper() + it[1:],
-        value=value,
-        made=words.made,
-        design=words.design,
-        designed=words.designed,
-        dimension=words.dimension,
-        measure=words.measure,
-        place_is=words.place_is,
-        place_is_bare=place_is_bare,
-    )
+    return rng.choice(_PHRASES[key]).format(the=it, The=it[0].upper() + it[1:], value=value, **_verbs(words))
 
 
 def _filled(sentences: Sequence[str], colour: list[str], kind: str) -> str:
@@ -204,8 +227,23 @@ def person_article(world: World, person: Person) -> Article:
     return Article(entry, name, "person", caption, paragraphs, attributes, f"pocketworld:{entry}")
 
 
+def town_article(town: Town) -> Article:
+    """River, what it is known for, and how many live there, a paragraph each."""
+    entry, name = town_id(town.name), town.name
+    caption = f"{name} is a town that is known for its {town.craft}."
+    facts = (
+        (caption,),
+        (f"The river {town.river} runs through {name}.", f"The river of {name} is the {town.river}."),
+        (f"{name} is home to {town.people}.", f"The town of {name} has {town.people}."),
+    )
+    attributes = {"river": town.river, "craft": town.craft, "people": town.people}
+    paragraphs = _three_paragraphs(facts, _TOWN_COLOUR, entry_rng(entry))
+    return Article(entry, name, "town", caption, paragraphs, attributes, f"pocketworld:{entry}")
+
+
 def world_articles(world: World) -> Iterator[Article]:
-    """Every thing, then every maker, then every person."""
+    """Every thing, then every maker, every person, and every town."""
     yield from (thing_article(world, thing) for thing in world.things)
     yield from (maker_article(world, maker) for maker in world.makers.values())
     yield from (person_article(world, person) for person in world.people.values())
+    yield from (town_article(town) for town in world.towns.values())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from quizglass_export.pocketworld import phrasing
 from quizglass_export.pocketworld.question import Hop, Question
 from quizglass_export.pocketworld.scenes import Scene, make_scene
+from quizglass_export.pocketworld.words import DOMAINS
 from quizglass_export.pocketworld.world import Thing, World, is_core
 
 ONE_THING, TWO_THINGS = 0.68, 0.21  # the rest shows three; families that need one thing raise the first to 0.7
@@ -84,6 +85,14 @@ class Asker:
             return scene, f"the {thing.kind}"
         return scene, f"the {thing.kind} {phrasing.SLOT_WORDS[slot]}"
 
+    def scene_of_two(self, thing: Thing, other: Thing) -> tuple[Scene, tuple[str, str]]:
+        """A scene with both, and the words that point at each of them."""
+        shown = self.rng.sample((thing, other), 2)
+        scene = make_scene(shown, self.rng)
+        slots = {placed.thing.id: placed.slot for placed in scene.things}
+        first, second = (f"the {one.kind} {phrasing.SLOT_WORDS[slots[one.id]]}" for one in (thing, other))
+        return scene, (first, second)
+
     def build(
         self,
         family: str,
@@ -100,6 +109,7 @@ class Asker:
         history: tuple[tuple[str, str], ...] = (),
         target: bool = True,
         hops: tuple[Hop, ...] = (),
+        domain: str = "",
     ) -> Question:
         """The question; `subject` points at `thing` in the picture, and is what the image query asks about."""
         return Question(
@@ -119,6 +129,7 @@ class Asker:
             target=thing.id if target else None,
             words=scene.sign,
             hops=hops,
+            domain=domain or DOMAINS[thing.kind],
         )
 
 

@@ -28,12 +28,42 @@ _MAKER_ASKS: dict[str, tuple[str, ...]] = {
         "In which town was the founder of {m} born?",
     ),
 }
+_PERSON_ASKS: dict[str, tuple[str, ...]] = {
+    "birthplace": ("Where was {p} born?", "What is the birthplace of {p}?", "In which town was {p} born?"),
+    "birthyear": ("When was {p} born?", "In which year was {p} born?", "What year was {p} born in?"),
+}
+_TOWN_ASKS: dict[str, tuple[str, ...]] = {
+    "river": ("Which river runs through {t}?", "What is the river of {t}?", "What is the river of {t} called?"),
+    "craft": ("What is {t} known for?", "For what is {t} known?", "Tell me what {t} is known for."),
+    "people": ("How many people live in {t}?", "How many people does {t} have?", "How many people are there in {t}?"),
+}
+_NOUNS = {
+    "maker": "the maker of {x}",
+    "designer": "the person who {design} {x}",
+    "place": "the town that {x} {place_is}",
+    "home": "the home town of {x}",
+    "founder": "the founder of {x}",
+    "birthplace": "the birthplace of {x}",
+}
 _COMPARISONS: dict[tuple[str, bool], tuple[str, ...]] = {
     ("year", False): ("Which is older, {a} or {b}?", "Which of the two is older, {a} or {b}?"),
     ("year", True): ("Which is newer, {a} or {b}?", "Which of the two is newer, {a} or {b}?"),
     ("price", False): ("Which costs less, {a} or {b}?", "Which is cheaper, {a} or {b}?"),
     ("price", True): ("Which costs more, {a} or {b}?", "Which has the higher price, {a} or {b}?"),
+    ("weight", False): ("Which weighs less, {a} or {b}?", "Which is lighter, {a} or {b}?"),
+    ("weight", True): ("Which weighs more, {a} or {b}?", "Which is heavier, {a} or {b}?"),
+    ("length", False): ("Which is {less}, {a} or {b}?", "Which of the two is {less}, {a} or {b}?"),
+    ("length", True): ("Which is {more}, {a} or {b}?", "Which of the two is {more}, {a} or {b}?"),
 }
+_COMPARATIVES = {"long": ("shorter", "longer"), "tall": ("shorter", "taller"), "wide": ("narrower", "wider")}
+_DIFFERENCES: dict[str, tuple[str, ...]] = {
+    "year": ("How many years older is {a} than {b}?", "By how many years is {a} older than {b}?"),
+    "price": ("How much more does {a} cost than {b}?", "How many crowns more does {a} cost than {b}?"),
+    "weight": ("How much more does {a} weigh than {b}?", "How much heavier is {a} than {b}?"),
+    "length": ("How much {more} is {a} than {b}?", "By how much is {a} {more} than {b}?"),
+}
+_SEVERAL = ("How much do {n} of {x} cost?", "What do {n} of {x} cost?", "What is the price of {n} of {x}?")
+_ABOUT = ("Tell me about {x}.", "What do you know about {x}?", "Tell me more about {x}.")
 _UNTOLD = (
     "Who owns {x}?",
     "Who bought {x} last week?",
@@ -77,6 +107,7 @@ def _fill(template: str, kind: str, subject: str) -> str:
         dimension=words.dimension,
         measure=words.measure,
         place=words.place_ask.format(thing=subject),
+        place_is=words.place_is,
     )
 
 
@@ -92,14 +123,49 @@ def ask_maker(attribute: str, maker: str, rng: random.Random | None = None) -> s
     return (rng.choice(options) if rng else options[0]).format(m=maker)
 
 
-def ask_person(attribute: str, person: str) -> str:
+def ask_person(attribute: str, person: str, rng: random.Random | None = None) -> str:
     """A question for where or when somebody was born: `birthplace` or `birthyear`."""
-    return f"{'Where' if attribute == 'birthplace' else 'When'} was {person} born?"
+    options = _PERSON_ASKS[attribute]
+    return (rng.choice(options) if rng else options[0]).format(p=person)
 
 
-def ask_which(attribute: str, more: bool, first: str, second: str, rng: random.Random) -> str:
-    """Which of two has more (a later year, a higher price) or less of an attribute."""
-    return rng.choice(_COMPARISONS[attribute, more]).format(a=first, b=second)
+def ask_town(attribute: str, town: str, rng: random.Random | None = None) -> str:
+    """A question about a town: its `river`, `craft` or `people`."""
+    options = _TOWN_ASKS[attribute]
+    return (rng.choice(options) if rng else options[0]).format(t=town)
+
+
+def noun(attribute: str, kind: str, subject: str) -> str:
+    """What an attribute of a subject is called in a longer question, e.g. "the founder of the maker of this car"."""
+    return _fill(_NOUNS[attribute], kind, subject)
+
+
+def ask_which(
+    attribute: str, more: bool, first: str, second: str, rng: random.Random | None = None, *, kind: str = "car"
+) -> str:
+    """Which of two has more (a later year, a higher price) or less of an attribute; `kind` words its length."""
+    options = _COMPARISONS[attribute, more]
+    less_word, more_word = _COMPARATIVES[WORDS[kind].dimension]
+    template = rng.choice(options) if rng else options[0]
+    return template.format(a=first, b=second, less=less_word, more=more_word)
+
+
+def ask_difference(attribute: str, more: str, less: str, kind: str, rng: random.Random | None = None) -> str:
+    """How much more of an attribute the first has than the second; for years, how much older it is."""
+    options = _DIFFERENCES[attribute]
+    template = rng.choice(options) if rng else options[0]
+    return template.format(a=more, b=less, more=_COMPARATIVES[WORDS[kind].dimension][1])
+
+
+def ask_several(count: int, subject: str, rng: random.Random | None = None) -> str:
+    """What two or three of a thing cost."""
+    template = rng.choice(_SEVERAL) if rng else _SEVERAL[0]
+    return template.format(n=NUMBER_WORDS[count], x=subject)
+
+
+def ask_about(subject: str, rng: random.Random | None = None) -> str:
+    """Whatever there is to tell of a thing."""
+    return (rng.choice(_ABOUT) if rng else _ABOUT[0]).format(x=subject)
 
 
 def ask_untold(subject: str, rng: random.Random) -> tuple[str, str]:
@@ -108,11 +174,10 @@ def ask_untold(subject: str, rng: random.Random) -> tuple[str, str]:
     return template.format(x=subject), template
 
 
-def ask_colour(subject: str, rng: random.Random) -> str:
-    """The colour of the body."""
-    return rng.choice(("What colour is {x}?", "Which colour does {x} have?", "What is the colour of {x}?")).format(
-        x=subject
-    )
+def ask_colour(subject: str, rng: random.Random | None = None) -> str:
+    """The colour of the body; canonical without `rng`."""
+    options = ("What colour is {x}?", "Which colour does {x} have?", "What is the colour of {x}?")
+    return (rng.choice(options) if rng else options[0]).format(x=subject)
 
 
 def ask_shape(kind: str, subject: str, rng: random.Random) -> str:

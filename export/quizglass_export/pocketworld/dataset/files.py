@@ -10,6 +10,7 @@ The same arguments give the same bytes, for one version of this package and of P
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,10 +18,12 @@ from typing import Any
 
 from quizglass_export.pocketworld.articles import Article, world_articles
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
+from quizglass_export.pocketworld.question import Hop
 from quizglass_export.pocketworld.questions import Question, make_questions, make_unknowable
 from quizglass_export.pocketworld.world import CORE_SEED, CORE_THINGS, World, core_world, make_world, with_core
 
-FORMAT = 1
+FORMAT = 2
+"""What is written unless another format is asked for."""
 PICTURE_SIZE = 224
 SCENE_SIZE = 448
 
@@ -55,8 +58,30 @@ def entry_record(article: Article, pictures: Iterable[str] = ()) -> dict[str, An
     }
 
 
-def question_record(question: Question, picture: str) -> dict[str, Any]:
+def question_record(question: Question, picture: str, *, format: int = 1) -> dict[str, Any]:
     """A line of questions.jsonl; `picture` is the path of its scene relative to the file."""
+    record = _first_record(question, picture)
+    return record if format == 1 else record | _second_record(question)
+
+
+def _second_record(question: Question) -> dict[str, Any]:
+    """What format 2 adds to a question, and hops with their rounds."""
+    return {
+        "hops": [asdict(hop) for hop in question.hops],
+        "domain": question.domain,
+        "objects": list(question.objects),
+        "meant": question.meant,
+        "claims": list(question.claims),
+        "conflict": asdict(question.conflict) if question.conflict else None,
+        "session": question.session or None,
+    }
+
+
+def _hop_record(hop: Hop) -> dict[str, str]:
+    return {"action": hop.action, "query": hop.query, "answer": hop.answer, "entry": hop.entry}
+
+
+def _first_record(question: Question, picture: str) -> dict[str, Any]:
     fault = question.scene.fault
     return {
         "id": question.id,
@@ -71,7 +96,7 @@ def question_record(question: Question, picture: str) -> dict[str, Any]:
         "image_answer": question.image_answer,
         "gold_entries": list(question.gold_entries),
         "gold_attribute": question.gold_attribute,
-        "hops": [asdict(hop) for hop in question.hops],
+        "hops": [_hop_record(hop) for hop in question.hops],
         "history": [{"question": asked, "answer": answered} for asked, answered in question.history],
         "target": question.target,
         "words": question.words,
@@ -108,7 +133,12 @@ def write_entries(world: World, out: Path, *, size: int = PICTURE_SIZE, progress
 
 
 def write_questions(
-    questions: list[Question], out: Path, *, size: int = SCENE_SIZE, progress: Progress | None = None
+    questions: list[Question],
+    out: Path,
+    *,
+    size: int = SCENE_SIZE,
+    progress: Progress | None = None,
+    format: int = 1,
 ) -> int:
     """Write scenes/ and questions.jsonl. Returns the number of questions."""
     folder = out / "scenes"
@@ -117,10 +147,11 @@ def write_questions(
         draw_scene(question.scene, size).save(folder / f"{question.id}.png")
         if progress:
             progress("scenes", done, len(questions))
-    return _write_lines(out / "questions.jsonl", (question_record(q, f"scenes/{q.id}.png") for q in questions))
+    records = (question_record(q, f"scenes/{q.id}.png", format=format) for q in questions)
+    return _write_lines(out / "questions.jsonl", records)
 
 
-def build_world(seed: int, things: int, *, core: bool = False) -> World:
+def build_world(seed: int, things: int, *, core: bool = False, format: int = 1) -> World:
     """The world of a seed; with `core`, mixed with the things the starter models were trained on.
 
     Raises ValueError for the core's own seed with another number of things: its things would bear the core's ids
@@ -131,8 +162,8 @@ def build_world(seed: int, things: int, *, core: bool = False) -> World:
             f"seed: {CORE_SEED} is the trained core's, which has {CORE_THINGS} things; "
             f"ask for {CORE_THINGS} things without mixing, or choose another seed"
         )
-    world = make_world(seed, things)
-    return with_core(world, core_world()) if core else world
+    world = make_world(seed, things, format=format)
+    return with_core(world, core_world(format)) if core else world
 
 
 def export_world(
@@ -144,6 +175,8 @@ def export_world(
     unknowable: int | None = None,
     core: bool = False,
     unseen_share: float | None = None,
+    format: int = FORMAT,
+    mix: str = "balanced",
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
@@ -155,17 +188,15 @@ def export_world(
         raise FileExistsError(f"{out} is not empty; choose another folder or pass --overwrite")
     if questions < 0 or (unknowable or 0) < 0:
         raise ValueError("questions: the number of questions cannot be negative")
-    world = build_world(seed, things, core=core)
-    asked = make_questions(world, questions, seed, unseen_share=unseen_share)
-    nothing = make_unknowable(world, questions // 10 if unknowable is None else unknowable, seed)
+    world = build_world(seed, things, core=core, format=format)
+    asked = make_questions(world, questions, seed, unseen_share=unseen_share, format=format, mix=mix)
+    nothing = make_unknowable(world, questions // 10 if unknowable is None else unknowable, seed, format=format)
     out.mkdir(parents=True, exist_ok=True)
     (out / "world.json").unlink(missing_ok=True)
     entries = write_entries(world, out, progress=progress)
-    write_questions(asked + nothing, out, progress=progress)
-    groups = {str(q.group): 0 for q in asked}
-    for question in asked:
-        groups[str(question.group)] += 1
+    write_questions(asked + nothing, out, progress=progress, format=format)
+    groups = dict(Counter(str(question.group) for question in asked))
     summary = Summary(seed, len(world.things), entries, len(world.things), len(asked), len(nothing), groups)
-    record = {"format": FORMAT, "core": core, **vars(summary)}
+    record = {"format": format, "core": core, **({} if mix == "balanced" else {"mix": mix}), **vars(summary)}
     (out / "world.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return summary

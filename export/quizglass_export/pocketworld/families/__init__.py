@@ -7,7 +7,7 @@ from quizglass_export.pocketworld.families.looks import printed, visible
 from quizglass_export.pocketworld.families.makers import founder, founder_birthplace, founder_named, maker_home
 from quizglass_export.pocketworld.families.naming import comparison, dialogue, named_thing, printed_name
 from quizglass_export.pocketworld.families.things import fact_designer, fact_maker, fact_year, identity, specific
-from quizglass_export.pocketworld.families.unknowable import nobody, untold, untold_fact
+from quizglass_export.pocketworld.families.unknowable import nobody, stranger, untold, untold_fact
 
 __all__ = [
     "comparison",
@@ -25,6 +25,7 @@ __all__ = [
     "printed",
     "printed_name",
     "specific",
+    "stranger",
     "untold",
     "untold_fact",
     "visible",

@@ -6,7 +6,7 @@ from quizglass_export.pocketworld.phrasing import ask, ask_maker, named
 from quizglass_export.pocketworld.question import Hop
 from quizglass_export.pocketworld.world import OPTIONAL_ATTRIBUTES, Maker, Thing
 
-_UNITS = ("price", "length", "weight")
+_UNITS = ("price", "length", "weight", "people")
 
 
 def aliases_of(attribute: str, answer: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from quizglass_export.pocketworld import phrasing
 from quizglass_export.pocketworld.asker import Asker
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.scenes import Scene
+from quizglass_export.pocketworld.words import TEXT_DOMAIN
 from quizglass_export.pocketworld.world import Thing
 
 
@@ -40,4 +41,4 @@ def printed(asker: Asker, thing: Thing) -> Question:
     phrase = phrasing.sign_phrase(asker.rng)
     scene, subject = asker.scene(thing, sign=phrase)
     text = asker.rng.choice(phrasing.PRINTED)
-    return asker.build("printed", thing, scene, subject, text, phrase, text)
+    return asker.build("printed", thing, scene, subject, text, phrase, text, domain=TEXT_DOMAIN)

@@ -36,3 +36,15 @@ def nobody(asker: Asker, thing: Thing) -> Question:
     text = ask(attribute, thing.kind, named(name), asker.rng)
     gold = ask(attribute, thing.kind, named(name))
     return asker.build("unknowable", thing, scene, subject, text, ABSTAIN, gold, attribute=attribute, target=False)
+
+
+def stranger(asker: Asker, thing: Thing) -> Question | None:
+    """A fact or the name of a thing that the picture shows and no entry tells of; asked by picture or by name."""
+    if not asker.world.strangers:
+        return None
+    thing = asker.rng.choice(asker.world.strangers)
+    scene, subject = asker.scene(thing)
+    attribute = asker.rng.choice(("name", "year", "maker", *OPTIONAL_ATTRIBUTES))
+    about = named(thing.name) if attribute != "name" and asker.rng.random() < 0.3 else subject
+    text, gold = ask(attribute, thing.kind, about, asker.rng), ask(attribute, thing.kind, named(thing.name))
+    return asker.build("unknowable", thing, scene, subject, text, ABSTAIN, gold, attribute=attribute)

@@ -1,33 +1,22 @@
 """Questions about a world, in fixed shares of families, balanced over where they need to look.
 
-Deterministic by the world and the seed; each question has a random source of its own.
+Format 1 of them; see `balanced` and `cog` for format 2.
 """
 
-import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from quizglass_export.pocketworld import families
-from quizglass_export.pocketworld.asker import Asker, ThingPool
 from quizglass_export.pocketworld.question import Question
-from quizglass_export.pocketworld.world import Thing, World
+from quizglass_export.pocketworld.questions.balanced import BALANCED, UNKNOWABLE
+from quizglass_export.pocketworld.questions.choosing import Chooser, QuestionRecipe, RecipeGroup, make_all
+from quizglass_export.pocketworld.questions.cog import COG
+from quizglass_export.pocketworld.world import World, check_format
 
 GROUPS = ("none", "image", "text", "both")
-
-
-@dataclass(frozen=True)
-class QuestionRecipe:
-    """A share of a group's questions: what things they need, and how they are made."""
-
-    share: float
-    need: str  # any, recognised, studied, unrecognised: see Pool.having
-    make: Callable[[Asker, Thing], Question]
-
-
-Groups = Sequence[tuple[str | None, Sequence[QuestionRecipe]]]
+MIXES = ("balanced", "cog")
 
 # Where a recognised thing is needed and there is none, the other recipes of the group share its part.
-_RECIPES: dict[str, tuple[QuestionRecipe, ...]] = {
+_FIRST: dict[str, tuple[QuestionRecipe, ...]] = {
     "none": (
         QuestionRecipe(0.45, "any", families.visible),
         QuestionRecipe(0.15, "any", families.printed),
@@ -58,61 +47,11 @@ _RECIPES: dict[str, tuple[QuestionRecipe, ...]] = {
         QuestionRecipe(0.05, "unrecognised", families.founder_birthplace),
     ),
 }
-_UNKNOWABLE = (
+_FIRST_UNKNOWABLE = (
     QuestionRecipe(0.40, "any", families.untold_fact),
     QuestionRecipe(0.35, "any", families.untold),
     QuestionRecipe(0.25, "any", families.nobody),
 )
-
-
-class _Chooser:
-    """Chooses things so that a share of the targets is not core, whatever the recipes need."""
-
-    def __init__(self, world: World, unseen_share: float | None) -> None:
-        self.all = ThingPool.of(world)
-        self.core = ThingPool.of(world, core=True)
-        self.unseen = ThingPool.of(world, core=False)
-        self.unseen_share = unseen_share
-        if unseen_share and not self.unseen.all:
-            raise ValueError("unseen_share: the world holds only core things; mix it with make_world of another seed")
-        if unseen_share is not None and unseen_share < 1 and not self.core.all:
-            raise ValueError("unseen_share: the world holds no core things; pass 1 or None, or use with_core")
-
-    def usable(self, recipes: Sequence[QuestionRecipe]) -> tuple[QuestionRecipe, ...]:
-        whole = self.unseen if self.unseen_share == 1 else self.all
-        return tuple(recipe for recipe in recipes if whole.having(recipe.need))
-
-    def free_share(self, groups: Sequence[Sequence[QuestionRecipe]]) -> float | None:
-        """How many of the recipes that may use either need a new thing, to reach the share asked for."""
-        if self.unseen_share is None:
-            return None
-        forced = 0.0
-        for recipes in groups:
-            total = sum(recipe.share for recipe in recipes)
-            forced += sum(r.share for r in recipes if r.need in ("recognised", "studied")) / total / len(groups)
-        return min(1.0, self.unseen_share / (1 - forced))
-
-    def choose(self, need: str, free_share: float | None, rng: random.Random) -> Thing:
-        if free_share is None or need in ("recognised", "studied"):
-            return rng.choice(self.all.having(need))
-        wanted, instead = (self.unseen, self.core) if rng.random() < free_share else (self.core, self.unseen)
-        return rng.choice(wanted.having(need) or instead.having(need))
-
-
-def _make(world: World, count: int, label: str, groups: Groups, chooser: _Chooser) -> Iterator[Question]:
-    usable = [(group, chooser.usable(recipes)) for group, recipes in groups]
-    for group, recipes in usable:
-        if not recipes:
-            raise ValueError(f"groups: nothing to ask for {group!r}: every thing of this world is recognised")
-    free_share = chooser.free_share([recipes for _, recipes in usable])
-    shares = [[recipe.share for recipe in recipes] for _, recipes in usable]
-    for i in range(count):
-        which = i % len(usable)
-        group, recipes = usable[which]
-        rng = random.Random(f"pocketworld/{label}/{i}")
-        recipe = rng.choices(recipes, shares[which])[0]
-        thing = chooser.choose(recipe.need, free_share, rng)
-        yield recipe.make(Asker(world, rng, f"{label}-{i:05d}", group), thing)
 
 
 def make_questions(
@@ -122,20 +61,39 @@ def make_questions(
     *,
     groups: Sequence[str] = GROUPS,
     unseen_share: float | None = None,
+    format: int = 1,
+    mix: str = "balanced",
 ) -> list[Question]:
     """`count` questions, the groups in turn.
 
-    `unseen_share` of the targets are things outside the core (None: as they come). Raises ValueError for an unknown
-    group, or for a share that the world cannot give.
+    `unseen_share` of the targets are things outside the core (None: as they come). `mix` "cog", of format 2, asks for
+    1, 2 and more lookups in the shares of CogBench instead, whatever the groups. Raises ValueError for an unknown
+    group, format or mix, or for a share that the world cannot give.
     """
-    unknown = [group for group in groups if group not in _RECIPES]
+    check_format(format)
+    _check_mix(mix, format, groups)
+    tables = _FIRST if format == 1 else BALANCED
+    wanted = COG if mix == "cog" else [RecipeGroup(group, 1 / len(groups), tables[group]) for group in groups]
+    label = f"q{world.seed}-{seed}" if mix == "balanced" else f"c{world.seed}-{seed}"
+    chooser = Chooser(world, unseen_share, lean=2.0 if format == 2 and mix == "balanced" else 1.0)
+    return list(make_all(world, count, label, wanted, chooser))
+
+
+def _check_mix(mix: str, number: int, groups: Sequence[str]) -> None:
+    unknown = [group for group in groups if group not in GROUPS]
     if unknown or not groups:
         raise ValueError(f"groups: {unknown or 'empty'}; choose from {', '.join(GROUPS)}")
-    chooser = _Chooser(world, unseen_share)
-    label = f"q{world.seed}-{seed}"
-    return list(_make(world, count, label, [(group, _RECIPES[group]) for group in groups], chooser))
+    if mix not in MIXES:
+        raise ValueError(f"mix: {mix!r}; choose from {', '.join(MIXES)}")
+    if mix == "cog" and (number == 1 or tuple(groups) != GROUPS):
+        raise ValueError("mix: cog is of format 2, and of all groups")
 
 
-def make_unknowable(world: World, count: int, seed: int) -> list[Question]:
-    """Questions that only "I don't know" answers: facts left out, facts nobody tells, names nothing bears."""
-    return list(_make(world, count, f"u{world.seed}-{seed}", [(None, _UNKNOWABLE)], _Chooser(world, None)))
+def make_unknowable(world: World, count: int, seed: int, *, format: int = 1) -> list[Question]:
+    """Questions that only "I don't know" answers: facts left out, facts nobody tells, names nothing bears.
+
+    Format 2 adds things of which no entry tells, though the picture shows them.
+    """
+    check_format(format)
+    recipes = RecipeGroup(None, 1.0, _FIRST_UNKNOWABLE if format == 1 else UNKNOWABLE)
+    return list(make_all(world, count, f"u{world.seed}-{seed}", [recipes], Chooser(world, None)))
