@@ -42,12 +42,17 @@ class Hits:
         self.library = library
         self.rng = rng
         self.sees = sees
-        self._all = library.world.things
+        self._all = [thing for thing in library.world.things if library.findable(thing)]
 
     def target(self, question: Question) -> Thing | None:
         """The thing that the question is about, if the picture shows it."""
         shown = [placed.thing for placed in question.scene.things]
         return next((thing for thing in shown if thing.id == question.target), None)
+
+    def targets(self, question: Question, target: Thing) -> list[Thing]:
+        """The target, and what else of the picture has to be looked up."""
+        asked = {hop.entry for hop in question.hops if hop.action == "image"} - {target.id}
+        return [target, *(placed.thing for placed in question.scene.things if placed.thing.id in asked)]
 
     def draw(self, question: Question, manner: str | None = None) -> Drawn:
         """Hits in one of `MANNERS`, any by default; "right" and "several" hold the target if the picture shows it."""
@@ -57,33 +62,38 @@ class Hits:
             return Drawn(manner)
         if target is None:
             return self._unrelated(question, 1 if manner == "right" else self._few())
+        right = self.targets(question, target)
+        beside = self._beside(question, right)
+        if manner == "wrong" or not all(self.library.findable(thing) for thing in right):
+            return self._as_drawn("wrong", self.rivals(right, self._few(), beside), None)
         if manner == "right":
-            return Drawn(manner, (self.library.seen(target),), 0, (target,))
-        if manner == "wrong":
-            return self._as_drawn(manner, self.rivals(target, self._few(), self._beside(question, target)), None)
-        rivals = self.rivals(target, self.rng.randint(1, _MOST - 1), self._beside(question, target))
-        place = self.rng.randrange(len(rivals) + 1)
-        alike = [self._alike(target)] if self.rng.random() < 0.3 else []
-        ordered = [*rivals[:place], target, *rivals[place:], *alike][: max(_MOST, place + 1)]
-        return self._as_drawn(manner, ordered, place)
+            return self._as_drawn(manner, right, 0)
+        rivals = self.rivals(right, self.rng.randint(1, _MOST - len(right)), beside)
+        mixed = self.rng.sample([*rivals, *right], len(rivals) + len(right))
+        alike = [self._alike(target)] if self.rng.random() < 0.3 and len(mixed) < _MOST else []
+        return self._as_drawn(manner, [*mixed, *alike], mixed.index(target))
 
-    def rivals(self, target: Thing, count: int, first: Sequence[Thing] = ()) -> list[Thing]:
-        """Things that the target cannot be taken for; half of them of its kind where colours can be seen."""
-        chosen = [thing for thing in first if self._differs(thing, target)][:count]
-        while len(chosen) < count:
-            chosen.append(self._rival(target))
+    def rivals(self, right: Sequence[Thing], count: int, first: Sequence[Thing] = ()) -> list[Thing]:
+        """Things that none of the right ones can be taken for; half of the target's kind where colours can be seen."""
+        chosen = [thing for thing in first if self._differs(thing, right)][:count]
+        for _ in range(_TRIES):
+            if len(chosen) >= count:
+                break
+            rival = self._rival(right)
+            if rival is not None and rival not in chosen:
+                chosen.append(rival)
         return chosen
 
-    def _rival(self, target: Thing) -> Thing:
+    def _rival(self, right: Sequence[Thing]) -> Thing | None:
         same_kind = self.sees and self.rng.random() < 0.5
         for _ in range(_TRIES):
             thing = self.rng.choice(self._all)
-            if self._differs(thing, target) and (thing.kind == target.kind) == same_kind:
+            if self._differs(thing, right) and (thing.kind == right[0].kind) == same_kind:
                 return thing
-        return next((thing for thing in self._all if self._differs(thing, target)), target)
+        return None
 
-    def _differs(self, thing: Thing, target: Thing) -> bool:
-        return thing.kind != target.kind or (self.sees and thing.look.body != target.look.body)
+    def _differs(self, thing: Thing, right: Sequence[Thing]) -> bool:
+        return all(thing.kind != one.kind or (self.sees and thing.look.body != one.look.body) for one in right)
 
     def _alike(self, target: Thing) -> Thing:
         """A thing of the same kind and, if there is one, the same colour."""
@@ -92,14 +102,15 @@ class Hits:
 
     def _unrelated(self, question: Question, count: int) -> Drawn:
         """The picture's own things, or any: the question is not about what the picture shows."""
-        shown = [placed.thing for placed in question.scene.things] if self.rng.random() < 0.6 else []
+        shown = [placed.thing for placed in question.scene.things if self.library.findable(placed.thing)]
+        shown = shown if self.rng.random() < 0.6 else []
         others = [self.rng.choice(self._all) for _ in range(count)]
         return self._as_drawn("wrong", [*shown[:1], *others][:count], None)
 
-    def _beside(self, question: Question, target: Thing) -> list[Thing]:
+    def _beside(self, question: Question, right: Sequence[Thing]) -> list[Thing]:
         """Other things of the scene, which searches for its parts bring."""
-        others = [placed.thing for placed in question.scene.things if placed.thing.id != target.id]
-        return others if self.rng.random() < 0.5 else []
+        others = [placed.thing for placed in question.scene.things if placed.thing not in right]
+        return [thing for thing in others if self.library.findable(thing)] if self.rng.random() < 0.5 else []
 
     def _few(self) -> int:
         return self.rng.choices((1, 2, 3, 5), (0.6, 0.2, 0.12, 0.08))[0]

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from quizglass_export.pocketworld.question import ABSTAIN, Hop, Question
+from quizglass_export.pocketworld.world import taught
 from quizglass_export.starter.data.library import Library
 
 _NAME = re.compile(r"(?<=[a-z,'’] )[A-Z][A-Za-z]+")
@@ -36,13 +37,12 @@ class Known:
 
 
 def by_heart(hop: Hop, library: Library) -> bool:
-    """Whether what a hop looks up was taught: looks, makers and years of recognised things, canon of makers."""
+    """Whether what a hop looks up was taught: looks and some facts of recognised things, canon of makers."""
     thing, maker = library.things.get(hop.entry), library.makers.get(hop.entry)
     if hop.action == "image":
         return thing is not None and thing.recognised
     if thing is not None:
-        keys = {key for key, value in thing.facts.items() if value == hop.answer}
-        return thing.recognised and bool(keys & ({"year", "maker"} | ({"designer"} if thing.studied else set())))
+        return any(taught(thing, key) for key, value in thing.facts.items() if value == hop.answer)
     return maker is not None and hop.answer in (maker.home, maker.field)
 
 

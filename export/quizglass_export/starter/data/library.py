@@ -63,6 +63,10 @@ class Library:
                 break
         return self.telling(article, attribute or "") or line(article, rng.choice(article.paragraphs))
 
+    def findable(self, thing: Thing) -> bool:
+        """Whether an entry tells of it, so that searches can bring it."""
+        return thing.id in self.articles
+
     def told(self, hop: Hop) -> str | None:
         """The passage of a hop's entry that tells what it asks for."""
         article = self.articles.get(hop.entry)
@@ -75,9 +79,11 @@ class Library:
         hops = [hop for hop in question.hops if hop.action == "text"]
         if len(hops) > 1:
             passages = [passage for hop in reversed(hops) if (passage := self.told(hop))]
-            alike = len({hop.round for hop in hops}) == 1 and question.family == "comparison"
+            alike = len({hop.round for hop in hops}) == 1
             return tuple(dict.fromkeys(rng.sample(passages, len(passages)) if alike else passages))
         entries = [self.articles[entry] for entry in question.gold_entries if entry in self.articles]
+        if question.claims and entries:
+            return tuple(line(entries[-1], text) for text in rng.sample(entries[-1].paragraphs, 2))
         attribute = question.gold_attribute or ""
         telling = [passage for entry in entries if (passage := self.telling(entry, attribute))]
         if hops and (passage := self.told(hops[0])):

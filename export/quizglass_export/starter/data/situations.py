@@ -12,7 +12,7 @@ from dataclasses import replace
 from quizglass_export.pocketworld.question import ABSTAIN, Question
 from quizglass_export.starter.data.examples import Example, Request
 from quizglass_export.starter.data.hits import Drawn, Hits
-from quizglass_export.starter.data.knowing import by_heart, knows, missing_names, names
+from quizglass_export.starter.data.knowing import by_heart, corrected, knows, missing_names, names
 from quizglass_export.starter.data.library import Library
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -64,13 +64,14 @@ class Situations:
 
     def answers(self, question: Question, base: Request) -> list[Example]:
         """Prompts for answers: alone, beside hits, beside passages, beside both."""
-        made = [self._plain(question, base)] if self.picture_stage else []
-        made += self._image_query(question, base)
+        made = [self._plain(question, base)] if self.picture_stage and not corrected(question) else []
+        if question.conflict is None:
+            made += self._image_query(question, base)
         if not question.hops and question.answer != ABSTAIN:
             return made + self._distracted(question, base)
-        if question.conflict is None:
+        if question.conflict is None or question.conflict.right in ("evidence", "text"):
             made += self._with_passages(question, base)
-        if self.picture_stage or missing_names(question):
+        if question.conflict is None and (self.picture_stage or missing_names(question)):
             made += self._with_hits(question, base)
         return made
 
@@ -80,20 +81,29 @@ class Situations:
 
     def _with_passages(self, question: Question, base: Request) -> list[Example]:
         """The gold passages, sometimes with hits of any kind; the picture is not always asked about."""
-        query, drawn = question.gold_query, self.hits.draw(question)
+        query, drawn = question.gold_query, self.hits.draw(question, "right" if question.conflict else None)
         found = self.library.found(question, self.rng)
-        task = f"found-{question.family}"
-        made = [Example(replace(base, found=found, query=query), question.answer, task)]
+        answer, task = self._told(question, found), f"found-{question.family}"
+        made = [Example(replace(base, found=found, query=query), answer, task)]
         with_hits = replace(base, found=found, query=query, seen=drawn.lines)
-        made.append(Example(with_hits, question.answer, f"both-{drawn.manner}-hit"))
+        made.append(Example(with_hits, answer, f"both-{drawn.manner}-hit"))
         if self.rng.random() < 0.3:
             alone = Request("answer", query, found=found, query=query)
-            made.append(Example(alone, question.answer, task))
-        if question.answer != ABSTAIN and self.rng.random() < 0.4:
+            made.append(Example(alone, answer, task))
+        if question.answer != ABSTAIN and question.conflict is None and self.rng.random() < 0.4:
             vain = replace(base, found=self.library.vain(question, self.rng), query=query, seen=drawn.lines)
             settled = self._settled(question, drawn)
             made.append(Example(vain, question.answer if settled else ABSTAIN, "vain-settled" if settled else "vain"))
         return made
+
+    def _told(self, question: Question, found: tuple[str, ...]) -> str:
+        """The answer, of several claims those that the passages tell."""
+        thing = self.library.things.get(question.target or "")
+        if not question.claims or thing is None:
+            return question.answer
+        told = " ".join(found)
+        values = [value for value in thing.facts.values() if value in told]
+        return " ".join(claim for claim in question.claims if any(value in claim for value in values)) or ABSTAIN
 
     def _with_hits(self, question: Question, base: Request) -> list[Example]:
         """Hits alone, as a plan to look the picture up leaves it."""
@@ -108,15 +118,15 @@ class Situations:
         """Whether the picture, hits and what is taught by heart suffice for the answer."""
         if knows(question, self.library):
             return True
-        if question.answer == ABSTAIN or question.conflict is not None or not drawn.right:
+        if question.answer == ABSTAIN or question.claims or not drawn.right:
             return False
         images = [hop for hop in question.hops if hop.action == "image"]
         texts = [hop for hop in question.hops if hop.action != "image"]
-        return len(images) == 1 and all(by_heart(hop, self.library) for hop in texts)
+        return bool(images) and all(by_heart(hop, self.library) for hop in texts)
 
     def _distracted(self, question: Question, base: Request) -> list[Example]:
         """Evidence that the answer does not need, because a fixed policy always searches."""
-        if not question.words and not self.picture_stage:
+        if not (question.words or question.history or self.picture_stage):
             return []
         drawn = self.hits.draw(question)
         found = self.library.vain(question, self.rng)
@@ -148,6 +158,8 @@ class Situations:
     def rewrites(self, question: Question, base: Request) -> list[Example]:
         """Prompts for rewriting, beside hits of every kind."""
         made: list[Example] = []
+        if question.conflict is not None and question.conflict.right in ("picture", "text"):
+            return made
         for manner in ("none", "right", "wrong", "several"):
             drawn = self.hits.draw(question, manner)
             if manner != "none" and not drawn.lines:
@@ -167,10 +179,13 @@ class Situations:
         target = self.hits.target(question)
         if target is None:
             return None, "open"
-        if not missing <= names(f"it is {self.library.seen(target)}"):
-            return question.text, "helpless"
+        right = self.hits.targets(question, target)
+        if not missing <= names(" ".join(f"it is {self.library.seen(thing)}" for thing in right)):
+            return None, "open"
         if drawn.right:
             return question.gold_query, "seen"
         if not self.picture_stage:
             return (question.text, "helpless") if drawn.lines else (None, "open")
-        return (question.gold_query, "recognised") if target.recognised else (question.text, "helpless")
+        if all(thing.recognised for thing in right):
+            return question.gold_query, "recognised"
+        return (question.text, "helpless") if len(right) == 1 else (None, "open")

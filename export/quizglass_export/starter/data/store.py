@@ -11,11 +11,16 @@ from numpy.typing import NDArray
 
 from quizglass_export.pocketworld.questions import Question, make_questions, make_unknowable
 from quizglass_export.pocketworld.world import core_world, make_world, with_core
+from quizglass_export.starter.data.drawing import render_all
 from quizglass_export.starter.data.library import Library
-from quizglass_export.starter.data.pictures import render_all
 
 BLOCK = 440
-"""Questions of one world: a balanced set, a set that the base can answer itself, and some nobody can."""
+"""Questions of one world: a balanced set, one of several lookups, one that the base can mostly answer itself, and some
+nobody can."""
+FIRST_FORMAT = 5
+"""Every so many blocks one is of format 1."""
+_UNKNOWABLE = 40
+_OF_LOOKUPS = 80
 
 
 @dataclass(frozen=True)
@@ -27,11 +32,18 @@ class Asked:
     pictures: NDArray[np.uint8]
 
 
-def _block(seed: int, *, unseen_share: float, own: int) -> tuple[list[Question], Library]:
-    world = with_core(make_world(seed, 90), core_world())
-    balanced = make_questions(world, BLOCK - own - 30, seed, unseen_share=unseen_share)
-    recognised = make_questions(core_world(), own, seed, groups=("none", "text")) if own else []
-    return balanced + recognised + make_unknowable(world, 30, seed), Library(world)
+def _block(seed: int, number: int, *, unseen_share: float, own: int) -> tuple[list[Question], Library]:
+    """`number` is the world's format; the recognised things' own questions are of its format too."""
+    core = core_world(number)
+    world = with_core(make_world(seed, 90, format=number), core)
+    lookups = _OF_LOOKUPS if number == 2 else 0
+    balanced = BLOCK - own - lookups - _UNKNOWABLE
+    questions = make_questions(world, balanced, seed, unseen_share=unseen_share, format=number)
+    if lookups:
+        questions += make_questions(world, lookups, seed, unseen_share=unseen_share, format=number, mix="cog")
+    if own:
+        questions += make_questions(core, own, seed, groups=("none", "text"), format=number)
+    return questions + make_unknowable(world, _UNKNOWABLE, seed, format=number), Library(world)
 
 
 def blocks(
@@ -39,7 +51,8 @@ def blocks(
 ) -> Iterator[tuple[list[Question], Library]]:
     """`count` blocks of questions, each of its own world."""
     for index in range(count):
-        yield _block(first_seed + index, unseen_share=unseen_share, own=own)
+        number = 1 if index % FIRST_FORMAT == FIRST_FORMAT - 1 else 2
+        yield _block(first_seed + index, number, unseen_share=unseen_share, own=own)
 
 
 def asked(

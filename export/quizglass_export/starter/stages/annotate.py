@@ -53,7 +53,9 @@ def plan_request(question: Question, picture: int) -> Request:
 
 def _asks_picture(question: Question) -> bool:
     """Whether anything in the picture has to be told: not when the question names all it is about."""
-    return question.target is not None and question.family != "comparison"
+    if question.target is None:
+        return False
+    return any(hop.action == "image" for hop in question.hops) or question.image_answer not in question.text
 
 
 def decide(own: bool, image: bool, gold: bool) -> str | None:

@@ -149,7 +149,7 @@ def held_out_groups(asked: Asked, encoder: Encoder, seed: int) -> list[list[Enco
     comparing = Comparing(rng)
     groups: list[list[Encoded]] = []
     for row, (question, library) in enumerate(zip(asked.questions, asked.libraries, strict=True)):
-        groups.append(encoder.encode_all(tasks[id(library)].every(question, row)))
+        groups += [encoder.encode_all(made) for made in tasks[id(library)].every(question, row)]
         if row % 4 == 0:
             groups += [
                 encoder.encode_all(made) for made in (comparing.plain(), comparing.told(), comparing.read(library))

@@ -33,20 +33,25 @@ class Choices:
         self.library = library
         self.rng = rng
         self.hits = Hits(library, rng)
+        self.blind = Hits(library, rng, sees=False)
         self.drafts = Drafts(library, rng)
 
     def entity(self, question: Question, picture: int | None) -> Example | None:
         """Whether an entry is what the picture shows."""
         drawn = self.hits.draw(question, self.rng.choice(("right", "wrong")))
-        if self.hits.target(question) is None:
+        if self.hits.target(question) is None or question.conflict is not None:
             return None
         base = replace(base_request(question, picture), template="entity", seen=drawn.lines[:1])
         return Example(base, "A" if drawn.right else "B", "entity-yes" if drawn.right else "entity-no")
 
     def select(self, question: Question, picture: int | None, template: str = "select") -> Example | None:
         """Which of up to five entries the question is about."""
-        drawn = self.hits.draw(question, self.rng.choices(MANNERS[1:], (0.15, 0.2, 0.65))[0])
-        if self.hits.target(question) is None or (drawn.place or 0) >= MOST_ENTRIES:
+        hits = self.hits if template == "select" else self.blind
+        drawn = hits.draw(question, self.rng.choices(MANNERS[1:], (0.15, 0.2, 0.65))[0])
+        target = hits.target(question)
+        if target is None or len(hits.targets(question, target)) > 1 or (drawn.place or 0) >= MOST_ENTRIES:
+            return None
+        if question.conflict is not None:
             return None
         seen = picture if template == "select" else None
         base = replace(base_request(question, seen), template=template, seen=drawn.lines[:MOST_ENTRIES])
@@ -80,12 +85,12 @@ class Choices:
     def verify(self, question: Question, picture: int | None, known: Known) -> Example | None:
         """Whether the evidence bears an answer out."""
         texts = [hop for hop in question.hops if hop.action == "text"]
-        if question.answer == ABSTAIN or question.conflict is not None or not (texts or not question.hops):
+        if question.answer == ABSTAIN or question.conflict is not None or (question.hops and not texts):
             return None
+        if question.claims:
+            return self._verify_claims(question, picture)
         drawn, base = self.hits.draw(question), base_request(question, picture)
         label = self.rng.choices(JUDGEMENTS[:3], (0.4, 0.3, 0.3))[0]
-        if len(question.claims) > 1 and self.rng.random() < 0.5:
-            label = "incomplete"
         telling = label != "unsupported" and bool(texts)
         found = (self.library.found if telling else self.library.vain)(question, self.rng)
         if not texts and label == "unsupported":
@@ -93,17 +98,25 @@ class Choices:
         answer = self._answer(question, label)
         if answer is None:
             return None
-        reason = self.drafts._telling(found, question.answer) if telling else NOTHING_TELLS
+        reason = self.drafts.telling(found, texts[-1].answer) if telling else NOTHING_TELLS
         reason = reason if self.rng.random() < 0.7 else ""
         values = {"evidence": [*drawn.lines, *found], "answer": answer, "reason": reason}
         request = replace(base, template="verifier", values=values)
         return Example(request, _letter(JUDGEMENTS, label), f"verifier-{label}")
 
+    def _verify_claims(self, question: Question, picture: int | None) -> Example | None:
+        """An answer of several claims: all of them, or some."""
+        found = self.library.found(question, self.rng)
+        partly = self.rng.random() < 0.7
+        answer = question.claims[0] if partly else " ".join(question.claims)
+        values = {"evidence": list(found), "answer": answer}
+        request = replace(base_request(question, picture), template="verifier", values=values)
+        label = "incomplete" if partly else "supported"
+        return Example(request, _letter(JUDGEMENTS, label), f"verifier-{label}")
+
     def _answer(self, question: Question, label: str) -> str | None:
         if label == "supported":
             return question.answer
-        if label == "incomplete":
-            return question.claims[0]
         if label == "unsupported" and self.rng.random() < 0.6:
             return question.answer
         return self.other_answer(question)
@@ -111,6 +124,10 @@ class Choices:
     def other_answer(self, question: Question) -> str | None:
         """A wrong answer of the same kind, or None."""
         key = question.gold_attribute or ""
+        number, _, unit = question.answer.partition(" ")
+        if number.isdigit():
+            other = self.rng.choice([value for value in (self.rng.randint(11, 999), 1998, 12) if str(value) != number])
+            return f"{other} {unit}" if unit else str(self.rng.randint(1910, 1998))
         for _ in range(20):
             thing = self.rng.choice(self.library.world.things)
             maker = self.library.world.makers[thing.maker]

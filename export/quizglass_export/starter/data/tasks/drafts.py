@@ -97,6 +97,8 @@ class Drafts:
         if not texts:
             return []
         drawn = self.hits.draw(question, self.rng.choice(("none", "right", "right", "wrong")))
+        if len([hop for hop in question.hops if hop.action == "image"]) > 1:
+            return []
         entity = drawn.things[drawn.place or 0] if drawn.things else None
         shown = drawn if entity is None else Drawn(drawn.manner, (self.library.seen(entity),), drawn.place, (entity,))
         base = replace(base_request(question, picture), seen=shown.lines)
@@ -122,22 +124,24 @@ class Drafts:
         drawn, base = self.hits.draw(question), base_request(question, picture)
         base = replace(base, seen=drawn.lines, values=self._about(question))
         texts = [hop for hop in question.hops if hop.action == "text"]
+        if question.claims:
+            return []
         if known.answer:
             reason, answer = (BY_HEART if question.hops else PICTURE_TELLS), question.answer
             if self.rng.random() < 0.5:
                 base = replace(base, found=self.library.vain(question, self.rng), query=question.gold_query)
         elif texts and question.answer != ABSTAIN and question.conflict is None and self.rng.random() < 0.75:
             base = replace(base, found=self.library.found(question, self.rng), query=question.gold_query)
-            reason, answer = self._telling(base.found, question.answer), question.answer
+            reason, answer = self.telling(base.found, texts[-1].answer), question.answer
         else:
             base = replace(base, found=self.library.vain(question, self.rng), query=question.gold_query)
             reason, answer = NOTHING_TELLS, ABSTAIN
             if drawn.right and not texts and question.answer != ABSTAIN:
-                reason, answer = self._telling((drawn.lines[drawn.place or 0],), question.answer), question.answer
+                reason, answer = self.telling((drawn.lines[drawn.place or 0],), question.answer), question.answer
         concluded = replace(base, template="conclude", values={**base.values, "reason": reason})
         return [Example(replace(base, template="reason"), reason, "reason"), Example(concluded, answer, "conclude")]
 
-    def _telling(self, found: tuple[str, ...], answer: str) -> str:
+    def telling(self, found: tuple[str, ...], answer: str) -> str:
         """The first sentence that holds the answer, without its title."""
         sentences = [part for passage in found for part in _SENTENCE.split(passage.split(": ", 1)[-1])]
         return next((sentence for sentence in sentences if answer in sentence), PICTURE_TELLS)

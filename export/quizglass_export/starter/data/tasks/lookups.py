@@ -113,11 +113,16 @@ class Lookups:
                 request = replace(request, seen=drawn.lines + request.seen)
                 broken = not drawn.right
             else:
-                passages = () if vain else tuple(passage for hop in hops if (passage := self.library.told(hop)))
+                passages = () if vain else self._passages(question, hops)
                 found = (*self._beside(passages, question), *request.found)
                 request = replace(request, found=tuple(dict.fromkeys(found)))
                 broken = not passages
         return request, broken
+
+    def _passages(self, question: Question, hops: Sequence[Hop]) -> tuple[str, ...]:
+        if question.claims:
+            return self.library.found(question, self.rng)
+        return tuple(passage for hop in hops if (passage := self.library.told(hop)))
 
     def _beside(self, passages: tuple[str, ...], question: Question) -> list[str]:
         """Passages of one search, with what else it brings."""
@@ -144,6 +149,8 @@ class Lookups:
         if moment.action != "none":
             values = {"tool": moment.action}
             made.append(Example(replace(moment.request, template="ask", values=values), asked, "ask"))
+        if question.claims:
+            return made
         if known.answer or (moment.complete and (question.conflict is None or question.conflict.right != "memory")):
             made.append(Example(moment.reformulated, question.answer, "answer-rounds"))
         elif moment.action != "none" or question.answer == ABSTAIN:

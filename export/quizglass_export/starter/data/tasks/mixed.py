@@ -14,6 +14,8 @@ from quizglass_export.starter.data.tasks.conflicts import Conflicts
 from quizglass_export.starter.data.tasks.drafts import Drafts
 from quizglass_export.starter.data.tasks.lookups import Lookups
 
+_SHARES = (0.5, 0.18, 0.06, 0.16, 0.1)
+_OF_CONFLICTS = (0.35, 0.0, 0.0, 0.0, 0.65)
 Maker = Callable[[Question, int, Known], list[Example]]
 
 
@@ -35,10 +37,11 @@ class GeneratorTasks:
 
     def group(self, question: Question, picture: int) -> list[Example]:
         """Examples of one kind of prompt about a question; all share the picture."""
-        (make,) = self.rng.choices(self._makers, (0.5, 0.18, 0.06, 0.16, 0.1))
+        shares = _SHARES if question.conflict is None else _OF_CONFLICTS
+        (make,) = self.rng.choices(self._makers, shares)
         return make(question, picture, Known.taught(question, self.library))
 
-    def every(self, question: Question, picture: int) -> list[Example]:
-        """Examples of every kind of prompt."""
+    def every(self, question: Question, picture: int) -> list[list[Example]]:
+        """Groups of every kind of prompt."""
         known = Known.taught(question, self.library)
-        return [example for make in self._makers for example in make(question, picture, known)]
+        return [make(question, picture, known) for make in self._makers]
