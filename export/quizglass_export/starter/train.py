@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from quizglass_export.checkpoints.files import ROUTER
 from quizglass_export.starter.data import pictures
 from quizglass_export.starter.model.checkpoints import load_base, save_adapter, save_base
 from quizglass_export.starter.model.tokenizer import build_tokenizer
@@ -165,8 +166,8 @@ def _decider(work: Workplace, minutes: float) -> dict[str, object]:
 
 
 def _search_router(work: Workplace, minutes: float) -> dict[str, object]:
-    model, encoder, folder = load_base(work.base), work.encoder(), work.stage("search_router")
-    return search_router.train_router(model, encoder, work.decider_questions(), work.held_out_questions(), folder)
+    model, encoder, path = load_base(work.base), work.encoder(), work.adapter / ROUTER
+    return search_router.train_router(model, encoder, work.decider_questions(), work.held_out_questions(), path)
 
 
 def _load(module: nn.Module, path: Path) -> None:

@@ -10,8 +10,9 @@ import torch
 from peft import PeftModel
 from transformers import PreTrainedTokenizerFast, Qwen2_5_VLForConditionalGeneration
 
+from quizglass_export.checkpoints.files import DECISIONS
+
 BASE_NAME = "quizglass-starter-base"
-DECISIONS_FILE = "decisions.json"
 
 
 def save_base(
@@ -49,7 +50,7 @@ def save_adapter(adapted: PeftModel, folder: Path, decisions: Mapping[str, Seque
     """A PEFT adapter that names its base relatively, so that the folder can move.
 
     `decisions` are the roles that it was trained for, with the labels that their letters stand for; they go to
-    `DECISIONS_FILE`.
+    `DECISIONS`.
     """
     adapted.save_pretrained(folder)
     path = folder / "adapter_config.json"
@@ -58,4 +59,4 @@ def save_adapter(adapted: PeftModel, folder: Path, decisions: Mapping[str, Seque
     path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     if decisions is not None:
         text = json.dumps({role: list(labels) for role, labels in decisions.items()}, indent=1) + "\n"
-        (folder / DECISIONS_FILE).write_text(text, encoding="utf-8")
+        (folder / DECISIONS).write_text(text, encoding="utf-8")

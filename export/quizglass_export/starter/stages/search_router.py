@@ -30,7 +30,6 @@ from quizglass_server.policies.qa_dragon_signs import SIGNS, features, signs
 FEATURES = (*SIGNS, "p_min", "p_mean")
 BRANCHES = ("direct", "verify", "rag")
 """In the order of `policies.qa_dragon.Branch`."""
-ROUTER = "router.json"
 MOST_QUESTIONS = 6000
 _THOUGHT_TOKENS = 40
 
@@ -85,9 +84,9 @@ def fit(values: NDArray[np.float32], branches: NDArray[np.int64]) -> tuple[NDArr
 
 
 def train_router(
-    model: Model, encoder: Encoder, asked: Asked, tests: Asked, folder: Path, most: int = MOST_QUESTIONS
+    model: Model, encoder: Encoder, asked: Asked, tests: Asked, path: Path, most: int = MOST_QUESTIONS
 ) -> dict[str, object]:
-    """Fit on drafts about `asked`, write `ROUTER` to the folder, and measure on `tests`."""
+    """Fit on drafts about `asked`, write the weights to `path`, and measure on `tests`."""
     rng = random.Random(6)
     rows = sorted(rng.sample(range(len(asked.questions)), min(most, len(asked.questions))))
     weights, bias = fit(*table(model, encoder, asked, rows))
@@ -97,8 +96,8 @@ def train_router(
         "weights": weights.round(5).tolist(),
         "bias": bias.round(5).tolist(),
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ROUTER).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     values, branches = table(model, encoder, tests, range(min(most, len(tests.questions))))
     chosen = (values @ weights.T + bias).argmax(-1)
     confusion = {
