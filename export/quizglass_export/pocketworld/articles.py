@@ -5,10 +5,10 @@ Which facts stand together, in which order and in which words differs per entry,
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quizglass_export.pocketworld.words import WORDS, KindWords
-from quizglass_export.pocketworld.world import Look, Maker, Person, Thing, Town, World
+from quizglass_export.pocketworld.world import Look, Maker, Note, Person, Thing, Town, World
 
 WORDS_AT_LEAST = 20  # a paragraph is filled up to this many words
 
@@ -93,6 +93,11 @@ _PATTERNED = {
 }
 
 
+_ACCENTED = {"stripes": "stripes", "dots": "dots", "checks": "checks", "band": "a band", "halves": "one half"}
+_CORRECTED = "Older books are wrong about this."
+_WEAK_SOURCE = "a visitor's note"
+
+
 def entry_rng(entry_id: str) -> random.Random:
     """The random source of an entry's wording: the same in every world that holds the entry."""
     return random.Random(f"pocketworld/article/{entry_id}")
@@ -113,10 +118,15 @@ def town_id(name: str) -> str:
     return f"town-{name.lower()}"
 
 
-def thing_caption(thing: Thing) -> str:
-    """What the picture shows, e.g. "Velmora is a red car made by Tandric."."""
-    article = "an" if thing.look.body[0] in "aeiou" else "a"
-    return f"{thing.name} is {article} {thing.look.body} {thing.kind} {WORDS[thing.kind].made} by {thing.maker}."
+def thing_caption(thing: Thing, look: Look | None = None, *, detailed: bool = False) -> str:
+    """What the picture shows, e.g. "Velmora is a red car made by Tandric."; of another `look` where one is given.
+
+    A `detailed` one tells the accent colour too: "Velmora is a red car with parts in blue, made by Tandric."
+    """
+    look = look or thing.look
+    article = "an" if look.body[0] in "aeiou" else "a"
+    accent = f" with {_ACCENTED.get(look.pattern, 'parts')} in {look.accent}," if detailed else ""
+    return f"{thing.name} is {article} {look.body} {look.kind}{accent} {WORDS[thing.kind].made} by {thing.maker}."
 
 
 def thing_claim(thing: Thing, attribute: str) -> str:
@@ -162,10 +172,12 @@ def _look_line(look: Look) -> str:
 
 def thing_article(world: World, thing: Thing) -> Article:
     """Lead (kind, colour, maker, year), then the other facts over two paragraphs in the entry's own order."""
-    rng, words = entry_rng(thing.id), WORDS[thing.kind]
+    rng, words, disputes = entry_rng(thing.id), WORDS[thing.kind], world.disputes
     colour = _shuffled(_THING_COLOUR, rng)
-    caption = thing_caption(thing)
-    lead = [caption, _fact(words, "year", thing.facts["year"], thing.name, rng), _look_line(thing.look)]
+    look = disputes.described.get(thing.id, thing.look)
+    caption = thing_caption(thing, look, detailed=thing.id in disputes.detailed)
+    lead = [caption, _fact(words, "year", thing.facts["year"], thing.name, rng), _look_line(look)]
+    lead += [_CORRECTED] if thing.id in disputes.corrected else []
     rest = _shuffled([key for key in thing.facts if key not in ("year", "maker")], rng)
     cut = len(rest) // 2 + rng.randint(0, len(rest) % 2)
     paragraphs = [_filled(lead, colour, thing.kind)]
@@ -241,9 +253,21 @@ def town_article(town: Town) -> Article:
     return Article(entry, name, "town", caption, paragraphs, attributes, f"pocketworld:{entry}")
 
 
+def note_article(note: Note, thing: Thing) -> Article:
+    """What a visitor wrote about a thing, in one paragraph."""
+    rng, name = entry_rng(note.id), thing.name
+    fact = thing_claim(replace(thing, facts={note.attribute: note.value}), note.attribute)
+    lead = f"A visitor heard this about the {name} and did not look it up."
+    text = _filled([lead, fact], _shuffled(_THING_COLOUR, rng), thing.kind)
+    caption = f"A visitor's note about the {name}."
+    return Article(note.id, f"Note on the {name}", "note", caption, (text,), {note.attribute: note.value}, _WEAK_SOURCE)
+
+
 def world_articles(world: World) -> Iterator[Article]:
-    """Every thing, then every maker, every person, and every town."""
-    yield from (thing_article(world, thing) for thing in world.things)
+    """Every thing, then every maker, every person, every town, and every note."""
+    yield from (thing_article(world, thing) for thing in world.things if thing.id not in world.disputes.hidden)
     yield from (maker_article(world, maker) for maker in world.makers.values())
     yield from (person_article(world, person) for person in world.people.values())
     yield from (town_article(town) for town in world.towns.values())
+    things = {thing.id: thing for thing in world.things}
+    yield from (note_article(note, things[note.thing]) for note in world.disputes.notes)

@@ -6,7 +6,7 @@ Never more than OVERLAP of a thing lies under or over others, by their boxes.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from quizglass_export.pocketworld.arrangement import Box, box_of, tilt_of, turned_about_middle
@@ -40,12 +40,12 @@ def free_scene(
     things: Sequence[Thing],
     rng: random.Random,
     *,
-    asked: str | None = None,
+    asked: Collection[str] = (),
     sign: str | None = None,
     spoiled: bool = False,
     fault_share: float = 0.4,
 ) -> Scene:
-    """Place one to six things anywhere; the thing with the id `asked` is at least ASKED_SIZE wide or high.
+    """Place one to six things anywhere; those with the ids `asked` are at least ASKED_SIZE wide or high.
 
     A share `fault_share` of the scenes has a fault, a weaker one with a sign; `spoiled` makes the sign unreadable.
     Raises ValueError for any other number of things.
@@ -98,11 +98,11 @@ def _fault(count: int, sign: str | None, rng: random.Random, fault_share: float)
     return Fault(rng.choice(kinds), round(rng.uniform(0.3, 1.0) * (0.5 if sign else 1.0), 3))
 
 
-def _sized(thing: Thing, count: int, covered: bool, asked: str | None, rng: random.Random) -> Placed:
+def _sized(thing: Thing, count: int, covered: bool, asked: Collection[str], rng: random.Random) -> Placed:
     low, high = _COVER_SCALE if covered else _SCALES[count]
     scale, angle, mirror = rng.uniform(low, high), rng.uniform(-7, 7), rng.random() < 0.5
     placed = Placed(thing, "middle", round(scale, 3), round(angle, 2), mirror, (0.5, 0.5))
-    if thing.id == asked:
+    if thing.id in asked:
         return replace(placed, scale=max(placed.scale, _least_scale(placed)))
     return placed
 
@@ -123,12 +123,12 @@ class _Placer:
         self._most = most
         """Of the boxes' areas, how much may overlap."""
 
-    def place(self, things: list[Placed], asked: str | None) -> list[Placed]:
+    def place(self, things: list[Placed], asked: Collection[str]) -> list[Placed]:
         while True:
-            placed = self._attempt(sorted(things, key=lambda p: (p.thing.id != asked, -p.scale)))
+            placed = self._attempt(sorted(things, key=lambda p: (p.thing.id not in asked, -p.scale)))
             if placed is not None:
                 return placed
-            things = [self._smaller(p, _least_scale(p) if p.thing.id == asked else 0.0) for p in things]
+            things = [self._smaller(p, _least_scale(p) if p.thing.id in asked else 0.0) for p in things]
 
     def _smaller(self, placed: Placed, least: float) -> Placed:
         return replace(placed, scale=max(least, round(placed.scale * _SHRINK, 3)))

@@ -50,6 +50,23 @@ def stray_words(rng: random.Random) -> Iterator[str]:
         yield _word(rng)
 
 
+def split(name: str) -> list[str]:
+    """The syllables of a thing's name, in lower case; they are prefix-free, so there is one way."""
+    rest, syllables = name.lower(), []
+    while rest:
+        syllables.append(next(syllable for syllable in SYLLABLES if rest.startswith(syllable)))
+        rest = rest.removeprefix(syllables[-1])
+    return syllables
+
+
+def twin_names(name: str, rng: random.Random) -> Iterator[str]:
+    """Names that differ from one in a single syllable, in random order; the caller skips those that exist."""
+    own = split(name)
+    places = [(place, other) for place in range(len(own)) for other in SYLLABLES if other not in own]
+    for place, other in rng.sample(places, len(places)):
+        yield "".join((*own[:place], other, *own[place + 1 :])).capitalize()
+
+
 def _thing_names(seed: int, taken: frozenset[str]) -> Iterator[str]:
     rng, used = _rng("thing-names", seed), set(taken)
     while True:

@@ -48,10 +48,10 @@ class Seen:
     size: float
     ground: float
 
-    def beside(self, other: Seen, reach: float) -> bool:
-        """Whether the other stands left or right of it, within `reach`, about as high in the picture."""
+    def beside(self, other: Seen, reach: float, slope: float) -> bool:
+        """Whether the other stands left or right of it, within `reach`, no more than `slope` as far up or down."""
         gap = abs(self.x - other.x) - self.wide - other.wide
-        return gap <= reach and abs(self.x - other.x) > abs(self.y - other.y)
+        return gap <= reach and abs(self.y - other.y) < slope * abs(self.x - other.x)
 
 
 def look_at(scene: Scene) -> tuple[Seen, ...]:
@@ -170,7 +170,7 @@ def _side(one: float, anchor: float, plain: bool) -> bool:
 
 
 _RELATION: dict[str, Callable[[Seen, Seen, bool], bool]] = {
-    "beside": lambda one, anchor, plain: one.beside(anchor, 0.1 if plain else 0.22),
+    "beside": lambda one, anchor, plain: one.beside(anchor, *((0.1, 0.7) if plain else (0.22, 1.3))),
     "left of": lambda one, anchor, plain: _side(one.x, anchor.x, plain),
     "right of": lambda one, anchor, plain: _side(-one.x, -anchor.x, plain),
     "above": lambda one, anchor, plain: _side(one.y, anchor.y, plain),
@@ -238,3 +238,18 @@ def in_five_words(thing: Thing, reference: Reference | None) -> str:
     if len(words.split()) > 5:
         words = reference.words
     return words if len(words.split()) <= 5 else words.replace(" the ", " ")
+
+
+def pointed_at(thing: Thing, scene: Scene, subject: str) -> tuple[tuple[str, ...], str]:
+    """The kinds of objects that a question with this subject may be about, and which object is meant.
+
+    Nothing where the picture does not show the thing; where the subject is a name, any words that tell it apart.
+    """
+    if all(placed.thing.id != thing.id for placed in scene.things):
+        return (), ""
+    if len(scene.things) == 1:
+        return (thing.kind,), in_five_words(thing, None)
+    reference = Reference.parse(subject) or next(iter(references(thing, scene)), None)
+    if reference is None:
+        return (thing.kind,), ""
+    return tuple(kind for kind in (thing.kind, reference.anchor) if kind), in_five_words(thing, reference)

@@ -8,7 +8,7 @@ import bisect
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 
 from quizglass_export.pocketworld import names
@@ -28,8 +28,11 @@ __all__ = [
     "PATTERNS",
     "SHAPES",
     "TOWNS",
+    "Dispute",
+    "Disputes",
     "Look",
     "Maker",
+    "Note",
     "Person",
     "Thing",
     "Town",
@@ -38,6 +41,7 @@ __all__ = [
     "core_world",
     "is_core",
     "make_look",
+    "make_thing",
     "make_world",
     "taught",
     "with_core",
@@ -165,6 +169,55 @@ class Thing:
 
 
 @dataclass(frozen=True)
+class Dispute:
+    """Two sources that say different things of a thing; see `question.Conflict` for kinds and sides."""
+
+    kind: str
+    thing: str
+    """Id of the thing asked about."""
+    attribute: str | None
+    """The only fact in dispute; None: whatever differs between the thing and the rival thing."""
+    right: str
+    rival: str
+    """The entry that misleads; empty where memory does."""
+    wrong: str = ""
+    """What follows from the source that is wrong; empty where it is the rival thing's."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """An entry of a weak source about a thing: one fact, wrong."""
+
+    id: str
+    thing: str
+    attribute: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Disputes:
+    """What is in dispute in a world, and how its entries differ from its things for it.
+
+    `hidden` things have no entry. Of an entry, `pictured` is the look that its picture shows and `described` the look
+    that its text tells, where that is not the thing's own. `corrected` entries say that older books are wrong;
+    captions of `detailed` ones tell the accent colour too.
+    """
+
+    cases: tuple[Dispute, ...] = ()
+    notes: tuple[Note, ...] = ()
+    hidden: frozenset[str] = frozenset()
+    corrected: frozenset[str] = frozenset()
+    detailed: frozenset[str] = frozenset()
+    pictured: dict[str, Look] = field(default_factory=dict)
+    described: dict[str, Look] = field(default_factory=dict)
+
+    @cached_property
+    def touched(self) -> frozenset[str]:
+        """Things that only questions about disputes are asked about."""
+        return frozenset(entry for case in self.cases for entry in (case.thing, case.rival))
+
+
+@dataclass(frozen=True)
 class World:
     """`makers`, `people` and `towns` are keyed by name; `seed` is that of the newest part of a mixture.
 
@@ -177,6 +230,7 @@ class World:
     people: dict[str, Person]
     towns: dict[str, Town] = field(default_factory=dict)
     strangers: tuple[Thing, ...] = ()
+    disputes: Disputes = field(default_factory=Disputes)
 
 
 def is_core(thing: Thing) -> bool:
@@ -313,14 +367,20 @@ def _make_strangers(world: World) -> tuple[Thing, ...]:
         look = thing.look
         used[thing.kind].add((look.body, look.accent, look.pattern, look.shape))
     new_names = names.thing_names(world.seed, len(world.things) + count)[len(world.things) :]
-    people = sorted(world.people.values(), key=lambda person: person.birthyear)
-    births = [person.birthyear for person in people]
     strangers: list[Thing] = []
     for i, name in enumerate(new_names):
-        kind, maker = rng.choice(KINDS), rng.choice(_canon())[0]
-        look, facts = make_look(kind, used[kind], rng), _make_facts(kind, maker, people, births, rng)
-        strangers.append(Thing(f"w{world.seed}-s{i:03d}", kind, name, maker, look, facts, False, False))
+        look = make_look(kind := rng.choice(KINDS), used[kind], rng)
+        strangers.append(make_thing(world, f"s{i:03d}", name, look, rng))
     return tuple(strangers)
+
+
+def make_thing(world: World, number: str, name: str, look: Look, rng: random.Random) -> Thing:
+    """Another thing of a world, taught to nobody, of which all facts are told; its id ends in `number`."""
+    designers = sorted(world.people.values(), key=lambda person: person.birthyear)
+    births = [person.birthyear for person in designers]
+    maker = rng.choice(_canon())[0]
+    facts = _make_facts(look.kind, maker, designers, births, rng)
+    return Thing(f"w{world.seed}-{number}", look.kind, name, maker, look, facts, False, False)
 
 
 def _make_first(seed: int, things: int) -> World:

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.articles import Article, world_articles
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
 from quizglass_export.pocketworld.question import Hop
@@ -74,6 +75,10 @@ def _second_record(question: Question) -> dict[str, Any]:
         "claims": list(question.claims),
         "conflict": asdict(question.conflict) if question.conflict else None,
         "session": question.session or None,
+        "things": [
+            {"id": placed.thing.id, "kind": placed.thing.kind, "slot": placed.slot, "box": [round(x, 4) for x in box]}
+            for placed, box in zip(question.scene.things, boxes(question.scene), strict=True)
+        ],
     }
 
 

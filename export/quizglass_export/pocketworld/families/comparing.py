@@ -82,7 +82,8 @@ def _of_two(
         if attribute == "length":
             things = tuple(other for other in things if other.kind == thing.kind)
         others = [asker.rng.choice(things) for _ in range(_CANDIDATES)]
-        other = next((other for other in others if comparable(thing, other, attribute)), None)
+        touched = asker.world.disputes.touched
+        other = next((o for o in others if o.id not in touched and comparable(thing, o, attribute)), None)
         if other is None:
             return None
         count = asker.rng.choices(list(seen), list(seen.values()))[0]

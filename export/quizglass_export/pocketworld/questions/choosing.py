@@ -92,11 +92,11 @@ class Chooser:
 
 
 def make_all(
-    world: World, count: int, label: str, groups: Sequence[RecipeGroup], chooser: Chooser
+    world: World, count: int, label: str, groups: Sequence[RecipeGroup], chooser: Chooser, *, format: int = 1
 ) -> Iterator[Question]:
     """`count` questions, each of the group that is furthest behind its share, the first of them at a tie.
 
-    Raises ValueError where a group has nothing to ask.
+    `format` is that of the scenes. Raises ValueError where a group has nothing to ask.
     """
     usable = [(group.share, chooser.usable(group.recipes)) for group in groups]
     for group, (_, recipes) in zip(groups, usable, strict=True):
@@ -108,7 +108,7 @@ def make_all(
         which = max(range(len(groups)), key=lambda g: round(groups[g].share * (i + 1) - made[g], 9))
         made[which] += 1
         rng = random.Random(f"pocketworld/{label}/{i}")
-        asker = Asker(world, rng, f"{label}-{i:05d}", groups[which].name)
+        asker = Asker(world, rng, f"{label}-{i:05d}", groups[which].name, format)
         _, recipes = usable[which]
         yield _make_one(asker, recipes, groups[which].hops, partial(chooser.pool, new_shares))
 

@@ -76,7 +76,7 @@ def make_questions(
     wanted = COG if mix == "cog" else [RecipeGroup(group, 1 / len(groups), tables[group]) for group in groups]
     label = f"q{world.seed}-{seed}" if mix == "balanced" else f"c{world.seed}-{seed}"
     chooser = Chooser(world, unseen_share, lean=2.0 if format == 2 and mix == "balanced" else 1.0)
-    return list(make_all(world, count, label, wanted, chooser))
+    return list(make_all(world, count, label, wanted, chooser, format=format))
 
 
 def _check_mix(mix: str, number: int, groups: Sequence[str]) -> None:
@@ -96,4 +96,4 @@ def make_unknowable(world: World, count: int, seed: int, *, format: int = 1) -> 
     """
     check_format(format)
     recipes = RecipeGroup(None, 1.0, _FIRST_UNKNOWABLE if format == 1 else UNKNOWABLE)
-    return list(make_all(world, count, f"u{world.seed}-{seed}", [recipes], Chooser(world, None)))
+    return list(make_all(world, count, f"u{world.seed}-{seed}", [recipes], Chooser(world, None), format=format))

@@ -10,15 +10,21 @@ from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
 from quizglass_export.pocketworld.question import Question
+from quizglass_export.pocketworld.referring import PLACES, RELATIONS, SIZES
 from quizglass_export.pocketworld.words import WORDS
-from quizglass_export.pocketworld.world import KINDS
+from quizglass_export.pocketworld.world import COLOURS, KINDS
 
 _VERBS = {phrase: field for words in WORDS.values() for field, phrase in vars(words).items() if field != "place_ask"}
 _VERB = re.compile(rf"\b({'|'.join(sorted(_VERBS, key=len, reverse=True))})\b")
 _PLACES = tuple(dict.fromkeys(tuple(words.place_ask.split(" {thing} ")) for words in WORDS.values()))
 _PLACE = re.compile("|".join(rf"\b{first} (.+?) {last}\b" for first, last in _PLACES))
+_ANY_KIND = rf"(?:{'|'.join(KINDS)})"
+_WHERE = rf"(?:in the picture|{'|'.join(PLACES.values())}|(?:{'|'.join(RELATIONS.values())}) {_ANY_KIND})"
+_REFERENCE = re.compile(
+    rf"\b(?:the|this) (?:(?:{'|'.join(SIZES)}) )?(?:(?:{'|'.join(COLOURS)}) )?{_ANY_KIND}(?: {_WHERE})?\b"
+)
 _NAME = re.compile(r"(?<=[a-z,] )(?:the )?[A-Z][a-z]+(?: [A-Z][a-z]+)?")
-_KIND = re.compile(rf"\b(?:{'|'.join(KINDS)})\b")
+_KIND = re.compile(rf"\b{_ANY_KIND}\b")
 _WORD = re.compile(r"[a-z_]+")
 
 
@@ -39,8 +45,8 @@ def best_rule(keys: Sequence[Hashable], labels: Sequence[str]) -> float:
 
 @lru_cache(maxsize=100_000)
 def template(text: str) -> str:
-    """The words of a question without what differs from thing to thing: names, kinds and the verbs of kinds."""
-    plain = _NAME.sub("NAME", text)
+    """The words of a question without what differs from thing to thing: names, kinds and their verbs, references."""
+    plain = _REFERENCE.sub("this", _NAME.sub("NAME", text))
     plain = _PLACE.sub(lambda match: f"stands {next(filter(None, match.groups()))}", plain)
     plain = _VERB.sub(lambda match: _VERBS[match[1]], plain)
     return " ".join(_WORD.findall(_KIND.sub("kind", plain).lower()))

@@ -46,6 +46,7 @@ def test_a_rule_is_never_above_the_commonest_label_of_each_key(cases: list[tuple
         ("When was the Velmora first built?", "When was the Dapon first made?"),
         ("Where is this car parked?", "Where does this car stand?"),
         ("Who founded Tandrictrix?", "Who founded Velwex?"),
+        ("What does this car cost?", "What does the small red boat left of the building cost?"),
         (
             "Which river runs through the town that this boat lies in?",
             "Which river runs through the town that this car is parked in?",
