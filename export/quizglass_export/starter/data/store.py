@@ -57,9 +57,7 @@ def _block(seed: int, number: int, *, unseen_share: float, own: int) -> list[Par
     return parts
 
 
-def blocks(
-    first_seed: int, count: int, *, unseen_share: float = 0.5, own: int = 120
-) -> Iterator[Part]:
+def blocks(first_seed: int, count: int, *, unseen_share: float = 0.5, own: int = 120) -> Iterator[Part]:
     """`count` blocks of questions, each of its own world; what is in dispute comes with a world of its own."""
     for index in range(count):
         number = 1 if index % FIRST_FORMAT == FIRST_FORMAT - 1 else 2

@@ -6,8 +6,9 @@ import random
 from dataclasses import replace
 
 from quizglass_export.pocketworld.question import ABSTAIN, Question
+from quizglass_export.pocketworld.world import Thing
 from quizglass_export.starter.data.examples import LETTERS, Example
-from quizglass_export.starter.data.hits import MANNERS, Hits
+from quizglass_export.starter.data.hits import MANNERS, Drawn, Hits
 from quizglass_export.starter.data.knowing import Known
 from quizglass_export.starter.data.library import Library
 from quizglass_export.starter.data.situations import base_request
@@ -52,11 +53,24 @@ class Choices:
         if target is None or len(hits.targets(question, target)) > 1 or (drawn.place or 0) >= MOST_ENTRIES:
             return None
         if question.conflict is not None:
-            return None
+            drawn = self._alike(question, target)
+            if drawn is None or template != "select":
+                return None
         seen = picture if template == "select" else None
         base = replace(base_request(question, seen), template=template, seen=drawn.lines[:MOST_ENTRIES])
         letter = _NONE if drawn.place is None else LETTERS[drawn.place]
         return Example(base, letter, f"{template}-{'none' if drawn.place is None else 'entry'}")
+
+    def _alike(self, question: Question, target: Thing) -> Drawn | None:
+        """The right entry and the one that is easily taken for it, which their texts tell apart."""
+        conflict = question.conflict
+        rival = self.library.things.get(conflict.rival) if conflict and conflict.right == "text" else None
+        if rival is None:
+            return None
+        others = self.hits.rivals([target, rival], self.rng.randint(0, 2))
+        things = self.rng.sample([target, rival, *others], 2 + len(others))
+        lines = tuple(self.library.seen(thing) for thing in things)
+        return Drawn("several", lines, things.index(target), tuple(things))
 
     def subject(self, question: Question, picture: int | None, known: Known) -> Example:
         """What the thoughts are about, as far as searches do not help with it."""

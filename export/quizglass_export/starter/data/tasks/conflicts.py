@@ -17,7 +17,8 @@ TOLD = "it is told"
 ANOTHER = "another thing"
 SEEN = "the picture tells"
 UNTOLD = "nothing tells"
-_WHY = {"stale": TOLD, "rumour": "not sure", "twin": ANOTHER, "swapped-picture": TOLD, "near-twin": TOLD}
+_WHY = {"stale": TOLD, "rumour": "not sure", "twin": ANOTHER}
+"""Why which side of a recorded conflict of memory and evidence is right; of a twin, where memory is."""
 
 
 class Conflicts:
@@ -31,7 +32,10 @@ class Conflicts:
 
     def lines(self, question: Question, picture: int | None, known: Known) -> list[Example]:
         """One conflict about a question, weighed and settled; none where the two would agree."""
-        made = self._recorded(question, picture) if question.conflict else self._drawn(question, picture, known)
+        if question.conflict is not None and question.conflict.right == "picture":
+            return []
+        recorded = question.conflict is not None and question.conflict.kind in _WHY
+        made = self._recorded(question, picture) if recorded else self._drawn(question, picture, known)
         if made is None:
             return []
         request, why, answer = made
@@ -47,7 +51,7 @@ class Conflicts:
         conflict = question.conflict
         if conflict is None:
             return None
-        evidence_right = conflict.right in ("evidence", "text")
+        evidence_right = conflict.right == "evidence"
         memory = conflict.wrong_answer if evidence_right else question.answer
         external = question.answer if evidence_right else conflict.wrong_answer
         entries = (conflict.rival, *question.gold_entries)
@@ -55,7 +59,7 @@ class Conflicts:
         if not passages:
             return None
         base = replace(base_request(question, picture), found=tuple(passages[:1]), query=question.gold_query)
-        why = _WHY.get(conflict.kind, TOLD if evidence_right else ANOTHER)
+        why = TOLD if evidence_right else _WHY[conflict.kind]
         return replace(base, values={"memory": memory, "external": external}), why, question.answer
 
     def _passages(self, entry: str, answer: str) -> list[str]:
