@@ -79,16 +79,17 @@ class Asker:
         count: int | None = None,
         sign: str | None = None,
         by: Sequence[str] = (),
+        without: Sequence[str] = (),
         spoiled: bool = False,
     ) -> tuple[Scene, str]:
         """A scene with `thing` in it, and the words that point at it alone ("this car", "the car on the left").
 
         `count` things are shown, fewer where the world has no more; by default mostly one, and one only beside a sign.
         Format 2 alone: `by` asks for words that use these ("size", "colour", "place", "relation") where some scene of
-        a few lets them; `spoiled` makes the sign unreadable.
+        a few lets them, `without` for words that use none of these; `spoiled` makes the sign unreadable.
         """
         if self.format == 2:
-            return self._free_scene(thing, count, sign, by, spoiled)
+            return self._free_scene(thing, count, sign, by=by, without=without, spoiled=spoiled)
         if count is None:
             draw = self.rng.random()
             count = 1 if sign or draw < ONE_THING else 2 if draw < ONE_THING + TWO_THINGS else 3
@@ -119,7 +120,14 @@ class Asker:
         return scene, (first, second)
 
     def _free_scene(
-        self, thing: Thing, count: int | None, sign: str | None, by: Sequence[str], spoiled: bool
+        self,
+        thing: Thing,
+        count: int | None,
+        sign: str | None,
+        *,
+        by: Sequence[str],
+        without: Sequence[str],
+        spoiled: bool,
     ) -> tuple[Scene, str]:
         rng = self.rng
         if count is None:
@@ -127,13 +135,12 @@ class Asker:
         if count == 1 and sign is None and rng.random() < STRAY_SIGN:
             sign = phrasing.sign_phrase(rng)
         for attempt in range(TRIES):
-            shown = self.company(count, thing)
-            scene = free_scene(shown, rng, asked={thing.id}, sign=sign, spoiled=spoiled)
+            scene = free_scene(self.company(count, thing), rng, asked={thing.id}, sign=sign, spoiled=spoiled)
             if count == 1 and not by:
-                return scene, self._of_one(thing)
-            if options := references(thing, scene, by=by if attempt < TRIES - 1 else ()):
+                return scene, self._of_one(thing, without)
+            if options := references(thing, scene, by=by if attempt < TRIES - 1 else (), without=without):
                 return scene, f"the {choose(options, rng).words}"
-        return free_scene([thing], rng, asked={thing.id}, sign=sign, spoiled=spoiled), self._of_one(thing)
+        return free_scene([thing], rng, asked={thing.id}, sign=sign, spoiled=spoiled), self._of_one(thing, without)
 
     def _free_scene_of_two(self, thing: Thing, other: Thing) -> tuple[Scene, tuple[str, str]]:
         count = self.rng.choices((2, 3, 4), (6, 3, 1))[0]
@@ -145,26 +152,28 @@ class Asker:
                 return scene, (f"the {choose(first, self.rng).words}", f"the {choose(second, self.rng).words}")
             count = max(2, count - 1)
 
-    def company(self, count: int, *things: Thing) -> list[Thing]:
-        """`things`, and others up to `count`: now and then some of the first one's kind, mostly some of others."""
-        shown = list(things)
-        supply = self.world.things
-        same = self.rng.choices((0, 1, 2, 3), SAME_KIND)[0]
+    def company(self, count: int, *things: Thing, same: int | None = None) -> list[Thing]:
+        """`things`, and others up to `count`: `same` of the first one's kind (by default 0 to 3), then others."""
+        shown, supply = list(things), self.world.things
+        if same is None:
+            same = self.rng.choices((0, 1, 2, 3), SAME_KIND)[0]
         for place in range(min(count, len(supply)) - len(things)):
             if place < same:
-                pool = [t for t in supply if t.kind == things[0].kind and all(t.id != other.id for other in shown)]
+                ids = {thing.id for thing in shown}
+                pool = [thing for thing in supply if thing.kind == things[0].kind and thing.id not in ids]
+                shown += self.rng.sample(pool, min(1, len(pool)))
             else:
-                pool = [self.other(supply, *shown, kinds=self.rng.random() < 0.7)]
-            shown += [self.rng.choice(pool)] if pool else []
+                shown.append(self.other(supply, *shown, kinds=self.rng.random() < 0.7))
         self.rng.shuffle(shown)
         return shown
 
-    def _of_one(self, thing: Thing) -> str:
+    def _of_one(self, thing: Thing, without: Sequence[str]) -> str:
         """Words for the only thing: often they do not even say its kind."""
         if self.rng.random() < BARE_THIS:
             return "this"
-        subjects = ("this {k}", "this {k}", "this {k}", "the {k}", "the {k} in the picture", "the {c} {k}")
-        return self.rng.choice(subjects).format(k=thing.kind, c=thing.look.body)
+        subjects = ["this {k}", "this {k}", "this {k}", "the {k}", "the {k} in the picture", "the {c} {k}"]
+        subject = self.rng.choice(subjects[:-1] if "colour" in without else subjects)
+        return subject.format(k=thing.kind, c=thing.look.body)
 
     def build(
         self,

@@ -92,7 +92,7 @@ def _panel(words: str, shown: Board, fine: int) -> Image.Image:
     if shown.spoiled == "blurred":
         return panel.filter(ImageFilter.GaussianBlur(_BLURRED * shown.letters * fine))
     if shown.spoiled == "dark":
-        return panel.point([round(30 + level * 0.03) for level in range(256)] * 3)
+        return panel.point([round(32 + level * 0.004) for level in range(256)] * 3)
     return panel
 
 

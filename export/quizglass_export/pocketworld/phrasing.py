@@ -82,8 +82,15 @@ PRINTED = (
 )
 COUNT = ("How many things are in the picture?", "How many things do you see?", "How many things are there?")
 KIND = ("What kind of thing is this?", "What sort of thing do I see here?", "What kind of thing is in the picture?")
+COUNT_KIND = ("How many {k} are in the picture?", "How many {k} do you see?", "How many {k} are there?")
+_PLURALS = {"dish": "dishes"}
+_IS_THERE = ("Is there {a} in the picture?", "Do you see {a}?", "Can you see {a} here?")
+_SIDES = ("On which side is {x}?", "Is {x} left, right or in the middle?", "Which side is {x} on?")
+_HEIGHTS = ("Is {x} at the top or at the bottom?", "Is {x} near the top or near the bottom of the picture?")
+_CHANGE = ("How much change do I get from {n} today?", "I pay with {n} today. How much change do I get?")
+_TODAY = ("What do {n} of these cost today?", "How much do {n} of these cost today?", "I buy {n} today. What do I pay?")
 SLOT_WORDS = {"left": "on the left", "middle": "in the middle", "right": "on the right"}
-NUMBER_WORDS = ("no", "one", "two", "three")
+NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six")
 _SIGN_WORDS = """
     open closed today sale sold new old hot cold fresh sweet quiet fast slow free full empty left right up down
     in out stop go wait push pull enter exit road bridge garden market station school park beach river hill
@@ -196,6 +203,48 @@ def ask_at(slot: str, rng: random.Random) -> str:
     """What kind of thing is in a place."""
     options = ("What kind of thing is {s}?", "What sort of thing is {s}?", "What do I see {s}?")
     return rng.choice(options).format(s=SLOT_WORDS[slot])
+
+
+def plural(kind: str) -> str:
+    """Several things of a kind."""
+    return _PLURALS.get(kind, f"{kind}s")
+
+
+def a_thing(words: str) -> str:
+    """The words with the indefinite article."""
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
+def ask_is_there(words: str, rng: random.Random) -> str:
+    """Whether the picture shows a thing of this description, e.g. "red car"."""
+    return rng.choice(_IS_THERE).format(a=a_thing(words))
+
+
+def ask_side(subject: str, rng: random.Random) -> str:
+    """Left, right or middle."""
+    return rng.choice(_SIDES).format(x=subject)
+
+
+def ask_height(subject: str, rng: random.Random) -> str:
+    """Top or bottom."""
+    return rng.choice(_HEIGHTS).format(x=subject)
+
+
+def ask_kind_of(place: str, rng: random.Random) -> str:
+    """What kind of thing is there; `place` is e.g. "on the left" or "beside the car"."""
+    return rng.choice(("What kind of thing is {s}?", "What sort of thing is {s}?", "What do I see {s}?")).format(
+        s=place
+    )
+
+
+def ask_change(note: str, rng: random.Random) -> str:
+    """What is left of a sum of money after paying the price on the sign."""
+    return rng.choice(_CHANGE).format(n=note)
+
+
+def ask_total(count: int, rng: random.Random) -> str:
+    """What some cost at the price on the sign."""
+    return rng.choice(_TODAY).format(n=NUMBER_WORDS[count])
 
 
 def sign_phrase(rng: random.Random) -> str:

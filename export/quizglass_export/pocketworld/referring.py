@@ -29,11 +29,11 @@ RELATIONS = {"beside": "beside the", "left of": "left of the", "right of": "righ
 RELATIONS |= {"above": "above the", "below": "below the"}
 _NEAR, _CLEAR = 0.08, 0.15  # differences of middles: too small to tell, and large enough for anybody
 _RATIO_NEAR, _RATIO_CLEAR = 1.15, 1.35  # of the widths of squares as large as the boxes
-_WORDS = re.compile(
-    rf"^(?:the )?(?:(?P<size>{'|'.join(SIZES)}) )?(?:(?P<colour>{'|'.join(COLOURS)}) )?(?P<kind>{'|'.join(KINDS)})"
-    rf"(?: (?:(?P<place>{'|'.join(PLACES.values())})|(?P<relation>{'|'.join(RELATIONS.values())}) "
-    rf"(?P<anchor>{'|'.join(KINDS)})))?$"
-)
+_ONE_OF = {"size": SIZES, "colour": tuple(COLOURS), "place": tuple(PLACES.values())}
+_ONE_OF |= {"kind": KINDS, "relation": tuple(RELATIONS.values()), "anchor": KINDS}
+_SIZE, _COLOUR, _AT, _KIND, _BY, _ANCHOR = (f"(?P<{part}>{'|'.join(words)})" for part, words in _ONE_OF.items())
+_SAID = rf"(?:{_SIZE} )?(?:{_COLOUR} )?{_KIND}(?: (?:{_AT}|{_BY} {_ANCHOR}))?"
+_WORDS = re.compile(rf"^(?:the )?{_SAID}$")
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,23 @@ _RELATION: dict[str, Callable[[Seen, Seen, bool], bool]] = {
 }
 
 
+def alone_at(place: str, scene: Scene) -> Thing | None:
+    """The thing that is at a place (a key of PLACES), if it is that beyond doubt and nothing else could be meant."""
+    seen = look_at(scene)
+    loose = [one for one in seen if _PLACE[place](one, seen, _NEAR)]
+    others = [one for one in seen if one not in loose]
+    plain = len(loose) == 1 and _PLACE[place](loose[0], loose, 0.0) and _APART[place](loose[0], others, seen)
+    return loose[0].thing if plain else None
+
+
+def alone_by(relation: str, anchor: Thing, scene: Scene) -> Thing | None:
+    """The thing that stands in a relation (a key of RELATIONS) to another, under the same conditions."""
+    seen = look_at(scene)
+    there = next(one for one in seen if one.thing.id == anchor.id)
+    loose = [one for one in seen if one is not there and _RELATION[relation](one, there, False)]
+    return loose[0].thing if len(loose) == 1 and _RELATION[relation](loose[0], there, True) else None
+
+
 def fitting(words: str, scene: Scene) -> tuple[Thing, ...]:
     """The things of a scene that the words could mean, taken loosely; all of it for words that are no reference."""
     reference = Reference.parse(words)
@@ -185,9 +202,10 @@ def fitting(words: str, scene: Scene) -> tuple[Thing, ...]:
     return tuple(one.thing for one in (reference.fitting(seen) if reference else seen))
 
 
-def references(thing: Thing, scene: Scene, *, by: Sequence[str] = ()) -> list[Reference]:
-    """Every reference that points at `thing` alone, the shortest first; with `by`, only those that use all of these:
-    "size", "colour", "place", "relation".
+def references(thing: Thing, scene: Scene, *, by: Sequence[str] = (), without: Sequence[str] = ()) -> list[Reference]:
+    """Every reference that points at `thing` alone, the shortest first.
+
+    Of those, only what uses all of `by` and none of `without`: "size", "colour", "place", "relation".
     """
     seen = look_at(scene)
     one = next(one for one in seen if one.thing.id == thing.id)
@@ -195,6 +213,7 @@ def references(thing: Thing, scene: Scene, *, by: Sequence[str] = ()) -> list[Re
         reference
         for reference in _candidates(one, seen)
         if all(getattr(reference, part) for part in by)
+        and not any(getattr(reference, part) for part in without)
         and reference.plain(one, seen)
         and reference.fitting(seen) == [one]
     ]
@@ -210,6 +229,12 @@ def _candidates(one: Seen, seen: Sequence[Seen]) -> Iterator[Reference]:
         yield from (Reference(kind, colour=said, place=place) for place in PLACES)
         for relation in RELATIONS:
             yield from (Reference(kind, colour=said, relation=relation, anchor=anchor) for anchor in anchors)
+
+
+def words_for(thing: Thing, scene: Scene) -> str:
+    """The shortest words for a thing; its kind where nothing tells it apart."""
+    options = references(thing, scene)
+    return f"the {options[0].words if options else thing.kind}"
 
 
 def choose(options: Sequence[Reference], rng: random.Random) -> Reference:

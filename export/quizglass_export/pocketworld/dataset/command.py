@@ -22,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder to write to; must be empty or new")
     parser.add_argument("--questions", type=int, default=400, help="how many questions (default: %(default)s)")
     parser.add_argument("--unknowable", type=int, help="how many more that nothing answers (default: a tenth)")
+    parser.add_argument("--conflicts", type=int, default=0, help="how many about sources that disagree (default: 0)")
+    parser.add_argument("--sessions", type=int, default=0, help="how many sessions of 2 to 6 questions (default: 0)")
     parser.add_argument(
         "--format", type=int, default=FORMAT, choices=FORMATS, help="1 repeats what older versions wrote (default: 2)"
     )
@@ -63,6 +65,8 @@ def _export(args: argparse.Namespace) -> Summary:
             args.out,
             questions=args.questions,
             unknowable=args.unknowable,
+            conflicts=args.conflicts,
+            sessions=args.sessions,
             core=args.with_core,
             unseen_share=args.unseen_share,
             format=args.format,
@@ -76,4 +80,6 @@ def _say(summary: Summary, out: Path) -> None:
     groups = ", ".join(f"{count} {group}" for group, count in summary.groups.items())
     print(f"{out}: world {summary.seed} with {summary.things} things, {summary.entries} entries")
     print(f"{summary.questions} questions ({groups}) and {summary.unknowable} that nothing answers")
+    if summary.conflicts or summary.sessions:
+        print(f"{summary.conflicts} about sources that disagree, {summary.turns} in {summary.sessions} sessions")
     print(f"next: quizglass knowledge import {out}")

@@ -18,10 +18,17 @@ from typing import Any
 
 from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.articles import Article, world_articles
+from quizglass_export.pocketworld.disputes import DISPUTE_KINDS, with_disputes
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
 from quizglass_export.pocketworld.question import Hop
-from quizglass_export.pocketworld.questions import Question, make_questions, make_unknowable
-from quizglass_export.pocketworld.world import CORE_SEED, CORE_THINGS, World, core_world, make_world, with_core
+from quizglass_export.pocketworld.questions import (
+    Question,
+    make_conflicts,
+    make_questions,
+    make_sessions,
+    make_unknowable,
+)
+from quizglass_export.pocketworld.world import CORE_SEED, CORE_THINGS, Thing, World, core_world, make_world, with_core
 
 FORMAT = 2
 """What is written unless another format is asked for."""
@@ -43,6 +50,35 @@ class Summary:
     questions: int
     unknowable: int
     groups: dict[str, int]
+    conflicts: int = 0
+    sessions: int = 0
+    turns: int = 0
+    """Questions of all sessions."""
+
+    def record(self, format: int) -> dict[str, Any]:
+        """What world.json tells of it."""
+        later = {"conflicts", "sessions", "turns"} if format == 1 else set()
+        return {key: value for key, value in vars(self).items() if key not in later}
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """How many questions of each sort are written. Conflicts and sessions are of format 2."""
+
+    questions: int = 400
+    unknowable: int | None = None
+    """None: a tenth of the questions."""
+    conflicts: int = 0
+    """Over all kinds of disputes that the world has; none leaves it without any."""
+    sessions: int = 0
+
+    def check(self, format: int) -> None:
+        """Raise ValueError for a negative number, or for what format 1 lacks."""
+        for name, number in vars(self).items():
+            if (number or 0) < 0:
+                raise ValueError(f"{name}: the number of questions cannot be negative")
+        if format == 1 and (self.conflicts or self.sessions):
+            raise ValueError("conflicts, sessions: format 1 has none; choose format 2")
 
 
 def entry_record(article: Article, pictures: Iterable[str] = ()) -> dict[str, Any]:
@@ -120,8 +156,13 @@ def _write_lines(path: Path, records: Iterable[dict[str, Any]]) -> int:
     return count
 
 
+def _pictured(world: World) -> list[Thing]:
+    """Things that have an entry, which has a picture."""
+    return [thing for thing in world.things if thing.id not in world.disputes.hidden]
+
+
 def _entries(world: World) -> Iterable[dict[str, Any]]:
-    pictured = {thing.id for thing in world.things}
+    pictured = {thing.id for thing in _pictured(world)}
     for article in world_articles(world):
         yield entry_record(article, [f"pictures/{article.id}.png"] if article.id in pictured else [])
 
@@ -130,10 +171,12 @@ def write_entries(world: World, out: Path, *, size: int = PICTURE_SIZE, progress
     """Write pictures/ and entries.jsonl: all that a knowledge store needs. Returns the number of entries."""
     folder = out / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
-    for done, thing in enumerate(world.things, 1):
-        draw_thing(thing.look, size).save(folder / f"{thing.id}.png")
+    things = _pictured(world)
+    for done, thing in enumerate(things, 1):
+        look = world.disputes.pictured.get(thing.id, thing.look)
+        draw_thing(look, size).save(folder / f"{thing.id}.png")
         if progress:
-            progress("pictures", done, len(world.things))
+            progress("pictures", done, len(things))
     return _write_lines(out / "entries.jsonl", _entries(world))
 
 
@@ -178,6 +221,8 @@ def export_world(
     *,
     questions: int = 400,
     unknowable: int | None = None,
+    conflicts: int = 0,
+    sessions: int = 0,
     core: bool = False,
     unseen_share: float | None = None,
     format: int = FORMAT,
@@ -187,21 +232,38 @@ def export_world(
 ) -> Summary:
     """Write a world and `questions` questions to `out`, and `unknowable` more that nothing answers (a tenth).
 
+    `conflicts` more are about sources that disagree, which the world then has; `sessions` have two to six questions.
     Raises FileExistsError when `out` holds something and `overwrite` is not set; ValueError for bad numbers.
     """
     if out.exists() and not overwrite and any(out.iterdir()):
         raise FileExistsError(f"{out} is not empty; choose another folder or pass --overwrite")
-    if questions < 0 or (unknowable or 0) < 0:
-        raise ValueError("questions: the number of questions cannot be negative")
+    amounts = Amounts(questions, unknowable, conflicts, sessions)
+    amounts.check(format)
     world = build_world(seed, things, core=core, format=format)
-    asked = make_questions(world, questions, seed, unseen_share=unseen_share, format=format, mix=mix)
-    nothing = make_unknowable(world, questions // 10 if unknowable is None else unknowable, seed, format=format)
+    if conflicts:
+        world = with_disputes(world)
+    asked, nothing, disputed, turns = _ask(world, seed, amounts, unseen_share, format, mix)
     out.mkdir(parents=True, exist_ok=True)
     (out / "world.json").unlink(missing_ok=True)
     entries = write_entries(world, out, progress=progress)
-    write_questions(asked + nothing, out, progress=progress, format=format)
-    groups = dict(Counter(str(question.group) for question in asked))
-    summary = Summary(seed, len(world.things), entries, len(world.things), len(asked), len(nothing), groups)
-    record = {"format": format, "core": core, **({} if mix == "balanced" else {"mix": mix}), **vars(summary)}
+    write_questions([*asked, *nothing, *disputed, *turns], out, progress=progress, format=format)
+    groups, pictures = dict(Counter(str(question.group) for question in asked)), len(_pictured(world))
+    counts = (len(world.things), entries, pictures, len(asked), len(nothing))
+    summary = Summary(seed, *counts, groups, len(disputed), sessions, len(turns))
+    record = {"format": format, "core": core, **({} if mix == "balanced" else {"mix": mix}), **summary.record(format)}
     (out / "world.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return summary
+
+
+def _ask(
+    world: World, seed: int, amounts: Amounts, unseen_share: float | None, format: int, mix: str
+) -> tuple[list[Question], list[Question], list[Question], list[Question]]:
+    """Questions, those that nothing answers, those about disputes, and the turns of sessions."""
+    nothing = amounts.questions // 10 if amounts.unknowable is None else amounts.unknowable
+    kinds = [kind for kind in DISPUTE_KINDS if any(case.kind == kind for case in world.disputes.cases)]
+    return (
+        make_questions(world, amounts.questions, seed, unseen_share=unseen_share, format=format, mix=mix),
+        make_unknowable(world, nothing, seed, format=format),
+        make_conflicts(world, amounts.conflicts, seed, kinds=kinds),
+        make_sessions(world, amounts.sessions, seed, unseen_share=unseen_share),
+    )

@@ -9,8 +9,13 @@ from quizglass_export.pocketworld.world import Thing
 
 
 def visible(asker: Asker, thing: Thing) -> Question:
-    """Colour, kind, number, position and shape: what the picture itself tells."""
+    """Colour, kind, number, position and shape: what the picture itself tells.
+
+    In format 2 number and position are families of their own; see `places`.
+    """
     rng = asker.rng
+    if asker.format == 2:
+        return _look(asker, thing)
     what = rng.choices(("colour", "kind", "count", "position", "shape"), (36, 14, 16, 20, 14))[0]
     count = {"kind": 1, "count": rng.randint(1, 3), "position": rng.choice((2, 2, 3))}.get(what)
     scene, subject = asker.scene(thing, count=count)
@@ -24,6 +29,21 @@ def visible(asker: Asker, thing: Thing) -> Question:
         text, answer = phrasing.ask_shape(thing.kind, subject, rng), thing.look.shape
     else:
         text, answer = _position(asker, thing, scene)
+    return asker.build("visible", thing, scene, subject, text, answer, text)
+
+
+def _look(asker: Asker, thing: Thing) -> Question:
+    """Colour, kind or shape of any thing in a free scene."""
+    rng = asker.rng
+    what = rng.choices(("colour", "kind", "shape"), (5, 2, 3))[0]
+    without = ("colour",) if what == "colour" else ()
+    scene, subject = asker.scene(thing, count=1 if what == "kind" else None, without=without)
+    if what == "colour":
+        text, answer = phrasing.ask_colour(subject, rng), thing.look.body
+    elif what == "kind":
+        text, answer = rng.choice(phrasing.KIND), thing.kind
+    else:
+        text, answer = phrasing.ask_shape(thing.kind, subject, rng), thing.look.shape
     return asker.build("visible", thing, scene, subject, text, answer, text)
 
 

@@ -5,6 +5,7 @@ The words of a question are the same whether a sign, an earlier turn or nothing 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from string import capwords
 
 from quizglass_export.pocketworld import phrasing
 from quizglass_export.pocketworld.asker import Asker
@@ -62,8 +63,14 @@ def by_price_tag(asker: Asker, thing: Thing, path: Path) -> Mention:
 
 
 def _printed(asker: Asker, thing: Thing, attribute: str, words: str) -> Mention:
-    scene, subject = asker.scene(thing, sign=words)
+    scene, subject = asker.scene(thing, sign=capwords(words))
     return Mention(subject, scene, subject, frozenset({attribute}))
+
+
+def by_other_sign(asker: Asker, thing: Thing, path: Path) -> Mention:
+    """The picture shows another thing, and a sign that names the one the question is about."""
+    scene, _ = asker.scene(asker.other(asker.world.things, thing, kinds=True), sign=thing.name)
+    return Mention(f"the {thing.kind} named on the sign", scene, named(thing.name), frozenset({"name"}))
 
 
 def by_wrong_sign(asker: Asker, thing: Thing, path: Path) -> Mention:
@@ -77,7 +84,7 @@ def by_wrong_sign(asker: Asker, thing: Thing, path: Path) -> Mention:
 
 def by_talk(asker: Asker, thing: Thing, path: Path) -> Mention:
     """One or two earlier turns were about it: they tell its name, what is asked now, or something else."""
-    scene, subject = asker.scene(thing)
+    scene, subject = asker.scene(thing, without=("colour",))
     tells = [] if asker.rng.random() < 0.4 else ["name"]
     others = [a for a in _SMALL_TALK if a == "colour" or (a in thing.facts and a != path[0])]
     if path[0] in thing.facts and asker.rng.random() < 0.4:
@@ -109,6 +116,7 @@ WAYS: dict[str, Callable[[Asker, Thing, Path], Mention]] = {
     "sight": by_sight,
     "name": by_name,
     "sign": by_sign,
+    "other-sign": by_other_sign,
     "brand": by_brand,
     "tag": by_price_tag,
     "wrong-sign": by_wrong_sign,

@@ -13,6 +13,7 @@ from quizglass_export.pocketworld.families.facts import facts
 from quizglass_export.pocketworld.families.telling import colour, portrait, several
 from quizglass_export.pocketworld.families.walks import NAME, Path
 from quizglass_export.pocketworld.questions.choosing import QuestionRecipe
+from quizglass_export.pocketworld.questions.pictured import PICTURED, UNSHOWN
 
 SIGHT: Mapping[str, float] = {"sight": 8, "after-talk": 1, "wrong-sign": 1}
 """Ways in which nothing but the picture tells what a thing is called."""
@@ -40,7 +41,7 @@ NUMBERS: Mapping[str, float] = {"year": 2, "price": 2, "weight": 1, "length": 1}
 
 BALANCED: dict[str, tuple[QuestionRecipe, ...]] = {
     "none": (
-        QuestionRecipe(0.09, "any", families.visible),
+        *PICTURED["none"],
         QuestionRecipe(0.02, "any", families.printed),
         QuestionRecipe(0.05, "recognised", colour),
         QuestionRecipe(0.12, "recognised", facts(SIGHT, {NAME: 1})),
@@ -67,6 +68,7 @@ BALANCED: dict[str, tuple[QuestionRecipe, ...]] = {
     ),
     "text": (
         QuestionRecipe(0.15, "any", facts({"name": 1}, NAMED)),
+        *PICTURED["text"],
         QuestionRecipe(0.26, "any", facts({"sign": 1}, {("year",): 4, ("maker",): 2, **DETAILS, **HOME})),
         QuestionRecipe(0.12, "recognised", facts(SIGHT, DETAILS)),
         QuestionRecipe(0.03, "recognised", facts(SIGHT, {("maker",): 3, **HOME})),
@@ -100,4 +102,5 @@ UNKNOWABLE = (
     QuestionRecipe(0.20, "any", families.untold),
     QuestionRecipe(0.20, "any", families.nobody),
     QuestionRecipe(0.30, "any", families.stranger),
+    *UNSHOWN,
 )

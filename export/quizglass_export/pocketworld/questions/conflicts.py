@@ -19,8 +19,8 @@ def make_conflicts(world: World, count: int, seed: int, *, kinds: Sequence[str] 
     missing = [kind for kind in kinds if not cases[kind]]
     if count and (missing or not kinds):
         raise ValueError(
-            f"kinds: no disputes of {', '.join(missing) or 'none'} in this world; make them with with_disputes, "
-            f"of {', '.join(DISPUTE_KINDS)}, with the core for those of memory"
+            f"kinds: no disputes of {', '.join(missing) or 'any kind'} in this world; make them with with_disputes, "
+            f"of {', '.join(DISPUTE_KINDS)}; a small world has none, and those of memory need the core"
         )
     questions: list[Question] = []
     for i in range(count):

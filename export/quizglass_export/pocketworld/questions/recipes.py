@@ -1,57 +1,19 @@
 """Questions about a world, in fixed shares of families, balanced over where they need to look.
 
-Format 1 of them; see `balanced` and `cog` for format 2.
+The shares of format 1 stand in `first`, those of format 2 in `balanced`, `pictured` and `cog`.
 """
 
 from collections.abc import Sequence
 
-from quizglass_export.pocketworld import families
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.questions.balanced import BALANCED, UNKNOWABLE
-from quizglass_export.pocketworld.questions.choosing import Chooser, QuestionRecipe, RecipeGroup, make_all
+from quizglass_export.pocketworld.questions.choosing import Chooser, RecipeGroup, make_all
 from quizglass_export.pocketworld.questions.cog import COG
+from quizglass_export.pocketworld.questions.first import FIRST, FIRST_UNKNOWABLE
 from quizglass_export.pocketworld.world import World, check_format
 
 GROUPS = ("none", "image", "text", "both")
 MIXES = ("balanced", "cog")
-
-# Where a recognised thing is needed and there is none, the other recipes of the group share its part.
-_FIRST: dict[str, tuple[QuestionRecipe, ...]] = {
-    "none": (
-        QuestionRecipe(0.45, "any", families.visible),
-        QuestionRecipe(0.15, "any", families.printed),
-        QuestionRecipe(0.12, "recognised", families.identity),
-        QuestionRecipe(0.10, "recognised", families.fact_year),
-        QuestionRecipe(0.08, "recognised", families.fact_maker),
-        QuestionRecipe(0.07, "recognised", families.maker_home),
-        QuestionRecipe(0.03, "studied", families.fact_designer),
-    ),
-    "image": (
-        QuestionRecipe(0.45, "unrecognised", families.identity),
-        QuestionRecipe(0.25, "unrecognised", families.fact_maker),
-        QuestionRecipe(0.30, "unrecognised", families.maker_home),
-    ),
-    "text": (
-        QuestionRecipe(0.35, "any", families.named_thing),
-        QuestionRecipe(0.20, "any", families.printed_name),
-        QuestionRecipe(0.16, "recognised", families.specific),
-        QuestionRecipe(0.04, "recognised", families.founder),
-        QuestionRecipe(0.10, "any", families.founder_named),
-        QuestionRecipe(0.10, "any", families.dialogue),
-        QuestionRecipe(0.05, "any", families.comparison),
-    ),
-    "both": (
-        QuestionRecipe(0.60, "unrecognised", families.specific),
-        QuestionRecipe(0.15, "unrecognised", families.fact_year),
-        QuestionRecipe(0.20, "unrecognised", families.founder),
-        QuestionRecipe(0.05, "unrecognised", families.founder_birthplace),
-    ),
-}
-_FIRST_UNKNOWABLE = (
-    QuestionRecipe(0.40, "any", families.untold_fact),
-    QuestionRecipe(0.35, "any", families.untold),
-    QuestionRecipe(0.25, "any", families.nobody),
-)
 
 
 def make_questions(
@@ -72,7 +34,7 @@ def make_questions(
     """
     check_format(format)
     _check_mix(mix, format, groups)
-    tables = _FIRST if format == 1 else BALANCED
+    tables = FIRST if format == 1 else BALANCED
     wanted = COG if mix == "cog" else [RecipeGroup(group, 1 / len(groups), tables[group]) for group in groups]
     label = f"q{world.seed}-{seed}" if mix == "balanced" else f"c{world.seed}-{seed}"
     chooser = Chooser(world, unseen_share, lean=2.0 if format == 2 and mix == "balanced" else 1.0)
@@ -95,5 +57,5 @@ def make_unknowable(world: World, count: int, seed: int, *, format: int = 1) -> 
     Format 2 adds things of which no entry tells, though the picture shows them.
     """
     check_format(format)
-    recipes = RecipeGroup(None, 1.0, _FIRST_UNKNOWABLE if format == 1 else UNKNOWABLE)
+    recipes = RecipeGroup(None, 1.0, FIRST_UNKNOWABLE if format == 1 else UNKNOWABLE)
     return list(make_all(world, count, f"u{world.seed}-{seed}", [recipes], Chooser(world, None), format=format))

@@ -1,12 +1,15 @@
 """Sources that contradict each other: what each says, who is right, and that nothing else is asked about them."""
 
+import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quizglass_export.pocketworld.articles import Article, world_articles
+from quizglass_export.pocketworld.dataset import export_world
 from quizglass_export.pocketworld.disputes import DISPUTE_KINDS, MEMORY_KINDS, PICTURE_KINDS, with_disputes
 from quizglass_export.pocketworld.names import SYLLABLES, split, twin_names
 from quizglass_export.pocketworld.question import Conflict, Question
@@ -157,6 +160,32 @@ def test_disputes_follow_from_the_seed_and_names_never_collide(seed: int) -> Non
     assert len(set(ids)) == len(ids)
     assert {case.kind for case in world.disputes.cases} == set(DISPUTE_KINDS)
     assert make_conflicts(world, 60, 1) == make_conflicts(world, 60, 1)
+
+
+def test_a_disputed_world_on_disk_says_what_is_in_dispute(tmp_path: Path) -> None:
+    summary = export_world(5, 60, tmp_path, questions=8, core=True, conflicts=12, sessions=2)
+    assert (summary.conflicts, summary.sessions) == (12, 2)
+    entries = {e["id"]: e for e in map(json.loads, (tmp_path / "entries.jsonl").read_text().splitlines())}
+    lines = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
+    disputed = [line for line in lines if line["conflict"]]
+    assert Counter(line["conflict"]["kind"] for line in disputed) == dict.fromkeys(DISPUTE_KINDS, 2)
+    for line in disputed:
+        assert (line["target"] in entries) == (line["conflict"]["right"] != "memory")
+        assert line["conflict"]["rival"] in {"", *entries}
+    assert {Path(picture).stem for e in entries.values() for picture in e["pictures"]} == {
+        path.stem for path in (tmp_path / "pictures").iterdir()
+    }
+    turns = [line["session"] for line in lines if line["session"]]
+    assert len(set(turns)) == 2
+    assert len(turns) == summary.turns
+    assert json.loads((tmp_path / "world.json").read_text())["turns"] == summary.turns
+
+
+def test_format_one_has_neither_disputes_nor_sessions(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="format 1 has none; choose format 2"):
+        export_world(5, 60, tmp_path, questions=8, sessions=2, format=1)
+    with pytest.raises(ValueError, match="sessions: the number of questions cannot be negative"):
+        export_world(5, 60, tmp_path, questions=8, sessions=-1)
 
 
 def test_a_world_without_a_core_disputes_pictures_alone() -> None:
