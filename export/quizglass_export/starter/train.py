@@ -35,7 +35,9 @@ STAGES = (
 )
 MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "decider": 24.0}
 """Budgets that two CPU cores manage together in about two hours."""
-SHARDS, QUIZ_SHARDS = 8, 5
+CONTINUED_RATE = 6e-4
+"""Of the joint stage, for a base that was trained before."""
+SHARDS, QUIZ_SHARDS = 8, 4
 """Of 8,000 labelled scenes: to learn to see from, or only to be asked about, for a tower that sees already."""
 
 
@@ -76,7 +78,7 @@ def _tokenizer(work: Workplace, minutes: float) -> dict[str, object]:
 
 
 def _pictures(work: Workplace, minutes: float) -> dict[str, object]:
-    first, end = (vision.HELD_OUT_SHARDS, QUIZ_SHARDS) if work.finished("vision") else (0, SHARDS)
+    first, end = (vision.HELD_OUT_SHARDS, QUIZ_SHARDS) if work.continued else (0, SHARDS)
     for index in range(first, end):
         if not (work.stage("vision") / f"pictures-{index:03d}.npy").is_file():
             pictures.make_shard(work.stage("vision"), index, work.sizes.shard, work.workers)
@@ -131,7 +133,8 @@ def _joint(work: Workplace, minutes: float) -> dict[str, object]:
     model = work.new_model()
     _load(model, work.stage("grounding") / "model.pt")
     batches, images = _pictured(work, joint.SERVING, 5)
-    joint.train_joint(model, batches, images, work.stage("joint"), minutes)
+    rate = CONTINUED_RATE if work.continued else joint.RATE
+    joint.train_joint(model, batches, images, work.stage("joint"), minutes, rate=rate)
     save_base(model, work.tokenizer(), work.base)
     return dict(measure_base(work))
 

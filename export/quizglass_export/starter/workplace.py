@@ -26,6 +26,7 @@ COPIED = ("text_encoder", "reranker_base", "reranker", "image_encoder")
 """Parts of shipped checkpoints that are taken as they are."""
 _SEED = 3
 _DONE = "done.json"
+_FROM = "from"
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Sizes:
     shard: int = 8000
     """Scenes of a shard."""
     joint: int = 40
-    decider: int = 110
+    decider: int = 80
     """Many worlds seen about once: trained for epochs on a few, deciders learn the things by heart instead of whether
     the base knows them."""
     held_out: int = 4
@@ -92,6 +93,12 @@ class Workplace:
         """Whether a stage is done."""
         return (self.stage(name) / _DONE).is_file()
 
+    @property
+    def continued(self) -> bool:
+        """Whether the base was taken over from checkpoints."""
+        path = self.stage("grounding") / _DONE
+        return path.is_file() and _FROM in json.loads(path.read_text(encoding="utf-8"))
+
     @contextmanager
     def sitting(self, name: str) -> Iterator[None]:
         """Time a sitting of a stage."""
@@ -128,7 +135,7 @@ class Workplace:
         self.stage("grounding").mkdir(exist_ok=True)
         torch.save(model.state_dict(), self.stage("grounding") / "model.pt")
         for name in TRAINED_BEFORE:
-            self.finish(name, {"from": "checkpoints"})
+            self.finish(name, {_FROM: "checkpoints"})
 
 
 def _steps(folder: Path) -> dict[str, int]:

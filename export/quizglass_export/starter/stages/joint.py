@@ -22,6 +22,7 @@ from quizglass_export.starter.loop.training import Meter, Pictures, exact, fit, 
 from quizglass_export.starter.model.vlm import Model, picture_features
 
 BATCH_TOKENS = 4096
+RATE = 8e-4
 _POOL = 360
 
 
@@ -111,7 +112,7 @@ def train_joint(
     folder: Path,
     minutes: float,
     *,
-    rate: float = 8e-4,
+    rate: float = RATE,
     vision_scale: float = 0.5,
 ) -> Meter:
     """Train everything in place, the vision part more slowly. Resumable from `folder`."""

@@ -44,8 +44,9 @@ class Comparing:
     def read(self, library: Library) -> list[Example]:
         """Two passages of a world."""
         attribute = self.rng.choice(("price", "year"))
+        things = [thing for thing in library.world.things if library.findable(thing)]
         for _ in range(20):
-            pair = self.rng.sample(library.world.things, 2)
+            pair = self.rng.sample(things, 2)
             numbers = [int(thing.facts.get(attribute, "0").split()[0]) for thing in pair]
             passages = [library.telling(library.articles[thing.id], attribute) for thing in pair]
             if numbers[0] and numbers[1] and numbers[0] != numbers[1] and all(passages):
