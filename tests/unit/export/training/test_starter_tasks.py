@@ -29,7 +29,7 @@ from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.core_mmrag import Entry
 from quizglass_server.policies.omnisearch import Next
-from quizglass_server.policies.qa_dragon import Branch, Judgement, Same, Subject
+from quizglass_server.policies.qa_dragon import Judgement, Same, Subject
 
 WORLD = with_core(make_world(4321, 60, format=2), core_world(2))
 LIBRARY = Library(WORLD)
