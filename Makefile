@@ -44,7 +44,7 @@ $(VENV)/.server: pyproject.toml $(VENV)/.llama
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.server
 	@echo "Installing what tests and export need"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,export,import,milvus,dev]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,export,heic,import,milvus,dev]'
 	@touch $@
 
 demo: $(VENV)/.server ## Start the server on the starter bundle and ask it questions

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from quizglass_export.pocketworld.arrangement import arrange, boxes, ground
 from quizglass_export.pocketworld.layout import area
 from quizglass_export.pocketworld.scenes import Scene
-from quizglass_export.pocketworld.world import COLOURS, KINDS, Thing
+from quizglass_export.pocketworld.world import COLOURS, KINDS, Look, Thing
 
 SIZES = ("small", "large")
 PLACES = {
@@ -119,7 +119,7 @@ class Reference:
         """Whether the words are true of it beyond doubt."""
         group = self._group(seen)
         others = [other for other in group if other is not one]
-        if one not in group or (self.size and not others):
+        if one not in group or self.colour not in ("", one.thing.look.body) or (self.size and not others):
             return False
         if self.size and any(self._size_ratio(other, [one]) < _RATIO_CLEAR for other in others):
             return False
@@ -130,17 +130,18 @@ class Reference:
         return all(_RELATION[self.relation](one, anchor, True) for anchor in seen if anchor.thing.kind == self.anchor)
 
     def _group(self, seen: Sequence[Seen]) -> list[Seen]:
-        return [
-            one
-            for one in seen
-            if one.thing.kind == self.kind and (not self.colour or one.thing.look.body == self.colour)
-        ]
+        """The things of the kind and colour; what has the colour in its pattern only might be meant as well."""
+        return [one for one in seen if one.thing.kind == self.kind and self.colour in ("", *_colours(one.thing.look))]
 
     def _size_ratio(self, one: Seen, group: Sequence[Seen]) -> float:
         """How many times as small, or as large, the most extreme of the group is."""
         if self.size == "small":
             return one.size / min(other.size for other in group)
         return max(other.size for other in group) / one.size
+
+
+def _colours(look: Look) -> tuple[str, ...]:
+    return (look.body,) if look.pattern == "plain" else (look.body, look.accent)
 
 
 Group = Sequence[Seen]

@@ -1,6 +1,7 @@
 """Words that point at one thing, and what questions of format 2 say about the objects in their pictures."""
 
 import random
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,6 +62,17 @@ def test_every_reference_is_read_back_and_true(count: int, kinds: int, seed: int
                 axis = 0 if reference.relation == "left of" else 1
                 anchor = next(p.thing for p in scene.things if p.thing.kind == reference.anchor)
                 assert (x, y)[axis] < middle(scene, anchor)[axis]
+
+
+def test_a_colour_that_is_another_ones_pattern_does_not_tell_two_apart() -> None:
+    rng = random.Random(3)
+    one, other = rng.sample([thing for thing in WORLD.things if thing.kind == "car"], 2)
+    one = replace(one, look=replace(one.look, body="red", accent="blue", pattern="plain"))
+    for pattern, apart in (("halves", False), ("plain", True)):
+        striped = replace(other, look=replace(other.look, body="blue", accent="red", pattern=pattern))
+        scene = free_scene([one, striped], rng)
+        assert (Reference("car", colour="red") in references(one, scene)) == apart
+        assert Reference("car", colour="blue") in references(striped, scene)
 
 
 def test_a_reference_by_what_is_asked_for_uses_it() -> None:
