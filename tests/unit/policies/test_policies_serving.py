@@ -59,7 +59,7 @@ async def test_a_policy_runs_with_what_it_needs_alone(name: str) -> None:
 def test_what_is_missing_is_named(name: str) -> None:
     for task in POLICIES[name].tasks:
         prompt = f"generator.prompts.{task}"
-        assert status_of(POLICIES[name], lambda part, out=(task, prompt): part not in out).missing == (prompt,)
+        assert status_of(POLICIES[name], lambda part, out=(task, f"deciders.{task}", prompt): part not in out).missing == (prompt,)
         assert status_of(POLICIES[name], lambda part, prompt=prompt: part != prompt).servable  # by a decider
     for need in POLICIES[name].needs:
         assert status_of(POLICIES[name], lambda part, need=need: part != need).missing == (need,)
