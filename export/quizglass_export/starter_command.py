@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -87,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
     further = args.checkpoints is not None
     stages = args.stages or list(FURTHER_STAGES if further else STAGES)
     minutes = args.minutes or (FURTHER_MINUTES if further else MINUTES)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a sitting that is ended is noted
     try:
         _train(
             args.workdir,
@@ -101,6 +103,8 @@ def run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("quizglass-export starter: stopped; the same command goes on from here", file=sys.stderr)
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
     print(f"next: quizglass-export pack-checkpoints --from {args.workdir} --out CHECKPOINTS")
     return 0
 

@@ -109,7 +109,11 @@ class Workplace:
         """Note a stage's measurements, with its minutes, steps and memory, and mark it done."""
         folder = self.stage(name)
         folder.mkdir(parents=True, exist_ok=True)
-        record = {**report, **sittings.taken(folder), **_steps(folder)}
+        steps, minutes = _progress(folder)
+        took = sittings.taken(folder)
+        if minutes > took.get("minutes", 0.0):  # a sitting was killed before it could be noted
+            took["minutes"] = round(minutes, 2)
+        record = {**report, **took, **({"steps": steps} if steps else {})}
         (folder / _DONE).write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         _log.info("%s done: %s", name, json.dumps(record, sort_keys=True))
 
@@ -138,7 +142,10 @@ class Workplace:
             self.finish(name, {_FROM: "checkpoints"})
 
 
-def _steps(folder: Path) -> dict[str, int]:
-    """Steps of a stage that takes any."""
+def _progress(folder: Path) -> tuple[int, float]:
+    """Steps and minutes of a stage that takes any, as its progress has them."""
     path = folder / schedule.PROGRESS
-    return {"steps": int(torch.load(path, weights_only=True)["steps"])} if path.is_file() else {}
+    if not path.is_file():
+        return 0, 0.0
+    state = torch.load(path, weights_only=True)
+    return int(state["steps"]), float(state["spent"]) / 60

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from quizglass_server.policies import POLICIES, Policy
 
 Has = Callable[[str], bool]
-"""Whether a role is filled or a decider there ("planner", "deciders.act"), or a part of one ("generator.prompts.plan")."""
+"""Whether a role is filled or a decider there ("planner", "deciders.act"), or a part of one
+("generator.prompts.plan")."""
 
 BY_PREFERENCE = ("planning-agent", "draft-first", "both", "image", "text", "none")
 """Which policy a server takes when nobody names one: the first of these that it can serve. One that was taught to

@@ -14,7 +14,7 @@ from PIL import Image
 
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.scenes import Scene
-from quizglass_export.starter.sizes import PICTURE
+from quizglass_export.starter.model.sizes import PICTURE
 
 _FINE_SHARE = 0.15
 """Share drawn at the serving size of 448; the others at 224, which is three times cheaper and nearly the same."""

@@ -82,7 +82,8 @@ class Encoder:
     """Requests to token ids, through the templates shipped with the bundle."""
 
     def __init__(self, tokenizer_folder: Path) -> None:
-        self._tokens = PromptTokenizer(tokenizer_folder / "tokenizer.json")
+        self.tokenizer_file = tokenizer_folder / "tokenizer.json"
+        self._tokens = PromptTokenizer(self.tokenizer_file)
         self._templates: dict[str, PromptTemplate] = {}
         token = self._tokens.token_id
         self.pad = token("<|image_pad|>")

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerFast, Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
-from quizglass_export.starter.sizes import PICTURE
+from quizglass_export.starter.model.sizes import PICTURE
 
 Model = Any
 """transformers' model or PEFT's view of it: their submodules carry no types."""

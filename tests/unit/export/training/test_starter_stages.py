@@ -77,6 +77,16 @@ def test_minutes_are_those_of_all_sittings(tmp_path: Path, monkeypatch: pytest.M
     assert done(tmp_path, "vision")["minutes"] == 4.0
 
 
+def test_a_sitting_that_was_killed_counts_by_the_progress_that_it_left(tmp_path: Path) -> None:
+    work = Workplace(tmp_path)
+    work.stage("joint").mkdir()
+    torch.save({"steps": 7, "spent": 720.0}, work.stage("joint") / "progress.pt")
+    with work.sitting("joint"):
+        pass
+    work.finish("joint", {})
+    assert (done(tmp_path, "joint")["steps"], done(tmp_path, "joint")["minutes"]) == (7, 12.0)
+
+
 def test_what_checkpoints_hold_counts_as_trained(tmp_path: Path) -> None:
     made = Workplace(tmp_path / "made")
     train(["tokenizer"], {}, 1, made.root, SIZES)
