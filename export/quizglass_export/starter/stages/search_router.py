@@ -79,7 +79,7 @@ def fit(values: NDArray[np.float32], branches: NDArray[np.int64]) -> tuple[NDArr
         value.backward()  # type: ignore[no-untyped-call]
         return value
 
-    optimizer.step(loss)
+    optimizer.step(loss)  # type: ignore[no-untyped-call]
     return layer.weight.detach().numpy(), layer.bias.detach().numpy()
 
 

@@ -53,9 +53,10 @@ class Choices:
         if target is None or len(hits.targets(question, target)) > 1 or (drawn.place or 0) >= MOST_ENTRIES:
             return None
         if question.conflict is not None:
-            drawn = self._alike(question, target)
-            if drawn is None or template != "select":
+            alike = self._alike(question, target)
+            if alike is None or template != "select":
                 return None
+            drawn = alike
         seen = picture if template == "select" else None
         base = replace(base_request(question, seen), template=template, seen=drawn.lines[:MOST_ENTRIES])
         letter = _NONE if drawn.place is None else LETTERS[drawn.place]
