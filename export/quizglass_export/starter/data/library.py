@@ -104,13 +104,14 @@ class Library:
     def vain(self, question: Question, rng: random.Random) -> tuple[str, ...]:
         """Passages that do not hold the answer: of the thing itself, or of others."""
         target = self.articles.get(question.target or "")
+        answers = {question.answer, *(hop.answer for hop in question.hops if hop.action == "text")}
         passages: list[str] = []
         if target is not None and rng.random() < 0.7:
-            others = [text for text in target.paragraphs if question.answer not in text]
+            others = [text for text in target.paragraphs if not any(answer in text for answer in answers)]
             passages += [line(target, rng.choice(others))] if others else []
         for _ in range(20):
             passage = self.rival(question.gold_attribute, question.target or "", rng)
-            if question.answer not in passage:
+            if not any(answer in passage for answer in answers):
                 passages.append(passage)
             if len(passages) >= 2:
                 break

@@ -66,7 +66,7 @@ def _forward(model: Model, embeddings: Tensor, positions: Tensor, cache: _Cache)
 
 
 @dataclass(frozen=True)
-class Written:
+class GreedyAnswer:
     """A greedy answer and the probability of each of its tokens, the end token among them."""
 
     text: str
@@ -81,11 +81,11 @@ def generate(model: Model, encoder: Encoder, requests: Sequence[Request], store:
 @torch.inference_mode()
 def write(
     model: Model, encoder: Encoder, requests: Sequence[Request], store: Pictures | None, most: int = MOST_NEW_TOKENS
-) -> list[Written]:
+) -> list[GreedyAnswer]:
     """Greedy answers of at most `most` tokens, in the requests' order; prompts of one length are decoded together."""
     prompts = [encoder.prompt(request) for request in requests]
     order = sorted(range(len(requests)), key=lambda index: (len(prompts[index]), requests[index].picture is None))
-    answers = [Written("", ())] * len(requests)
+    answers = [GreedyAnswer("", ())] * len(requests)
     start = 0
     while start < len(order):
         first = order[start]
@@ -112,7 +112,7 @@ def _decode(
     pictures: Sequence[int | None],
     store: Pictures | None,
     most: int,
-) -> list[Written]:
+) -> list[GreedyAnswer]:
     ids = torch.tensor(prompts)
     embeddings = model.model.language_model.embed_tokens(ids)
     shown = [picture for picture in pictures if picture is not None]
@@ -140,4 +140,4 @@ def _decode(
             break
         following = following + 1
         hidden = _forward(model, model.model.language_model.embed_tokens(best[:, None]), following, cache)
-    return [Written(encoder.decode(ids), tuple(each)) for ids, each in zip(made, sure, strict=True)]
+    return [GreedyAnswer(encoder.decode(ids), tuple(each)) for ids, each in zip(made, sure, strict=True)]

@@ -17,12 +17,12 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from quizglass_export.scoring.answers import exact_match
 from quizglass_export.pocketworld.question import Question
+from quizglass_export.scoring.answers import exact_match
 from quizglass_export.starter.data.examples import Encoder
 from quizglass_export.starter.data.situations import base_request
 from quizglass_export.starter.data.store import Asked
-from quizglass_export.starter.loop.decoding import Written, write
+from quizglass_export.starter.loop.decoding import GreedyAnswer, write
 from quizglass_export.starter.model.vlm import Model
 from quizglass_server.domain.state import Draft
 from quizglass_server.policies.qa_dragon_signs import SIGNS, features, signs
@@ -34,7 +34,9 @@ MOST_QUESTIONS = 6000
 _THOUGHT_TOKENS = 40
 
 
-def drafted(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]) -> tuple[list[list[str]], list[Written]]:
+def drafted(
+    model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]
+) -> tuple[list[list[str]], list[GreedyAnswer]]:
     """The base's thoughts and drafts for questions."""
     requests = [base_request(asked.questions[row], row) for row in rows]
     thinking = [replace(request, template="think") for request in requests]
