@@ -1,7 +1,7 @@
 """The subcommand `starter` of quizglass-export: trains every model of the starter bundle, then sets its thresholds.
 
-The recipes are in `starter` (base model and planner) and `retrieval` (encoders and reranker); this module divides the
-time among them and knows nothing about training.
+The recipes are in `starter` (base model and planner), `retrieval` (encoders and reranker) and `seeing` (detector,
+coarse reranker, domain router); this module divides the time among them and knows nothing about training.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 HELP = "train the starter models stage by stage; goes on where it stopped"
 BASE_STAGES = ("tokenizer", "pictures", "vision", "language", "grounding", "joint", "annotate", "planner")
 RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")
-STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, "thresholds")
+SEEING_STAGES = ("detector", "coarse_reranker", "domain_router")
+STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, *SEEING_STAGES, "thresholds")
 SHARES = {
     "vision": 17.0,
     "language": 14.0,
@@ -25,6 +26,9 @@ SHARES = {
     "text_encoder": 8.0,
     "reranker": 16.0,
     "image_encoder": 30.0,
+    "detector": 20.0,
+    "coarse_reranker": 10.0,
+    "domain_router": 3.0,
 }
 """How the time for training is divided; a stage without a share takes what it needs."""
 UNTIMED_MINUTES = 28.0
@@ -74,6 +78,9 @@ def _train(workdir: Path, stages: list[str], minutes: dict[str, float], threads:
     from quizglass_export.retrieval.image_encoder import train_image_encoder
     from quizglass_export.retrieval.reranker import train_reranker
     from quizglass_export.retrieval.text_encoder import train_text_encoder
+    from quizglass_export.seeing.coarse_reranker import train_coarse_reranker
+    from quizglass_export.seeing.detector import train_detector
+    from quizglass_export.seeing.domain_router import train_domain_router
     from quizglass_export.starter.train import train
 
     if base := [stage for stage in stages if stage in BASE_STAGES]:
@@ -83,6 +90,9 @@ def _train(workdir: Path, stages: list[str], minutes: dict[str, float], threads:
         "text_encoder": train_text_encoder,
         "reranker": train_reranker,
         "image_encoder": train_image_encoder,
+        "detector": train_detector,
+        "coarse_reranker": train_coarse_reranker,
+        "domain_router": train_domain_router,
     }
     for stage, trainer in trainers.items():
         if stage in stages:
@@ -109,9 +119,19 @@ def write_thresholds(workdir: Path) -> None:
         "image_accept": images["accept"] | {name: images[name] for name in ("all", "accepted")},
         "rerank_accept": passages["accept"],
     }
-    measured = {name: report["threshold"] for name, report in reports.items()}
+    measured = {name: report["threshold"] for name, report in reports.items()} | seeing_thresholds(workdir)
     settings["thresholds"] = settings.get("thresholds", {}) | measured
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     folder = workdir / "thresholds"
     folder.mkdir(exist_ok=True)
     (folder / "done.json").write_text(json.dumps(reports, indent=2) + "\n", encoding="utf-8")
+
+
+def seeing_thresholds(workdir: Path) -> dict[str, float]:
+    """The lines that the stages of seeing measured; of those that are not done, none."""
+    lines = {}
+    for key, stage in {"detect_accept": "detector", "coarse_accept": "coarse_reranker"}.items():
+        path = workdir / stage / "done.json"
+        if path.is_file() and (line := json.loads(path.read_text(encoding="utf-8")).get(key)) is not None:
+            lines[key] = line
+    return lines

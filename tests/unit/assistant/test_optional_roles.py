@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.turns import (
@@ -25,7 +27,7 @@ from quizglass_server.errors import RoleMissing
 from quizglass_server.models.prompts import Values
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import LEFT, crop
-from quizglass_server.steps.lookup.detect import ANYTHING, chosen, find_regions, phrases_of
+from quizglass_server.steps.lookup.detect import ANYTHING, around, chosen, find_regions, phrases_of
 from quizglass_server.steps.lookup.rerank import rerank
 from quizglass_server.steps.tuning import Tuning
 from tests.support.turn_fakes import World, done, picture, turn
@@ -194,7 +196,7 @@ async def test_what_a_detector_finds_is_looked_up_besides_the_views() -> None:
     await world.ask(turn("How much does the red car cost?"))
     assert boxes.asked == [["red car"]]
     assert sorted(shape for shapes in world.models.calls.of("image_encoder") for shape in shapes) == [
-        (3, 4, 3),
+        (4, 5, 3),
         (6, 8, 3),
     ]
 
@@ -232,7 +234,21 @@ async def test_boxes_of_the_place_that_a_question_names_go_before_likelier_ones_
     assert chosen(found, LEFT, Tuning()) == [left]
     assert chosen(found[:2], LEFT, Tuning()) == [right]
     question, wanted = "What does this cost?", Tuning(detect_accept=0.6)
-    assert await find_regions(Boxes(*found), picture(), question, wanted) == [right]
+    assert await find_regions(Boxes(*found), picture(), question, wanted) == [around(right, picture())]
+
+
+@given(*(st.tuples(st.floats(0, 0.9), st.floats(0.01, 1)),) * 2, st.integers(1, 400), st.integers(1, 400))
+def test_a_box_is_looked_up_with_room_around_it(
+    across: tuple[float, float], down: tuple[float, float], width: int, height: int
+) -> None:
+    seen = Picture(b"p" * 32, np.zeros((height, width, 3), np.uint8))
+    box = Region(across[0], down[0], min(sum(across), 1.0), min(sum(down), 1.0))
+    part = around(box, seen)
+    assert 0 <= part.left <= box.left < box.right <= part.right <= 1
+    assert 0 <= part.top <= box.top < box.bottom <= part.bottom <= 1
+    wide, high = (part.right - part.left) * width, (part.bottom - part.top) * height
+    cut = 0 in (part.left, part.top) or 1 in (part.right, part.bottom)
+    assert cut or wide == pytest.approx(high)
 
 
 def test_a_region_is_cut_to_whole_pixels_and_is_never_empty() -> None:

@@ -20,6 +20,7 @@ _MOST_WORDS = 3
 _SMALLEST = 0.01
 """Boxes under this share of the picture show nothing that could be recognised."""
 _WORD = re.compile(r"[\w'-]+")
+_ROOM = 1.2
 _POINTERS = frozenset(("this", "that", "these", "those", "the", "my", "your"))
 # What cannot be part of a thing's name ends it.
 _ENDS = frozenset(
@@ -50,6 +51,8 @@ async def find_regions(
 ) -> list[Region]:
     """The likeliest `boxes` parts of the picture that show what is asked about, above the threshold; may be none.
 
+    Each is the square around the box, with some room: pictures of entries have that too, and are not distorted.
+
     Args:
         detector: finds things by words for them.
         picture: where they are looked for.
@@ -58,7 +61,7 @@ async def find_regions(
         phrases: things, a few words each.
     """
     found = await detector.detect(picture, list(phrases) or phrases_of(question), tuning.detect_accept)
-    return chosen(found, place_of(question), tuning)
+    return [around(region, picture) for region in chosen(found, place_of(question), tuning)]
 
 
 def chosen(found: Sequence[Detection], place: str | None, tuning: Tuning) -> list[Region]:
@@ -66,6 +69,14 @@ def chosen(found: Sequence[Detection], place: str | None, tuning: Tuning) -> lis
     large = [each.region for each in found if each.region.area >= _SMALLEST]
     there = [region for region in large if place is not None and _place(region) == place]
     return (there or large)[: tuning.boxes]
+
+
+def around(region: Region, picture: Picture) -> Region:
+    """The square of pixels around a region, a fifth wider than its longer side, as far as the picture reaches."""
+    side = _ROOM * max((region.right - region.left) * picture.width, (region.bottom - region.top) * picture.height)
+    wide, high = side / picture.width / 2, side / picture.height / 2
+    x, y = (region.left + region.right) / 2, (region.top + region.bottom) / 2
+    return Region(max(x - wide, 0.0), max(y - high, 0.0), min(x + wide, 1.0), min(y + high, 1.0))
 
 
 def _place(region: Region) -> str:

@@ -1,0 +1,132 @@
+"""Measures the coarse reranker as the server uses it: on what a text search brings, does the gold passage stay?
+
+On a world that no model has seen. The passages are the server's candidates: those nearest to the gold query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from transformers import Qwen3ForCausalLM
+
+from quizglass_export.pocketworld.question import Question
+from quizglass_export.retrieval.evaluate import judge
+from quizglass_export.retrieval.image_encoder import normalise_pixels
+from quizglass_export.retrieval.pairs import PassageLibrary
+from quizglass_export.retrieval.rerank_data import PromptReader
+from quizglass_export.retrieval.reranker import ensure_tokenizer, load_reranker
+from quizglass_export.retrieval.text_encoder import embed_texts, load_text_encoder
+from quizglass_export.retrieval.thresholds import Report, best_threshold, keeping_threshold
+from quizglass_export.seeing.asked import Exam, pictures
+from quizglass_export.seeing.coarse_trainer import CoarseTrainer
+from quizglass_export.seeing.q_former_shape import load_q_former
+
+WORLD = (7001, 1000, 600)
+"""Seed and size of the world, and how many questions."""
+CANDIDATES = 8
+_KEPT = (1, 2, 4)
+_KEEP = 0.99
+_BATCH = 64
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What the text search brings for each question.
+
+    Attributes:
+        questions: as they are asked.
+        queries: the same as they are searched for.
+        texts: [Q][8], nearest first.
+        cosines: float32 [Q, 8].
+        gold: bool [Q, 8], which of them answer.
+    """
+
+    questions: Sequence[Question]
+    queries: Sequence[str]
+    texts: Sequence[Sequence[str]]
+    cosines: Tensor
+    gold: Tensor
+
+
+def evaluate_coarse(workdir: Path, seed: int, things: int, questions: int) -> Report:
+    """Shares of questions whose gold passage is among the first few by each order, and the lines to draw.
+
+    Where the reranker is there, also by relevance x coarse, and `coarse_accept`: what goes with the reranker's own line
+    so that their product tells right candidates from wrong ones.
+    """
+    found = _candidates(workdir, Exam.of(seed, things, questions))
+    if not found.questions:
+        return {"questions": 0}
+    trainer = CoarseTrainer(*load_q_former(workdir / "coarse_reranker")).eval()
+    orders = {
+        "text search": found.cosines,
+        "coarse": _coarse(trainer, found, [question.text for question in found.questions]),
+        "coarse, question rewritten": _coarse(trainer, found, found.queries),
+        "coarse, no picture": _coarse(trainer, found, [question.text for question in found.questions], blind=True),
+    }
+    coarse = orders["coarse"]
+    report: Report = {"keep": keeping_threshold(coarse[found.gold].tolist(), coarse[~found.gold].tolist(), _KEEP)}
+    if (workdir / "reranker").is_dir():
+        fine = _fine(workdir, found)
+        line = best_threshold(fine[found.gold].tolist(), fine[~found.gold].tolist())
+        both = fine * coarse.clamp(min=0)
+        product = best_threshold(both[found.gold].tolist(), both[~found.gold].tolist())
+        orders |= {"fine": fine, "fine x text search": fine * found.cosines, "fine x coarse": both}
+        accept = round(min(product["threshold"] / max(line["threshold"], 1e-6), 1.0), 5)
+        report |= {"fine": line, "fine x coarse": product, "coarse_accept": accept}
+    kept = {name: _first(scores, found.gold) for name, scores in orders.items()}
+    return {"questions": len(found.queries), "gold among the first": kept, **report}
+
+
+def _candidates(workdir: Path, exam: Exam) -> Candidates:
+    """Those questions whose gold passage is among the candidates."""
+    library: PassageLibrary = exam.library
+    model, tokenizer = load_text_encoder(workdir / "text_encoder")
+    vectors = embed_texts(model, tokenizer, [passage.text for passage in library.passages])
+    queries = [pair.query for _, pair in exam.questions]
+    cosines, numbers = (embed_texts(model, tokenizer, queries) @ vectors.T).topk(CANDIDATES, dim=1)
+    gold = torch.tensor(
+        [[n in pair.gold for n in row] for row, (_, pair) in zip(numbers.tolist(), exam.questions, strict=True)]
+    )
+    there = gold.any(1).nonzero().flatten().tolist()
+    return Candidates(
+        [exam.questions[i][0] for i in there],
+        [queries[i] for i in there],
+        [[library.passages[n].text for n in numbers[i].tolist()] for i in there],
+        cosines[there],
+        gold[there],
+    )
+
+
+@torch.inference_mode()
+def _coarse(trainer: CoarseTrainer, found: Candidates, texts: Sequence[str], *, blind: bool = False) -> Tensor:
+    """Similarities [Q, 8]; `blind` shows grey pictures."""
+    rows = []
+    for start in range(0, len(texts), _BATCH):
+        part = slice(start, start + _BATCH)
+        pixels = pictures(found.questions[part])
+        pixels = pixels * 0 + 128 if blind else pixels
+        states = trainer.states(normalise_pixels(pixels), texts[part])
+        passages = [text for row in found.texts[part] for text in row]
+        vectors = trainer.passages(**trainer.words(passages)).unflatten(0, (-1, CANDIDATES))
+        rows.append(torch.einsum("bnd,bkd->bnk", trainer.queries(states), vectors).amax(1))
+    return torch.cat(rows)
+
+
+def _fine(workdir: Path, found: Candidates) -> Tensor:
+    """The reranker's probabilities [Q, 8]."""
+    reader, model = PromptReader(ensure_tokenizer(workdir)), load_reranker(workdir)
+    rows = [(query, text) for query, row in zip(found.queries, found.texts, strict=True) for text in row]
+    fine: Qwen3ForCausalLM = model.eval()
+    return judge(fine, reader, rows).view(-1, CANDIDATES)
+
+
+def _first(scores: Tensor, gold: Tensor) -> dict[str, float]:
+    """Shares of rows with a gold candidate among the best 1, 2 and 4."""
+    order = scores.argsort(1, descending=True)
+    ranked = gold.gather(1, order)
+    return {f"{most}": round(ranked[:, :most].any(1).float().mean().item(), 4) for most in _KEPT}
