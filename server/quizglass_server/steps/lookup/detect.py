@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import islice
 
 from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.turns import Picture, StepDetail
@@ -19,25 +19,42 @@ ANYTHING = "object"
 _MOST_WORDS = 3
 _SMALLEST = 0.01
 """Boxes under this share of the picture show nothing that could be recognised."""
-_WORD = re.compile(r"[\w'-]+")
 _ROOM = 1.2
-_POINTERS = frozenset(("this", "that", "these", "those", "the", "my", "your"))
+_WORD = re.compile(r"[\w'-]+")
+_POINTER = re.compile(r"\b(?:this|that|these|those|the|my|your)\s+")
+# Left, right and middle are not told to the detector: `crop.place_of` knows them.
+_WHERE = re.compile(
+    r"\s+(?:(?:at|in|on) the (?:top|bottom|front|back)"
+    r"|(?:beside|next to|behind|above|below|under|(?:to the )?(?:left|right) of) (?:the|this|that|my|your) [\w'-]+)"
+)
 # What cannot be part of a thing's name ends it.
 _ENDS = frozenset(
-    """a about am an and are as at be been before by can come comes cost costs could did do does for from had has
-    have here how i if in is it its left made me middle my of on one or right say says should side than that the there
-    these they this those to was we were what when where which who whose why will with would you your""".split()  # noqa: SIM905
+    """a about above am an and are as at be been before behind below beside bottom by can come comes cost costs could
+    did do does for from front had has have here how i if in is it its left made me middle my next of on one or right
+    say says should side than that the there these they this those to top under was we were what when where which who
+    whose why will with would you your""".split()  # noqa: SIM905
 )
 
 
 def phrases_of(question: str) -> list[str]:
-    """What a question names with "this", "the" and the like, a few words each; "object" when it names nothing."""
-    words, found = _WORD.findall(question.lower()), []
-    for place, word in enumerate(words):
-        if word in _POINTERS:
-            named = list(takewhile(lambda each: each not in _ENDS, words[place + 1 : place + 1 + _MOST_WORDS]))
-            found += [" ".join(named)] if named else []
-    return list(dict.fromkeys(found)) or [ANYTHING]
+    """What a question names with "this", "the" and the like, a few words each; "object" when it names nothing.
+
+    What is told apart by its neighbour or height keeps that: "bird right of the packet", "boat at the top".
+    """
+    text, named, end = question.lower(), [], 0
+    for pointer in _POINTER.finditer(text):
+        if pointer.start() < end:
+            continue
+        name = ""
+        for word in islice(_WORD.finditer(text, pointer.end()), _MOST_WORDS):
+            if word[0] in _ENDS:
+                break
+            name, end = f"{name} {word[0]}", word.end()
+        if name:
+            where = _WHERE.match(text, end)
+            named.append(" ".join((name + (where[0] if where else "")).split()))
+            end = where.end() if where else end
+    return list(dict.fromkeys(named)) or [ANYTHING]
 
 
 def _told(regions: list[Region] | None, _: Picture, question: str, __: Tuning, phrases: Sequence[str] = ()) -> Telling:
