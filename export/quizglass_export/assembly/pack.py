@@ -22,7 +22,7 @@ from quizglass_export.errors import ExportError
 MOST_BYTES = 32 << 20
 _TEXTS = (".json", ".jinja", ".txt")
 _DONE = "done.json"
-_STATE = (_DONE, "optimizer", "scheduler", "trainer_state", "progress", "rng")
+_STATE = (_DONE, "sittings", "optimizer", "scheduler", "trainer_state", "progress", "rng")
 """Beginnings of the names of files that only a resumed training needs."""
 
 

@@ -30,6 +30,10 @@ ADAPTER_CONFIG = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 TRAINING = "training.json"
 """What is known of the training, beside the parts; it becomes part of a bundle's provenance."""
+DECISIONS = "decisions.json"
+"""Beside the planner's adapter: the roles that it was trained for, with their labels in the order of the letters."""
+ROUTER = "search_router.json"
+"""There too: weights of the search router."""
 
 _MOST_HEADER = 100 << 20
 CLASSIFIER = "classifier.safetensors"

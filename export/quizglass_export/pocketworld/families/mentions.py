@@ -5,6 +5,7 @@ The words of a question are the same whether a sign, an earlier turn or nothing 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from string import capwords
 
 from quizglass_export.pocketworld import phrasing
 from quizglass_export.pocketworld.asker import Asker
@@ -62,7 +63,7 @@ def by_price_tag(asker: Asker, thing: Thing, path: Path) -> Mention:
 
 
 def _printed(asker: Asker, thing: Thing, attribute: str, words: str) -> Mention:
-    scene, subject = asker.scene(thing, sign=words)
+    scene, subject = asker.scene(thing, sign=capwords(words))
     return Mention(subject, scene, subject, frozenset({attribute}))
 
 

@@ -33,7 +33,7 @@ def several(ways: Mapping[str, float]) -> MakeQuestion:
         total = str(number_of(thing, "price") * count)
         return replace(
             question,
-            text=ask_several(count, mention.words, asker.rng),
+            text=ask_several(count, "these" if mention.words.startswith("this") else mention.words, asker.rng),
             gold_query=ask_several(count, named(thing.name)),
             answer=f"{total} crowns",
             aliases=(total,),

@@ -98,11 +98,11 @@ def check(asked: Asked, question: Question) -> None:
     answer = oracle(asked, question)
     assert answer is None or answer in (question.answer, *question.aliases), question
     if not question.hops:
-        shown = {question.words, *(placed.thing.look.body for placed in question.scene.things)}
+        shown = {(question.words or "").lower(), *(placed.thing.look.body for placed in question.scene.things)}
         told = {answered for _, answered in question.history}
         assert (
             question.family in SEEN_ALONE
-            or {question.answer, *question.aliases} & (shown | told)
+            or {question.answer, question.answer.lower(), *question.aliases} & (shown | told)
             or (question.family == "calculation" and question.words)
         ), question
     assert {hop.entry for hop in question.hops} <= set(question.gold_entries)
@@ -146,7 +146,7 @@ def test_a_question_is_where_it_says_by_what_was_taught_and_told(asked: Asked) -
     for question in (q for q in plain if q.gold_attribute in (None, *ATTRIBUTES)):
         thing = asked.things[question.target or ""]
         said = f"{question.text} {question.words} {' '.join(answered for _, answered in question.history)}"
-        told = {answered for _, answered in question.history} | {question.words}
+        told = {answered for _, answered in question.history} | {question.words, (question.words or "").lower()}
         image = question.answer not in told and thing.name not in said and not taught(thing, "name")
         attribute = question.gold_attribute or "name"
         known = question.answer in told or taught(thing, attribute) or attribute == "name"
