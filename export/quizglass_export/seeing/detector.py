@@ -27,7 +27,7 @@ from quizglass_export.seeing.detector_shape import (
 from quizglass_export.seeing.looking import WORLD, evaluate_detector
 from quizglass_export.seeing.matching import Answers, Targets, box_loss, covering, detection_loss
 from quizglass_export.seeing.phrases import phrases, vocabulary
-from quizglass_export.seeing.scenes import Drawn, drawn_scenes
+from quizglass_export.seeing.scenes import DrawnScene, drawn_scenes
 from quizglass_export.seeing.stage import finish, finished
 
 NAME = "detector"
@@ -56,7 +56,7 @@ class DetectionBatch:
     targets: list[Targets]
 
 
-def make_batch(scenes: Sequence[Drawn], reader: PhraseReader, rng: random.Random) -> DetectionBatch:
+def make_batch(scenes: Sequence[DrawnScene], reader: PhraseReader, rng: random.Random) -> DetectionBatch:
     """Ask for what pictures show and for what they do not."""
     rows: dict[str, int] = {}
     asked, targets = [], []

@@ -32,7 +32,7 @@ _SIGN_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnScene:
     """A scene with its picture, uint8 [side, side, 3].
 
     `boxes` of its things: centre x, centre y, width and height, 0 to 1.
@@ -43,7 +43,7 @@ class Drawn:
     boxes: tuple[Box, ...]
 
 
-def drawn_scenes(seed: int, side: int) -> Iterator[Drawn]:
+def drawn_scenes(seed: int, side: int) -> Iterator[DrawnScene]:
     """Endless pictures; equal seeds give equal ones."""
     rng = random.Random(f"seeing/{seed}")
     things: Sequence[Thing] = ()
@@ -66,12 +66,12 @@ def training_scene(things: Sequence[Thing], rng: random.Random) -> Scene:
     return (free_scene if free else make_scene)(group, rng, sign=sign)
 
 
-def draw(scene: Scene, side: int, drawn_at: int = SCENE_SIZE) -> Drawn:
+def draw(scene: Scene, side: int, drawn_at: int = SCENE_SIZE) -> DrawnScene:
     """The picture in a model's size, drawn at another one and reduced as the server does."""
     picture = draw_scene(scene, drawn_at)
     if picture.width != side:
         picture = picture.resize((side, side), Image.Resampling.BICUBIC)
-    return Drawn(scene, np.asarray(picture, np.uint8), tuple(_centred(box) for box in boxes(scene)))
+    return DrawnScene(scene, np.asarray(picture, np.uint8), tuple(_centred(box) for box in boxes(scene)))
 
 
 def _centred(box: Box) -> Box:
