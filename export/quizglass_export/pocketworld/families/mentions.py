@@ -4,7 +4,7 @@ The words of a question are the same whether a sign, an earlier turn or nothing 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import capwords
 
 from quizglass_export.pocketworld import phrasing
@@ -98,11 +98,12 @@ def by_talk(asker: Asker, thing: Thing, path: Path) -> Mention:
 def by_sight_after_talk(asker: Asker, thing: Thing, path: Path) -> Mention:
     """An earlier turn was about another thing, which the question named; now it is about the one in the picture."""
     rng, other = asker.rng, asker.other(asker.world.things, thing)
-    facts = other.facts
-    attribute = rng.choice([a for a in ("year", "price", "maker") if a in facts and facts[a] != thing.facts.get(a)])
-    earlier = (ask(attribute, other.kind, named(other.name), rng), facts[attribute])
-    scene, subject = asker.scene(thing)
-    return Mention(subject, scene, subject, history=(earlier,))
+    told = [a for a in ("year", "price", "maker") if a in other.facts and other.facts[a] != thing.facts.get(a)]
+    mention = by_sight(asker, thing, path)
+    if not told:  # a world of one thing
+        return mention
+    attribute = rng.choice(told)
+    return replace(mention, history=((ask(attribute, other.kind, named(other.name), rng), other.facts[attribute]),))
 
 
 def _turn(asker: Asker, thing: Thing, attribute: str, subject: str) -> tuple[str, str]:

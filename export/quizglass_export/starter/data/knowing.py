@@ -29,9 +29,11 @@ class Known:
         """By construction: what the picture and what is taught by heart suffice for."""
         images = [hop for hop in question.hops if hop.action == "image"]
         texts = [hop for hop in question.hops if hop.action != "image"]
+        target = library.things.get(question.target or "")
+        pictured = not images and bool(missing_names(question)) and question.answer == ABSTAIN
         return cls(
             knows(question, library),
-            all(by_heart(hop, library) for hop in images),
+            (target is not None and target.recognised) if pictured else all(by_heart(hop, library) for hop in images),
             question.answer != ABSTAIN and not corrected(question) and all(by_heart(hop, library) for hop in texts),
         )
 

@@ -10,19 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_export.pocketworld.disputes import with_disputes
-from quizglass_export.pocketworld.questions import Question, make_conflicts, make_questions, make_unknowable
+from quizglass_export.pocketworld.questions import (
+    Question,
+    make_conflicts,
+    make_questions,
+    make_sessions,
+    make_unknowable,
+)
 from quizglass_export.pocketworld.world import core_world, make_world, with_core
 from quizglass_export.starter.data.drawing import render_all
 from quizglass_export.starter.data.library import Library
 
 BLOCK = 440
-"""Questions of one world: a balanced set, one of several lookups, one about what sources disagree on, one that the base
-can mostly answer itself, and some nobody can."""
+"""About how many questions there are of one world: a balanced set, one of several lookups, one about what sources
+disagree on, sessions, one that the base can mostly answer itself, and some nobody can."""
 FIRST_FORMAT = 5
 """Every so many blocks one is of format 1."""
 _UNKNOWABLE = 40
 _OF_LOOKUPS = 80
 _OF_CONFLICTS = 36
+_SESSIONS = 8
 _CASES = 6
 """Disputes of each kind in a world."""
 
@@ -44,10 +51,12 @@ def _block(seed: int, number: int, *, unseen_share: float, own: int) -> list[Par
     core = core_world(number)
     world = with_core(make_world(seed, 90, format=number), core)
     lookups, conflicts = (_OF_LOOKUPS, _OF_CONFLICTS) if number == 2 else (0, 0)
-    balanced = BLOCK - own - lookups - conflicts - _UNKNOWABLE
+    sessions = 4 * _SESSIONS if number == 2 else 0
+    balanced = BLOCK - own - lookups - conflicts - sessions - _UNKNOWABLE
     questions = make_questions(world, balanced, seed, unseen_share=unseen_share, format=number)
     if lookups:
         questions += make_questions(world, lookups, seed, unseen_share=unseen_share, format=number, mix="cog")
+        questions += make_sessions(world, _SESSIONS, seed, unseen_share=unseen_share)
     if own:
         questions += make_questions(core, own, seed, groups=("none", "text"), format=number)
     parts = [(questions + make_unknowable(world, _UNKNOWABLE, seed, format=number), Library(world))]

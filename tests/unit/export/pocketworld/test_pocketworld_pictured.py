@@ -1,14 +1,17 @@
 """Families about the picture itself, in format 2: what it shows, where, and what it does not show."""
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.asker import Asker
+from quizglass_export.pocketworld.dataset import export_world
 from quizglass_export.pocketworld.dataset.detection import detection_examples, first_examples
 from quizglass_export.pocketworld.families.absence import absent, false_premise, presence, unreadable
 from quizglass_export.pocketworld.families.facts import facts
@@ -174,8 +177,20 @@ def test_every_family_of_the_picture_is_asked(family: str) -> None:
 
 
 def test_the_families_of_the_picture_are_among_the_questions() -> None:
-    families = {question.family for question in make_questions(WORLD, 1200, 3, format=2)}
+    families = {question.family for question in make_questions(WORLD, 2400, 3, format=2)}
     assert {"visible", "counting", "position", "neighbour", "presence", "calculation", "printed"} <= families
+
+
+def test_a_line_on_disk_has_the_box_of_every_thing(tmp_path: Path) -> None:
+    export_world(9, 60, tmp_path, questions=40, format=2)
+    lines = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
+    things = [thing for line in lines for thing in line["things"]]
+    assert max(len(line["things"]) for line in lines) > 3
+    assert all(thing["kind"] in KINDS for thing in things)
+    for left, top, right, bottom in (thing["box"] for thing in things):
+        assert 0 <= left < right <= 1
+        assert 0 <= top < bottom <= 1
+    assert {"objects", "meant", "domain"} <= set(lines[0])
 
 
 def test_detection_examples_are_the_same_however_they_are_reached() -> None:

@@ -66,7 +66,7 @@ def needed(question: Question, known: Known) -> list[list[Hop]]:
 
 def _vain_hops(question: Question) -> tuple[Hop, ...]:
     """What is looked up for a question that no article answers, as for one that some article does."""
-    if question.answer != ABSTAIN or question.gold_attribute is None:
+    if question.answer != ABSTAIN or question.gold_attribute is None or question.image_answer == ABSTAIN:
         return ()
     text = Hop("text", question.gold_query, ABSTAIN, question.target or "")
     if not missing_names(question):
