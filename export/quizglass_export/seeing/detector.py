@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +33,11 @@ from quizglass_export.seeing.scenes import DrawnScene, drawn_scenes
 from quizglass_export.seeing.stage import finish, finished
 
 NAME = "detector"
-_BATCH = 16
+FULL, FRESH, _KEPT = 16, 6, 1200
+"""Scenes in a batch, how many of them are new, and how many are kept for the others."""
 _PHRASES = 10
 _RATE = 1e-3
-_DENSE = 0.5
+_DENSE, _LOOKS = 0.5, 2.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,15 @@ def make_batch(scenes: Sequence[DrawnScene], reader: PhraseReader, rng: random.R
     return DetectionBatch(pixels, *reader.rows(list(rows)), torch.tensor(asked), targets)
 
 
+def repeated(scenes: Iterator[DrawnScene], rng: random.Random) -> Iterator[list[DrawnScene]]:
+    """Batches of which some are new and the others were among the last _KEPT: drawing takes as long as half a step."""
+    recent: deque[DrawnScene] = deque(maxlen=_KEPT)
+    while True:
+        fresh = list(islice(scenes, min(FRESH, FULL)))
+        recent.extend(fresh)
+        yield [*fresh, *rng.choices(recent, k=FULL - len(fresh))]
+
+
 class DetectorTrainer(nn.Module):
     """The detector over batches in which pictures are asked for different things."""
 
@@ -97,9 +109,10 @@ class DetectorTrainer(nn.Module):
         places, _ = box_loss(answers, batch.targets, pairs)
         on_things = torch.cat([rows[patches] for rows, (patches, _) in zip(features, pairs, strict=True)])
         labels = torch.cat([target.looks[things] for target, (_, things) in zip(batch.targets, pairs, strict=True)])
-        looks = [functional.cross_entropy(head(on_things), labels[:, i]) for i, head in enumerate(self.heads)]
-        named = torch.stack(looks).mean()
-        return loss + _DENSE * (places + named), {**measures, "looks": named.item()}
+        logits = [head(on_things) for head in self.heads]
+        looks = torch.stack([functional.cross_entropy(each, labels[:, i]) for i, each in enumerate(logits)]).mean()
+        kinds = (logits[0].argmax(1) == labels[:, 0]).float().mean().item()
+        return loss + _DENSE * places + _LOOKS * looks, {**measures, "looks": looks.item(), "kinds": kinds}
 
 
 def train_detector(workdir: Path, minutes: float, threads: int = 1, seed: int = 0) -> Path:
@@ -113,11 +126,10 @@ def train_detector(workdir: Path, minutes: float, threads: int = 1, seed: int = 
     model = DetectorTrainer(build_detector(tokenizer.get_vocab_size(), encoder))
     run = TimedRun(NAME, out / "training", model, Budget(minutes, _RATE))
     rng = random.Random(f"detector/{seed}/{run.step}")
-    scenes, reader = drawn_scenes(rng.getrandbits(30), SIDE), PhraseReader(tokenizer)
+    scenes, reader = repeated(drawn_scenes(rng.getrandbits(30), SIDE), rng), PhraseReader(tokenizer)
     model.train()
     for _ in run.steps():
-        batch = make_batch([next(scenes) for _ in range(_BATCH)], reader, rng)
-        loss, measures = model.losses(batch)
+        loss, measures = model.losses(make_batch(next(scenes), reader, rng))
         run.update(loss, **measures)
     save_detector(model.detector, tokenizer, out)
     finish(out, run, lambda: evaluate_detector(workdir, *WORLD))

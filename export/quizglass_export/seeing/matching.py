@@ -19,7 +19,7 @@ from torch.nn import functional
 from transformers.image_transforms import center_to_corners_format
 from transformers.loss.loss_for_object_detection import generalized_box_iou
 
-REPEATS = 3
+REPEATS = 4
 """Patches for each thing."""
 _SIDES, _OVERLAP, _NAMED = 5.0, 2.0, 2.0  # DETR's weights of L1, GIoU and class
 _ALPHA, _GAMMA = 0.25, 2.0

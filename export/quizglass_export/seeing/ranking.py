@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import Qwen3ForCausalLM
 
@@ -25,7 +27,7 @@ from quizglass_export.seeing.asked import Exam, pictures
 from quizglass_export.seeing.coarse_trainer import CoarseTrainer
 from quizglass_export.seeing.q_former_shape import load_q_former
 
-WORLD = (7001, 1000, 600)
+WORLD = (7001, 1000, 400)
 """Seed and size of the world, and how many questions."""
 CANDIDATES = 8
 _KEPT = (1, 2, 4)
@@ -62,11 +64,13 @@ def evaluate_coarse(workdir: Path, seed: int, things: int, questions: int) -> Re
     if not found.questions:
         return {"questions": 0}
     trainer = CoarseTrainer(*load_q_former(workdir / "coarse_reranker")).eval()
+    passages, pixels = _passages(trainer, found), pictures(found.questions)
+    asked = [question.text for question in found.questions]
     orders = {
         "text search": found.cosines,
-        "coarse": _coarse(trainer, found, [question.text for question in found.questions]),
-        "coarse, question rewritten": _coarse(trainer, found, found.queries),
-        "coarse, no picture": _coarse(trainer, found, [question.text for question in found.questions], blind=True),
+        "coarse": _coarse(trainer, pixels, asked, passages),
+        "coarse, question rewritten": _coarse(trainer, pixels, found.queries, passages),
+        "coarse, no picture": _coarse(trainer, pixels * 0 + 128, asked, passages),
     }
     coarse = orders["coarse"]
     report: Report = {"keep": keeping_threshold(coarse[found.gold].tolist(), coarse[~found.gold].tolist(), _KEEP)}
@@ -103,17 +107,22 @@ def _candidates(workdir: Path, exam: Exam) -> Candidates:
 
 
 @torch.inference_mode()
-def _coarse(trainer: CoarseTrainer, found: Candidates, texts: Sequence[str], *, blind: bool = False) -> Tensor:
-    """Similarities [Q, 8]; `blind` shows grey pictures."""
+def _passages(trainer: CoarseTrainer, found: Candidates) -> Tensor:
+    """Vectors [Q, 8, D] of the candidates."""
+    texts = [text for row in found.texts for text in row]
+    parts = (texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH))
+    vectors = torch.cat([trainer.passages(**trainer.words(part)) for part in parts])
+    return vectors.view(len(found.texts), CANDIDATES, -1)
+
+
+@torch.inference_mode()
+def _coarse(trainer: CoarseTrainer, pixels: NDArray[np.uint8], texts: Sequence[str], passages: Tensor) -> Tensor:
+    """Similarities [Q, 8] of pictures and questions with their candidates."""
     rows = []
     for start in range(0, len(texts), _BATCH):
         part = slice(start, start + _BATCH)
-        pixels = pictures(found.questions[part])
-        pixels = pixels * 0 + 128 if blind else pixels
-        states = trainer.states(normalise_pixels(pixels), texts[part])
-        passages = [text for row in found.texts[part] for text in row]
-        vectors = trainer.passages(**trainer.words(passages)).unflatten(0, (-1, CANDIDATES))
-        rows.append(torch.einsum("bnd,bkd->bnk", trainer.queries(states), vectors).amax(1))
+        queries = trainer.queries(trainer.states(normalise_pixels(pixels[part]), texts[part]))
+        rows.append(torch.einsum("bnd,bkd->bnk", queries, passages[part]).amax(1))
     return torch.cat(rows)
 
 

@@ -10,6 +10,8 @@ torch = pytest.importorskip("torch")
 
 from quizglass_export.pocketworld.referring import Reference, fitting
 from quizglass_export.pocketworld.world import make_world
+from quizglass_export.seeing import detector
+from quizglass_export.seeing.detector import repeated
 from quizglass_export.seeing.detector_shape import PHRASE_TOKENS, PhraseReader, build_tokenizer
 from quizglass_export.seeing.phrases import groups, other_words, phrases, pointing_at, vocabulary
 from quizglass_export.seeing.scenes import QUICK_SIZE, draw, drawn_scenes, training_scene
@@ -78,3 +80,13 @@ def test_a_phrase_ends_with_the_highest_id_wherever_it_is_cut() -> None:
     assert (ids[:, 0] > 0).all()
     assert ids[0].tolist()[:4] == [1, tokenizer.token_to_id("red"), tokenizer.token_to_id("car"), end]
     assert tokenizer.token_to_id("[UNK]") not in ids[1].tolist()
+
+
+def test_most_of_a_batch_was_drawn_before() -> None:
+    scenes = drawn_scenes(4, 32)
+    batches = repeated(scenes, random.Random(1))
+    first, second = next(batches), next(batches)
+    assert len(first) == len(second) == detector.FULL
+    drawn = {id(scene) for scene in (*first, *second)}
+    assert len(drawn) <= 2 * detector.FRESH
+    assert detector.FRESH < detector.FULL

@@ -58,7 +58,7 @@ def encoders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(encoders: Path) -> Path:
     """Every stage for a second or two, measured on a handful of questions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(detector, "_BATCH", 2)
+        patch.setattr(detector, "FULL", 2)
         patch.setattr(detector, "WORLD", (7001, 20, 4))
         patch.setattr(coarse_reranker, "_BATCH", 4)
         patch.setattr(coarse_reranker, "WORLD", (7001, 20, 24))
@@ -93,7 +93,7 @@ def test_a_finished_stage_is_not_repeated_and_an_interrupted_one_goes_on(
     before = json.loads(done.read_text())
     detector.train_detector(trained, 10 * SECONDS)
     assert json.loads(done.read_text()) == before
-    monkeypatch.setattr(detector, "_BATCH", 2)
+    monkeypatch.setattr(detector, "FULL", 2)
     monkeypatch.setattr(detector, "WORLD", (7001, 20, 4))
     done.unlink()
     detector.train_detector(trained, before["minutes"] + 2 * SECONDS)
