@@ -56,12 +56,21 @@ def searches(thing: Thing, legs: tuple[Leg, ...], tells: frozenset[str]) -> set[
     return {search for search, needed in (("image", image), ("text", text)) if needed}
 
 
+def caption_tells_maker(thing: Thing, tells: frozenset[str]) -> bool:
+    """Whether the maker comes with the name: by a caption that has to be looked up anyway, or by heart."""
+    return "name" not in tells and (not taught(thing, "name") or taught(thing, "maker"))
+
+
 def lookups(thing: Thing, legs: tuple[Leg, ...], mention: Mention) -> tuple[Hop, ...]:
-    """The lookups of open steps, for somebody who knows nothing by heart; a picture's caption names the maker."""
+    """The lookups of open steps, for somebody who knows nothing by heart.
+
+    Of a thing whose name is taught and whose maker is not the maker is looked up in text, as its group says.
+    """
     hops: list[Hop] = []
     if "name" not in mention.tells and any(leg.about == "thing" for leg in legs):
         hops.append(look_up(thing, mention.pictured))
-        legs = legs[1:] if legs[0].attribute in ("name", "maker") else legs
+        free = ("name", "maker") if caption_tells_maker(thing, mention.tells) else ("name",)
+        legs = legs[1:] if legs[0].attribute in free else legs
     hops += [Hop("text", leg.query(), leg.value, leg.entry) for leg in legs]
     return tuple(replace(hop, round=number) for number, hop in enumerate(hops))
 
@@ -70,7 +79,7 @@ def gold_query(thing: Thing, path: Path, mention: Mention) -> str:
     """The question as it stands alone: with the maker's name where it needs no text, else with the thing's."""
     if path == NAME:
         return ask("name", thing.kind, f"the {thing.kind} called {thing.name}")
-    if path[0] == "maker" and len(path) > 1 and ("name" not in mention.tells or "maker" in mention.tells):
+    if path[0] == "maker" and len(path) > 1 and ("maker" in mention.tells or caption_tells_maker(thing, mention.tells)):
         return phrase(path[1:], thing.kind, thing.maker, about="maker")
     return phrase(path, thing.kind, named(thing.name))
 

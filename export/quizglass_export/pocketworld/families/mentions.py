@@ -102,7 +102,7 @@ def by_sight_after_talk(asker: Asker, thing: Thing, path: Path) -> Mention:
     mention = by_sight(asker, thing, path)
     if not told:  # a world of one thing
         return mention
-    attribute = rng.choice(told)
+    attribute = path[0] if path[0] in told and rng.random() < 0.4 else rng.choice(told)
     return replace(mention, history=((ask(attribute, other.kind, named(other.name), rng), other.facts[attribute]),))
 
 

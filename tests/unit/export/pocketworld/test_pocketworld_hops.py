@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quizglass_export.pocketworld.articles import Article, world_articles
+from quizglass_export.pocketworld.articles import Article, maker_id, world_articles
+from quizglass_export.pocketworld.families.walks import group_of
 from quizglass_export.pocketworld.question import ABSTAIN, Question
 from quizglass_export.pocketworld.questions import GROUPS, make_questions, make_unknowable
 from quizglass_export.pocketworld.words import DOMAINS, NUMBER_DOMAIN, TEXT_DOMAIN
@@ -153,6 +154,22 @@ def test_a_question_is_where_it_says_by_what_was_taught_and_told(asked: Asked) -
         known = question.answer in told or taught(thing, attribute) or attribute == "name"
         text = not known and not (image and attribute == "maker")
         assert question.group == ("none", "text", "image", "both")[2 * image + text], question
+
+
+def test_the_group_says_which_of_the_hops_are_not_known(asked: Asked) -> None:
+    """A search is needed where somebody who knows what was taught cannot skip every hop of its kind."""
+    by_maker = {maker_id(maker.name): maker for maker in asked.world.makers.values()}
+    for question in asked.questions:
+        needed = set()
+        for hop in question.hops:
+            thing, maker = asked.things.get(hop.entry), by_maker.get(hop.entry)
+            known = maker is not None and hop.answer in (maker.home, maker.field)
+            if thing is not None and hop.action == "image":
+                known = taught(thing, "name")
+            elif thing is not None:
+                known = any(taught(thing, key) for key, value in thing.facts.items() if value == hop.answer)
+            needed |= set() if known else {hop.action}
+        assert question.group == group_of(needed), question
 
 
 def test_chains_lead_over_makers_people_and_towns(asked: Asked) -> None:

@@ -171,6 +171,18 @@ def test_a_sign_may_name_another_thing_and_be_asked_about() -> None:
         assert all(hop.action == "text" for hop in question.hops)
 
 
+@pytest.mark.parametrize("things", [1, 2, 3])
+def test_no_scene_shows_a_thing_twice_however_small_the_world(things: int) -> None:
+    world = make_world(5, things, format=2)
+    for number in range(60):
+        rng = random.Random(number)
+        asker, thing = Asker(world, rng, "q", None, 2), rng.choice((*world.things, *world.strangers))
+        for make in (visible, counting, position, neighbour, presence, absent, false_premise):
+            if (question := make(asker, thing)) is not None:
+                ids = [one.id for one in shown(question)]
+                assert len(set(ids)) == len(ids) <= things + 1
+
+
 @pytest.mark.parametrize("family", ["absent", "false-premise", "unreadable"])
 def test_every_family_of_the_picture_is_asked(family: str) -> None:
     assert family in {question.family for question in make_unknowable(WORLD, 80, 3, format=2)}
