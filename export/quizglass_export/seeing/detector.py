@@ -37,7 +37,7 @@ FULL, FRESH, _KEPT = 16, 6, 1200
 """Scenes in a batch, how many of them are new, and how many are kept for the others."""
 _PHRASES = 10
 _RATE = 1e-3
-_DENSE, _LOOKS = 0.5, 2.0
+_DENSE, _LOOKS = 0.5, 1.0
 
 
 @dataclass(frozen=True)

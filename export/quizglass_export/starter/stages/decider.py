@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -43,6 +44,7 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
 """Roles that the adapter fills, with their labels in the order of the letters."""
 _TARGETS = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
 _BATCH_TOKENS = 4096
+_POOL = 1500
 _SAVE_EVERY = 120.0
 """Seconds."""
 _SHARES = {
@@ -138,10 +140,12 @@ def training_groups(asked: Asked, labelled: Sequence[Annotation], rng: random.Ra
 
 
 def _batches(groups: Sequence[Sequence[Encoded]], encoder: Encoder, rng: random.Random) -> Iterator[Batch]:
-    """Endless epochs."""
+    """Endless epochs, a pool at a time: batches take far more memory than what they are made of."""
     while True:
-        made = bucketed(groups, encoder, _BATCH_TOKENS)
-        yield from rng.sample(made, len(made))
+        order = rng.sample(groups, len(groups))
+        for start in range(0, len(order), _POOL):
+            made = bucketed(order[start : start + _POOL], encoder, _BATCH_TOKENS)
+            yield from rng.sample(made, len(made))
 
 
 def train_decider(
@@ -190,7 +194,8 @@ def letters_chosen(
     base = adapted.get_base_model()
     ids = [encoder.label(f" {letter}") for letter in LETTERS]
     made: list[tuple[str, str, str]] = []
-    for batch in bucketed(groups, encoder, 2 * _BATCH_TOKENS):
+    pools = (groups[start : start + _POOL // 5] for start in range(0, len(groups), _POOL // 5))
+    for batch in chain.from_iterable(bucketed(pool, encoder, 2 * _BATCH_TOKENS) for pool in pools):
         best = predict(base, batch, encoder.pad, store)[:, ids].argmax(-1).tolist()
         right = [ids.index(int(target)) for target in batch.targets]
         tasks = [batch.tasks[int(owner)] for owner in batch.owners]

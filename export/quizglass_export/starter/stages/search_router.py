@@ -84,10 +84,10 @@ def fit(values: NDArray[np.float32], branches: NDArray[np.int64]) -> tuple[NDArr
 
 
 def train_router(
-    model: Model, encoder: Encoder, asked: Asked, tests: Asked, path: Path, most: int = MOST_QUESTIONS
+    model: Model, encoder: Encoder, asked: Asked, tests: Asked, path: Path, most: int | None = None
 ) -> dict[str, object]:
     """Fit on drafts about `asked`, write the weights to `path`, and measure on `tests`."""
-    rng = random.Random(6)
+    rng, most = random.Random(6), most or MOST_QUESTIONS
     rows = sorted(rng.sample(range(len(asked.questions)), min(most, len(asked.questions))))
     weights, bias = fit(*table(model, encoder, asked, rows))
     record = {
