@@ -27,9 +27,9 @@ from quizglass_export.seeing.stage import finish, finished
 NAME = "coarse_reranker"
 _BATCH = 48
 _RATE = 7e-4
-_STANDING_ALONE = 0.5  # of the questions are put as a rewriter puts them
+_STANDING_ALONE = 0.7  # of the questions are put as a rewriter puts them, which is how the server asks
 _EXAM_STEPS = 4
-_LOOKS = 0.3  # weight of naming the thing that is asked about
+_LOOKS = 1.0  # weight of naming the thing that is asked about
 
 
 def train_coarse_reranker(workdir: Path, minutes: float, threads: int = 1, seed: int = 0) -> Path:

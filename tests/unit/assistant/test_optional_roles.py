@@ -38,8 +38,10 @@ class Coarse:
 
     def __init__(self, **scores: float) -> None:
         self.scores = scores
+        self.asked: list[str] = []
 
     async def compare(self, picture: Picture, question: str, passages: Sequence[str]) -> list[float]:
+        self.asked.append(question)
         return [next(score for word, score in self.scores.items() if word in passage) for passage in passages]
 
 
@@ -111,8 +113,9 @@ def verdict(events: Sequence[object]) -> VerdictOutcome:
 async def test_passages_that_do_not_go_with_the_picture_are_told_of_and_neither_reranked_nor_shown() -> None:
     world = World(coarse_accept=0.1, coarse_candidates=1, found=2)
     world.models.decision = Plan.TEXT
-    world.models.coarse_reranker = Coarse(costs=0.3, Brenn=0.5, **{"1974": 0.0})
+    coarse = world.models.coarse_reranker = Coarse(costs=0.3, Brenn=0.5, **{"1974": 0.0})
     events = await world.ask()
+    assert coarse.asked == ["".join(world.models.query).strip()], "the query that they were searched for"
     assert world.models.calls.of("reranker") == [["Tagrin: The Tagrin lies in Brenn."]]
     assert texts(events) == [
         ("The Tagrin lies in Brenn.", True),
