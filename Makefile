@@ -21,7 +21,7 @@ HOSTILE ?=
 POLICIES ?=
 
 .PHONY: help demo serve doctor test check lint types unit protos client generated-check starter bundle \
-	bench-accuracy bench-policies bench-latency bench-reading bench-engine bench-export bench-knowledge \
+	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile clean
 
 help: ## Show this list
@@ -88,11 +88,14 @@ starter: $(VENV)/.dev ## Train the starter models (about four hours on two cores
 bundle: $(VENV)/.dev ## Build the starter bundle from its checkpoints, with the parity check
 	$(BIN)/quizglass-export build --checkpoints $(STARTER)/checkpoints --out $(STARTER)/bundle --replace
 
-bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="drawn from the commit" THINGS=2000 QUESTIONS=800 ACCURACY=--resume)
+bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="drawn from the commit" THINGS=2000 QUESTIONS=800 ACCURACY="--only planning --resume")
 	$(BIN)/python -m bench.accuracy --seeds $(SEED) --things $(THINGS) --questions $(QUESTIONS) $(ACCURACY)
 
 bench-policies: $(VENV)/.dev ## The control flow of every policy, with decisions given (POLICIES="--only hops --resume")
 	$(BIN)/python -m bench.policies $(POLICIES)
+
+bench-verdict: $(VENV)/.dev ## The check of an answer beside labelled pairs of real sentences
+	$(BIN)/python -m bench.verdict
 
 bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
 	$(BIN)/python -m bench.latency --seed $(firstword $(SEED) 101) --things $(THINGS) --questions $(QUESTIONS)

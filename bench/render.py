@@ -22,13 +22,14 @@ PARITY = ROOT / "models" / "starter" / "bundle" / "parity.json"
 CHECKPOINTS = ROOT / "models" / "starter" / "checkpoints"
 DEMO = ROOT / "docs" / "pictures" / "demo.svg"
 EXPLAINED = ROOT / "docs" / "pictures" / "explained.txt"
-MEASURED = ("accuracy", "policies", "latency", "reading", "engine", "hostile", "knowledge", "export")
+MEASURED = ("accuracy", "policies", "verdict", "latency", "reading", "engine", "hostile", "knowledge", "export")
 _PAGES = {
     "accuracy": ("what each policy answers right, and what it looks up", "benchmarks.md#what-accuracy-means-here"),
     "policies": (
         "the control flow of every policy, with decisions given",
         "benchmarks.md#what-the-policies-figures-mean",
     ),
+    "verdict": ("the check of an answer beside labelled sentences", "benchmarks.md#how-well-answers-are-checked"),
     "latency": ("planner and whole turns", "benchmarks.md#what-latency-means-here"),
     "reading": ("turns since only pictures that may show words are read", "benchmarks.md#what-reading-costs"),
     "engine": ("generator, scorers and server under load, beside peers", "benchmarks.md#what-the-engines-figures-mean"),
@@ -134,7 +135,8 @@ def shares(key: str, first: str) -> str:
     found = result("accuracy")
     if found is None:
         return _not_measured("accuracy")
-    kinds: Mapping[str, Mapping[str, float]] = found.get(key, {})
+    measured = found.get("data", {}).get("planning", {})
+    kinds: Mapping[str, Mapping[str, float]] = measured.get(key) or found.get(key, {})
     columns = list(dict.fromkeys(column for row in kinds.values() for column in row))
     rows = (
         (name, *(_number(row[column]) if column in row else "" for column in columns)) for name, row in kinds.items()
