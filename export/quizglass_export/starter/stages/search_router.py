@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from quizglass_export.metrics import exact_match
 from quizglass_export.pocketworld.question import Question
+from quizglass_export.scoring.answers import exact_match
 from quizglass_export.starter.data.examples import Encoder
 from quizglass_export.starter.data.situations import base_request
 from quizglass_export.starter.data.store import Asked
