@@ -120,10 +120,10 @@ def box_loss(
     answers: Answers, targets: Sequence[Targets], pairs: Sequence[tuple[Tensor, Tensor]]
 ) -> tuple[Tensor, float]:
     """L1 and GIoU of the boxes that patches give for things, and the mean GIoU; pairs as `match` gives them."""
-    given = torch.cat([boxes[patches] for boxes, (patches, _) in zip(answers.boxes, pairs, strict=True)])
+    answered = torch.cat([boxes[patches] for boxes, (patches, _) in zip(answers.boxes, pairs, strict=True)])
     right = torch.cat([target.boxes[things] for target, (_, things) in zip(targets, pairs, strict=True)])
-    overlap = _paired_giou(center_to_corners_format(given), center_to_corners_format(right))
-    return (_SIDES * (given - right).abs().sum(1) + _OVERLAP * (1 - overlap)).mean(), overlap.mean().item()
+    overlap = _paired_giou(center_to_corners_format(answered), center_to_corners_format(right))
+    return (_SIDES * (answered - right).abs().sum(1) + _OVERLAP * (1 - overlap)).mean(), overlap.mean().item()
 
 
 def _paired_giou(ones: Tensor, others: Tensor) -> Tensor:

@@ -60,30 +60,30 @@ def evaluate_coarse(workdir: Path, seed: int, things: int, questions: int) -> Re
     Where the reranker is there, also by its relevance and by relevance x coarse. `coarse_accept` is the cosine that
     99 % of the gold passages reach.
     """
-    found = _candidates(workdir, Exam.of(seed, things, questions))
-    if not found.questions:
+    candidates = _candidates(workdir, Exam.of(seed, things, questions))
+    if not candidates.questions:
         return {"questions": 0}
     trainer = CoarseTrainer(*load_q_former(workdir / "coarse_reranker")).eval()
-    passages, pixels = _passages(trainer, found), pictures(found.questions)
-    asked = [question.text for question in found.questions]
+    passages, pixels = _passages(trainer, candidates), pictures(candidates.questions)
+    asked = [question.text for question in candidates.questions]
     orders = {
-        "text search": found.cosines,
-        "coarse": _coarse(trainer, pixels, found.queries, passages),
-        "coarse, no picture": _coarse(trainer, pixels * 0 + 128, found.queries, passages),
+        "text search": candidates.cosines,
+        "coarse": _coarse(trainer, pixels, candidates.queries, passages),
+        "coarse, no picture": _coarse(trainer, pixels * 0 + 128, candidates.queries, passages),
         "coarse, question as asked": _coarse(trainer, pixels, asked, passages),
     }
     coarse = orders["coarse"]
-    line = keeping_threshold(coarse[found.gold].tolist(), coarse[~found.gold].tolist(), _KEEP)
+    line = keeping_threshold(coarse[candidates.gold].tolist(), coarse[~candidates.gold].tolist(), _KEEP)
     if (workdir / "reranker").is_dir():
-        fine = _fine(workdir, found)
+        fine = _fine(workdir, candidates)
         orders |= {
             "fine": fine,
-            "fine x text search": fine * found.cosines,
+            "fine x text search": fine * candidates.cosines,
             "fine x coarse": fine * coarse.clamp(min=0),
         }
-    kept = {name: _first(scores, found.gold) for name, scores in orders.items()}
+    kept = {name: _first(scores, candidates.gold) for name, scores in orders.items()}
     return {
-        "questions": len(found.queries),
+        "questions": len(candidates.queries),
         "gold among the first": kept,
         "accept": line,
         "coarse_accept": line["threshold"],
@@ -111,12 +111,12 @@ def _candidates(workdir: Path, exam: Exam) -> Candidates:
 
 
 @torch.inference_mode()
-def _passages(trainer: CoarseTrainer, found: Candidates) -> Tensor:
+def _passages(trainer: CoarseTrainer, candidates: Candidates) -> Tensor:
     """Vectors [Q, 8, D] of the candidates."""
-    texts = [text for row in found.texts for text in row]
+    texts = [text for row in candidates.texts for text in row]
     parts = (texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH))
     vectors = torch.cat([trainer.passages(**trainer.words(part)) for part in parts])
-    return vectors.view(len(found.texts), CANDIDATES, -1)
+    return vectors.view(len(candidates.texts), CANDIDATES, -1)
 
 
 @torch.inference_mode()
@@ -130,10 +130,10 @@ def _coarse(trainer: CoarseTrainer, pixels: NDArray[np.uint8], texts: Sequence[s
     return torch.cat(rows)
 
 
-def _fine(workdir: Path, found: Candidates) -> Tensor:
+def _fine(workdir: Path, candidates: Candidates) -> Tensor:
     """The reranker's probabilities [Q, 8]."""
     reader, model = PromptReader(ensure_tokenizer(workdir)), load_reranker(workdir)
-    rows = [(query, text) for query, row in zip(found.queries, found.texts, strict=True) for text in row]
+    rows = [(query, text) for query, row in zip(candidates.queries, candidates.texts, strict=True) for text in row]
     fine: Qwen3ForCausalLM = model.eval()
     return judge(fine, reader, rows).view(-1, CANDIDATES)
 
