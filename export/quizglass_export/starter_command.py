@@ -1,7 +1,7 @@
 """The subcommand `starter` of quizglass-export: trains every model of the starter bundle, then sets its thresholds.
 
-The recipes are in `starter` (base model and planner) and `retrieval` (encoders and reranker); this module divides the
-time among them and knows nothing about training.
+The recipes are in `starter` (base model and planner), `retrieval` (encoders and reranker) and `seeing` (detector,
+coarse reranker, domain router); this module divides the time among them and knows nothing about training.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ BASE_STAGES = (
     "search_router",
 )
 RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")
-STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, "thresholds")
+SEEING_STAGES = ("detector", "coarse_reranker", "domain_router")
+STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, *SEEING_STAGES, "thresholds")
 FURTHER_STAGES = ("pictures", "joint", "annotate", "decider", "search_router")
 """With `--from`: what is trained on shipped checkpoints."""
 SHARES = {
@@ -39,11 +40,14 @@ SHARES = {
     "text_encoder": 8.0,
     "reranker": 16.0,
     "image_encoder": 30.0,
+    "detector": 20.0,
+    "coarse_reranker": 10.0,
+    "domain_router": 3.0,
 }
 """How the time for training is divided; a stage without a share takes what it needs."""
 UNTIMED = {"tokenizer": 0.5, "pictures": 8.0, "annotate": 12.0, "search_router": 2.0, "thresholds": 4.0}
 """About what the other stages take on two CPU cores, in minutes."""
-MINUTES, FURTHER_MINUTES = 200.0, 85.0
+MINUTES, FURTHER_MINUTES = 230.0, 85.0
 """Defaults for everything, from nothing and from checkpoints."""
 CALIBRATION = (7001, 1000, 400)
 """Seed and size of the world that thresholds are set on, and how many queries."""
@@ -56,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--minutes",
         type=float,
         default=None,
-        help="for all stages together, on two CPU cores (default: 200, with --from 85)",
+        help="for all stages together, on two CPU cores (default: 230, with --from 85)",
     )
     parser.add_argument(
         "--from",
@@ -125,6 +129,9 @@ def _train(
             with work.sitting(stage):
                 _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads)
             work.finish(stage, {})
+    for stage in SEEING_STAGES:
+        if stage in stages:
+            _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads)
     if "thresholds" in stages:
         with work.sitting("thresholds"):
             measured = write_thresholds(workdir)
@@ -135,11 +142,17 @@ def _trainer(stage: str) -> Callable[[Path, float, int], object]:
     from quizglass_export.retrieval.image_encoder import train_image_encoder
     from quizglass_export.retrieval.reranker import train_reranker
     from quizglass_export.retrieval.text_encoder import train_text_encoder
+    from quizglass_export.seeing.coarse_reranker import train_coarse_reranker
+    from quizglass_export.seeing.detector import train_detector
+    from quizglass_export.seeing.domain_router import train_domain_router
 
     return {
         "text_encoder": train_text_encoder,
         "reranker": train_reranker,
         "image_encoder": train_image_encoder,
+        "detector": train_detector,
+        "coarse_reranker": train_coarse_reranker,
+        "domain_router": train_domain_router,
     }[stage]
 
 
@@ -161,7 +174,17 @@ def write_thresholds(workdir: Path) -> dict[str, object]:
         "image_accept": images["accept"] | {name: images[name] for name in ("all", "accepted")},
         "rerank_accept": passages["accept"],
     }
-    measured = {name: report["threshold"] for name, report in reports.items()}
+    measured = {name: report["threshold"] for name, report in reports.items()} | seeing_thresholds(workdir)
     settings["thresholds"] = settings.get("thresholds", {}) | measured
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     return dict(reports)
+
+
+def seeing_thresholds(workdir: Path) -> dict[str, float]:
+    """The lines that the stages of seeing measured; of those that are not done, none."""
+    lines = {}
+    for key, stage in {"detect_accept": "detector", "coarse_accept": "coarse_reranker"}.items():
+        path = workdir / stage / "done.json"
+        if path.is_file() and (line := json.loads(path.read_text(encoding="utf-8")).get(key)) is not None:
+            lines[key] = line
+    return lines

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_export.assembly.settings import Settings
-from quizglass_export.checkpoints.files import DECISIONS, ROUTER, TRAINING, read_json
+from quizglass_export.checkpoints.files import CLASSIFIER, CONFIG, DECISIONS, ROUTER, TRAINING, read_json
 from quizglass_export.errors import ExportError
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import (
+    CoarseReranker,
     Demands,
+    Detector,
+    DomainRouter,
     Generator,
     ImageEncoder,
     Planner,
@@ -38,7 +41,7 @@ def starter_recipe(
     """A recipe with all roles, from `base`, `planner`, `reranker_base`, `reranker` and the two encoders in `root`.
 
     Where `planner` says that its adapter was trained for further decisions, their roles share its graph, and the
-    generator has the prompts of every task.
+    generator has the prompts of every task. What `detector` and `coarse_reranker` fill is there where `root` has these.
 
     Raises:
         ExportError: the file of its decisions is damaged.
@@ -74,6 +77,7 @@ def starter_recipe(
             }
         ),
         reader=Reader(),
+        **_seeing_roles(root),
         **decisions,
     )
     recipe = Recipe(
@@ -91,6 +95,24 @@ def starter_recipe(
         roles=roles,
     )
     return RecipeFile(recipe, root.absolute())
+
+
+def _seeing_roles(root: Path) -> dict[str, Any]:
+    """Roles that a directory may do without: detector, coarse reranker, and the domain router on the latter's Q-Former.
+
+    The router's labels are the Q-Former's `id2label`.
+    """
+    roles: dict[str, Any] = {}
+    if (root / "detector").is_dir():
+        roles["detector"] = Detector(checkpoint=Path("detector"))
+    q_former = root / "coarse_reranker"
+    if q_former.is_dir():
+        roles["coarse_reranker"] = CoarseReranker(checkpoint=Path(q_former.name), max_tokens=128)
+    if (q_former / CLASSIFIER).is_file():
+        labels = read_json(q_former / CONFIG).get("id2label", {})
+        names = tuple(labels[key] for key in sorted(labels, key=int))
+        roles["domain_router"] = DomainRouter(checkpoint=Path(q_former.name), labels=names)
+    return roles
 
 
 def _decisions(root: Path) -> dict[str, Any]:

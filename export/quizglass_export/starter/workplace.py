@@ -22,7 +22,7 @@ from quizglass_export.starter.model.vlm import new_model
 _log = logging.getLogger(__name__)
 TRAINED_BEFORE = ("tokenizer", "vision", "language", "grounding")
 """Stages of the base that shipped checkpoints make up for."""
-COPIED = ("text_encoder", "reranker_base", "reranker", "image_encoder")
+COPIED = ("text_encoder", "reranker_base", "reranker", "image_encoder", "detector", "coarse_reranker")
 """Parts of shipped checkpoints that are taken as they are."""
 _SEED = 3
 _DONE = "done.json"
