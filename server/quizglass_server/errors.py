@@ -14,6 +14,7 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
     ├── Overloaded              no room; try again after a delay
     ├── BudgetExceeded          the time ran out before anything could be answered
     ├── Unfinished              a message did not come, or not whole, in time
+    ├── Stopping                the server takes no new requests, because it ends
     ├── EngineLost              an engine died or cannot be reached
     ├── EngineFailed            an engine answered with a failure
     ├── KnowledgeLocked         another server owns the knowledge directory
@@ -138,6 +139,15 @@ class Unfinished(QuizglassError):
 
     def __init__(self, limit_s: float) -> None:
         super().__init__(f"no whole message came within {limit_s:g} s")
+
+
+class Stopping(QuizglassError):
+    """The server drains: another one, or this one restarted, will take the request."""
+
+    code = "STOPPING"
+
+    def __init__(self) -> None:
+        super().__init__("the server is stopping; try again in a moment")
 
 
 class EngineLost(QuizglassError):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
+from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -18,7 +20,9 @@ from quizglass.v1 import (
     memory_pb2_grpc,
 )
 from quizglass_server import __version__
+from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CHARS, Asking
 from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.assistant.frames import FrameStore
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
@@ -26,12 +30,11 @@ from quizglass_server.descriptors import connections_allowed
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import SightingMemory
-from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CHARS, AssistantServicer
-from quizglass_server.rpc.frames import FrameStore
+from quizglass_server.rpc.assistant import AssistantServicer
 from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.memory import MemoryServicer
-from quizglass_server.rpc.transport.calls import Bound, Calls
+from quizglass_server.rpc.transport.calls import Bound, Calls, Limits
 from quizglass_server.rpc.transport.described import described
 from quizglass_server.rpc.transport.guard import Guard
 from quizglass_server.rpc.transport.incoming import UNASKED_BYTES, Incoming
@@ -59,14 +62,6 @@ _UNREAD_S = 30.0
 USEFUL_PICTURE_SIDE = 672
 # Time for the last bytes of drained requests to leave; health watchers, which never end, are cut off after it.
 _FLUSH_S = 0.5
-SERVICES = tuple(
-    service.full_name
-    for service in (
-        assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
-        knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
-        memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -86,22 +81,43 @@ class Services:
     """None: nothing is remembered."""
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A service and what answers its calls, whichever way they come."""
+
+    service: ServiceDescriptor
+    servicer: Any
+    register: Callable[[Any, grpc.aio.Server], None]
+
+
 class RpcServer:
     """A started server."""
 
     def __init__(
-        self, server: grpc.aio.Server, status: health.aio.HealthServicer, roles: RoleHealth, guard: Guard, port: int
+        self,
+        server: grpc.aio.Server,
+        status: health.aio.HealthServicer,
+        roles: RoleHealth,
+        port: int,
+        guard: Guard,
+        asking: Asking,
+        served: tuple[Served, ...],
+        limits: Limits,
     ) -> None:
         self._server = server
         self._status = status
         self._roles = roles
-        self._guard = guard
         self.port = port
+        self.guard = guard
+        """Counts what runs, for whatever else answers requests beside gRPC."""
+        self.asking = asking
+        self.served = served
+        self.limits = limits
 
     async def set_serving(self, serving: bool) -> None:
         """Say in the health service whether requests are welcome."""
         status = health_pb2.HealthCheckResponse
-        for name in ("", *SERVICES):
+        for name in ("", *(each.service.full_name for each in self.served)):
             await self._status.set(name, status.SERVING if serving else status.NOT_SERVING)
 
     async def stop(self, grace_s: float) -> None:
@@ -111,7 +127,7 @@ class RpcServer:
         """
         await self._roles.stop()
         await self._status.enter_graceful_shutdown()
-        drained = await self._guard.drain(grace_s)
+        drained = await self.guard.drain(grace_s)
         await self._server.stop(_FLUSH_S if drained else None)
 
 
@@ -122,27 +138,49 @@ async def start_rpc(services: Services) -> RpcServer:
         SettingsError: the address cannot be bound.
     """
     settings = services.settings
-    server = grpc.aio.server(options=_options(settings), interceptors=[_calls(services)])
+    limits = _limits(services)
+    server = grpc.aio.server(options=_options(settings), interceptors=[_calls(settings, limits)])
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
     frames, guard = FrameStore(services.decoder, services.work), Guard({"AddEntries": settings.max_turns})
-    assistant = AssistantServicer(
-        services.assistant, frames, services.sessions, settings, guard, lambda: _capabilities(services)
-    )
-    assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)  # type: ignore[no-untyped-call]
-    knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
-    knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(knowledge, server)  # type: ignore[no-untyped-call]
-    memory = MemoryServicer(services.memory, services.assistant, frames, guard)
-    memory_pb2_grpc.add_MemoryServiceServicer_to_server(memory, server)  # type: ignore[no-untyped-call]
+    asking = Asking(services.assistant, frames, services.sessions, settings)
+    served = _served(services, asking, frames, guard)
+    for each in served:
+        each.register(each.servicer, server)
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
-    names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+    names = (*(each.service.full_name for each in served), health.SERVICE_NAME, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, described(names))
     roles = RoleHealth(status, services.models, KnowledgeRole(services.knowledge))
-    rpc = RpcServer(server, status, roles, guard, _bind(server, settings.host, settings.port))
+    port = _bind(server, settings.host, settings.port)
+    rpc = RpcServer(server, status, roles, port, guard, asking, served, limits)
     await server.start()
     await roles.start()
     await rpc.set_serving(True)
     return rpc
+
+
+def _served(services: Services, asking: Asking, frames: FrameStore, guard: Guard) -> tuple[Served, ...]:
+    """Every service, over gRPC and over HTTP."""
+    assistant = AssistantServicer(asking, guard, lambda: _capabilities(services))
+    knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
+    memory = MemoryServicer(services.memory, services.assistant, frames, guard)
+    return (
+        Served(
+            assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+            assistant,
+            assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
+        ),
+        Served(
+            knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+            knowledge,
+            knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
+        ),
+        Served(
+            memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
+            memory,
+            memory_pb2_grpc.add_MemoryServiceServicer_to_server,
+        ),
+    )
 
 
 def _options(settings: Settings) -> list[tuple[str, int]]:
@@ -161,11 +199,10 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
     ]
 
 
-def _calls(services: Services) -> Calls:
-    """What every call passes first, with the sizes that requests may have."""
+def _limits(services: Services) -> Limits:
+    """What requests may be at most, by their method."""
     settings, check_room = services.settings, services.assistant.admission.check_room
-    sockets = Sockets()
-    return Calls(
+    return Limits(
         {
             "Ask": Bound(settings.max_frame_bytes + _dialogue_bytes(settings), check_room),
             "SearchEntries": Bound(_MAX_MESSAGE_BYTES, check_room),
@@ -173,6 +210,14 @@ def _calls(services: Services) -> Calls:
             "AddEntries": Bound(_MAX_MESSAGE_BYTES),
         },
         Bound(_SMALL_BYTES),
+    )
+
+
+def _calls(settings: Settings, limits: Limits) -> Calls:
+    """What every call passes first."""
+    sockets = Sockets()
+    return Calls(
+        limits,
         Incoming(settings.message_bytes, _MAX_MESSAGE_BYTES, settings.message_s, sockets),
         Outgoing(settings.message_bytes, _UNREAD_S),
         sockets,

@@ -202,11 +202,11 @@ async def test_the_largest_question_of_the_settings_fits(tmp_path):
 async def test_fields_that_nobody_knows_are_dropped(tmp_path, monkeypatch):
     sizes = []
 
-    async def picture(store, frame, field):
+    def converted(frame):
         sizes.append(frame.ByteSize())
-        raise calls.InvalidInput(field, "enough")
+        raise calls.InvalidInput("frames[0]", "enough")
 
-    monkeypatch.setattr("quizglass_server.rpc.frames.FrameStore.picture", picture)
+    monkeypatch.setattr("quizglass_server.rpc.assistant._frame", converted)
     frame = types_pb2.Frame(sha256=bytes(32))
     stuffed = types_pb2.Frame.FromString(frame.SerializeToString() + unknown(100_000))
     async with serving(tmp_path) as stage:

@@ -26,6 +26,7 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
     errors.BudgetExceeded: grpc.StatusCode.DEADLINE_EXCEEDED,
     errors.Unfinished: grpc.StatusCode.DEADLINE_EXCEEDED,
+    errors.Stopping: grpc.StatusCode.UNAVAILABLE,
     errors.EngineLost: grpc.StatusCode.UNAVAILABLE,
     errors.EngineFailed: grpc.StatusCode.INTERNAL,
     errors.KnowledgeLocked: grpc.StatusCode.FAILED_PRECONDITION,
@@ -70,14 +71,6 @@ def unexpected(error: BaseException, method: str) -> grpc.Status:
     info = error_details_pb2.ErrorInfo(reason="UNEXPECTED", domain=DOMAIN, metadata={"incident": incident})
     message = f"internal error; the server's log has it as incident {incident}"
     code = grpc.StatusCode.INTERNAL.value[0]
-    return rpc_status.to_status(status_pb2.Status(code=code, message=message, details=[_pack(info)]))
-
-
-def stopping() -> grpc.Status:
-    """Status of a request that comes while the server drains: another server, or this one restarted, will take it."""
-    info = error_details_pb2.ErrorInfo(reason="STOPPING", domain=DOMAIN)
-    code = grpc.StatusCode.UNAVAILABLE.value[0]
-    message = "the server is stopping; try again in a moment"
     return rpc_status.to_status(status_pb2.Status(code=code, message=message, details=[_pack(info)]))
 
 

@@ -4,11 +4,10 @@ import hashlib
 
 import pytest
 
-from quizglass.v1 import types_pb2
+from quizglass_server.assistant.frames import Frame, FrameStore
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.errors import InvalidInput, InvalidPicture, NotFound
-from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.scheduling.memory import WorkMemory
 from tests.support.rpc_fakes import png
 
@@ -30,36 +29,36 @@ def store(made):
 
 
 async def test_the_same_bytes_are_decoded_once(store):
-    frame = types_pb2.Frame(encoded=png())
+    frame = Frame(encoded=png())
     assert await store.picture(frame, FIELD) is await store.picture(frame, FIELD)
 
 
 async def test_a_held_frame_is_found_by_its_hash(store):
-    first = await store.picture(types_pb2.Frame(encoded=png()), FIELD)
-    named = types_pb2.Frame(sha256=hashlib.sha256(png()).digest())
+    first = await store.picture(Frame(encoded=png()), FIELD)
+    named = Frame(sha256=hashlib.sha256(png()).digest())
     assert await store.picture(named, FIELD) is first
 
 
 async def test_an_unknown_hash_is_not_found(store):
     with pytest.raises(NotFound, match="send its bytes"):
-        await store.picture(types_pb2.Frame(sha256=bytes(32)), FIELD)
+        await store.picture(Frame(sha256=bytes(32)), FIELD)
 
 
 async def test_a_hash_of_the_wrong_length_is_refused(store):
     with pytest.raises(InvalidInput) as caught:
-        await store.picture(types_pb2.Frame(sha256=b"short"), FIELD)
+        await store.picture(Frame(sha256=b"short"), FIELD)
     assert caught.value.field == "frames[0].sha256"
 
 
 async def test_a_frame_of_nothing_is_refused(store):
     with pytest.raises(InvalidInput) as caught:
-        await store.picture(types_pb2.Frame(age_us=5), FIELD)
+        await store.picture(Frame(), FIELD)
     assert caught.value.field == "frames[0]"
 
 
 async def test_a_frame_of_no_bytes_is_refused_as_a_picture(store):
     with pytest.raises(InvalidPicture) as caught:
-        await store.picture(types_pb2.Frame(encoded=b""), FIELD)
+        await store.picture(Frame(encoded=b""), FIELD)
     assert caught.value.field == "frames[0].encoded"
 
 
@@ -71,13 +70,13 @@ async def test_the_oldest_frames_make_room(made):
     held = await store.decode(blue, FIELD)
     again = await store.decode(red, FIELD)
     await store.decode(green, FIELD)
-    assert await store.picture(types_pb2.Frame(sha256=again.sha256), FIELD) is again
+    assert await store.picture(Frame(sha256=again.sha256), FIELD) is again
     with pytest.raises(NotFound):
-        await store.picture(types_pb2.Frame(sha256=held.sha256), FIELD)
+        await store.picture(Frame(sha256=held.sha256), FIELD)
 
 
 async def test_a_frame_larger_than_the_memory_is_not_held(made):
     store = made(100)
     picture = await store.decode(png(), FIELD)
     with pytest.raises(NotFound):
-        await store.picture(types_pb2.Frame(sha256=picture.sha256), FIELD)
+        await store.picture(Frame(sha256=picture.sha256), FIELD)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
 from cachetools import LRUCache
 
-from quizglass.v1 import types_pb2
 from quizglass_server.decoding.decoder import PictureDecoder, digest
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, NotFound
 from quizglass_server.scheduling.memory import WorkMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A picture as a client gives it: its bytes, or the name of bytes that it gave before."""
+
+    encoded: bytes | None = None
+    """JPEG, PNG or WebP."""
+    sha256: bytes | None = None
+    """Of the encoded bytes of an earlier frame."""
 
 
 class FrameStore:
@@ -33,7 +43,7 @@ class FrameStore:
         async with self._work.admit(size):
             yield
 
-    async def picture(self, frame: types_pb2.Frame, field: str) -> Picture:
+    async def picture(self, frame: Frame, field: str) -> Picture:
         """The picture of a frame.
 
         Raises:
@@ -41,20 +51,19 @@ class FrameStore:
             InvalidInput: neither bytes nor hash, or a hash of the wrong length.
             NotFound: the hash is of a frame that is not held (any more).
         """
-        source = frame.WhichOneof("source")
-        if source == "encoded":
+        if frame.encoded is not None:
             return await self.decode(frame.encoded, f"{field}.encoded")
-        if source == "sha256":
+        if frame.sha256 is not None:
             return self._held(frame.sha256, f"{field}.sha256")
         raise InvalidInput(field, "must have encoded bytes or the sha256 of an earlier frame")
 
-    def is_slow(self, frame: types_pb2.Frame, field: str) -> bool:
+    def is_slow(self, frame: Frame, field: str) -> bool:
         """Whether the frame's picture takes long to decode.
 
         Raises:
             InvalidPicture: its header shows that it is not a usable picture.
         """
-        return frame.WhichOneof("source") == "encoded" and self._decoder.is_slow(frame.encoded, f"{field}.encoded")
+        return frame.encoded is not None and self._decoder.is_slow(frame.encoded, f"{field}.encoded")
 
     async def decode(self, encoded: bytes, field: str) -> Picture:
         """Decode bytes, unless the same bytes were decoded a moment ago.
