@@ -39,12 +39,12 @@ $(VENV)/.llama: pyproject.toml $(wildcard server/native/*) | $(VENV)/bin/python
 
 $(VENV)/.server: pyproject.toml $(VENV)/.llama
 	@echo "Installing the server"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.server
 	@echo "Installing what tests and export need"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,export,import,milvus,dev]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web,export,import,milvus,dev]'
 	@touch $@
 
 demo: $(VENV)/.server ## Start the server on the starter bundle and ask it questions

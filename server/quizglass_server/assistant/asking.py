@@ -51,6 +51,8 @@ class Question:
     explain: bool = False
     remember: bool = False
     recall: bool = False
+    answer_schema: str = ""
+    """JSON schema that the answer has to follow; empty: it is plain text."""
     size: int = 0
     """Of the request, in bytes, for as long as its frames are held."""
 
@@ -171,7 +173,7 @@ class Asking:
             for i, past in enumerate(asked.history)
         )
         turn = Turn(uuid.uuid4().hex, question, None, history, tokens, session, asked.remember, asked.recall)
-        return replace(turn, explain=asked.explain)
+        return replace(turn, explain=asked.explain, answer_schema=asked.answer_schema)
 
     async def _decoded(
         self, turn: Turn, frames: list[Frame], size: int, budget: Budget

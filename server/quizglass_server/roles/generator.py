@@ -60,6 +60,11 @@ def lines(most: int) -> Constraint:
     return Constraint("grammar", f"root ::= line {further}\nline ::= [ ]? [^ \\t\\r\\n] [^\\r\\n]*")
 
 
+def json_like(schema: str) -> Constraint:
+    """A constraint to JSON that follows a schema, given as JSON."""
+    return Constraint("json_schema", schema)
+
+
 class Generator(Protocol):
     """Writes text about pictures and evidence."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
@@ -11,11 +10,9 @@ from typing import Any
 
 import grpc
 
-from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError, Stopping
-from quizglass_server.rpc.transport.status import to_status, unexpected
+from quizglass_server.errors import Overloaded, QuizglassError, Stopping
+from quizglass_server.rpc.transport.status import log_cause, to_status, unexpected
 from quizglass_server.scheduling.deadline import due_within
-
-log = logging.getLogger(__name__)
 
 _RETRY_S = 1.0
 
@@ -55,9 +52,7 @@ class Guard:
                 self._check_room(method)
                 yield
             except QuizglassError as error:
-                if error.__cause__ is not None and not isinstance(error, InvalidInput):
-                    # Its message sends the operator to the log.
-                    log.error("request failed", extra={"rpc": method, "code": error.code}, exc_info=error)
+                log_cause(error, method)
                 await context.abort_with_status(to_status(error))
             except (grpc.aio.AbortError, grpc.aio.BaseError):
                 raise
