@@ -33,6 +33,8 @@ _KINDS: Mapping[tuple[bool, bool], tuple[StreamType, Callable[..., Any]]] = {
 }
 """By whether requests and responses are streams. Both at once need HTTP/2, which is gRPC's own port."""
 
+_GRPC = ("application/grpc+", "application/grpc;")
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectMethod:
@@ -79,9 +81,17 @@ class _Application(ConnectASGIApplication[None]):
             service=None,
             endpoints=lambda _: endpoints,
             read_max_bytes=read_max_bytes,
-            compressions=(),  # a small request could become a large one
             codecs=google_protobuf_codecs(),
         )
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a call; one of gRPC itself needs HTTP/2 and its port."""
+        if f"{_content_type(scope)};".startswith(_GRPC):
+            told = [(b"content-type", b"text/plain"), (b"accept-post", b"application/json, application/proto")]
+            await send({"type": "http.response.start", "status": 415, "headers": told})
+            await send({"type": "http.response.body", "body": b"gRPC has a port of its own; here it is gRPC-Web"})
+            return
+        await super().__call__(scope, receive, send)
 
     @property
     def path(self) -> str:
@@ -153,6 +163,11 @@ class _Requests:
             raise Unfinished(self._message_s) from None
         except TimeoutError:
             raise Unfinished(self._message_s) from None
+
+
+def _content_type(scope: Mapping[str, Any]) -> str:
+    """Of a request, in small letters."""
+    return dict(scope["headers"]).get(b"content-type", b"").decode("latin-1").lower()
 
 
 def _error(status: grpc.Status) -> ConnectError:

@@ -60,6 +60,7 @@ class WebServer:
             ws="none",
             lifespan="off",
             log_config=None,
+            log_level="critical",  # what goes wrong is told and logged by the application
             access_log=False,
             proxy_headers=False,
             server_header=False,
