@@ -1,4 +1,4 @@
-"""The port for HTTP on a real socket, before a scripted assistant, and a client that says byte by byte what it wants."""
+"""The port for HTTP on a real socket, before a scripted assistant, and a client that says what it wants by bytes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Wire:
         self.writer.write(raw)
         await self.writer.drain()
 
-    async def begin(self, method: str, path: str, headers: Mapping[str, str | None] | None = None) -> None:
+    async def begin(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> None:
         """Send the head of a request; a header that is None is left out."""
         said = {"host": self.host, **(headers or {})}
         lines = [
@@ -92,9 +92,7 @@ class Wire:
         ]
         await self.say(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
 
-    async def ask(
-        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str | None] | None = None
-    ) -> Answer:
+    async def ask(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Answer:
         """A whole request and its response."""
         length = {"content-length": str(len(body))} if body or method == "POST" else {}
         await self.begin(method, path, {**length, **(headers or {})})
@@ -134,7 +132,7 @@ class Wire:
 
 
 async def ask(
-    door: Door, method: str, path: str, body: bytes = b"", headers: Mapping[str, str | None] | None = None
+    door: Door, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
 ) -> Answer:
     """One request on a connection of its own."""
     async with await Wire.to(door) as wire, asyncio.timeout(60):

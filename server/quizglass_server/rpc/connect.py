@@ -167,7 +167,8 @@ class _Requests:
 
 def _content_type(scope: Mapping[str, Any]) -> str:
     """Of a request, in small letters."""
-    return dict(scope["headers"]).get(b"content-type", b"").decode("latin-1").lower()
+    headers: dict[bytes, bytes] = dict(scope["headers"])
+    return headers.get(b"content-type", b"").decode("latin-1").lower()
 
 
 def _error(status: grpc.Status) -> ConnectError:
