@@ -16,25 +16,25 @@ from importlib import import_module
 from pathlib import Path
 
 from bench import sections
-from bench.engine.peers import PeerMissing, Peers
+from bench.engine.contenders.peers import PeerMissing, Peers
 from bench.engine.plot import engine
 from bench.engine.sections import Setup
 from bench.sections import Part
 
 SECTIONS = {
-    "text-streams": ("streams", "run"),
-    "neighbours": ("neighbours", "starter"),
-    "neighbours-larger": ("neighbours", "larger"),
-    "every-cpu": ("every_cpu", "run"),
-    "second-question": ("pictures", "second_question"),
-    "gaps": ("pictures", "gaps"),
-    "stopping": ("stopping", "run"),
-    "without": ("without", "run"),
-    "scorers": ("scoring", "run"),
-    "kills": ("kills", "run"),
-    "restarts": ("restarts", "run"),
-    "goodput": ("goodput", "run"),
-    "cancels": ("cancels", "run"),
+    "text-streams": ("generator.streams", "run"),
+    "neighbours": ("generator.neighbours", "starter"),
+    "neighbours-larger": ("generator.neighbours", "larger"),
+    "every-cpu": ("generator.every_cpu", "run"),
+    "second-question": ("generator.pictures", "second_question"),
+    "gaps": ("generator.pictures", "gaps"),
+    "stopping": ("generator.stopping", "run"),
+    "without": ("generator.without", "run"),
+    "scorers": ("scorers.scoring", "run"),
+    "kills": ("server.kills", "run"),
+    "restarts": ("server.restarts", "run"),
+    "goodput": ("server.goodput", "run"),
+    "cancels": ("generator.cancels", "run"),
 }
 """Module and function of each, in the order of the table; modules load what they need when they run."""
 _LIMIT_S = 900.0

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.engine.peers import Peers
-from bench.engine.shapes import Shape, half_billion, starter
+from bench.engine.contenders.peers import Peers
+from bench.engine.contenders.shapes import Shape, half_billion, starter
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from bench.engine.memory import memory_kib
+from bench.engine.scorers.memory import memory_kib
 from bench.export.planner import export_planner, milliseconds, starter_plan
 from bench.export.setup import Setup
 from bench.results import Row, against

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.engine.memory import memory_kib
+from bench.engine.scorers.memory import memory_kib
 from bench.export.setup import Setup
 from bench.results import Row, at_most
 from bench.sections import Part

@@ -23,7 +23,7 @@ from time import perf_counter
 from rich.progress import Progress
 
 from bench.engine.figures import percentile
-from bench.engine.serving import Outcome, Stock, closed_loop, kinds
+from bench.engine.server.serving import Outcome, Stock, closed_loop, kinds
 from bench.hostile.sections import Setup
 from bench.results import Row, at_most
 from bench.worlds import load, prepare

@@ -15,9 +15,6 @@ PACKAGES = {
 GENERATED = {"sync.py"}
 """The blocking client has the names of the one it is made from."""
 
-NOT_YET = {"Outbox", "Overloaded"}
-"""Of `engines/llama` too, which is cut off from the rest of the server. To be renamed there."""
-
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_class_name_stands_for_two_things_in_a_package(package: str) -> None:
@@ -29,7 +26,7 @@ def test_no_class_name_stands_for_two_things_in_a_package(package: str) -> None:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path.relative_to(root)))
-    assert {name: files for name, files in places.items() if len(files) > 1 and name not in NOT_YET} == {}
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
 def test_tests_stand_in_rooms_that_exist() -> None:

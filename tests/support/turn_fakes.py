@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from quizglass_server.assistant.assistant import Assistant
-from quizglass_server.domain.entries import ChunkHit, Entry, EntryHit
+from quizglass_server.domain.entries import ChunkHit, Entry, EntryHit, SearchOptions
 from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import Done, Exchange, GenerationEnd, Picture, Plan, Token, Turn, TurnEvent, Vector
 from quizglass_server.models.prompts import Values
@@ -175,7 +175,8 @@ class Knowledge:
         self, vector: Vector | None, limit: int, words: str = "", finding: object = None
     ) -> list[ChunkHit]:
         self.searches.append("text")
-        return self.chunks[:limit]
+        among = finding.entries if isinstance(finding, SearchOptions) else ()
+        return [chunk for chunk in self.chunks if not among or chunk.entry.id in among][:limit]
 
 
 class World:

@@ -32,6 +32,7 @@ from quizglass_server.policies import POLICIES, Policy
 from quizglass_server.policies.serving import Has, PolicyStatus, preferred, status_of, survey
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
+from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.journal import Journal
@@ -168,14 +169,16 @@ class Assistant:
         """Check the answer and tell of the verdict and the end."""
         abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
-        abstains = not answer or bool(draft.refused) or same_wording(answer, abstain)
-        journal.settle(None if abstains else answer)
+        abstaining = bool(draft.refused) or abstains(answer, abstain)
+        journal.settle(None if abstaining else answer)
         reason = AbstainReason.NONE
-        if abstains:
+        if abstaining:
             reason = draft.refused or _abstain_reason(draft, journal)
             if not journal.answering:
                 journal.emit(AnswerDelta(abstain))
-            answer, support = abstain, Support(VerdictOutcome.ABSTAINED)
+            if draft.refused or not answer or same_wording(answer, abstain):
+                answer = abstain
+            support = Support(VerdictOutcome.ABSTAINED)
         else:
             with journal.stage("verify") as span:
                 support = judged(verify(answer, journal.evidence), draft.supported)

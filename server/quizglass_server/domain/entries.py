@@ -43,6 +43,8 @@ class SearchOptions:
     """Of each entry only its best chunk."""
     fold_alike: bool = False
     """Of entries whose pictures are near-duplicates only the best."""
+    entries: tuple[str, ...] = ()
+    """Ids of the only entries to search among; empty: all."""
 
     @property
     def key(self) -> Hashable:
@@ -50,7 +52,16 @@ class SearchOptions:
         wanted = self.filter
         attributes = tuple(sorted(wanted.attributes.items()))
         any_of = (tuple(wanted.kinds), tuple(wanted.sources), tuple(wanted.languages))
-        return (self.mode, self.per_entry, self.fold_alike, attributes, *any_of, wanted.time_from, wanted.time_until)
+        return (
+            self.mode,
+            self.per_entry,
+            self.fold_alike,
+            self.entries,
+            attributes,
+            *any_of,
+            wanted.time_from,
+            wanted.time_until,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,18 @@
 """Checks an answer against the evidence it was given: deterministic, no model.
 
-The whole answer, or every name and number in it, must stand in evidence that the generator was shown. It says where an
-answer comes from; it does not say that the evidence is true.
+The whole answer must stand in evidence that the generator was shown, or else everything that each of its clauses states
+in one sentence of it. It says where an answer comes from; it does not say that the evidence is true.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from unicodedata import normalize
 
 from quizglass_server.domain.turns import Citation, Evidence, Origin, StepDetail, VerdictOutcome
+from quizglass_server.steps.statements import Content, agrees, contents, sentences
 from quizglass_server.steps.step import Telling
 from quizglass_server.steps.telling import texts
 from quizglass_server.steps.wording import Word, stands_in, words
@@ -31,6 +33,16 @@ class Support:
     citations: tuple[Citation, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Shown evidence, read once."""
+
+    item: Evidence
+    words: tuple[Word, ...]
+    title: tuple[Content, ...]
+    sentences: tuple[tuple[Content, ...], ...]
+
+
 def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
     """Check an answer.
 
@@ -40,23 +52,26 @@ def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
             support an answer but, being no search, never make one unsupported.
 
     Returns:
-        SUPPORTED with citations; UNSUPPORTED when search results were shown and lack a name, a number or the answer
-        (citations of the parts they do hold); else UNCHECKED.
+        SUPPORTED with citations; UNSUPPORTED when search results were shown and do not say all that the answer says
+        (citations of the clauses, names and numbers they do hold); else UNCHECKED.
     """
     shown = sorted((item for item in evidence if item.used), key=lambda item: _ORDER[item.origin])
-    # Composed, as the generator was shown it.
-    texts = [(item, words(normalize("NFC", f"{item.title}\n{item.text}"))) for item in shown]
+    sources = [_read(item) for item in shown]
     spoken = words(answer)
-    parts = [spoken] if any(stands_in(spoken, text) for _, text in texts) else list(_named_runs(spoken))
-    citations = tuple(citation for part in parts if (citation := _cite(part, texts)))
-    if parts and len(citations) == len(parts):
-        return Support(VerdictOutcome.SUPPORTED, citations)
+    if whole := _standing(spoken, sources):
+        return Support(VerdictOutcome.SUPPORTED, (whole,))
+    clauses = list(_clauses(answer))
+    parts = [(clause, _stating(clause, start, sources)) for start, clause in clauses]
+    if parts and all(citation for _, citation in parts):
+        return Support(VerdictOutcome.SUPPORTED, tuple(citation for _, citation in parts if citation))
     searched = any(item.origin is not Origin.READ_TEXT for item in shown)
-    return Support(VerdictOutcome.UNSUPPORTED if searched else VerdictOutcome.UNCHECKED, citations)
+    outcome = VerdictOutcome.UNSUPPORTED if searched else VerdictOutcome.UNCHECKED
+    runs = (_standing(run, sources) for run in _named_runs(spoken))
+    return Support(outcome, tuple(citation for citation in runs if citation))
 
 
 def judged(support: Support, supported: bool | None) -> Support:
-    """The outcome by a verifier's judgement, where there is one; it reads more than names and numbers."""
+    """The outcome by a verifier's judgement, where there is one; it reads more than words."""
     if supported is None:
         return support
     return replace(support, outcome=VerdictOutcome.SUPPORTED if supported else VerdictOutcome.UNSUPPORTED)
@@ -68,21 +83,40 @@ def told_check(answer: str, support: Support) -> Telling:
     return texts("answer", answer), [StepDetail("outcome", support.outcome.value), *texts("stands in", *cited)]
 
 
+def _read(item: Evidence) -> _Source:
+    """Composed, as the generator was shown it."""
+    title, text = normalize("NFC", item.title), normalize("NFC", item.text)
+    stated = tuple(contents(sentence) for _, sentence in sentences(text))
+    return _Source(item, words(f"{title}\n{text}"), contents(title), (*stated, contents(title)))
+
+
+def _standing(part: Sequence[Word], sources: Sequence[_Source]) -> Citation | None:
+    """The first source that has these words in this order."""
+    return next((_cite(source, part[0], part[-1]) for source in sources if stands_in(part, source.words)), None)
+
+
+def _clauses(answer: str) -> Iterator[tuple[int, list[Content]]]:
+    """What each clause of an answer states, with where its sentence begins."""
+    for start, sentence in sentences(answer):
+        for _, clause in groupby(contents(sentence), key=lambda content: content.clause):
+            yield start, list(clause)
+
+
+def _stating(clause: Sequence[Content], start: int, sources: Sequence[_Source]) -> Citation | None:
+    """The first source of which one sentence states all of a clause."""
+    for source in sources:
+        if any(agrees(clause, sentence, source.title) for sentence in source.sentences):
+            return _cite(source, clause[0].word, clause[-1].word, start)
+    return None
+
+
 def _named_runs(spoken: Sequence[Word]) -> Iterator[tuple[Word, ...]]:
     """Neighbouring names and numbers, together: "Ana Brint", "1974"."""
-    run: list[Word] = []
-    for word in spoken:
-        if word.named and word.key not in _NO_NAMES:
-            run.append(word)
-        elif run:
+    for named, run in groupby(spoken, key=lambda word: word.named and word.key not in _NO_NAMES):
+        if named:
             yield tuple(run)
-            run = []
-    if run:
-        yield tuple(run)
 
 
-def _cite(part: Sequence[Word], texts: Sequence[tuple[Evidence, tuple[Word, ...]]]) -> Citation | None:
-    for item, text in texts:
-        if stands_in(part, text):
-            return Citation(item.id, item.entry_id, item.title, part[0].start, part[-1].end)
-    return None
+def _cite(source: _Source, first: Word, last: Word, start: int = 0) -> Citation:
+    item = source.item
+    return Citation(item.id, item.entry_id, item.title, start + first.start, start + last.end)

@@ -13,6 +13,7 @@ from quizglass_server.steps.lookup.crop import Part, views_of
 from quizglass_server.steps.lookup.detect import find_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
+from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
 from quizglass_server.steps.lookup.rerank import choose, merged, rerank
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
 from quizglass_server.turn.branches import at_once
@@ -65,7 +66,12 @@ class Lookups:
         shown = limit or self._tuning.seen
         tuning = replace(self._tuning, image_candidates=max(limit, self._tuning.image_candidates))
         hits = await self._runner.run(search_pictures, vectors, self._turn.question, tuning, self._turn.other_than)
-        return _shown(self._journal.found(picture_evidence(hits or [], shown)))
+        evidence = picture_evidence(hits or [], shown)
+        if hits and self._tuning.own_passages:
+            encoder, most = self._resources.models.text_encoder, self._tuning.own_passages
+            own = await self._runner.run(own_passages, encoder, self._turn.question, hits[:shown], most)
+            evidence = with_passages(evidence, own or [])
+        return _shown(self._journal.found(evidence))
 
     async def text(self, queries: Sequence[str], limit: int, *, reranked: bool = True) -> list[Evidence]:
         """What the generator is shown of the passages that answer the queries; see `Tools.search_text`."""

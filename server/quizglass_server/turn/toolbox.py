@@ -22,10 +22,10 @@ from quizglass_server.domain.turns import (
 )
 from quizglass_server.models.prompts import Value, clean
 from quizglass_server.roles.generator import GenerationRequest, json_like, lines
+from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.prompt_values import line
-from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.branches import at_once, in_rounds
 from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
@@ -177,8 +177,8 @@ class Toolbox:
         """The draft with what the bundle's verifier says of it, unless there is none or the policy asked it itself."""
         verifier, answer = self._resources.models.deciders.get(VERIFIER), draft.text.strip()
         shown = [line(item) for item in self._journal.evidence if item.used and item.origin is not Origin.READ_TEXT]
-        abstains = not answer or draft.refused or same_wording(answer, self._resources.tuning.abstain)
-        if verifier is None or self._verified or not shown or abstains:
+        nothing = draft.refused or abstains(answer, self._resources.tuning.abstain)
+        if verifier is None or self._verified or not shown or nothing:
             return draft
         values = await self._values(self.start(), {"evidence": shown, "answer": answer})
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, self._turn.picture, values))

@@ -147,3 +147,15 @@ async def test_several_crops_are_one_search(knowledge_store) -> None:
     found = await knowledge_store.search_crops(crops, 4)
     assert {hit.entry.id for hit in found[:2]} == {"e3", "e7"}
     assert len({hit.entry.id for hit in found}) == len(found) == 4
+
+
+async def test_a_search_among_some_entries_brings_theirs_alone(knowledge_store) -> None:
+    texts = {"a": "The velmora is quick.", "b": "The velmora is slow.", "c": "The velmora is blue."}
+    await knowledge_store.add(stream(pictured(id_, text=text) for id_, text in texts.items()))
+    among = SearchOptions(entries=("b", "c", "nobody"))
+    hits = await knowledge_store.search_texts(FAR, 5, "velmora", among)
+    assert {hit.entry.id for hit in hits} == {"b", "c"}
+    words = SearchOptions(mode=SearchMode.KEYWORDS, entries=("a",), filter=Filter(kinds=("no such kind",)))
+    assert await knowledge_store.search_texts(None, 5, "velmora", words) == []
+    nobody = SearchOptions(mode=SearchMode.KEYWORDS, entries=("nobody",))
+    assert await knowledge_store.search_texts(None, 5, "velmora", nobody) == []

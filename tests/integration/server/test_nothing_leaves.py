@@ -32,7 +32,7 @@ PACKAGES = (
     "quizglass_export",
     "quizglass_export.parity",
     "bench",
-    "bench.engine.memory",
+    "bench.engine.scorers.memory",
 )
 SHOW = f"import json, os; print(json.dumps({{name: os.environ[name] for name in {list(VARIABLES)}}}))"
 
@@ -45,7 +45,7 @@ def test_whatever_is_imported_first_turns_off_what_would_call_home(package: str,
     assert json.loads(done.stdout) == VARIABLES
 
 
-@pytest.mark.parametrize("module", ["quizglass_export.parity", "bench.engine.memory"])
+@pytest.mark.parametrize("module", ["quizglass_export.parity", "bench.engine.scorers.memory"])
 def test_onnx_runtime_leaves_nothing_behind(module: str, starter_bundle: Path, tmp_path: Path) -> None:
     environment = clean_environment(tmp_path) | {"PYTHONPATH": str(ROOT)}  # benchmarks are no part of the package
     run = f"import {module}, onnxruntime; onnxruntime.InferenceSession({str(starter_bundle / 'planner/model.onnx')!r})"

@@ -12,14 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import results
-from bench.engine import figures, kills, plot, sse
+from bench.engine import figures, plot
 from bench.engine.__main__ import SECTIONS
-from bench.engine.contenders import Ask, Timed, in_turn
-from bench.engine.memory import memory_kib
-from bench.engine.ours import new_picture, parts
-from bench.engine.peers import messages
-from bench.engine.serving import Outcome, kinds
-from bench.engine.shapes import filled_up
+from bench.engine.contenders import sse
+from bench.engine.contenders.contender import Ask, Timed, in_turn
+from bench.engine.contenders.ours import new_picture, parts
+from bench.engine.contenders.peers import messages
+from bench.engine.contenders.shapes import filled_up
+from bench.engine.scorers.memory import memory_kib
+from bench.engine.server import kills
+from bench.engine.server.serving import Outcome, kinds
 from bench.results import Row
 from bench.sections import Part, Store
 from quizglass_server.engines.llama.link.prompt import PicturePart, TextPart

@@ -6,7 +6,7 @@ import os
 import pytest
 from PIL import Image
 
-from bench.engine.serving import Outcome
+from bench.engine.server.serving import Outcome
 from bench.hostile import inputs, markup
 from bench.hostile.stage import MemoryWatch, Under, timed, tree_mib
 

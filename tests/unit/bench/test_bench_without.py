@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from bench.engine import lesser_child, without
+from bench.engine.generator import lesser_child, without
 
 
 @pytest.mark.parametrize("part", lesser_child.PARTS)

@@ -79,6 +79,12 @@ class DatabaseReader:
         with explained(self._file), transaction(self._db, write=False):
             return self._named(entry_id)
 
+    def numbered(self, ids: Iterable[str]) -> set[int]:
+        """The numbers of those of these entries that exist."""
+        with explained(self._file), transaction(self._db, write=False):
+            rows = [self._db.execute("SELECT number FROM entries WHERE id = ?", (id_,)).fetchone() for id_ in ids]
+        return {number for (number,) in filter(None, rows)}
+
     def picture(self, sha256: bytes) -> bytes:
         """A stored picture, encoded. Raises NotFound, KnowledgeFailed."""
         with explained(self._file), transaction(self._db, write=False):

@@ -45,7 +45,7 @@ class Finder:
         self, reader: DatabaseReader, queries: Sequence[Vector], limit: int, options: SearchOptions
     ) -> list[list[EntryHit]]:
         """For each vector, entries by their best picture, best first."""
-        allowed = self._allowed(options.filter)
+        allowed = self._allowed(reader, options)
         index = self._indexes[VectorKind.PICTURES]
         wide = pictures_wanted(limit, options)
 
@@ -59,7 +59,7 @@ class Finder:
         self, reader: DatabaseReader, query: Vector | None, words: str, limit: int, options: SearchOptions
     ) -> list[ChunkHit]:
         """Chunks, best first; with `query` None or words empty by the other alone."""
-        allowed = self._allowed(options.filter)
+        allowed = self._allowed(reader, options)
         index = self._indexes.get(VectorKind.CHUNKS)
         hybrid = is_hybrid(words, options)
         wide = texts_wanted(limit, words, options)
@@ -85,8 +85,13 @@ class Finder:
         rows = self._rows(reader, VectorKind.CHUNKS, labels)  # without an encoder the database alone knows what is gone
         return [at for at in labels if at in rows and (allowed is None or rows[at].number in allowed)][:wide]
 
-    def _allowed(self, filter_: Filter) -> set[int] | None:
-        return None if filter_ == Filter() else self._catalog.matching(filter_)
+    def _allowed(self, reader: DatabaseReader, options: SearchOptions) -> set[int] | None:
+        """Numbers of the entries that may be found; None: all."""
+        matching = None if options.filter == Filter() else self._catalog.matching(options.filter)
+        if not options.entries:
+            return matching
+        named = reader.numbered(options.entries)
+        return named if matching is None else named & matching
 
     def _read(
         self, reader: DatabaseReader, kind: VectorKind, search: Callable[[], list[list[tuple[int, float]]]]

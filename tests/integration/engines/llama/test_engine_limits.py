@@ -18,8 +18,8 @@ from quizglass_server.engines.llama.engine import requests as requests_module
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.link.prompt import (
+    Busy,
     Constraint,
-    Overloaded,
     Part,
     RequestRefused,
     Terms,
@@ -88,7 +88,7 @@ def test_a_picture_whose_embedding_is_not_numbers_fails_its_requests_alone(
 def test_one_request_more_than_may_wait_is_refused_at_once(engine: Engine) -> None:
     for number in range(3):
         engine.submit(engine.builder.generation(prompt(f"{number}"), 4, sink=Given()))
-    with pytest.raises(Overloaded, match="3 requests wait") as refused:
+    with pytest.raises(Busy, match="3 requests wait") as refused:
         engine.submit(engine.builder.generation(prompt("one more"), 4, sink=Given()))
     assert refused.value.retry_after_s > 0
     finish(engine)
@@ -105,7 +105,7 @@ def test_a_deadline_that_cannot_be_met_is_refused_at_once(model: NativeModel) ->
     # It fits by itself, but not behind the one before it.
     terms = Terms(deadline=monotonic() + 3.0, priority=2)
     late = engine.builder.generation([TextPart("hi", trusted=False)], 4, terms, sink=Given())
-    with pytest.raises(Overloaded, match="behind others") as refused:
+    with pytest.raises(Busy, match="behind others") as refused:
         engine.submit(late)
     assert 1 < refused.value.retry_after_s < 20
     finish(engine)
@@ -135,7 +135,7 @@ def test_a_deadline_that_passes_ends_the_answer(engine: Engine) -> None:
     assert engine.decode_steps == before
     assert given.finished.reason == "deadline"
     assert given.finished.usage.generated_tokens == len(given.pieces)
-    for others, error in ((0, TooLate), (1, Overloaded)):
+    for others, error in ((0, TooLate), (1, Busy)):
         choice = engine.builder.choice(prompt("Which?"), ["a", "b"], sink=chosen)
         engine.submit(choice)
         for number in range(others):

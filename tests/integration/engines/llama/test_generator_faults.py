@@ -17,9 +17,9 @@ import pytest
 
 from quizglass_server.engines.llama.child.service import GeneratorService
 from quizglass_server.engines.llama.link.prompt import (
+    Busy,
     EngineStats,
     Finished,
-    Overloaded,
     PicturePart,
     Piece,
     Terms,
@@ -31,8 +31,7 @@ from quizglass_server.engines.llama.process.client import GeneratorClient, Promp
 from quizglass_server.engines.llama.process.heartbeat import HeartbeatOptions, hang
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
-from quizglass_server.errors import BudgetExceeded, EngineLost
-from quizglass_server.errors import Overloaded as NoRoom
+from quizglass_server.errors import BudgetExceeded, EngineLost, Overloaded
 from tests.support.bundles.tiny_models import HEIGHT, WIDTH
 from tests.support.generator_process import (
     LONG,
@@ -178,7 +177,7 @@ async def test_a_deadline_before_its_turn_comes_spends_nothing(options: ProcessO
         await anext(first)
         late = Terms(1, monotonic() + 0.1)
         items: list[Piece | Finished] = []
-        with suppress(NoRoom, BudgetExceeded):
+        with suppress(Overloaded, BudgetExceeded):
             items = [item async for item in process.generate(PROMPT, LONG, late)]
         assert [item.reason for item in items if isinstance(item, Finished)] in (["deadline"], [])
         assert not any(isinstance(item, Piece) for item in items)
@@ -196,10 +195,10 @@ async def test_more_requests_than_may_wait_are_refused_and_the_others_answered(o
         await anext(first)
         waiting = [asyncio.create_task(texts(process)) for _ in range(12)]
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        assert all(isinstance(task.exception(), NoRoom) for task in done)
+        assert all(isinstance(task.exception(), Overloaded) for task in done)
         await first.aclose()
         ends = await asyncio.gather(*waiting, return_exceptions=True)
-        assert all(isinstance(end, NoRoom) or end == expected for end in ends)
+        assert all(isinstance(end, Overloaded) or end == expected for end in ends)
         assert sum(end == expected for end in ends) >= 2
 
 
@@ -273,8 +272,8 @@ async def test_a_picture_stuck_in_the_encoder_is_seen_though_the_engine_goes_on(
 
 
 async def test_a_refusal_for_lack_of_room_brings_its_delay(scripted) -> None:
-    scripted.worker.failure = Overloaded("8 requests wait", 0.25)
-    with pytest.raises(NoRoom, match="8 requests wait") as refused:
+    scripted.worker.failure = Busy("8 requests wait", 0.25)
+    with pytest.raises(Overloaded, match="8 requests wait") as refused:
         await drain(scripted.client.generate(PROMPT, 8))
     assert refused.value.retry_after_s == 0.25
     assert not scripted.lost.is_set()

@@ -139,7 +139,7 @@ async def test_deaths_leave_no_descriptor_open(options: ProcessOptions) -> None:
 
 async def test_children_of_a_process_that_serves_over_grpc_on_uvloop_all_live() -> None:
     """Measured before: 242 of 400 died, started by uvloop."""
-    command = [sys.executable, "-m", "bench.engine.spawning", str(SPAWNS)]
+    command = [sys.executable, "-m", "bench.engine.server.spawning", str(SPAWNS)]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()
     assert json.loads(out) == {"spawned": SPAWNS, "died": 0}

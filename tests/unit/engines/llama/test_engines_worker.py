@@ -6,15 +6,15 @@ import asyncio
 
 import pytest
 
-from quizglass_server.engines.llama.child.mailbox import Mailbox, Outbox
+from quizglass_server.engines.llama.child.mailbox import Deliveries, Mailbox
 
 
 @pytest.fixture
-async def outbox() -> Outbox:
-    return Outbox(asyncio.get_running_loop())
+async def outbox() -> Deliveries:
+    return Deliveries(asyncio.get_running_loop())
 
 
-async def test_a_wake_for_what_was_taken_already_brings_no_empty_handful(outbox: Outbox) -> None:
+async def test_a_wake_for_what_was_taken_already_brings_no_empty_handful(outbox: Deliveries) -> None:
     mailbox: Mailbox[int] = Mailbox(outbox)
     mailbox.put(1)
     mailbox.put(2)
@@ -30,7 +30,7 @@ async def test_a_wake_for_what_was_taken_already_brings_no_empty_handful(outbox:
     assert await waiting == [3]
 
 
-async def test_an_error_comes_after_what_came_before_it(outbox: Outbox) -> None:
+async def test_an_error_comes_after_what_came_before_it(outbox: Deliveries) -> None:
     mailbox: Mailbox[int] = Mailbox(outbox)
     mailbox.put(1)
     mailbox.put(ValueError("broken"))
@@ -39,7 +39,7 @@ async def test_an_error_comes_after_what_came_before_it(outbox: Outbox) -> None:
         await mailbox.take()
 
 
-async def test_nothing_is_lost_between_the_threads(outbox: Outbox) -> None:
+async def test_nothing_is_lost_between_the_threads(outbox: Deliveries) -> None:
     mailbox: Mailbox[int] = Mailbox(outbox)
 
     def fill() -> None:
@@ -58,7 +58,7 @@ async def test_nothing_is_lost_between_the_threads(outbox: Outbox) -> None:
     assert taken == list(range(20_000))
 
 
-async def test_tokens_that_come_together_travel_together(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tokens_that_come_together_travel_together(outbox: Deliveries, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one and the end go at once, what is between waits for more or for its time."""
     now = 5.0
     monkeypatch.setattr("quizglass_server.engines.llama.child.mailbox.monotonic", lambda: now)
@@ -92,7 +92,7 @@ async def test_tokens_that_come_together_travel_together(outbox: Outbox, monkeyp
     assert await mailbox.take() == [21, 22]
 
 
-async def test_one_wake_up_serves_all_that_a_step_gave(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_wake_up_serves_all_that_a_step_gave(outbox: Deliveries, monkeypatch: pytest.MonkeyPatch) -> None:
     loop = asyncio.get_running_loop()
     calls: list[object] = []
     monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *call: calls.append(call))
@@ -105,7 +105,7 @@ async def test_one_wake_up_serves_all_that_a_step_gave(outbox: Outbox, monkeypat
 
 def test_a_loop_that_was_closed_is_not_told() -> None:
     loop = asyncio.new_event_loop()
-    outbox = Outbox(loop)
+    outbox = Deliveries(loop)
     mailbox = Mailbox[int](outbox)
     mailbox.put(1, urgent=True)
     loop.close()

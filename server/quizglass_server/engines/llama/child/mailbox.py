@@ -16,7 +16,7 @@ T = TypeVar("T")
 class Mailbox(Generic[T]):
     """What one request gives."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Deliveries) -> None:
         self.told = -GATHER_S
         """When the event loop was last told; kept by the outbox."""
         self._outbox = outbox
@@ -53,7 +53,7 @@ class Mailbox(Generic[T]):
         return taken
 
 
-class Outbox:
+class Deliveries:
     """Which mailboxes have something that the event loop has not been told of."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -14,11 +14,11 @@ from quizglass_server.engines.llama.engine.constraint import MAX_LABELS
 from quizglass_server.engines.llama.link.frames import Answering
 from quizglass_server.engines.llama.link.pixels import PictureUnknown, PixelStore
 from quizglass_server.engines.llama.link.prompt import (
+    Busy,
     Constraint,
     EngineStats,
     Failure,
     Finished,
-    Overloaded,
     Part,
     Piece,
     ProcessInfo,
@@ -110,7 +110,7 @@ def to_failure(error: Exception) -> Failure:
             return Failure("refused", str(error))
         case PictureUnknown():
             return Failure("pixels missing", str(error))
-        case Overloaded():
+        case Busy():
             return Failure("overloaded", str(error), max(0.0, error.retry_after_s))
         case TooLate():
             return Failure("too late", str(error))

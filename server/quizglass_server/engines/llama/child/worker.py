@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TypeVar
 
-from quizglass_server.engines.llama.child.mailbox import Mailbox, Outbox
+from quizglass_server.engines.llama.child.mailbox import Deliveries, Mailbox
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.link.prompt import (
@@ -53,7 +53,7 @@ class EngineWorker:
                 supervisor starts another.
         """
         self._engine: Engine | None = None
-        self._outbox: Outbox | None = None
+        self._outbox: Deliveries | None = None
         self._prefix_files: PrefixFiles | None = None
         self._on_broken = on_broken
 
@@ -75,7 +75,7 @@ class EngineWorker:
         Raises:
             LoadFailed: as `load` does.
         """
-        self._outbox = Outbox(asyncio.get_running_loop())
+        self._outbox = Deliveries(asyncio.get_running_loop())
         loaded: Mailbox[Engine] = Mailbox(self._outbox)
         Thread(target=self._run, args=(load, loaded, self._outbox), name="engine", daemon=True).start()
         (self._engine,) = await loaded.take()
@@ -87,7 +87,7 @@ class EngineWorker:
 
         Raises:
             RequestRefused: the prompt does not fit or is not well formed, or the constraint cannot be understood.
-            Overloaded: the queue is full, or the deadline cannot be met because of others.
+            Busy: the queue is full, or the deadline cannot be met because of others.
             TooLate: the deadline cannot be met in any case.
             DecodeFailed: llama.cpp failed on this request.
         """
@@ -112,7 +112,7 @@ class EngineWorker:
     ) -> tuple[list[float], Usage]:
         """Probabilities of labels by all their tokens, normalised over the labels; errors as `generate`.
 
-        A deadline that passes is `TooLate`, or `Overloaded` if nothing had begun. Cancelling cancels the engine's work.
+        A deadline that passes is `TooLate`, or `Busy` if nothing had begun. Cancelling cancels the engine's work.
         """
         mailbox: Mailbox[tuple[list[float], Usage]] = self._mailbox()
         make = lambda: self.engine.builder.choice(prompt, labels, terms, sink=mailbox)  # noqa: E731
@@ -184,7 +184,7 @@ class EngineWorker:
             raise RuntimeError("the engine has not been loaded")
         return Mailbox(self._outbox)
 
-    def _run(self, load: Callable[[], Engine], loaded: Mailbox[Engine], outbox: Outbox) -> None:
+    def _run(self, load: Callable[[], Engine], loaded: Mailbox[Engine], outbox: Deliveries) -> None:
         give_way()  # and llama.cpp's threads with it, which this one starts
         try:
             engine = load()

@@ -24,7 +24,7 @@ from quizglass_server.engines.llama.engine.requests import LastGiven, Request
 from quizglass_server.engines.llama.engine.runner import Runner
 from quizglass_server.engines.llama.engine.sampling import Row
 from quizglass_server.engines.llama.engine.scheduler import Plan, Scheduler
-from quizglass_server.engines.llama.link.prompt import EngineStats, Overloaded, TooLate
+from quizglass_server.engines.llama.link.prompt import Busy, EngineStats, TooLate
 from quizglass_server.engines.llama.native.errors import DecodeFailed, LoadFailed
 from quizglass_server.engines.llama.native.model import DECODED, NativeModel
 from quizglass_server.engines.llama.prefixes.cache import Prefixes
@@ -94,7 +94,7 @@ class Engine:
         """Enqueue a request; for any thread.
 
         Raises:
-            Overloaded: too many wait, or its deadline cannot be met because of them; nothing is done for it.
+            Busy: too many wait, or its deadline cannot be met because of them; nothing is done for it.
             TooLate: its deadline cannot be met in any case.
         """
         deadline = request.terms.deadline
@@ -283,7 +283,7 @@ class Engine:
         if result is None and reason == "deadline":
             # A request whose prompt was never begun is late because of the other requests, if there are any.
             late, crowded = "the deadline has passed", not request.begun and bool(self.load.waited_for())
-            result = Overloaded(late, self.load.retry_after()) if crowded else TooLate(late)
+            result = Busy(late, self.load.retry_after()) if crowded else TooLate(late)
         if result is not None:
             request.sink.put(result, urgent=True)
 

@@ -12,7 +12,7 @@ from quizglass_server.engines.llama.engine.encoder import PictureEncoder
 from quizglass_server.engines.llama.engine.request_kinds import Generation
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.engine.scheduler import Scheduler
-from quizglass_server.engines.llama.link.prompt import Overloaded, TooLate
+from quizglass_server.engines.llama.link.prompt import Busy, TooLate
 from quizglass_server.engines.llama.prefixes.cache import Prefixes
 
 _MIN_RETRY_S = 0.05
@@ -43,19 +43,19 @@ class Load:
         """Count a request in.
 
         Raises:
-            Overloaded: the queue is full, or the deadline passes before it can be complete because of others.
+            Busy: the queue is full, or the deadline passes before it can be complete because of others.
             TooLate: the deadline passes before it could be complete if it were alone.
         """
         waiting = sum(each.lease is None for each in tuple(self._requests))
         if waiting >= self._queue:
-            raise Overloaded(f"{self._queue} requests wait already", self.retry_after())
+            raise Busy(f"{self._queue} requests wait already", self.retry_after())
         if request.terms.deadline is not None:
             left = request.terms.deadline - monotonic()
             alone, needed = self._needed_s(request)
             if alone > left:
                 raise TooLate(f"the answer would take {alone:.2f} s and {max(left, 0):.2f} s are left")
             if needed > left:
-                raise Overloaded(
+                raise Busy(
                     f"the answer would take {needed:.2f} s behind others and {left:.2f} s are left",
                     max(needed - left, _MIN_RETRY_S),
                 )

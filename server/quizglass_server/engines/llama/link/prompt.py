@@ -149,7 +149,7 @@ class TooLate(Exception):
     """The deadline cannot be met, or has passed, though nothing stands in the way; the message says by how much."""
 
 
-class Overloaded(Exception):
+class Busy(Exception):
     """The queue is full, or the deadline cannot be met because of others; nothing was done for the request."""
 
     def __init__(self, message: str, retry_after_s: float) -> None:

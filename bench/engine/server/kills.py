@@ -14,13 +14,13 @@ from contextlib import aclosing
 from pathlib import Path
 from time import perf_counter
 
-from bench.engine.contenders import PATIENCE_S, Ask
+from bench.engine.contenders.contender import PATIENCE_S, Ask
+from bench.engine.contenders.ours import Ours, parts
+from bench.engine.contenders.running import CONTEXT
+from bench.engine.contenders.shapes import Shape, starter
 from bench.engine.figures import words
-from bench.engine.ours import Ours, parts
-from bench.engine.running import CONTEXT
 from bench.engine.sections import Setup
-from bench.engine.serving import Outcome, Stock, ask, kinds, served
-from bench.engine.shapes import Shape, starter
+from bench.engine.server.serving import Outcome, Stock, ask, kinds, served
 from bench.results import Row, at_most, measured
 from bench.sections import Part
 from quizglass_client import AsyncClient

@@ -13,10 +13,10 @@ from contextlib import aclosing
 from random import Random
 from time import monotonic
 
-from bench.engine.contenders import PATIENCE_S, Ask
+from bench.engine.contenders.contender import PATIENCE_S, Ask
+from bench.engine.contenders.ours import Ours, parts
+from bench.engine.contenders.running import CONTEXT
 from bench.engine.figures import words
-from bench.engine.ours import Ours, parts
-from bench.engine.running import CONTEXT
 from bench.engine.sections import Setup
 from bench.results import at_most, measured
 from bench.sections import Part

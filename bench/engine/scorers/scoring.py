@@ -16,9 +16,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from bench.engine import rerankers
 from bench.engine.figures import words
-from bench.engine.rerankers import Reranker
+from bench.engine.scorers import rerankers
+from bench.engine.scorers.rerankers import Reranker
 from bench.engine.sections import Setup
 from bench.results import Row, against, at_most
 from bench.sections import Part
@@ -160,6 +160,14 @@ def _moved(score: Score) -> float:
 def _peak(which: str, reranker: Reranker, threads: int) -> float:
     """Peak memory in MiB of a process that does this and nothing else."""
     path = reranker.bundle if which == "served" else reranker.full
-    command = [sys.executable, "-m", "bench.engine.memory", which, str(path), str(reranker.bundle), str(threads)]
+    command = [
+        sys.executable,
+        "-m",
+        "bench.engine.scorers.memory",
+        which,
+        str(path),
+        str(reranker.bundle),
+        str(threads),
+    ]
     done = subprocess.run(command, check=True, capture_output=True, timeout=_MEMORY_S)
     return float(json.loads(done.stdout)["peak_mib"])

@@ -1,7 +1,7 @@
 """Scores eight candidates a few times in a process of its own and says how much memory that took at most.
 
-`python -m bench.engine.memory served|full MODEL BUNDLE THREADS`; prints `{"peak_mib": ...}`, which is beyond what the
-process had with its libraries loaded and no model.
+`python -m bench.engine.scorers.memory served|full MODEL BUNDLE THREADS`; prints `{"peak_mib": ...}`, which is
+beyond what the process had with its libraries loaded and no model.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from bench.engine.scoring import candidates, served_scorer
+from bench.engine.scorers.scoring import candidates, served_scorer
 
 ROUNDS = 3
 """ONNX Runtime's arena reaches its peak at the second run."""

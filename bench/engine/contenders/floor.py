@@ -13,7 +13,7 @@ from itertools import accumulate
 from statistics import fmean
 from time import perf_counter
 
-from bench.engine.shapes import Shape
+from bench.engine.contenders.shapes import Shape
 from quizglass_server.engines.llama.native.batch import TokenBatch
 from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import DECODED, N_BATCH, NativeModel, start_backend

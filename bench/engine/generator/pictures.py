@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from statistics import median
 
-from bench.engine.contenders import PATIENCE_S, Ask, Contender, Timed, complete, in_turn
+from bench.engine.contenders.contender import PATIENCE_S, Ask, Contender, Timed, complete, in_turn
+from bench.engine.contenders.ours import new_picture
+from bench.engine.contenders.peers import EXAMPLE, HANDLER
+from bench.engine.contenders.running import compare, long_prompts, running
+from bench.engine.contenders.shapes import Shape
 from bench.engine.figures import gaps_during, percentile
-from bench.engine.ours import new_picture
-from bench.engine.peers import EXAMPLE, HANDLER
-from bench.engine.running import compare, long_prompts, running
 from bench.engine.sections import Setup
-from bench.engine.shapes import Shape
 from bench.results import absent, against, measured
 from bench.sections import Part
 

@@ -12,15 +12,15 @@ from contextlib import aclosing
 from random import Random
 from statistics import median
 
-from bench.engine.contenders import PATIENCE_S, Ask
+from bench.engine.contenders.contender import PATIENCE_S, Ask
+from bench.engine.contenders.ours import Ours, parts
+from bench.engine.contenders.running import CONTEXT
+from bench.engine.contenders.shapes import starter
 from bench.engine.figures import words
-from bench.engine.kills import generator_of
-from bench.engine.memory import memory_kib
-from bench.engine.ours import Ours, parts
-from bench.engine.running import CONTEXT
+from bench.engine.scorers.memory import memory_kib
 from bench.engine.sections import Setup
-from bench.engine.serving import served
-from bench.engine.shapes import starter
+from bench.engine.server.kills import generator_of
+from bench.engine.server.serving import served
 from bench.results import Row, at_most
 from bench.sections import Part
 from bench.worlds import picture

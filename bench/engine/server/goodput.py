@@ -11,7 +11,7 @@ from statistics import median
 
 from bench.engine.figures import arrivals, percentile
 from bench.engine.sections import Setup
-from bench.engine.serving import Stock, closed_loop, good, kinds, open_loop, served
+from bench.engine.server.serving import Stock, closed_loop, good, kinds, open_loop, served
 from bench.results import Row, at_most, measured, spread
 from bench.sections import Part
 from quizglass_client import AsyncClient

@@ -11,12 +11,20 @@ from collections import defaultdict
 from functools import partial
 from statistics import fmean, median
 
-from bench.engine.contenders import Ask, Contender, in_turn, together, tokens, wall
-from bench.engine.floor import FLOOR, Bare
-from bench.engine.peers import EXAMPLE, SERVER
-from bench.engine.running import ANSWER_TOKENS, CONTEXT, Field, compare, familiar_prompts, long_prompts, running
+from bench.engine.contenders.contender import Ask, Contender, in_turn, together, tokens, wall
+from bench.engine.contenders.floor import FLOOR, Bare
+from bench.engine.contenders.peers import EXAMPLE, SERVER
+from bench.engine.contenders.running import (
+    ANSWER_TOKENS,
+    CONTEXT,
+    Field,
+    compare,
+    familiar_prompts,
+    long_prompts,
+    running,
+)
+from bench.engine.contenders.shapes import Shape
 from bench.engine.sections import Setup
-from bench.engine.shapes import Shape
 from bench.results import Row, absent, against, measured
 from bench.sections import Part
 

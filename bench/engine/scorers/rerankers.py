@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from bench.engine.shapes import SEED, VOCABULARY
+from bench.engine.contenders.shapes import SEED, VOCABULARY
 
 MODEL, FULL = "reranker/model.onnx", "full.onnx"
 

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import quizglass_server
-from bench.engine.floor import Bare, Floor
-from bench.engine.peers import PeerMissing
-from bench.engine.shapes import Shape
+from bench.engine.contenders.floor import Bare, Floor
+from bench.engine.contenders.peers import PeerMissing
+from bench.engine.contenders.shapes import Shape
 
 _START_S, _RUN_S = 120.0, 240.0
-_SOURCES = (Path(__file__).parents[2], Path(quizglass_server.__file__).parents[1])
+_SOURCES = (Path(__file__).parents[3], Path(quizglass_server.__file__).parents[1])
 
 
 class BareProcess:
@@ -43,7 +43,7 @@ class BareProcess:
         arguments = [str(shape.model.resolve()), *map(str, (context, most, threads))]
         with log.open("wb") as out:
             process = await asyncio.create_subprocess_exec(
-                *(str(python), "-m", "bench.engine.bare", *arguments),
+                *(str(python), "-m", "bench.engine.contenders.bare", *arguments),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=out,

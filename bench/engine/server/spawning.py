@@ -1,4 +1,4 @@
-"""`python -m bench.engine.spawning COUNT`: children of a process that serves over gRPC on uvloop.
+"""`python -m bench.engine.server.spawning COUNT`: children of a process that serves over gRPC on uvloop.
 
 Starts that many as the server starts its generator, one after the other, while clients in threads of the same process
 call its server without pause, and prints as JSON how many did not end as they should. Started by uvloop itself, which

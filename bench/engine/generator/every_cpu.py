@@ -9,13 +9,13 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bench.engine.bare import BareProcess
+from bench.engine.contenders.bare import BareProcess
+from bench.engine.contenders.floor import Floor
+from bench.engine.contenders.peers import PeerMissing
+from bench.engine.contenders.running import ANSWER_TOKENS, CONTEXT, PROMPT_WORDS
+from bench.engine.contenders.shapes import Shape
 from bench.engine.figures import words
-from bench.engine.floor import Floor
-from bench.engine.peers import PeerMissing
-from bench.engine.running import ANSWER_TOKENS, CONTEXT, PROMPT_WORDS
 from bench.engine.sections import Setup
-from bench.engine.shapes import Shape
 from bench.results import Row, against, measured
 from bench.sections import Part
 

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
-from bench.engine.contenders import Ask, Contender, complete
+from bench.engine.contenders.contender import Ask, Contender, complete
+from bench.engine.contenders.ours import Ours
+from bench.engine.contenders.peers import PeerMissing
+from bench.engine.contenders.shapes import Shape
 from bench.engine.figures import words
-from bench.engine.ours import Ours
-from bench.engine.peers import PeerMissing
 from bench.engine.sections import Setup
-from bench.engine.shapes import Shape
 from bench.results import Row
 
 CONTEXT = 2048

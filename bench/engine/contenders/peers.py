@@ -20,10 +20,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from bench.engine import handler
-from bench.engine.contenders import SYSTEM, Ask, Contender, Timed
-from bench.engine.shapes import Shape
-from bench.engine.sse import free_port, post_stream, wait_until_listening
+from bench.engine.contenders import handler
+from bench.engine.contenders.contender import SYSTEM, Ask, Contender, Timed
+from bench.engine.contenders.shapes import Shape
+from bench.engine.contenders.sse import free_port, post_stream, wait_until_listening
 
 SERVER, EXAMPLE, HANDLER = "llama_cpp.server", "example server", "Llama with its handler"
 _EXAMPLE_NEEDS = ("openai", "safetensors", "websockets")

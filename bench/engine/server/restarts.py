@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from time import perf_counter
 
-from bench.engine.kills import generator_of
 from bench.engine.sections import Setup
-from bench.engine.serving import SEED, THINGS, Stock, ask, served
+from bench.engine.server.kills import generator_of
+from bench.engine.server.serving import SEED, THINGS, Stock, ask, served
 from bench.results import at_most, measured
 from bench.sections import Part
 from quizglass_client import AsyncClient
@@ -40,7 +40,7 @@ async def run(setup: Setup) -> Part:
 
 async def _spawned(setup: Setup, count: int) -> int:
     setup.say(f"starting {count} children")
-    command = [sys.executable, "-m", "bench.engine.spawning", str(count)]
+    command = [sys.executable, "-m", "bench.engine.server.spawning", str(count)]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()
     return int(json.loads(out)["died"])

@@ -1,0 +1,1 @@
+"""What the scorers are measured for: speed and memory of reranking."""

@@ -1,0 +1,46 @@
+"""Whether an answer says that nothing is known, in the bundle's own words or in those that models use for it."""
+
+from __future__ import annotations
+
+import re
+
+from quizglass_server.steps.statements import sentences
+from quizglass_server.steps.wording import same_wording
+
+_WHO = r"(?:i|we|the (?:notes?|texts?|passages?|sources?|context|evidence|picture|image|photo)|it|this|there)"
+_PHRASES = (
+    r"(?:i|we)(?:'m| am|'re| are) (?:sorry|unsure|unable|afraid|unfamiliar|not (?:sure|certain|able|familiar|aware))\b",
+    r"(?:i|we) (?:really |simply )?(?:don't|do not|didn't|did not) (?:know|have (?:any|enough|that|the|this)\b)",
+    r"(?:i|we) (?:can't|cannot|can not|couldn't|could not) "
+    r"(?:tell|say|answer|determine|find|see|identify|provide|be sure)",
+    r"(?:i|we) have no (?:idea|information|way of knowing)",
+    r"(?:it|this|that) is(?:n't| not) "
+    r"(?:said|stated|told|mentioned|given|clear|specified|possible to (?:say|tell|know))\b",
+    r"(?:it|this|that) is(?:n't| not) known(?: (?:who|what|when|where|how|why|which|whether)\b.*)?[.!]?$",
+    r"(?:it|that) is (?:unknown|unclear|impossible to (?:tell|say|know))",
+    _WHO + r" (?:does|do|did)(?:n't| not) (?:say|tell|mention|state|specify|give|contain|provide|show|include)\b",
+    r"there (?:is|are|was)(?:n't| not| no)\b.*\b(?:information|mention|evidence|data|details?|answer)\b",
+    r"no (?:information|mention|answer|details?|data)\b",
+    r"(?:unknown|not (?:known|given|stated|mentioned|specified|sure))[.!]?$",
+    r".*\bi(?:'m| am) not (?:familiar with|sure)\b",
+)
+_ABSTAINING = re.compile("|".join(f"(?:{phrase})" for phrase in _PHRASES), re.IGNORECASE)
+_LEAD = re.compile(
+    r"^\s*(?:(?:sorry|unfortunately|hmm|well|honestly|(?:based on|from) (?:the|this|these) \w+),?\s+)+",
+    re.IGNORECASE,
+)
+
+
+def abstains(answer: str, words: str) -> bool:
+    """Whether an answer knows nothing: empty, the bundle's own words, or a first sentence that says so.
+
+    An answer that begins with something and then says what else is not known is an answer.
+
+    Args:
+        answer: what the generator wrote.
+        words: the bundle's, as in "I don't know".
+    """
+    if not answer.strip() or same_wording(answer, words):
+        return True
+    first = next((sentence for _, sentence in sentences(answer)), "").replace("\u2019", "'")
+    return _ABSTAINING.match(_LEAD.sub("", first)) is not None

@@ -1,0 +1,46 @@
+"""Brings what a recognised entry says of itself: the passages of its own that fit the question.
+
+An entry found by picture has a caption at best, and of a folder of photographs not even that; the answer stands in its
+text, of which a search of the whole store would bring other entries' as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchMode, SearchOptions
+from quizglass_server.domain.turns import Evidence
+from quizglass_server.roles.text_encoder import TextEncoder
+from quizglass_server.steps.lookup.text_search import TextIndex, search_texts, text_evidence
+from quizglass_server.steps.step import Telling, step
+from quizglass_server.steps.telling import passages, texts
+
+
+def _told(hits: list[list[ChunkHit]] | None, _: TextEncoder | None, question: str, *__: object) -> Telling:
+    own = [hit for each in hits or () for hit in each]
+    return texts("question", question), passages(text_evidence(own), lambda passage: passage.search_score)
+
+
+def _count(_: TextEncoder | None, __: str, entries: Sequence[EntryHit], *___: object) -> float:
+    return len(entries)
+
+
+@step("own_passages", role="knowledge", optional=True, size=_count, told=_told)
+async def own_passages(
+    index: TextIndex, encoder: TextEncoder | None, question: str, entries: Sequence[EntryHit], limit: int
+) -> list[list[ChunkHit]]:
+    """Of each entry, in order, the `limit` passages that fit the question best, best first; by words alone without an
+    encoder."""
+    mode = SearchMode.HYBRID if encoder is not None else SearchMode.KEYWORDS
+    options = [SearchOptions(mode=mode, entries=(hit.entry.id,)) for hit in entries]
+    return [await search_texts(encoder, index, question, limit, only) for only in options]
+
+
+def with_passages(evidence: Sequence[Evidence], own: Sequence[Sequence[ChunkHit]]) -> list[Evidence]:
+    """The first pieces of evidence with these passages behind their captions, each once."""
+    said = [
+        replace(item, text=" ".join(dict.fromkeys(text for text in (item.text, *(hit.text for hit in hits)) if text)))
+        for item, hits in zip(evidence, own, strict=False)
+    ]
+    return [*said, *evidence[len(said) :]]

@@ -1,0 +1,56 @@
+"""Which answers count as "I don't know"."""
+
+import pytest
+
+from quizglass_server.steps.abstaining import abstains
+
+OWN = "I don't know"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "i DON’T know.",
+        "I do not know what this is.",
+        "I'm not sure what it is.",
+        "Sorry, I cannot tell from the picture.",
+        "Unfortunately, the notes do not say who designed it.",
+        "The passage doesn't mention its price.",
+        "Based on these notes, it is not stated.",
+        "There is no information about the founder.",
+        "It isn't possible to say.",
+        "It is not known who built it.",
+        "I have no idea.",
+        "No information is given.",
+        "Unknown.",
+        "This is a new recipe that I'm not familiar with. I'm not sure what it is.",
+    ],
+)
+def test_answers_that_know_nothing(answer: str) -> None:
+    assert abstains(answer, OWN)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "It eats leaves. I don't know how many.",
+        "The koala does not drink water.",
+        "No, gold does not rust.",
+        "There are no wheels.",
+        "It is not a boat.",
+        "I see a red car.",
+        "The picture shows a koala.",
+        "Unknown Pleasures",
+        "It doesn't fly.",
+        "Notes of a Native Son",
+        "It was not known before 1900 and became popular then.",
+    ],
+)
+def test_answers_that_say_something(answer: str) -> None:
+    assert not abstains(answer, OWN)
+
+
+def test_another_language_has_the_bundles_own_words() -> None:
+    assert abstains("Weiß ich nicht", "weiß ich nicht.")
+    assert not abstains("Weiß ich nicht", OWN)
