@@ -8,6 +8,7 @@
     ├── InvalidRequest          a field is wrong; `.field` names it
     ├── NotFound                something named does not exist
     ├── NotSupported            the server's bundle lacks what was asked for
+    ├── SessionLost             a session could not be resumed, and a question was half answered
     └── ServerError             the server failed; `.metadata["incident"]` finds it in its log
 
 Errors are told apart by status and google.rpc.ErrorInfo, never by their text.
@@ -21,6 +22,8 @@ from typing import Any
 
 import grpc
 from google.rpc import error_details_pb2, status_pb2
+
+from quizglass.session import Notice
 
 _STATUS_DETAILS = "grpc-status-details-bin"
 
@@ -84,6 +87,10 @@ class NotSupported(ClientError):
     """The server's bundle lacks what was asked for."""
 
 
+class SessionLost(ClientError):
+    """A session could not be resumed, and a question was half answered: ask it again. `reason` says why."""
+
+
 class ServerError(ClientError):
     """The server failed."""
 
@@ -98,6 +105,9 @@ _CLASSES: dict[grpc.StatusCode, type[ClientError]] = {
     grpc.StatusCode.FAILED_PRECONDITION: NotSupported,
     grpc.StatusCode.UNIMPLEMENTED: NotSupported,
 }
+
+
+_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 
 def refuses_session(error: ClientError) -> bool:
@@ -134,6 +144,18 @@ def from_rpc(error: grpc.RpcError) -> ClientError:
     if isinstance(made, (Overloaded, ServerUnavailable)) and retry is not None:
         made.retry_after = retry.retry_delay.ToMicroseconds() / 1e6
     return made
+
+
+def from_notice(notice: Notice) -> ClientError:
+    """The client's error for a failure within a session: that of a call that failed so."""
+    code = _CODES.get(notice.status, grpc.StatusCode.UNKNOWN)
+    cls = _CLASSES.get(code, ServerError)
+    error = cls(notice.text, status=code.name, reason=notice.reason, metadata=notice.metadata)
+    if isinstance(error, InvalidRequest):
+        error.field = notice.field
+    if isinstance(error, (Overloaded, ServerUnavailable)) and notice.retry_after:
+        error.retry_after = notice.retry_after
+    return error
 
 
 def _details(

@@ -1,6 +1,6 @@
-"""From what a client asks to the turn that answers it, for whatever it came in by: checks, a place, the picture.
+"""What a question may be, and how it is run: checked, its picture decoded, admitted, understood after its dialogue.
 
-Knows no transport. Whoever has one converts a request to a `Question`, and the events to what the client reads.
+Knows neither gRPC nor how long a link lasts: whoever brings a question says where its picture comes from.
 """
 
 from __future__ import annotations
@@ -8,113 +8,151 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from quizglass_server.assistant import checks
+from quizglass.session import Question
 from quizglass_server.assistant.assistant import Assistant
-from quizglass_server.assistant.frames import Frame, FrameStore
-from quizglass_server.config.settings import Settings
-from quizglass_server.domain.turns import Accepted, Done, Exchange, StageTiming, StepEnded, Turn, TurnEvent
-from quizglass_server.errors import InvalidInput, NotFound
+from quizglass_server.assistant.look_ahead import LookAhead
+from quizglass_server.config.options import RequestLimits
+from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.domain import checks
+from quizglass_server.domain.turns import Accepted, Done, Exchange, Picture, StageTiming, StepEnded, Turn, TurnEvent
+from quizglass_server.errors import InvalidInput
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
-from quizglass_server.session.dialogue import Dialogue, appended, follow, spoken
-from quizglass_server.session.token import Sessions
 from quizglass_server.turn.outbox import Outbox
 
 MAX_EXCHANGE_CHARS = 2000
 MAX_SESSION_CHARS = 64
 MAX_ANSWER_TOKENS = 512
-# Transports round the deadline that they send up, gRPC by as much as 1 %, and the last event has to arrive before the
-# client gives up.
-_DEADLINE_SHARE = 0.98
 _LONGEST_BUDGET_S = 3600.0
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What a client asks, not checked yet. Errors name these fields."""
-
-    question: str
-    frames: Sequence[Frame] = ()
-    history: Sequence[Exchange] = ()
-    policy: str = ""
-    """Empty: the server's default."""
-    budget_us: int = 0
-    """Microseconds; 0: what the client's deadline leaves, or the server's default."""
-    session_id: str = ""
-    max_answer_tokens: int = 0
-    session: bytes = b""
-    """What an earlier turn gave to go on from; empty: the question stands alone."""
-    explain: bool = False
-    remember: bool = False
-    recall: bool = False
-    answer_schema: str = ""
-    """JSON schema that the answer has to follow; empty: it is plain text."""
-    size: int = 0
-    """Of the request, in bytes, for as long as its frames are held."""
+Finish = Callable[[Turn, list[TurnEvent], Done], Done]
+"""What becomes of a turn's end, by its question and its events."""
 
 
-@dataclass
-class CheckedQuestion:
+class FrameSource(Protocol):
+    """Where a question's picture comes from."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that are held for it until it is decoded."""
+        ...
+
+    def is_slow(self) -> bool:
+        """Whether it takes long to decode. Raises InvalidPicture."""
+        ...
+
+    async def picture(self) -> Picture:
+        """The decoded picture; what it was decoded from is let go. Raises InvalidPicture, NotFound."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
     """A question that is sound."""
 
     turn: Turn
-    frames: list[Frame]
-    size: int
-    """Of the request, in bytes."""
-    dialogue: Dialogue
-    """What was said before."""
-    follows: bool
-    """Whether the question is to be understood after the dialogue."""
     policy: str
     budget: Budget
+    understood: Callable[[Turn], Turn] | None = None
+    """The turn as it is meant after what was said before, once its own picture is there. None: as it stands."""
 
 
 class Asking:
-    """Checks questions and runs their turns.
+    """Runs questions.
 
     Args:
-        assistant: answers.
-        frames: decodes pictures, and holds earlier ones.
-        sessions: seals dialogues for clients to carry, and opens them.
-        settings: limits on requests.
+        assistant: answers them.
+        pictures: keeps those that were decoded a moment ago.
+        limits: what questions may be at most.
+        default_budget_s: seconds for a question that says nothing of its time.
+        looks: what gives way to turns; None: nothing does.
     """
 
-    def __init__(self, assistant: Assistant, frames: FrameStore, sessions: Sessions, settings: Settings) -> None:
-        self._assistant = assistant
-        self._frames = frames
-        self._sessions = sessions
-        self._settings = settings
+    def __init__(
+        self,
+        assistant: Assistant,
+        pictures: KeptPictures,
+        limits: RequestLimits,
+        default_budget_s: float,
+        looks: LookAhead | None = None,
+    ) -> None:
+        self.assistant = assistant
+        self._looks = looks
+        self.pictures = pictures
+        self._limits = limits
+        self._default_budget_s = default_budget_s
 
-    def check(self, question: Question, remaining_s: float | None) -> CheckedQuestion:
-        """The question as it can be answered, with its budget, which runs from now.
+    @property
+    def max_history(self) -> int:
+        """Most exchanges that a question is understood after."""
+        return self._limits.max_history
+
+    def turn(self, question: Question) -> Turn:
+        """The turn of a question, without its picture.
+
+        Raises:
+            InvalidInput: a field is wrong.
+        """
+        limits = self._limits
+        text = checks.text(question.question, "question", longest=limits.max_question_chars)
+        checks.at_most(len(question.frames), 1, "frames")
+        checks.at_most(len(question.history), limits.max_history, "history")
+        session = checks.text(question.session_id, "session_id", longest=MAX_SESSION_CHARS, required=False)
+        tokens = checks.within(question.max_answer_tokens, 0, MAX_ANSWER_TOKENS, "max_answer_tokens")
+        history = tuple(
+            Exchange(
+                checks.text(past.question, f"history[{i}].question", longest=MAX_EXCHANGE_CHARS),
+                checks.text(past.answer, f"history[{i}].answer", longest=MAX_EXCHANGE_CHARS, required=False),
+            )
+            for i, past in enumerate(question.history)
+        )
+        use = question.memory
+        turn = Turn(uuid.uuid4().hex, text, None, history, tokens, session, use.remember, use.recall)
+        return replace(turn, explain=question.explain)
+
+    def policy(self, name: str) -> str:
+        """The policy of that name, or the default one.
+
+        Raises:
+            InvalidInput: there is none.
+        """
+        policies = self.assistant.policies
+        if name and name not in policies:
+            raise InvalidInput("policy", f"there is no policy {name[:60]!r}; this server has {', '.join(policies)}")
+        return name or policies[0]
+
+    def budget(self, wish_s: float, left_s: float | None = None) -> Budget:
+        """The time that a question gets.
 
         Args:
-            question: what was asked.
-            remaining_s: seconds until the client gives up; None: it never does.
+            wish_s: seconds that were asked for; 0 for the default.
+            left_s: seconds until nobody waits for it any more.
 
         Raises:
-            InvalidInput: a field is wrong; it is named.
+            InvalidInput: the wish is negative.
         """
-        policy, budget = self._policy(question.policy), self._budget(question.budget_us, remaining_s)
-        turn = self._turn(question)
-        dialogue = appended(self._sessions.open(question.session) if question.session else (), turn.history)
-        return CheckedQuestion(
-            turn, list(question.frames), question.size, dialogue, bool(question.session), policy, budget
-        )
+        if wish_s < 0:
+            us = round(wish_s * 1e6)
+            raise InvalidInput("budget_us", f"{us} is negative; give microseconds, or 0 for the default")
+        wishes = [wish for wish in (wish_s or None, left_s) if wish is not None]
+        return Budget(min(*wishes, _LONGEST_BUDGET_S) if wishes else self._default_budget_s)
 
     @asynccontextmanager
-    async def turn(self, asked: CheckedQuestion) -> AsyncIterator[AsyncIterable[TurnEvent]]:
-        """Run a turn, and give its events as they come; leaving early stops it.
+    async def events(
+        self, asked: TurnRequest, source: FrameSource | None, finish: Finish
+    ) -> AsyncIterator[AsyncIterable[TurnEvent]]:
+        """Run a turn, and give its events as they come; leaving early ends it. Arguments are those of `run`.
 
         Raises:
-            QuizglassError: when the events end, if the turn failed.
+            QuizglassError: when the events have ended, if the turn failed.
         """
         outbox = Outbox()
-        work = asyncio.create_task(self._run(asked, outbox.put))
+        work = asyncio.create_task(self.run(asked, source, outbox.put, finish))
         work.add_done_callback(lambda _: outbox.close())
         try:
             yield outbox
@@ -122,90 +160,52 @@ class Asking:
         finally:
             await _ended(work)
 
-    async def _run(self, asked: CheckedQuestion, tell: Callable[[TurnEvent], None]) -> None:
-        """Run a turn to its end, whether or not anybody reads what it says: its permit is for its work."""
-        turn, frames, budget = asked.turn, asked.frames, asked.budget
+    async def run(
+        self, asked: TurnRequest, source: FrameSource | None, tell: Callable[[TurnEvent], None], finish: Finish
+    ) -> None:
+        """Run a turn to its end, whether or not anybody reads what it says: its permit is for its work.
+
+        Args:
+            asked: the question.
+            source: of its picture; None: it has none of its own.
+            tell: takes each event.
+            finish: what becomes of the last one.
+
+        Raises:
+            QuizglassError: the turn failed.
+        """
+        turn, budget = asked.turn, asked.budget
         decoding: tuple[StageTiming, ...] = ()
         # Decoding waits for the permit, since what is not yet decoded takes the least memory; but a picture that waits
         # for others that take long would hold a place that ordinary turns need.
-        if frames and self._frames.is_slow(frames[0], "frames[0]"):
-            turn, decoding = await self._decoded(turn, frames, asked.size, budget)
-        async with self._assistant.admission.admit():
-            if frames:
-                turn, decoding = await self._decoded(turn, frames, asked.size, budget)
-            if asked.follows:
-                turn = self._followed(turn, asked.dialogue)
+        if source is not None and source.is_slow():
+            turn, decoding = await self._pictured(turn, source, budget)
+        async with self.assistant.admission.admit():
+            if source is not None and turn.picture is None:
+                turn, decoding = await self._pictured(turn, source, budget)
+            if asked.understood is not None:
+                turn = asked.understood(turn)
+            if self._looks is not None:
+                await self._looks.give_way(turn.picture.sha256 if turn.picture else b"")
             tell(Accepted(asked.policy, (turn.picture.sha256,) if turn.picture else (), budget.total_s))
             for took in decoding if turn.explain else ():
                 tell(StepEnded(took.stage, started=-took.duration, duration=took.duration))
             told: list[TurnEvent] = []
-            async with aclosing(self._assistant.answer(turn, asked.policy, budget)) as events:
+            async with aclosing(self.assistant.answer(turn, asked.policy, budget)) as events:
                 async for event in events:
                     if isinstance(event, Done):
-                        token = self._sessions.seal((*asked.dialogue, spoken(turn, told, event)))
-                        event = replace(event, timings=(*decoding, *event.timings), session=token)
+                        event = finish(turn, told, replace(event, timings=(*decoding, *event.timings)))
                     told.append(event)
                     tell(event)
 
-    def _followed(self, turn: Turn, dialogue: Dialogue) -> Turn:
-        """The turn as it is meant after a dialogue, with the dialogue's picture if it is about that."""
-        followed = follow(turn, dialogue, self._settings.max_history)
-        picture = self._frames.held(followed.frame) if followed.frame else turn.picture
-        if picture is None and followed.needed:
-            raise NotFound(
-                "session: the question is about its picture, which is not held any more; send that in frames",
-                field="session",
-            )
-        return replace(followed.turn, picture=picture)
-
-    def _turn(self, asked: Question) -> Turn:
-        settings = self._settings
-        question = checks.text(asked.question, "question", longest=settings.max_question_chars)
-        checks.at_most(len(asked.frames), 1, "frames")
-        checks.at_most(len(asked.history), settings.max_history, "history")
-        session = checks.text(asked.session_id, "session_id", longest=MAX_SESSION_CHARS, required=False)
-        tokens = checks.within(asked.max_answer_tokens, 0, MAX_ANSWER_TOKENS, "max_answer_tokens")
-        history = tuple(
-            Exchange(
-                checks.text(past.question, f"history[{i}].question", longest=MAX_EXCHANGE_CHARS),
-                checks.text(past.answer, f"history[{i}].answer", longest=MAX_EXCHANGE_CHARS, required=False),
-            )
-            for i, past in enumerate(asked.history)
-        )
-        turn = Turn(uuid.uuid4().hex, question, None, history, tokens, session, asked.remember, asked.recall)
-        return replace(turn, explain=asked.explain, answer_schema=asked.answer_schema)
-
-    async def _decoded(
-        self, turn: Turn, frames: list[Frame], size: int, budget: Budget
-    ) -> tuple[Turn, tuple[StageTiming, ...]]:
-        """The turn with its picture, whose bytes are then let go, within the budget and the memory for requests."""
+    async def _pictured(self, turn: Turn, source: FrameSource, budget: Budget) -> tuple[Turn, tuple[StageTiming, ...]]:
+        """The turn with its picture and what decoding took, within the budget and the memory for requests."""
         with due_within(budget.left_s):
-            async with self._frames.received(size):
-                pictured = await self._pictured(turn, frames)
-                frames.clear()
-                return pictured
-
-    async def _pictured(self, turn: Turn, frames: list[Frame]) -> tuple[Turn, tuple[StageTiming, ...]]:
-        """The turn with its picture, and what decoding took."""
-        if not frames:
-            return turn, ()
-        started = time.monotonic_ns()
-        picture = await self._frames.picture(frames[0], "frames[0]")
-        return replace(turn, picture=picture), (StageTiming("decode", (time.monotonic_ns() - started) / 1e9),)
-
-    def _policy(self, name: str) -> str:
-        policies = self._assistant.policies
-        if name and name not in policies:
-            raise InvalidInput("policy", f"there is no policy {name[:60]!r}; this server has {', '.join(policies)}")
-        return name or policies[0]
-
-    def _budget(self, budget_us: int, remaining_s: float | None) -> Budget:
-        if budget_us < 0:
-            raise InvalidInput("budget_us", f"{budget_us} is negative; give microseconds, or 0 for the default")
-        wishes = [budget_us / 1e6] if budget_us else []
-        if remaining_s is not None:
-            wishes.append(remaining_s * _DEADLINE_SHARE)
-        return Budget(min(*wishes, _LONGEST_BUDGET_S) if wishes else self._settings.default_budget_s)
+            async with self.pictures.received(source.size):
+                started = time.monotonic_ns()
+                picture = await source.picture()
+                took = StageTiming("decode", (time.monotonic_ns() - started) / 1e9)
+                return replace(turn, picture=picture), (took,)
 
 
 async def _ended(work: asyncio.Task[None]) -> None:

@@ -37,7 +37,6 @@ def _routes(services: Services, rpc: RpcServer) -> dict[str, Route]:
         rpc.guard.running,
         tuple(each.policy for each in services.assistant.policy_statuses if each.servable),
         f"{manifest.name} {manifest.version}",
-        settings.max_history,
         as_json(rpc.limits.of("Ask").most_bytes),
     )
     methods = {

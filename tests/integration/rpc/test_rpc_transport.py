@@ -202,11 +202,11 @@ async def test_the_largest_question_of_the_settings_fits(tmp_path):
 async def test_fields_that_nobody_knows_are_dropped(tmp_path, monkeypatch):
     sizes = []
 
-    def converted(frame):
+    async def picture(store, frame, field, peer):
         sizes.append(frame.ByteSize())
-        raise calls.InvalidInput("frames[0]", "enough")
+        raise calls.InvalidInput(field, "enough")
 
-    monkeypatch.setattr("quizglass_server.rpc.assistant._frame", converted)
+    monkeypatch.setattr("quizglass_server.rpc.frames.FrameStore.picture", picture)
     frame = types_pb2.Frame(sha256=bytes(32))
     stuffed = types_pb2.Frame.FromString(frame.SerializeToString() + unknown(100_000))
     async with serving(tmp_path) as stage:

@@ -24,7 +24,9 @@ SCHEMA = {
 
 @pytest.fixture(scope="module")
 def server(starter_bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    with LocalServer(starter_bundle, tmp_path_factory.mktemp("web") / "knowledge", flags=["--web-port", "0"]) as started:
+    with LocalServer(
+        starter_bundle, tmp_path_factory.mktemp("web") / "knowledge", flags=["--web-port", "0"]
+    ) as started:
         yield started
 
 

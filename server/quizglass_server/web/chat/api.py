@@ -7,10 +7,11 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-from quizglass_server.assistant.asking import Asking
+from quizglass_server.assistant.asking import Asking, TurnRequest
 from quizglass_server.errors import InvalidInput
 from quizglass_server.rpc.transport.status import Problem, problem_of
 from quizglass_server.web.chat.completion import Completion
@@ -30,7 +31,6 @@ class ChatApi:
         running: counts what runs, and refuses what must not.
         policies: that can be asked for, the default first.
         bundle: name and version of the models.
-        most_history: exchanges that a question may have.
         most_bytes: of a body.
     """
 
@@ -40,13 +40,11 @@ class ChatApi:
         running: Callable[[str], AbstractContextManager[None]],
         policies: tuple[str, ...],
         bundle: str,
-        most_history: int,
         most_bytes: int,
     ) -> None:
         self._asking = asking
         self._running = running
         self._bundle = bundle
-        self._most_history = most_history
         self._most_bytes = most_bytes
         about = {"object": "model", "created": int(time.time()), "owned_by": "quizglass"}
         self._models = {name: {"id": name, **about} for name in (DEFAULT_MODEL, *policies)}
@@ -69,7 +67,7 @@ class ChatApi:
         places: Mapping[str, str] = {}
         try:
             with self._running("chat"):
-                chat = read_chat(body, self._most_history)
+                chat = read_chat(body, self._asking.max_history, self._asking.pictures)
                 del body
                 places = chat.places
                 await self._answer(chat, sending)
@@ -77,9 +75,11 @@ class ChatApi:
             await sending.problem(problem_of(error, "chat"), places)
 
     async def _answer(self, chat: Chat, sending: _Sending) -> None:
-        asked = self._asking.check(chat.question, None)
-        completion = Completion(chat, asked.turn.id, asked.policy, self._bundle)
-        async with self._asking.turn(asked) as events:
+        asking, question = self._asking, chat.question
+        policy, budget = asking.policy(question.policy), asking.budget(question.budget)
+        asked = TurnRequest(replace(asking.turn(question), answer_schema=chat.answer_schema), policy, budget)
+        completion = Completion(chat, asked.turn.id, policy, self._bundle)
+        async with asking.events(asked, chat.picture, lambda turn, told, done: done) as events:
             async for event in events:
                 # What fails before the first event can still be told by a status.
                 if chat.stream and not sending.begun:

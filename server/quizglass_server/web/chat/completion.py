@@ -112,7 +112,7 @@ class Completion:
 
     def _said(self, text: str) -> dict[str, Any]:
         """A text as the answer; as a refusal where it should have been JSON and is "I don't know"."""
-        if self._chat.question.answer_schema and self._done is not None and self._done.abstain_reason:
+        if self._chat.answer_schema and self._done is not None and self._done.abstain_reason:
             return {"content": None, "refusal": text}
         return {"content": text, "refusal": None}
 

@@ -14,11 +14,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, Question
-from quizglass_server.assistant.frames import Frame
-from quizglass_server.domain.turns import Exchange
+from quizglass.session import Question
+from quizglass.values import Exchange
+from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS
+from quizglass_server.decoding.kept import KeptPictures
 from quizglass_server.errors import InvalidInput
-from quizglass_server.web.chat.pictures import encoded_picture
+from quizglass_server.web.chat.pictures import ChatPicture, encoded_picture
 
 DEFAULT_MODEL = "quizglass"
 """The server's default policy, by another name."""
@@ -73,6 +74,9 @@ class Chat:
     """What a body asks."""
 
     question: Question
+    picture: ChatPicture | None
+    answer_schema: str
+    """JSON schema that the answer has to follow; empty: it is plain text."""
     stream: bool
     usage: bool
     """Whether a stream ends with the numbers of tokens."""
@@ -82,12 +86,13 @@ class Chat:
     """Where in the body a field of the question came from."""
 
 
-def read_chat(body: bytes, most_history: int) -> Chat:
+def read_chat(body: bytes, most_history: int, pictures: KeptPictures) -> Chat:
     """What a body asks.
 
     Args:
         body: JSON, as OpenAI's API describes it.
         most_history: exchanges that a question may have; earlier ones are left out.
+        pictures: decodes pictures, later.
 
     Raises:
         InvalidInput: it is wrong, or asks for what cannot be done; its place in the body is named.
@@ -104,15 +109,19 @@ def read_chat(body: bytes, most_history: int) -> Chat:
         ignored.append("messages (the oldest)")
     question = Question(
         question=text,
-        frames=[] if dialogue.picture is None else [Frame(encoded=dialogue.picture)],
-        history=history,
+        history=tuple(history),
         policy="" if told.model == DEFAULT_MODEL else told.model,
         max_answer_tokens=min(told.max_completion_tokens or told.max_tokens or 0, MAX_ANSWER_TOKENS),
-        answer_schema=_schema(told.response_format),
-        size=len(body),
     )
-    usage = told.stream_options is not None and told.stream_options.include_usage
-    return Chat(question, bool(told.stream), usage, (*ignored, *dialogue.ignored), places)
+    return Chat(
+        question,
+        dialogue.pictured(len(body), pictures),
+        _schema(told.response_format),
+        bool(told.stream),
+        told.stream_options is not None and told.stream_options.include_usage,
+        (*ignored, *dialogue.ignored),
+        places,
+    )
 
 
 def _parsed(body: bytes) -> _Body:
@@ -152,7 +161,7 @@ class _Dialogue:
 
     exchanges: list[Exchange] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
-    picture: bytes | None = None
+    _picture: bytes | None = None
     """Encoded, the latest."""
     _picture_place: str = ""
     _asked: list[str] = field(default_factory=list)
@@ -188,9 +197,15 @@ class _Dialogue:
             raise InvalidInput("messages", "the last message has to be the user's")
         return "\n".join(self._asked), self._place
 
+    def pictured(self, size: int, pictures: KeptPictures) -> ChatPicture | None:
+        """The picture that the question is about, if there is one."""
+        if self._picture is None:
+            return None
+        return ChatPicture(self._picture, self._picture_place, size, pictures)
+
     def places(self, latest: int) -> dict[str, str]:
-        """Where the picture and the latest exchanges came from, by the fields of a question."""
-        places = {"frames[0].encoded": self._picture_place, "frames[0]": self._picture_place}
+        """Where the latest exchanges came from, by the fields of a question."""
+        places: dict[str, str] = {}
         for number, (asked, answered) in enumerate(self._places[len(self._places) - latest :]):
             places |= {f"history[{number}].question": asked, f"history[{number}].answer": answered}
         return places
@@ -224,7 +239,7 @@ class _Dialogue:
                     if shown > 1:
                         raise InvalidInput(here, "a question is about one picture in this version")
                     self._picture_place = f"{here}.image_url.url"
-                    self.picture = encoded_picture(url, self._picture_place)
+                    self._picture = encoded_picture(url, self._picture_place)
                 case _:
                     told = f"a part of type {str(part.get('type'))[:40]!r} is not taken here, or is not whole"
                     raise InvalidInput(here, told)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quizglass_server.assistant import checks
+from quizglass_server.domain import checks
 from quizglass_server.errors import InvalidInput
 
 

@@ -1,31 +1,22 @@
-"""Frames of requests: decoded once per content, remembered for a while by their hash."""
+"""Pictures of requests: decoded once per content, remembered for a while by their hash."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
 from cachetools import LRUCache
 
 from quizglass_server.decoding.decoder import PictureDecoder, digest
 from quizglass_server.domain.turns import Picture
-from quizglass_server.errors import InvalidInput, NotFound
 from quizglass_server.scheduling.memory import WorkMemory
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A picture as a client gives it: its bytes, or the name of bytes that it gave before."""
+class KeptPictures:
+    """Decodes pictures and keeps the most recent, bounded by bytes of pixels.
 
-    encoded: bytes | None = None
-    """JPEG, PNG or WebP."""
-    sha256: bytes | None = None
-    """Of the encoded bytes of an earlier frame."""
-
-
-class FrameStore:
-    """Decodes frames and keeps the most recent, bounded by bytes of pixels."""
+    Who may name a picture by its hash, instead of giving its bytes, is for its callers to know.
+    """
 
     def __init__(self, decoder: PictureDecoder, work: WorkMemory, max_cached_bytes: int = 64 * 1024 * 1024) -> None:
         self._decoder = decoder
@@ -43,36 +34,27 @@ class FrameStore:
         async with self._work.admit(size):
             yield
 
-    async def picture(self, frame: Frame, field: str) -> Picture:
-        """The picture of a frame.
-
-        Raises:
-            InvalidPicture: the bytes are not a usable picture.
-            InvalidInput: neither bytes nor hash, or a hash of the wrong length.
-            NotFound: the hash is of a frame that is not held (any more).
-        """
-        if frame.encoded is not None:
-            return await self.decode(frame.encoded, f"{field}.encoded")
-        if frame.sha256 is not None:
-            return self._held(frame.sha256, f"{field}.sha256")
-        raise InvalidInput(field, "must have encoded bytes or the sha256 of an earlier frame")
-
-    def is_slow(self, frame: Frame, field: str) -> bool:
-        """Whether the frame's picture takes long to decode.
+    def is_slow(self, encoded: bytes, field: str) -> bool:
+        """Whether a picture takes long to decode.
 
         Raises:
             InvalidPicture: its header shows that it is not a usable picture.
         """
-        return frame.encoded is not None and self._decoder.is_slow(frame.encoded, f"{field}.encoded")
+        return self._decoder.is_slow(encoded, field)
 
-    async def decode(self, encoded: bytes, field: str) -> Picture:
+    async def decode(self, encoded: bytes, field: str, *, sha256: bytes | None = None) -> Picture:
         """Decode bytes, unless the same bytes were decoded a moment ago.
+
+        Args:
+            encoded: the file's bytes.
+            field: path of the field in the request, for the error.
+            sha256: of the bytes, where it is known already.
 
         Raises:
             InvalidPicture: the bytes are not a usable picture.
             BudgetExceeded, Overloaded: there is no time or no memory for it.
         """
-        sha256 = await digest(encoded)
+        sha256 = sha256 or await digest(encoded)
         picture = self._pictures.get(sha256)
         if picture is None:
             picture = await self._decoder.decode(encoded, field, sha256=sha256)
@@ -83,13 +65,6 @@ class FrameStore:
     def held(self, sha256: bytes) -> Picture | None:
         """The picture of an earlier frame; None when it is not held (any more)."""
         return self._pictures.get(sha256)
-
-    def _held(self, sha256: bytes, field: str) -> Picture:
-        if len(sha256) != 32:
-            raise InvalidInput(field, f"{len(sha256)} bytes is not a SHA-256, which has 32")
-        if (picture := self.held(sha256)) is None:
-            raise NotFound(f"{field}: the frame is not held any more; send its bytes", field=field)
-        return picture
 
     def _let_go(self, size: int) -> None:
         while self._pictures and size > 0:
