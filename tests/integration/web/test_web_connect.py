@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+from contextlib import aclosing
 
 import pytest
 from connectrpc.client import ConnectClient
@@ -14,8 +15,9 @@ from connectrpc.protocol import ProtocolType
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2
 
-from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, types_pb2
+from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, session_pb2, types_pb2
 from quizglass_server import errors
+from quizglass_server.rpc.connect import connect_methods
 from tests.support.rpc_fakes import EVENTS, Gate, png
 from tests.support.web import ASK, CAPABILITIES, JSON, Wire, ask, enveloped, envelopes, web_serving
 
@@ -183,6 +185,27 @@ async def test_a_client_that_leaves_ends_its_turn(client, door):
         leaving.cancel()
         await closed.wait()
     assert await door.stage.rpc.guard.drain(60)
+
+
+async def test_a_session_is_attached_to_and_sent_to(client, door):
+    attaching, sending = (method(session_pb2, "SessionService", name) for name in ("Attach", "Send"))
+    opening = session_pb2.AttachRequest(open=session_pb2.Open(holder=bytes(16)))
+    async with asyncio.timeout(60), aclosing(client.execute_server_stream(request=opening, method=attaching)) as link:
+        opened = (await anext(link)).opened
+        ask = session_pb2.SessionAsk(id="a", request=question())
+        request = session_pb2.SendRequest(session_id=opened.session_id, messages=[session_pb2.ClientMessage(ask=ask)])
+        await client.execute_unary(request=request, method=sending)
+        async for message in link:
+            if message.turn.event.WhichOneof("event") == "done":
+                break
+        assert message.turn.event.done.answer == "45 crowns"
+    assert await door.stage.rpc.guard.drain(60)
+
+
+def test_every_method_but_those_that_need_http2_is_there(door):
+    paths = {each.path for each in connect_methods(door.stage.rpc.served, door.stage.rpc.limits, 1)}
+    every = {f"/{s.service.full_name}/{m.name}" for s in door.stage.rpc.served for m in s.service.methods}
+    assert every - paths == {"/quizglass.v1.SessionService/Converse"}
 
 
 async def test_a_browser_asks_in_json(door):
