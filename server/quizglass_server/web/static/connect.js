@@ -3,9 +3,9 @@
 const STREAM_END = 0b10;
 const HEADERS = { "Connect-Protocol-Version": "1" };
 
-/** What a call ended with: Connect's code, what people are told, and the server's own reason. */
+/** What a call ended with: Connect's code, and what people are told. */
 export class CallError extends Error {
-  /** @param {{code?: string, message?: string, details?: {type: string, value: string, debug?: any}[]}} told */
+  /** @param {{code?: string, message?: string}} told */
   constructor(told) {
     super(told.message || told.code || "the call failed");
     this.code = told.code ?? "unknown";
@@ -74,6 +74,7 @@ export function enveloped(text) {
  */
 export async function* envelopes(body) {
   const reader = body.getReader();
+  /** @type {Uint8Array} */
   let waiting = new Uint8Array(0);
   try {
     for (;;) {

@@ -140,13 +140,15 @@ async function startCamera() {
     return;
   }
   say("");
-  for (const [id, hidden] of [["video", false], ["snap", false], ["camera", true], ["picture", true], ["nothing", true]]) byId(id).hidden = hidden;
+  for (const id of ["video", "snap"]) byId(id).hidden = false;
+  for (const id of ["camera", "picture", "nothing"]) byId(id).hidden = true;
   byId("snap").focus();
 }
 
 function stopCamera() {
   closeCamera(byId("video"));
-  for (const [id, hidden] of [["video", true], ["snap", true], ["camera", false]]) byId(id).hidden = hidden;
+  for (const id of ["video", "snap"]) byId(id).hidden = true;
+  byId("camera").hidden = Boolean(noCamera());
 }
 
 async function snap() {
