@@ -140,7 +140,11 @@ class Gate:
             return _SECURITY
         if self._origins.is_own(origin, host, scope["scheme"]):
             return _SECURITY
-        shared = ((b"access-control-allow-origin", origin.encode("latin-1")), (b"vary", b"origin"))
+        shared = (
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-expose-headers", b"*"),
+            (b"vary", b"origin"),
+        )
         return (*(each for each in _SECURITY if each[0] != b"cross-origin-resource-policy"), *shared)
 
     async def _preflight(self, scope: Scope, reply: Send) -> None:

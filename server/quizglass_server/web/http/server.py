@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -76,12 +76,14 @@ class WebServer:
         await self._server.serving.wait()
 
     async def stop(self, grace_s: float) -> None:
-        """Accept no more, let what runs finish for up to `grace_s` seconds, then end it."""
-        self._server.config.timeout_graceful_shutdown = grace_s  # type: ignore[assignment]  # any number will do
-        self._server.should_exit = True
+        """Accept no more, let what runs finish for up to `grace_s` seconds, then end it; with 0, end it now."""
+        server = self._server
+        server.config.timeout_graceful_shutdown = grace_s  # type: ignore[assignment]  # any number will do
+        server.should_exit, server.force_exit = True, grace_s == 0
         if self._running is not None:
-            with suppress(asyncio.CancelledError):
-                await self._running
+            await asyncio.wait({self._running})
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()
         self._socket.close()
 
 
