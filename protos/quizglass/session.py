@@ -241,6 +241,8 @@ class SessionLimits:
     ping: float
     progress: float
     frame_wait: float
+    useful_picture_side: int = 0
+    """Pixels; 0: not said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class Opened(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., stream: _Optional[int] = ..., restored: _Optional[_Union[Opened.Restored, str]] = ..., restored_reason: _Optional[str] = ..., limits: _Optional[_Union[SessionLimits, _Mapping]] = ..., open_asks: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class SessionLimits(_message.Message):
-    __slots__ = ("max_part_bytes", "max_frame_bytes", "max_frames_bytes", "max_frames", "max_pins", "max_queued_asks", "unacknowledged_bytes", "unacknowledged_us", "away_us", "ping_us", "progress_us", "frame_wait_us")
+    __slots__ = ("max_part_bytes", "max_frame_bytes", "max_frames_bytes", "max_frames", "max_pins", "max_queued_asks", "unacknowledged_bytes", "unacknowledged_us", "away_us", "ping_us", "progress_us", "frame_wait_us", "useful_picture_side")
     MAX_PART_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_FRAME_BYTES_FIELD_NUMBER: _ClassVar[int]
     MAX_FRAMES_BYTES_FIELD_NUMBER: _ClassVar[int]
@@ -142,6 +142,7 @@ class SessionLimits(_message.Message):
     PING_US_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_US_FIELD_NUMBER: _ClassVar[int]
     FRAME_WAIT_US_FIELD_NUMBER: _ClassVar[int]
+    USEFUL_PICTURE_SIDE_FIELD_NUMBER: _ClassVar[int]
     max_part_bytes: int
     max_frame_bytes: int
     max_frames_bytes: int
@@ -154,7 +155,8 @@ class SessionLimits(_message.Message):
     ping_us: int
     progress_us: int
     frame_wait_us: int
-    def __init__(self, max_part_bytes: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ..., max_frames_bytes: _Optional[int] = ..., max_frames: _Optional[int] = ..., max_pins: _Optional[int] = ..., max_queued_asks: _Optional[int] = ..., unacknowledged_bytes: _Optional[int] = ..., unacknowledged_us: _Optional[int] = ..., away_us: _Optional[int] = ..., ping_us: _Optional[int] = ..., progress_us: _Optional[int] = ..., frame_wait_us: _Optional[int] = ...) -> None: ...
+    useful_picture_side: int
+    def __init__(self, max_part_bytes: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ..., max_frames_bytes: _Optional[int] = ..., max_frames: _Optional[int] = ..., max_pins: _Optional[int] = ..., max_queued_asks: _Optional[int] = ..., unacknowledged_bytes: _Optional[int] = ..., unacknowledged_us: _Optional[int] = ..., away_us: _Optional[int] = ..., ping_us: _Optional[int] = ..., progress_us: _Optional[int] = ..., frame_wait_us: _Optional[int] = ..., useful_picture_side: _Optional[int] = ...) -> None: ...
 
 class FrameBegin(_message.Message):
     __slots__ = ("sha256", "size", "mime", "age_us", "role", "parent_sha256", "region", "pinned")

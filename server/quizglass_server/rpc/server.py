@@ -208,7 +208,7 @@ def _served(
 
 def _sessions(services: Services, asking: Asking, looks: LookAhead | None) -> SessionDirectory:
     settings = services.settings
-    limits = session_limits(settings, settings.max_frame_bytes)
+    limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
     pool = FramePool(settings.all_frames_bytes)
     means = Means(asking, looks, pool, services.sessions, ProtobufWire(), limits)
     return SessionDirectory(means, settings.max_sessions)
@@ -273,6 +273,10 @@ def _bind(server: grpc.aio.Server, host: str, port: int) -> int:
         raise SettingsError(f"port: cannot listen on {address}; is another server running there?") from error
 
 
+def _useful_side(services: Services) -> int:
+    return max([USEFUL_PICTURE_SIDE, *(status.picture_side for status in services.models.statuses())])
+
+
 def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
     settings, statuses = services.settings, services.models.statuses()
     policies = services.assistant.policy_statuses
@@ -304,7 +308,7 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
             max_frame_aspect=settings.max_frame_aspect,
         ),
         entries=services.knowledge.count(),
-        useful_picture_side=max([USEFUL_PICTURE_SIDE, *(status.picture_side for status in statuses)]),
+        useful_picture_side=_useful_side(services),
         memory=services.memory is not None,
         knowledge=assistant_pb2.KnowledgeCapability(backend=services.knowledge.backend, ready=services.knowledge.ready),
     )

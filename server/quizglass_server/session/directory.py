@@ -19,7 +19,7 @@ PING_S = 6.0
 PROGRESS_S = 2.0
 
 
-def session_limits(options: LinkOptions, max_frame_bytes: int) -> SessionLimits:
+def session_limits(options: LinkOptions, max_frame_bytes: int, useful_picture_side: int = 0) -> SessionLimits:
     """What sessions are told of their limits."""
     return SessionLimits(
         max_part_bytes=MAX_PART_BYTES,
@@ -34,6 +34,7 @@ def session_limits(options: LinkOptions, max_frame_bytes: int) -> SessionLimits:
         ping=PING_S,
         progress=PROGRESS_S,
         frame_wait=options.frame_wait_s,
+        useful_picture_side=useful_picture_side,
     )
 
 

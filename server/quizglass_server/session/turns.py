@@ -144,6 +144,9 @@ class Turns:
             if before != ask:
                 raise InvalidInput("id", f"{ask.id!r} is the name of another question of this session")
             return
+        self._asked[ask.id] = ask  # also of one that is refused: the refusal is its end, however often it comes
+        while len(self._asked) > _REMEMBERED:
+            self._asked.popitem(last=False)
         turn, policy = self._sound(ask.request)
         if every := self._all:
             if ask.overlap is Overlap.REFUSE:
@@ -152,9 +155,6 @@ class Turns:
                 raise Overloaded(f"{self._queue} questions wait already; try again later", _RETRY_S)
             if ask.overlap is not Overlap.QUEUE:
                 self.interrupt(Cause.ASK, by=ask.id)
-        self._asked[ask.id] = ask
-        while len(self._asked) > _REMEMBERED:
-            self._asked.popitem(last=False)
         said = Said(ask.id, turn.question)
         self._waiting.append(_Running(ask, message_id, turn, policy, said, Segmenter(self._segment_chars)))
         self._next()

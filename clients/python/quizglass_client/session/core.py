@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import grpc
 
@@ -39,7 +38,7 @@ from quizglass.session import (
     SessionLimits,
     TurnUpdate,
 )
-from quizglass.v1 import assistant_pb2, assistant_pb2_grpc, session_pb2
+from quizglass.v1 import session_pb2
 from quizglass.values import Done
 from quizglass_client import requests
 from quizglass_client.errors import (
@@ -49,7 +48,6 @@ from quizglass_client.errors import (
     ServerUnavailable,
     SessionLost,
     from_rpc,
-    translated,
 )
 from quizglass_client.pictures import encode_on_thread
 from quizglass_client.session.link import SessionConnection
@@ -147,7 +145,6 @@ class SessionCore:
         self._closing = False
         self._failure: ClientError | None = None
         self._keeper: asyncio.Task[None] | None = None
-        self._side: int | None = None
         self._count = 0
         self.links = 0
         """Links that there were so far."""
@@ -195,7 +192,8 @@ class SessionCore:
     async def show(self, picture: PictureLike, pinned: bool) -> bytes:
         """Send a picture ahead of any question; its name. It arrives while the program goes on."""
         self._check()
-        return self._outgoing.show(await self._encoded(picture), pinned=pinned)
+        side = self._limits.useful_picture_side if self._limits is not None else 0
+        return self._outgoing.show(await encode_on_thread(picture, side), pinned=pinned)
 
     def drop(self, name: bytes) -> None:
         """Have a picture forgotten."""
@@ -274,6 +272,9 @@ class SessionCore:
                 reason = self._judge(error)
             except _Dead as error:
                 reason = str(error)
+            except Exception as error:
+                self._fail(ClientError(f"the session failed: {error!r}", reason="UNEXPECTED"))
+                raise
             if self._ends():
                 return
             if self.links > links:
@@ -472,18 +473,3 @@ class SessionCore:
     def _tell(self, news: News) -> None:
         self._news.append(news)
         self._news_came.set()
-
-    async def _encoded(self, picture: PictureLike) -> bytes:
-        if self._side is None:
-            self._side = await self._useful_side()
-        return await encode_on_thread(picture, self._side)
-
-    async def _useful_side(self) -> int:
-        connection = self._connection
-        if connection is None:
-            return 0
-        with translated():
-            stub: Any = assistant_pb2_grpc.AssistantServiceStub(connection.channel)  # type: ignore[no-untyped-call]
-            request = assistant_pb2.GetCapabilitiesRequest()
-            response = await stub.GetCapabilities(request, timeout=self._options.connect_timeout)
-            return int(response.useful_picture_side)

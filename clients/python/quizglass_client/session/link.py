@@ -55,8 +55,11 @@ class SessionConnection:
             state = self.channel.get_state(try_to_connect=True)
 
     async def write(self, said: ClientSaid) -> None:
-        """Send a message. Raises grpc.RpcError."""
-        await self._call.write(client_message(said))
+        """Send a message. One to a link that has ended waits: whoever reads is told why. Raises grpc.RpcError."""
+        try:
+            await self._call.write(client_message(said))
+        except asyncio.InvalidStateError:
+            await asyncio.Event().wait()
 
     async def read(self) -> session_pb2.ServerMessage | None:
         """The next message; None when the server has ended the link in order.
