@@ -25,6 +25,7 @@ PICTURE = png(colour="teal")
 SHOWN = replace(FOUND, picture=sha256(PICTURE).digest())
 OTHER = replace(FOUND, id="2", title="Other <b>thing</b>", used=False, picture=b"")
 SURE = domain.Done("I don't know", domain.FinishReason.COMPLETE, abstain_reason=domain.AbstainReason.NO_EVIDENCE)
+released = asyncio.Event()
 
 
 def say(**told: Any) -> None:
@@ -42,6 +43,11 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
             case "wait":
                 yield domain.AnswerDelta("so far")
                 await asyncio.Event().wait()
+            case "hold":
+                yield domain.AnswerDelta("first,")
+                await released.wait()
+                yield domain.AnswerDelta(" then second")
+                yield domain.Done("first, then second", domain.FinishReason.COMPLETE)
             case "fail":
                 raise Overloaded("8 turns are running", 1.0)
             case "unknown":
@@ -51,7 +57,9 @@ async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGener
                 yield domain.Withdrawn()
                 yield domain.AnswerDelta("a second one")
                 yield domain.Done("a second one", domain.FinishReason.COMPLETE)
-            case _:
+            case kind:
+                if kind == "release":
+                    released.set()
                 yield domain.EvidenceFound((SHOWN, OTHER))
                 for event in EVENTS[3:]:
                     yield event

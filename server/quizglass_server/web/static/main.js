@@ -2,10 +2,15 @@
 
 import { CallError, call, stream } from "./connect.js";
 import { base64, cameraTrouble, closeCamera, fitting, noCamera, openCamera, snapped } from "./picture.js";
+import { Session } from "./session.js";
 import { Turn } from "./turn.js";
 import { byId, clear, made, showAnswer, showEvidence, showExchange, showTimeline } from "./view.js";
 
+const CUT_MS = 1500;
+
 const page = {
+  /** @type {Session | null} where the browser can have one; else each question is a call of its own */
+  link: null,
   /** @type {Blob | null} the picture that is asked about */
   picture: null,
   /** The server's name for it, once it has it. */
@@ -42,44 +47,67 @@ async function ask(event) {
   }
 }
 
-/** Ask, and once more with the picture's bytes where the server has let go of what it held. @param {string} question @param {Turn} turn */
+/** @param {string} question @param {Turn} turn */
 async function answered(question, turn) {
+  if (page.link) {
+    const frames = page.picture ? [{ sha256: await page.link.show(page.picture) }] : [];
+    await follow((signal) => page.link?.ask({ ...asking(question), frames }, signal), turn);
+  } else {
+    await askAlone(question, turn);
+  }
+}
+
+/** Ask by a call of its own; once more with the picture's bytes where the server has let go of what it held. @param {string} question @param {Turn} turn */
+async function askAlone(question, turn) {
   try {
-    await follow(await request(question), turn);
+    const message = await request(question);
+    await follow((signal) => stream("AssistantService/Ask", message, signal), turn);
   } catch (error) {
     const forgotten = error instanceof CallError && (error.code === "not_found" || /^session:/.test(error.message));
     if (!forgotten || !(page.held || page.session)) throw error;
     page.held = page.session = "";
-    await follow(await request(question), turn);
+    await askAlone(question, turn);
   }
+  page.held = turn.frame;
+  page.session = turn.done?.session ?? "";
 }
 
 /** @param {string} question */
 async function request(question) {
   const about = page.picture && !page.held ? { encoded: await base64(page.picture) } : { sha256: page.held };
-  return {
-    question,
-    frames: page.picture ? [about] : [],
-    policy: byId("policy").value,
-    session: page.session,
-    explain: true,
-  };
+  return { ...asking(question), frames: page.picture ? [about] : [], session: page.session };
 }
 
-/** @param {object} message @param {Turn} turn */
-async function follow(message, turn) {
+/** @param {string} question */
+function asking(question) {
+  return { question, policy: byId("policy").value, explain: true };
+}
+
+/** @param {(signal: AbortSignal) => AsyncIterable<any> | undefined} ask @param {Turn} turn */
+async function follow(ask, turn) {
   const controller = (page.running = new AbortController());
   const began = performance.now();
   let waited = 0;
-  for await (const event of stream("AssistantService/Ask", message, controller.signal)) {
+  for await (const event of ask(controller.signal) ?? []) {
     turn.take(event);
     if (turn.firstWords && !waited) waited = (performance.now() - began) * 1000;
     showAnswer(turn);
     if (event.evidence) showEvidence(turn);
     if (event.done || event.step) showTimeline(turn, waited);
   }
-  page.held = turn.frame;
-  page.session = turn.done?.session ?? "";
+}
+
+/** A session of its own for each dialogue. */
+function connect() {
+  page.link?.close();
+  page.link = Session.possible() ? new Session(showLink) : null;
+  if (page.picture) page.link?.show(page.picture);
+}
+
+/** @param {boolean} open @param {boolean} resumed @param {string} why it is not */
+function showLink(open, resumed, why) {
+  const lost = `The link is lost; it is being opened again. ${why}`;
+  byId("link").textContent = open ? (resumed ? "The link is back, and goes on where it was." : "") : lost;
 }
 
 /** @param {any} error @param {Turn} turn */
@@ -97,6 +125,8 @@ function busy(now) {
   byId("ask").classList.toggle("busy", now);
   byId("send").hidden = now;
   byId("stop").hidden = !now;
+  byId("cut").hidden = !now || !page.link;
+  if (now) byId("link").textContent = "";
   byId("status").textContent = now ? "Looking for the answer" : byId("status").textContent;
   if (!now) page.running = null;
 }
@@ -105,6 +135,7 @@ function busy(now) {
 function take(picture, name) {
   page.picture = picture;
   page.held = "";
+  if (picture) page.link?.show(picture);
   stopCamera();
   const shown = byId("picture");
   URL.revokeObjectURL(shown.src);
@@ -118,8 +149,9 @@ function take(picture, name) {
 /** @param {File | Blob} file @param {string} name */
 async function takeFile(file, name) {
   try {
-    take(await fitting(file, page.side), name);
+    const picture = await fitting(file, page.side);
     fresh();
+    take(picture, name);
   } catch (error) {
     say(error instanceof Error ? error.message : String(error));
   }
@@ -152,14 +184,16 @@ function stopCamera() {
 }
 
 async function snap() {
-  take(await snapped(byId("video"), page.side), "Your picture from the camera");
+  const picture = await snapped(byId("video"), page.side);
   unchoose();
   fresh();
+  take(picture, "Your picture from the camera");
   byId("question").focus();
 }
 
 /** Forget what was said before. */
 function fresh() {
+  if (page.latest || page.session) connect();
   page.session = "";
   page.latest = null;
   byId("dialogue").replaceChildren();
@@ -220,6 +254,9 @@ function listen() {
   byId("ask").addEventListener("submit", ask);
   byId("stop").addEventListener("click", () => page.running?.abort());
   document.addEventListener("keydown", (event) => event.key === "Escape" && page.running?.abort());
+  byId("cut").addEventListener("click", () => page.link?.cut(CUT_MS));
+  window.addEventListener("pagehide", () => page.link?.close());
+  window.addEventListener("pageshow", (event) => event.persisted && connect());
   byId("camera").addEventListener("click", startCamera);
   byId("snap").addEventListener("click", snap);
   byId("fresh").addEventListener("click", () => {
@@ -257,6 +294,7 @@ function chosen(file) {
 }
 
 listen();
+connect();
 if (noCamera()) {
   byId("camera").hidden = true;
   say(noCamera());
