@@ -16,7 +16,7 @@ HEADER_S = 10.0
 """From the first byte of a request, or the opening of the connection, to the end of the headers."""
 UNREAD_S = 30.0
 """That a response may wait for its client to take something of it."""
-MOST_CONNECTIONS = 256
+MOST_CONNECTIONS = 512
 
 
 class Connection(H11Protocol):

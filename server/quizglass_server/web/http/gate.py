@@ -16,7 +16,7 @@ from quizglass_server.web.http.asgi import App, Message, Receive, Scope, Send, h
 from quizglass_server.web.http.bodies import Bodies, Body, TurnedAway
 from quizglass_server.web.http.origins import Origins
 
-MOST_REQUESTS = 128
+MOST_REQUESTS = 256
 """That are answered at once."""
 _RETRY_AFTER = (b"retry-after", b"1")
 _CLOSE = (b"connection", b"close")
