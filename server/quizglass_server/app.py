@@ -22,7 +22,7 @@ from quizglass_server import __version__, descriptors
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.address import MilvusAddress
-from quizglass_server.config.options import PictureLimits
+from quizglass_server.config.options import WEB_PACKAGES, PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.config.sources import suggestion
 from quizglass_server.decoding.decoder import PictureDecoder
@@ -255,7 +255,7 @@ def _count_descriptors() -> None:
 
 
 def _check_web_packages() -> None:
-    for name in ("uvicorn", "connectrpc"):
+    for name in WEB_PACKAGES:
         if find_spec(name) is None:
             raise SettingsError(f"web_port: {name} is not installed; pip install 'quizglass[web]'")
 

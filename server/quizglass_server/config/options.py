@@ -15,6 +15,8 @@ from annotated_types import Ge, Gt, Le, MinLen
 
 from quizglass_server.config.address import MilvusAddress
 
+WEB_PACKAGES = ("uvicorn", "connectrpc")
+"""What serving HTTP needs; the extra web installs them."""
 Seconds = Annotated[float, Gt(0), Le(3600)]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from quizglass_server.config.settings import Settings
 from quizglass_server.errors import SettingsError
-from quizglass_server.web.http import connection, gate
+from quizglass_server.web.http import connection, gate, server
 from quizglass_server.web.http.server import WebServer
 from tests.support.rpc_fakes import EVENTS, Gate
 from tests.support.web import ASK, CAPABILITIES, CHAT, JSON, Wire, ask, enveloped, web_serving
@@ -235,6 +235,13 @@ async def test_a_connection_serves_one_request_after_the_other(door):
         answer = await wire.ask("POST", CHAT, b'{"messages": 5}', JSON)
         assert (answer.status, answer.json["error"]["param"]) == (400, "messages")
         assert (await wire.ask("GET", "/")).status == 200
+
+
+async def test_a_connection_that_nobody_uses_is_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr(server, "IDLE_S", 0.1)
+    async with web_serving(tmp_path) as door, await Wire.to(door) as wire, asyncio.timeout(60):
+        assert (await wire.ask("GET", "/")).status == 200
+        assert await wire.closed()
 
 
 async def test_what_is_not_http_is_refused(door):
