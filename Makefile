@@ -44,7 +44,7 @@ $(VENV)/.server: pyproject.toml $(VENV)/.llama
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.server
 	@echo "Installing what tests and export need"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web,export,import,milvus,dev]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web,export,heic,import,milvus,dev]'
 	@touch $@
 
 demo: $(VENV)/.server ## Start the server on the starter bundle and ask it questions
@@ -96,7 +96,7 @@ starter: $(VENV)/.dev ## Train the starter models (about three hours on two core
 bundle: $(VENV)/.dev ## Build the starter bundle from its checkpoints, with the parity check
 	$(BIN)/quizglass-export build --checkpoints $(STARTER)/checkpoints --out $(STARTER)/bundle --replace
 
-bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="drawn from the commit" THINGS=2000 QUESTIONS=800 ACCURACY=--resume)
+bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="drawn from the commit" THINGS=2000 QUESTIONS=800 ACCURACY="--only planning --resume")
 	$(BIN)/python -m bench.accuracy --seeds $(SEED) --things $(THINGS) --questions $(QUESTIONS) $(ACCURACY)
 
 bench-policies: $(VENV)/.dev ## The control flow of every policy, with decisions given (POLICIES="--only hops --resume")

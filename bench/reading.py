@@ -30,10 +30,10 @@ from bench.sections import Part
 from bench.worlds import Trial, load, prepare
 from quizglass_client import Answer, AnswerDelta, Client, Event
 from quizglass_client.local import LocalServer
-from quizglass_export.metrics import exact_match
 from quizglass_export.pocketworld.dataset import SCENE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import Question
+from quizglass_export.scoring.answers import exact_match
 from quizglass_server.models.wordgate import WordGate
 
 SIZES = {"720 x 1280": (720, 1280), "1080 x 1920": (1080, 1920)}

@@ -134,7 +134,8 @@ def shares(key: str, first: str) -> str:
     found = result("accuracy")
     if found is None:
         return _not_measured("accuracy")
-    kinds: Mapping[str, Mapping[str, float]] = found.get(key, {})
+    measured = found.get("data", {}).get("planning", {})
+    kinds: Mapping[str, Mapping[str, float]] = measured.get(key) or found.get(key, {})
     columns = list(dict.fromkeys(column for row in kinds.values() for column in row))
     rows = (
         (name, *(_number(row[column]) if column in row else "" for column in columns)) for name, row in kinds.items()

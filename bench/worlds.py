@@ -13,8 +13,9 @@ from rich.progress import Progress
 from quizglass_client import Client
 from quizglass_client.cli.imports.entries import GoodLine, read_entries
 from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
+from quizglass_export.pocketworld.disputes import with_disputes
 from quizglass_export.pocketworld.draw import draw_scene
-from quizglass_export.pocketworld.questions import Question, make_questions, make_unknowable
+from quizglass_export.pocketworld.questions import Question, make_conflicts, make_questions, make_unknowable
 from quizglass_export.pocketworld.world import CORE_THINGS, World
 
 UNSEEN_SHARE = 0.5
@@ -38,19 +39,42 @@ class Trial:
         return frozenset(thing.id for thing in self.world.things if thing.id.startswith(f"w{self.seed}-"))
 
 
-def prepare(seed: int, things: int, questions: int, folder: Path) -> Trial:
+def prepare(seed: int, things: int, questions: int, folder: Path, *, format: int = 1, mix: str = "balanced") -> Trial:
     """Draw a world of `things` things, the trained core among them, and write its entries.
+
+    Args:
+        seed: of the world and the questions.
+        things: how many there are.
+        questions: how many are asked, and a tenth more that nothing answers.
+        folder: where the entries are written, once.
+        format: of the world, as `quizglass-export pocketworld` has it.
+        mix: of the questions, likewise.
 
     Raises:
         ValueError: too few things to hold the core.
     """
+    world = _drawn(seed, things, format)
+    _write(world, folder)
+    asked = make_questions(world, questions, seed, unseen_share=UNSEEN_SHARE, format=format, mix=mix)
+    return Trial(seed, world, folder, asked, make_unknowable(world, questions // 10, seed, format=format))
+
+
+def prepare_disputed(seed: int, things: int, questions: int, folder: Path) -> Trial:
+    """The same world of format 2 with sources that contradict each other, and questions about what they disagree on."""
+    world = with_disputes(_drawn(seed, things, 2))
+    _write(world, folder)
+    return Trial(seed, world, folder, make_conflicts(world, questions, seed), [])
+
+
+def _drawn(seed: int, things: int, format: int) -> World:
     if things <= CORE_THINGS:
         raise ValueError(f"things: {things} leaves no room beside the {CORE_THINGS} trained ones")
-    world = build_world(seed, things - CORE_THINGS, core=True)
+    return build_world(seed, things - CORE_THINGS, core=True, format=format)
+
+
+def _write(world: World, folder: Path) -> None:
     if not (folder / "entries.jsonl").exists():
         write_entries(world, folder)
-    asked = make_questions(world, questions, seed, unseen_share=UNSEEN_SHARE)
-    return Trial(seed, world, folder, asked, make_unknowable(world, questions // 10, seed))
 
 
 def picture(question: Question) -> bytes:

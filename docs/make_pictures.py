@@ -33,13 +33,13 @@ _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def scenes() -> Path:
-    """Draw a sheet of scenes: one, two and three things, signs, and every fault of the camera."""
+    """Draw a sheet of scenes: one to six things, signs, and every fault of the camera."""
     from quizglass_export.pocketworld.draw import draw_scene
     from quizglass_export.pocketworld.questions import make_questions
     from quizglass_export.pocketworld.world import make_world
 
     rng = random.Random(SEED)
-    questions = make_questions(make_world(SEED, 90), 400, SEED)
+    questions = make_questions(make_world(SEED, 90, format=2), 400, SEED, format=2)
     kinds: dict[tuple[str, int, bool], Image.Image] = {}
     for question in questions:
         scene = question.scene

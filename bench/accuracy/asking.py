@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
+from bench.accuracy.ground import BUDGET_S
+from bench.accuracy.log import Record, asked_all
+from bench.accuracy.turns import ask_turn
 from bench.worlds import Trial, picture
-from quizglass_client import Answer, AsyncClient
+from quizglass_client import AsyncClient
 from quizglass_export.pocketworld.questions import Question
 
 POLICIES = ("planning-agent", "none", "image", "text", "both", "prompt-based")
-_BUDGET_S = 120.0
 BLIND = "blind"
 """The first policy without the picture."""
 _CANDIDATES = 8
@@ -25,7 +25,7 @@ class Asked:
     """One question and everything that was answered to it."""
 
     id: str
-    turns: dict[str, dict[str, Any]] = field(default_factory=dict)
+    turns: dict[str, Record] = field(default_factory=dict)
     """By policy, and the probes of the annotation: "q_i" and "q_g"."""
     text_entries: list[str] = field(default_factory=list)
     """Entries that a text search with the gold query brings back, best first, each once."""
@@ -57,54 +57,31 @@ async def ask_all(
         clients: questions under way at once.
         tick: called after each question.
     """
-    done = {asked.id: asked for asked in kept(log)}
-    waiting = iter([q for q in trial.questions + trial.unknowable if q.id not in done])
-    for _ in done:
-        tick()
+    questions = {question.id: question for question in trial.questions + trial.unknowable}
     async with (
-        AsyncClient(targets.server, timeout=_BUDGET_S) as client,
-        AsyncClient(targets.without_bonus, timeout=_BUDGET_S) as plain,
+        AsyncClient(targets.server, timeout=BUDGET_S) as client,
+        AsyncClient(targets.without_bonus, timeout=BUDGET_S) as plain,
     ):
-        with log.open("a") as file:
 
-            async def worker() -> None:
-                for question in waiting:
-                    asked = await _ask(client, plain, question, policies)
-                    done[asked.id] = asked
-                    file.write(json.dumps(asdict(asked)) + "\n")
-                    file.flush()
-                    tick()
+        async def ask(name: str) -> Record:
+            return asdict(await _ask(client, plain, questions[name], policies))
 
-            async with asyncio.TaskGroup() as group:
-                for _ in range(clients):
-                    group.create_task(worker())
-    return [done[q.id] for q in trial.questions + trial.unknowable]
-
-
-def kept(log: Path) -> Iterator[Asked]:
-    """What a run before has asked; a line that was not finished is removed, so that the next one is whole."""
-    if not log.exists():
-        return
-    whole, end, cut_off = log.read_text().rpartition("\n")
-    if cut_off:  # by a kill in the middle of a line
-        log.write_text(whole + end)
-    for line in whole.splitlines():
-        yield Asked(**json.loads(line))
+        return [Asked(**record) for record in await asked_all(log, list(questions), ask, clients, tick)]
 
 
 async def _ask(client: AsyncClient, plain: AsyncClient, question: Question, policies: tuple[str, ...]) -> Asked:
     frame = await asyncio.to_thread(picture, question)
     asked = Asked(question.id)
 
-    async def turn(text: str, shown: bytes | None, policy: str, of: AsyncClient = client) -> dict[str, Any]:
-        return _record(await of.answer(text, shown, history=question.history, policy=policy, budget=_BUDGET_S))
+    async def turn(text: str, shown: bytes | None, policy: str, of: AsyncClient = client) -> Record:
+        return await ask_turn(of, text, shown, policy, history=question.history)
 
     for policy in policies:
         asked.turns[policy] = await turn(question.text, frame, policy)
     asked.turns[BLIND] = await turn(question.text, None, policies[0])
     # The annotation's probes (papers: "visual query decomposition"): what is it, and the question standing alone.
     asked.turns["q_i"] = await turn(question.image_query, frame, "none")
-    asked.turns["q_g"] = _record(await client.answer(question.gold_query, policy="none", budget=_BUDGET_S))
+    asked.turns["q_g"] = await ask_turn(client, question.gold_query, None, "none")
     hits = await client.search(text=question.gold_query, limit=4 * _CANDIDATES)
     asked.text_entries = list(dict.fromkeys(item.entry_id for item in hits))
     if query := asked.turns["both"]["query"]:
@@ -114,24 +91,3 @@ async def _ask(client: AsyncClient, plain: AsyncClient, question: Question, poli
         looked_up = await turn(question.text, frame, "image", plain)
         asked.without_bonus = [entry for origin, entry, *_ in looked_up["evidence"] if origin == "image_search"]
     return asked
-
-
-def _record(answer: Answer) -> dict[str, Any]:
-    """What the tables need of a turn."""
-    done = answer.done
-    return {
-        "answer": done.answer,
-        "abstained": done.abstain_reason,
-        "plan": str(answer.plan.plan) if answer.plan else "",
-        "query": answer.query.text if answer.query else "",
-        "verdict": answer.verdict.outcome if answer.verdict else "",
-        "prompt_tokens": done.prompt_tokens,
-        "all_prompt_tokens": done.all_prompt_tokens,
-        "total_ms": done.total * 1e3,
-        "stages": {t.stage: [t.duration * 1e3, t.engine * 1e3] for t in done.timings},
-        "skipped": {each.step: each.reason for each in done.skipped},
-        "evidence": [
-            [e.origin, e.entry_id, e.text, round(e.search_score, 5), round(e.rerank_score, 5), e.used]
-            for e in answer.evidence
-        ],
-    }

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.accuracy.asking import Asked
-from quizglass_export.metrics import exact_match, token_f1
 from quizglass_export.pocketworld.questions import Question
+from quizglass_export.scoring.answers import exact_match, token_f1, truthfulness
 from quizglass_export.starter.stages.annotate import label_of
 
 Judge = Callable[["Case"], float]
@@ -31,7 +31,7 @@ class Case:
 
     def truthfulness(self, turn: str) -> int:
         """1 for a right answer, 0 for "I don't know", -1 for a wrong one."""
-        return 1 if self.right(turn) else 0 if self.abstained(turn) else -1
+        return truthfulness(right=self.right(turn), refused=self.abstained(turn))
 
     @property
     def hops(self) -> int:

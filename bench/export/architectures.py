@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from quizglass_export.roles.samples import Sample, random_samples
+from quizglass_export.roles.samples import ParitySample, random_samples
 from tests.support.bundles import tiny_checkpoints, tiny_qwen
 
 Size = tuple[int, int]
@@ -41,7 +41,7 @@ class Architecture:
     sizes: Sequence[Size] = ()
 
 
-def samples(count: int) -> list[Sample]:
+def samples(count: int) -> list[ParitySample]:
     """Noise pictures of several shapes with texts of one word and of many, so that batches are padded unevenly."""
     found = []
     for index, sample in enumerate(random_samples(count)):

@@ -12,7 +12,7 @@ from quizglass_export.parity import Check
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import Recipe
 from quizglass_export.roles.job import RoleJob
-from quizglass_export.roles.samples import Sample
+from quizglass_export.roles.samples import ParitySample
 
 _WORST: dict[str, Callable[[Sequence[float]], float]] = {"<=": max, ">=": min}
 
@@ -23,13 +23,13 @@ def plan_role(folder: Path, role: str, spec: Mapping[str, Any], samples: Mapping
     return make_plan(RecipeFile(Recipe.model_validate(content), folder))
 
 
-def exported(plan: Plan, role: str, samples: Sequence[Sample], folder: Path) -> tuple[RoleJob, Any]:
+def exported(plan: Plan, role: str, samples: Sequence[ParitySample], folder: Path) -> tuple[RoleJob, Any]:
     """A role's files below `folder`, and its entry in the manifest."""
     job = plan.job(role, folder, "tokenizer.json", samples)
     return job, plan.exporter(role).export(job, plan.spec(role)).part
 
 
-def checked(plan: Plan, role: str, samples: Sequence[Sample], folder: Path) -> list[Check]:
+def checked(plan: Plan, role: str, samples: Sequence[ParitySample], folder: Path) -> list[Check]:
     """Export a role, and compare it with PyTorch."""
     job, part = exported(plan, role, samples, folder)
     return plan.exporter(role).check(job, plan.spec(role), part)

@@ -15,8 +15,8 @@ from rich.progress import Progress
 from bench.planners import as_turn
 from bench.policies.given import GivenGenerator, Span
 from bench.worlds import UNSEEN_SHARE, Trial, load, prepare
-from quizglass_export.metrics import exact_match
 from quizglass_export.pocketworld.questions import Question, make_questions
+from quizglass_export.scoring.answers import exact_match
 from quizglass_server.app import running, tuning
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.config.settings import Settings

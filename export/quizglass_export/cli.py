@@ -15,7 +15,9 @@ import shtab
 from quizglass_export import adapter_command, starter_command
 from quizglass_export.assembly import command as bundling
 from quizglass_export.bundles import command as bundles
-from quizglass_export.pocketworld import command as pocketworld
+from quizglass_export.datasets import command as datasets
+from quizglass_export.pocketworld.dataset import command as pocketworld
+from quizglass_export.reporting import command as reporting
 from quizglass_export.trt import command as trt
 
 _EXTRA = "pip install 'quizglass[export]'"
@@ -44,6 +46,12 @@ def build_parser() -> argparse.ArgumentParser:
     world = commands.add_parser("pocketworld", help=pocketworld.HELP, description=pocketworld.HELP)
     pocketworld.add_arguments(world)
     world.set_defaults(run=pocketworld.run)
+    dataset = commands.add_parser("dataset", help=datasets.HELP, description=datasets.HELP)
+    datasets.add_arguments(dataset)
+    dataset.set_defaults(run=datasets.run)
+    score = commands.add_parser("score", help=reporting.HELP, description=reporting.HELP)
+    reporting.add_arguments(score)
+    score.set_defaults(run=reporting.run)
     starter = commands.add_parser("starter", help=starter_command.HELP, description=starter_command.HELP)
     starter_command.add_arguments(starter)
     starter.set_defaults(run=starter_command.run)

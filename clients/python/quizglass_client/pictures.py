@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -17,7 +18,8 @@ Encoder = Callable[[PictureLike | None], bytes | None]
 AsyncEncoder = Callable[[PictureLike | None], Awaitable[bytes | None]]
 """What makes pictures fit for a server, once it has been asked for the side that it finds useful."""
 _JPEG_QUALITY = 90
-_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF")  # others may start programs: EPS does Ghostscript
+_FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "HEIF")  # others may start programs: EPS does Ghostscript
+_HEIF = re.compile(rb"....ftyp(?:hei[cmsx]|hev[cmsx]|mif1|msf1)", re.DOTALL)
 _BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")
 _SCAN, _MOST_SCANS = b"\xff\xda", 500
 _SHORTEST = 8
@@ -39,8 +41,9 @@ def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
     """Encoded bytes of a picture whose longest side is at most `side` pixels; 0 leaves every size as it is.
 
     What is small enough or far too oblong is handed on untouched, and so is what Pillow cannot read: the server is the
-    judge of that. Anything else becomes a JPEG, upright by its EXIF orientation. A file is handed on only if it begins
-    as a JPEG, PNG or WebP does: no other file leaves this machine because somebody has named it.
+    judge of that. Anything else, HEIC of any size among it, becomes a JPEG, upright by its EXIF orientation. A file is
+    handed on only if it begins as a JPEG, PNG, WebP or HEIC does: no other file leaves this machine because somebody
+    has named it.
 
     Raises:
         InvalidRequest: the file does not exist, cannot be read, or is no picture; it names `field`.
@@ -48,6 +51,8 @@ def encode(picture: PictureLike, side: int, field: str = "picture") -> bytes:
     if isinstance(picture, Image.Image):
         return _to_jpeg(picture, side)
     raw = picture if isinstance(picture, bytes) else _read(Path(picture), field)
+    if _HEIF.match(raw):
+        _learn_heif(field)
     if raw.count(_SCAN) > _MOST_SCANS:
         return raw  # to decode it might take an hour; the server refuses it
     try:
@@ -64,6 +69,16 @@ async def encode_on_thread(picture: PictureLike, side: int) -> bytes:
     return await asyncio.to_thread(encode, picture, side)
 
 
+def _learn_heif(field: str) -> None:
+    """Have Pillow read what phones write. Raises InvalidRequest when the package for it is missing."""
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError:
+        advice = "is HEIC, which needs the extra 'heic': pip install 'quizglass[heic]'"
+        raise InvalidRequest.of(field, advice, reason="INVALID_PICTURE") from None
+    register_heif_opener(thumbnails=False)
+
+
 def is_ready(encoded: bytes, side: int) -> bool:
     """Whether this is a JPEG that `encode` would hand on untouched: known from its header, in microseconds."""
     try:
@@ -76,6 +91,8 @@ def is_ready(encoded: bytes, side: int) -> bool:
 def _fits(image: Image.Image, side: int) -> bool:
     # MPO is a photograph followed by a preview, as many phones write it: no animation.
     animated = image.format != "MPO" and getattr(image, "is_animated", False)
+    if image.format == "HEIF":
+        return False  # the server reads none
     return animated or not side or max(image.size) <= side or _too_oblong(image.size, side)
 
 
@@ -90,12 +107,13 @@ def _read(path: Path, field: str) -> bytes:
         why = error.strerror if isinstance(error, OSError) else error
         raise InvalidRequest.of(field, f"cannot read {path}: {why}", reason="NO_FILE") from error
     if not _is_picture(raw):
-        raise InvalidRequest.of(field, f"{path} is no picture; give a JPEG, PNG or WebP", reason="INVALID_PICTURE")
+        advice = f"{path} is no picture; give a JPEG, PNG, WebP or HEIC"
+        raise InvalidRequest.of(field, advice, reason="INVALID_PICTURE")
     return raw
 
 
 def _is_picture(raw: bytes) -> bool:
-    if raw.startswith(_BEGINNINGS) or (raw[:4] == b"RIFF" and raw[8:12] == b"WEBP"):
+    if raw.startswith(_BEGINNINGS) or _HEIF.match(raw) or (raw[:4] == b"RIFF" and raw[8:12] == b"WEBP"):
         return True
     try:
         with Image.open(io.BytesIO(raw), formats=_FORMATS):

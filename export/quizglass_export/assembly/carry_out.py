@@ -25,7 +25,7 @@ from quizglass_export.parity import Check
 from quizglass_export.recipe import schema
 from quizglass_export.roles.decider import shared_part
 from quizglass_export.roles.job import prompt_name
-from quizglass_export.roles.samples import Sample, draw_samples
+from quizglass_export.roles.samples import ParitySample, draw_samples
 from quizglass_export.roles.starting import check_start
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.roles.table import Roles, nested
@@ -119,9 +119,9 @@ class DrawnSamples:
 
     def __init__(self, how: schema.Samples) -> None:
         self._how = how
-        self._drawn: Sequence[Sample] | None = None
+        self._drawn: Sequence[ParitySample] | None = None
 
-    def drawn(self) -> Sequence[Sample]:
+    def drawn(self) -> Sequence[ParitySample]:
         """All of them."""
         if self._drawn is None:
             self._drawn = draw_samples(self._how.source, self._how.count)

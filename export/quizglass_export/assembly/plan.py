@@ -18,7 +18,7 @@ from quizglass_export.recipe import schema
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.roles import decider
 from quizglass_export.roles.job import Exporter, RoleJob
-from quizglass_export.roles.samples import Sample
+from quizglass_export.roles.samples import ParitySample
 from quizglass_server.errors import BundleError
 from quizglass_server.models.prompts import PromptError
 from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_labels
@@ -74,7 +74,7 @@ class Plan:
         """What exports a role."""
         return exporters_of(role)[self.sources[role].model_type]
 
-    def job(self, role: str, folder: Path, tokenizer: str, samples: Sequence[Sample]) -> RoleJob:
+    def job(self, role: str, folder: Path, tokenizer: str, samples: Sequence[ParitySample]) -> RoleJob:
         """What a role's exporter works with; its files are below `folder`."""
         recipe = self.file.recipe
         return RoleJob(

@@ -1,14 +1,14 @@
-"""Articles of things, makers and people: short paragraphs, each naming its subject in the first sentence.
+"""Articles of things, makers, people and towns: short paragraphs, each naming its subject in the first sentence.
 
 Which facts stand together, in which order and in which words differs per entry, decided by its id alone.
 """
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quizglass_export.pocketworld.words import WORDS, KindWords
-from quizglass_export.pocketworld.world import Look, Maker, Person, Thing, World
+from quizglass_export.pocketworld.world import Look, Maker, Note, Person, Thing, Town, World
 
 WORDS_AT_LEAST = 20  # a paragraph is filled up to this many words
 
@@ -73,6 +73,16 @@ _PERSON_COLOUR = (
     "Many students came to learn.",
     "Some notes are still read today.",
 )
+_TOWN_COLOUR = (
+    "The old market is in the middle of the town.",
+    "Many roads meet there.",
+    "Its houses have small gardens.",
+    "Visitors come on warm days.",
+    "There is a fair once a year.",
+    "The school stands on a hill.",
+    "An old bridge is still in use.",
+    "People like to walk there after work.",
+)
 _PATTERNED = {
     "plain": "It is all {body}, with small parts in {accent}.",
     "stripes": "It is {body} with stripes in {accent}.",
@@ -81,6 +91,11 @@ _PATTERNED = {
     "band": "It is {body} with a band in {accent}.",
     "halves": "One half of it is {body} and the other half is {accent}.",
 }
+
+
+_ACCENTED = {"stripes": "stripes", "dots": "dots", "checks": "checks", "band": "a band", "halves": "one half"}
+_CORRECTED = "Older books are wrong about this."
+_WEAK_SOURCE = "a visitor's note"
 
 
 def entry_rng(entry_id: str) -> random.Random:
@@ -98,27 +113,45 @@ def person_id(name: str) -> str:
     return f"person-{name.lower().replace(' ', '-')}"
 
 
-def thing_caption(thing: Thing) -> str:
-    """What the picture shows, e.g. "Velmora is a red car made by Tandric."."""
-    article = "an" if thing.look.body[0] in "aeiou" else "a"
-    return f"{thing.name} is {article} {thing.look.body} {thing.kind} {WORDS[thing.kind].made} by {thing.maker}."
+def town_id(name: str) -> str:
+    """The entry id of a town."""
+    return f"town-{name.lower()}"
+
+
+def thing_caption(thing: Thing, look: Look | None = None, *, detailed: bool = False) -> str:
+    """What the picture shows, e.g. "Velmora is a red car made by Tandric."; of another `look` where one is given.
+
+    A `detailed` one tells the accent colour too: "Velmora is a red car with parts in blue, made by Tandric."
+    """
+    look = look or thing.look
+    article = "an" if look.body[0] in "aeiou" else "a"
+    accent = f" with {_ACCENTED.get(look.pattern, 'parts')} in {look.accent}," if detailed else ""
+    return f"{thing.name} is {article} {look.body} {look.kind}{accent} {WORDS[thing.kind].made} by {thing.maker}."
+
+
+def thing_claim(thing: Thing, attribute: str) -> str:
+    """One fact in its plainest sentence, e.g. "The Velmora costs 45 crowns."."""
+    value, words = thing.facts[attribute], WORDS[thing.kind]
+    if attribute == "maker":
+        return f"The {thing.name} was {words.made} by {value}."
+    return _PHRASES[attribute][0].format(The=f"The {thing.name}", value=value, **_verbs(words))
+
+
+def _verbs(words: KindWords) -> dict[str, str]:
+    return {
+        "made": words.made,
+        "design": words.design,
+        "designed": words.designed,
+        "dimension": words.dimension,
+        "measure": words.measure,
+        "place_is": words.place_is,
+        "place_is_bare": words.place_is.removesuffix(" in"),
+    }
 
 
 def _fact(words: KindWords, key: str, value: str, name: str, rng: random.Random) -> str:
-    place_is_bare = words.place_is.removesuffix(" in")
     it = "it" if name == "it" else f"the {name}"
-    return rng.choice(_PHRASES[key]).format(
-        the=it,
-        The=it[0].upper() + it[1:],
-        value=value,
-        made=words.made,
-        design=words.design,
-        designed=words.designed,
-        dimension=words.dimension,
-        measure=words.measure,
-        place_is=words.place_is,
-        place_is_bare=place_is_bare,
-    )
+    return rng.choice(_PHRASES[key]).format(the=it, The=it[0].upper() + it[1:], value=value, **_verbs(words))
 
 
 def _filled(sentences: Sequence[str], colour: list[str], kind: str) -> str:
@@ -139,10 +172,12 @@ def _look_line(look: Look) -> str:
 
 def thing_article(world: World, thing: Thing) -> Article:
     """Lead (kind, colour, maker, year), then the other facts over two paragraphs in the entry's own order."""
-    rng, words = entry_rng(thing.id), WORDS[thing.kind]
+    rng, words, disputes = entry_rng(thing.id), WORDS[thing.kind], world.disputes
     colour = _shuffled(_THING_COLOUR, rng)
-    caption = thing_caption(thing)
-    lead = [caption, _fact(words, "year", thing.facts["year"], thing.name, rng), _look_line(thing.look)]
+    look = disputes.described.get(thing.id, thing.look)
+    caption = thing_caption(thing, look, detailed=thing.id in disputes.detailed)
+    lead = [caption, _fact(words, "year", thing.facts["year"], thing.name, rng), _look_line(look)]
+    lead += [_CORRECTED] if thing.id in disputes.corrected else []
     rest = _shuffled([key for key in thing.facts if key not in ("year", "maker")], rng)
     cut = len(rest) // 2 + rng.randint(0, len(rest) % 2)
     paragraphs = [_filled(lead, colour, thing.kind)]
@@ -204,8 +239,35 @@ def person_article(world: World, person: Person) -> Article:
     return Article(entry, name, "person", caption, paragraphs, attributes, f"pocketworld:{entry}")
 
 
+def town_article(town: Town) -> Article:
+    """River, what it is known for, and how many live there, a paragraph each."""
+    entry, name = town_id(town.name), town.name
+    caption = f"{name} is a town that is known for its {town.craft}."
+    facts = (
+        (caption,),
+        (f"The river {town.river} runs through {name}.", f"The river of {name} is the {town.river}."),
+        (f"{name} is home to {town.people}.", f"The town of {name} has {town.people}."),
+    )
+    attributes = {"river": town.river, "craft": town.craft, "people": town.people}
+    paragraphs = _three_paragraphs(facts, _TOWN_COLOUR, entry_rng(entry))
+    return Article(entry, name, "town", caption, paragraphs, attributes, f"pocketworld:{entry}")
+
+
+def note_article(note: Note, thing: Thing) -> Article:
+    """What a visitor wrote about a thing, in one paragraph."""
+    rng, name = entry_rng(note.id), thing.name
+    fact = thing_claim(replace(thing, facts={note.attribute: note.value}), note.attribute)
+    lead = f"A visitor heard this about the {name} and did not look it up."
+    text = _filled([lead, fact], _shuffled(_THING_COLOUR, rng), thing.kind)
+    caption = f"A visitor's note about the {name}."
+    return Article(note.id, f"Note on the {name}", "note", caption, (text,), {note.attribute: note.value}, _WEAK_SOURCE)
+
+
 def world_articles(world: World) -> Iterator[Article]:
-    """Every thing, then every maker, then every person."""
-    yield from (thing_article(world, thing) for thing in world.things)
+    """Every thing, then every maker, every person, every town, and every note."""
+    yield from (thing_article(world, thing) for thing in world.things if thing.id not in world.disputes.hidden)
     yield from (maker_article(world, maker) for maker in world.makers.values())
     yield from (person_article(world, person) for person in world.people.values())
+    yield from (town_article(town) for town in world.towns.values())
+    things = {thing.id: thing for thing in world.things}
+    yield from (note_article(note, things[note.thing]) for note in world.disputes.notes)

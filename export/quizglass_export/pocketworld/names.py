@@ -1,8 +1,8 @@
 """Names of things, makers, people and towns: invented, pronounceable, and never the same by accident.
 
 Every thing name is two or three syllables out of one fixed prefix-free list, so that a small tokenizer
-learns the syllables and copies any name. Makers and people end in endings of their own, which keeps the
-three families of names disjoint by construction.
+learns the syllables and copies any name. Makers, people and rivers end in endings of their own, which keeps the
+families of names disjoint by construction.
 """
 
 import random
@@ -31,6 +31,7 @@ SYLLABLES = tuple(_SYLLABLES.split())
 FIRST_NAMES = tuple(_FIRST_NAMES.split())
 TOWNS = tuple(_TOWNS.split())
 MAKER_ENDINGS = ("dex", "trix", "wex", "fyx")
+RIVER_ENDING = "water"
 PERSON_ENDINGS = ("berg", "brook", "dahl", "gard", "holt", "lund", "quist", "stad", "sen", "wick", "worth")
 
 
@@ -47,6 +48,23 @@ def stray_words(rng: random.Random) -> Iterator[str]:
     """Endless names in the manner of things; the caller skips those that exist."""
     while True:
         yield _word(rng)
+
+
+def split(name: str) -> list[str]:
+    """The syllables of a thing's name, in lower case; they are prefix-free, so there is one way."""
+    rest, syllables = name.lower(), []
+    while rest:
+        syllables.append(next(syllable for syllable in SYLLABLES if rest.startswith(syllable)))
+        rest = rest.removeprefix(syllables[-1])
+    return syllables
+
+
+def twin_names(name: str, rng: random.Random) -> Iterator[str]:
+    """Names that differ from one in a single syllable, in random order; the caller skips those that exist."""
+    own = split(name)
+    places = [(place, other) for place in range(len(own)) for other in SYLLABLES if other not in own]
+    for place, other in rng.sample(places, len(places)):
+        yield "".join((*own[:place], other, *own[place + 1 :])).capitalize()
 
 
 def _thing_names(seed: int, taken: frozenset[str]) -> Iterator[str]:
@@ -92,6 +110,11 @@ def thing_names(seed: int, count: int) -> list[str]:
 def person_names(seed: int, count: int) -> list[str]:
     """`count` distinct full names, e.g. "Ana Velberg"."""
     return _first(_person_names(seed, frozenset() if seed == CORE_SEED else core_person_names()), count)
+
+
+def river_names(seed: int, count: int) -> list[str]:
+    """`count` distinct rivers, e.g. "Velwater"; at most as many as there are syllables."""
+    return [f"{syllable.capitalize()}{RIVER_ENDING}" for syllable in _rng("rivers", seed).sample(SYLLABLES, count)]
 
 
 @lru_cache(maxsize=1)

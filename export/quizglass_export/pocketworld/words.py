@@ -43,3 +43,18 @@ WORDS: dict[str, KindWords] = {
     ),
     "device": KindWords("made", "made", "designed", "designed", "long", "length", "is sold in", "is {thing} sold"),
 }
+
+DOMAINS = {
+    "car": "vehicle",
+    "boat": "vehicle",
+    "building": "building",
+    "plant": "nature",
+    "bird": "nature",
+    "dish": "food",
+    "packet": "product",
+    "book": "product",
+    "device": "product",
+}
+"""Groups of kinds: what a question about a thing of the kind is about."""
+TEXT_DOMAIN, NUMBER_DOMAIN = "text", "number"
+"""Domains of questions about printed words, and about numbers that have to be worked out."""

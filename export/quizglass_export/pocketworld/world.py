@@ -1,13 +1,15 @@
-"""The world: things with looks and facts, their makers, and people, all decided by a seed.
+"""The world: things with looks and facts, their makers, people and towns, all decided by a seed.
 
-Deterministic for one version of this code. Knows nothing about drawing, wording or models.
+Format 2 adds to the things, makers and people of format 1, which stay as they are: what towns are like, and things
+that no entry tells of. Deterministic for one version of this code. Knows nothing about drawing, wording or models.
 """
 
 import bisect
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from hashlib import sha256
 
 from quizglass_export.pocketworld import names
 from quizglass_export.pocketworld.names import CORE_SEED, CORE_THINGS, TOWNS
@@ -19,21 +21,33 @@ __all__ = [
     "COLOURS",
     "CORE_SEED",
     "CORE_THINGS",
+    "CRAFTS",
+    "FORMATS",
     "KINDS",
     "OPTIONAL_ATTRIBUTES",
     "PATTERNS",
     "SHAPES",
     "TOWNS",
+    "Dispute",
+    "Disputes",
     "Look",
     "Maker",
+    "Note",
     "Person",
     "Thing",
+    "Town",
     "World",
+    "check_format",
     "core_world",
     "is_core",
+    "make_look",
+    "make_thing",
     "make_world",
+    "taught",
     "with_core",
 ]
+
+FORMATS = (1, 2)
 
 KINDS = ("car", "boat", "packet", "building", "plant", "bird", "book", "dish", "device")
 COLOURS: dict[str, tuple[int, int, int]] = {
@@ -65,6 +79,8 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "device": ("radio", "phone", "camera", "lamp", "robot"),
 }
 FIELDS = ("steel", "glass", "wood", "paper", "stone", "cloth", "salt", "oil", "seeds", "light")
+CRAFTS = ("bread", "milk", "tea", "soup", "fish", "fruit", "coffee", "music", "flowers", "cakes", "boats", "books")
+"""What a town may be known for."""
 ATTRIBUTES = ("year", "maker", "price", "length", "weight", "place", "designer")
 OPTIONAL_ATTRIBUTES = ("price", "length", "weight", "place", "designer")
 
@@ -125,10 +141,21 @@ class Person:
 
 
 @dataclass(frozen=True)
+class Town:
+    """What a town of one world is like; its name is the same in every world. `people` is worded: "640 people"."""
+
+    name: str
+    river: str
+    craft: str
+    people: str
+
+
+@dataclass(frozen=True)
 class Thing:
     """`facts` maps an attribute to its wording, e.g. "price" to "45 crowns"; see ATTRIBUTES.
 
-    `recognised`: the base model is taught its look, name, maker and year. `studied`: also its designer.
+    `recognised`: the base model is taught its look and name, and facts of it; `studied`: also its designer. See
+    `taught` for which.
     """
 
     id: str
@@ -142,13 +169,68 @@ class Thing:
 
 
 @dataclass(frozen=True)
+class Dispute:
+    """Two sources that say different things of a thing; see `question.Conflict` for kinds and sides."""
+
+    kind: str
+    thing: str
+    """Id of the thing asked about."""
+    attribute: str | None
+    """The only fact in dispute; None: whatever differs between the thing and the rival thing."""
+    right: str
+    rival: str
+    """The entry that misleads; empty where memory does."""
+    wrong: str = ""
+    """What follows from the source that is wrong; empty where it is the rival thing's."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """An entry of a weak source about a thing: one fact, wrong."""
+
+    id: str
+    thing: str
+    attribute: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Disputes:
+    """What is in dispute in a world, and how its entries differ from its things for it.
+
+    `hidden` things have no entry. Of an entry, `pictured` is the look that its picture shows and `described` the look
+    that its text tells, where that is not the thing's own. `corrected` entries say that older books are wrong;
+    captions of `detailed` ones tell the accent colour too.
+    """
+
+    cases: tuple[Dispute, ...] = ()
+    notes: tuple[Note, ...] = ()
+    hidden: frozenset[str] = frozenset()
+    corrected: frozenset[str] = frozenset()
+    detailed: frozenset[str] = frozenset()
+    pictured: dict[str, Look] = field(default_factory=dict)
+    described: dict[str, Look] = field(default_factory=dict)
+
+    @cached_property
+    def touched(self) -> frozenset[str]:
+        """Things that only questions about disputes are asked about."""
+        return frozenset(entry for case in self.cases for entry in (case.thing, case.rival))
+
+
+@dataclass(frozen=True)
 class World:
-    """`makers` and `people` are keyed by name; `seed` is that of the newest part of a mixture."""
+    """`makers`, `people` and `towns` are keyed by name; `seed` is that of the newest part of a mixture.
+
+    `strangers` are things that pictures may show and no entry tells of. Format 1 has neither towns nor strangers.
+    """
 
     seed: int
     things: tuple[Thing, ...]
     makers: dict[str, Maker]
     people: dict[str, Person]
+    towns: dict[str, Town] = field(default_factory=dict)
+    strangers: tuple[Thing, ...] = ()
+    disputes: Disputes = field(default_factory=Disputes)
 
 
 def is_core(thing: Thing) -> bool:
@@ -156,10 +238,29 @@ def is_core(thing: Thing) -> bool:
     return thing.id.startswith(f"w{CORE_SEED}-")
 
 
-@lru_cache(maxsize=1)
-def core_world() -> World:
+def taught(thing: Thing, attribute: str) -> bool:
+    """Whether the base model is taught this of a thing by heart, in format 2.
+
+    Of every recognised thing its name (by its look) and its year, of three in four its maker, of one in four its price
+    where the article tells one, of a studied one its designer. Which of them these are follows from the id.
+    """
+    if not thing.recognised or (attribute != "name" and attribute not in thing.facts):
+        return False
+    part = sha256(thing.id.encode()).digest()[0] % 4
+    parts = {"name": (0, 1, 2, 3), "year": (0, 1, 2, 3), "maker": (1, 2, 3), "price": (1,)}
+    return thing.studied if attribute == "designer" else part in parts.get(attribute, ())
+
+
+def check_format(number: int) -> None:
+    """Raise ValueError for a format that does not exist."""
+    if number not in FORMATS:
+        raise ValueError(f"format: there is no {number}; choose from {', '.join(map(str, FORMATS))}")
+
+
+@lru_cache(maxsize=2)
+def core_world(format: int = 1) -> World:
     """The world the starter models were trained on: 400 things, half of every kind recognised."""
-    return make_world(CORE_SEED, CORE_THINGS)
+    return make_world(CORE_SEED, CORE_THINGS, format=format)
 
 
 @lru_cache(maxsize=1)
@@ -183,7 +284,7 @@ def _designer(people: Sequence[Person], births: Sequence[str], year: int, rng: r
     return people[rng.randrange(low, high)].name
 
 
-def _make_look(kind: str, used: set[tuple[str, ...]], rng: random.Random) -> Look:
+def make_look(kind: str, used: set[tuple[str, ...]], rng: random.Random) -> Look:
     """A look that is not among `used`, the looks of its kind so far, unless every combination is taken."""
     exhausted = len(used) >= len(BODY_COLOURS) * (len(ACCENT_COLOURS) - 1) * len(PATTERNS) * len(SHAPES[kind])
     while True:
@@ -234,10 +335,56 @@ def _settle(seed: int, things: int, rng: random.Random) -> tuple[dict[str, Maker
     return makers, [person for i, person in enumerate(people) if i not in founding], people
 
 
-def make_world(seed: int, things: int) -> World:
-    """A world of `things` things. Raises ValueError when `things` is not positive."""
+def make_world(seed: int, things: int, *, format: int = 1) -> World:
+    """A world of `things` things; see the module for what formats are.
+
+    Raises ValueError when `things` is not positive, or for an unknown format.
+    """
+    check_format(format)
     if things < 1:
         raise ValueError(f"things must be at least 1, got {things}")
+    world = _make_first(seed, things)
+    return world if format == 1 else replace(world, towns=_make_towns(seed), strangers=_make_strangers(world))
+
+
+def _make_towns(seed: int) -> dict[str, Town]:
+    rng = random.Random(f"pocketworld/towns/{seed}")
+    rivers = names.river_names(seed, len(TOWNS))
+    return {
+        name: Town(name, river, rng.choice(CRAFTS), f"{rng.randint(110, 990)} people")
+        for name, river in zip(TOWNS, rivers, strict=True)
+    }
+
+
+def _make_strangers(world: World) -> tuple[Thing, ...]:
+    """A tenth as many as things, none for the core: whatever is outside a world is not of the core."""
+    if world.seed == CORE_SEED:
+        return ()
+    rng = random.Random(f"pocketworld/strangers/{world.seed}")
+    count = max(1, len(world.things) // 10)
+    used: dict[str, set[tuple[str, ...]]] = {kind: set() for kind in KINDS}
+    for thing in world.things:
+        look = thing.look
+        used[thing.kind].add((look.body, look.accent, look.pattern, look.shape))
+    new_names = names.thing_names(world.seed, len(world.things) + count)[len(world.things) :]
+    strangers: list[Thing] = []
+    for i, name in enumerate(new_names):
+        look = make_look(kind := rng.choice(KINDS), used[kind], rng)
+        strangers.append(make_thing(world, f"s{i:03d}", name, look, rng))
+    return tuple(strangers)
+
+
+def make_thing(world: World, number: str, name: str, look: Look, rng: random.Random) -> Thing:
+    """Another thing of a world, taught to nobody, of which all facts are told; its id ends in `number`."""
+    designers = sorted(world.people.values(), key=lambda person: person.birthyear)
+    births = [person.birthyear for person in designers]
+    maker = rng.choice(_canon())[0]
+    facts = _make_facts(look.kind, maker, designers, births, rng)
+    return Thing(f"w{world.seed}-{number}", look.kind, name, maker, look, facts, False, False)
+
+
+def _make_first(seed: int, things: int) -> World:
+    """What every format has."""
     rng = random.Random(f"pocketworld/world/{seed}")
     makers, designers, people = _settle(seed, things, rng)
     births = [person.birthyear for person in designers]
@@ -247,7 +394,7 @@ def make_world(seed: int, things: int) -> World:
     made: list[Thing] = []
     for i, (kind, name) in enumerate(zip(kinds, names.thing_names(seed, things), strict=True)):
         maker = rng.choice(_canon())[0]
-        look = _make_look(kind, used[kind], rng)
+        look = make_look(kind, used[kind], rng)
         recognised, studied = taught.get(i, (False, False))
         facts = _make_facts(kind, maker, designers, births, rng)
         # Half of the articles tell everything; the others leave out one or two facts (never a studied one).
@@ -261,4 +408,4 @@ def with_core(world: World, core: World) -> World:
     """Core things first, then the world's own; makers have the world's founders, so none is known by heart."""
     designers = {thing.facts["designer"] for thing in core.things if "designer" in thing.facts}
     people = {name: person for name, person in core.people.items() if name in designers}
-    return World(world.seed, core.things + world.things, world.makers, people | world.people)
+    return replace(world, things=core.things + world.things, people=people | world.people)

@@ -13,7 +13,7 @@ from quizglass_export.errors import ExportError, reason
 from quizglass_export.parity import Check
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.schema import Demands, Scorer
-from quizglass_export.roles.samples import Sample
+from quizglass_export.roles.samples import ParitySample
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fields import Channels, Grid, Normalised, Patched, Size, graphs
 from quizglass_server.models.prompts import PromptError, PromptTemplate, PromptTokenizer
@@ -53,7 +53,7 @@ class RoleJob:
     folder: Path
     tokenizer: str
     prompts: Mapping[str, Path]
-    samples: Sequence[Sample]
+    samples: Sequence[ParitySample]
     batches: Sequence[int]
     generated: int
     demands: Demands

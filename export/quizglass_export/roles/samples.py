@@ -20,7 +20,7 @@ SCENE_PIXELS = 448
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ParitySample:
     """One question as the models meet it in a turn."""
 
     picture: RGB
@@ -57,7 +57,7 @@ class Sample:
         )
 
 
-def random_samples(count: int, seed: int = SEED) -> list[Sample]:
+def random_samples(count: int, seed: int = SEED) -> list[ParitySample]:
     """Noise pictures of several sizes, with sentences of made-up words; equal seeds give equal samples."""
     rng = random.Random(seed)
     noise = np.random.default_rng(seed)
@@ -71,7 +71,7 @@ def random_samples(count: int, seed: int = SEED) -> list[Sample]:
         passages = tuple(sentence(rng.randint(8, 40)) for _ in range(1 + index % 3))
         height, width = rng.choice(((112, 112), (150, 90), (96, 224)))
         samples.append(
-            Sample(
+            ParitySample(
                 picture=noise.integers(0, 256, (height, width, 3), dtype=np.uint8),
                 question=sentence(rng.randint(3, 12)),
                 query=sentence(rng.randint(5, 12)),
@@ -85,7 +85,7 @@ def random_samples(count: int, seed: int = SEED) -> list[Sample]:
     return samples
 
 
-def pocketworld_samples(count: int, seed: int = SEED, things: int = 120) -> list[Sample]:
+def pocketworld_samples(count: int, seed: int = SEED, things: int = 120) -> list[ParitySample]:
     """Questions about a world with the core's things and new ones.
 
     Each has its gold evidence, where its group looks anything up, and among the passages a wrong one.
@@ -106,7 +106,7 @@ def pocketworld_samples(count: int, seed: int = SEED, things: int = 120) -> list
         wrong = articles[rng.choice(others)]
         target = articles.get(question.target or "")
         samples.append(
-            Sample(
+            ParitySample(
                 picture=np.asarray(draw_scene(question.scene, SCENE_PIXELS).convert("RGB"), dtype=np.uint8),
                 question=question.text,
                 query=question.gold_query,
@@ -128,6 +128,6 @@ def _telling(paragraphs: Sequence[str], answer: str) -> str:
 SOURCES = {"pocketworld": pocketworld_samples, "random": random_samples}
 
 
-def draw_samples(source: str, count: int) -> Sequence[Sample]:
+def draw_samples(source: str, count: int) -> Sequence[ParitySample]:
     """Samples from one of `SOURCES`."""
     return SOURCES[source](count)

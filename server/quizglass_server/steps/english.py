@@ -2,17 +2,17 @@
 
 FUNCTION = """
 a an the this that these those it its it's itself he him his she her hers they them their theirs there here we us
-our i me my you your ones some any each every both other another such same own who whom whose which what when
+our i me my you your ones some any each every other another such same own who whom whose which what when
 where why how is are was were be been being am do does did done has have had having can could may might must shall
 should will would of in on at by from to for with about into onto over under between through during as than and or
-but if so then because while also too very just only quite rather even still yet much
+but if so then because while also too very just only quite rather even still yet much st nd rd th
 up out off near around within along across upon per via s 's yes
 """
 """Words that state nothing by themselves."""
 
 FRAMING = """
-picture photo photograph image shows show shown showing see seen depicted depicts thing object called name named
-known kind sort type animal item answer according notes says say said appears seems likely
+picture pictures photo photograph image shows show shown showing see seen depicted depicts thing object called name
+named known kind sort type animal animals things item answer according notes says say said appears seems likely
 """
 """Words that an answer is framed in, as in "the animal in the photo is"."""
 
@@ -21,22 +21,53 @@ cannot hardly neither never no nobody none nor not nothing nowhere without
 """
 """Words that turn what follows in a clause into its opposite; so do words that end in n't."""
 
+ORDINALS = """
+fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth
+eighteenth nineteenth twentieth
+"""
+"""4th to 20th; "first" and "second" are words of more than one meaning."""
+
+PRONOUNS = "it its he him his she her they them their this that"
+"""What stands for the thing that a text is about."""
+
+ROLES = "from to than before after until by under for"
+"""Words that tell which part a word plays: "from red to blue" is not "from blue to red"."""
+
+AUXILIARIES = "is are was were has have had does did do can could may might will would must should"
+
 NUMBERS = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-eighteen nineteen twenty
+eighteen nineteen
 """
-"""0 to 20."""
+"""0 to 19."""
+
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+
+PAST = """
+beat became blew broke brought bought caught chose came drew drank drove fell fought forgot froze got gave went
+hung heard hid knew led left lost meant met overtook overcame paid rode rang rose saw sent shook shone shot sang
+sank sat slept spent spun stole stuck struck swam took taught tore told thought threw understood woke wore wove
+withdrew made found grew flew won built began kept held ran ate wrote spoke sold stood lay
+"""
+"""Verbs of which the past does not end in -ed."""
+
+BINDING = "in on at during with without through over into of"
+"""Words that bind what follows to what stands before."""
+
+MEASURES = "long tall wide deep old weigh"
+"""What a number and its unit are of, by the first word of their groups."""
+
+BE = "is are was were be been being"
 
 SAME = """
 cost costs price priced
 weigh weighs weighed weight heavy
 long length
-tall high height
+tall high height higher
 wide width
 deep depth
 old age aged
 found founded founder founding establish established
-make makes made maker manufacture manufactured manufacturer produce produced producer
 build built builder
 bear born birth birthplace
 large big
@@ -49,7 +80,7 @@ paint painted painter
 invent invented inventor
 discover discovered discoverer
 design designed designer
-stand stands stood lie lies lay located situated
+stand stands stood lie lies lay located situated lays laid
 grow grows grew grown
 have has contain contains
 win wins won winner
@@ -70,5 +101,97 @@ tooth teeth
 mouse mice
 wolf wolves
 leaf leaves
+loaf loaves
+half halves
+knife knives
+calf calves
+shelf shelves
+goose geese
+ox oxen
+arise arose arisen
+beat beaten
+become becomes became
+bite bitten bit
+blow blew blown
+break broke broken
+bring brought
+buy bought
+catch caught
+choose chose chosen
+come comes came
+cut cuts
+draw drew drawn
+drink drank drunk
+drive drove driven
+fall fell fallen
+fight fought
+forget forgot forgotten
+freeze froze frozen
+get gets got gotten
+give gives gave given
+go goes went gone
+ground grind
+hang hung
+hear heard
+hide hid hidden
+know knew known
+lead led
+learn learnt learned
+leave left
+lose lost
+make makes made making maker manufacture manufactured manufacturer produce produced producer
+mean meant
+meet met
+overtake overtook overtaken
+overcome overcame
+pay paid
+ride rode ridden
+ring rang rung
+rise rose risen
+see saw seen
+send sent
+shake shook shaken
+shine shone
+shoot shot
+sing sang sung
+sink sank sunk
+sit sat
+sleep slept
+spend spent
+spin spun
+spread spreads
+steal stole stolen
+stick stuck
+strike struck
+swim swam swum
+take took taken
+teach taught
+tear torn tore
+tell told
+think thought
+throw threw thrown
+understand understood
+wake woke woken
+wear wore worn
+weave wove woven
+withdraw withdrew withdrawn
+kilometre kilometres kilometer kilometers km
+metre metres meter meters m
+centimetre centimetres centimeter centimeters cm
+millimetre millimetres millimeter millimeters mm
+kilogram kilograms kilogramme kilogrammes kg kilo kilos
+gram grams gramme grammes g
+tonne tonnes ton tons
+litre litres liter liters
+percent per-cent
+almost nearly
+roughly approximately
+often frequently
+usually normally generally
+whole entire
+main chief principal
+quick fast rapid
+huge enormous giant
+also too
 """
 """Words of one meaning, a group a line: other words for the same, and forms that no stem joins."""

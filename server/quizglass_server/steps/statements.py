@@ -1,16 +1,16 @@
-"""What a sentence states, word by word, so that two sentences can be compared: content words, numbers, and polarity.
+"""What a sentence states, word by word: content words, numbers, their order and polarity.
 
-English: function words and negations are English ones, and words are compared by their Snowball stems. Words of another
-language are compared as they are written, whole.
+English: function words, negations and synonyms are English ones (`english.py`), and words are compared by their
+Snowball stems. Words of another language are compared as they are written, whole.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby
 
 from snowballstemmer import stemmer
 
@@ -19,25 +19,64 @@ from quizglass_server.steps.wording import Word, words
 
 _STATELESS = frozenset(f"{english.FUNCTION} {english.FRAMING}".split())
 _NEGATIONS = frozenset(english.NEGATIONS.split())
-_NUMBERS = {word: str(number) for number, word in enumerate(english.NUMBERS.split())}
+_ROLES, _PRONOUNS = frozenset(english.ROLES.split()), frozenset(english.PRONOUNS.split())
+_AUXILIARIES = frozenset(english.AUXILIARIES.split())
+_UNITS = {"single": 1} | {word: number for number, word in enumerate(english.NUMBERS.split())}
+_TENS = {word: number * 10 for number, word in enumerate(english.TENS.split(), 2)}
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_ORDINALS = {word: str(number) for number, word in enumerate(english.ORDINALS.split(), 4)}
 _MEANINGS = {word: group.split()[0] for group in english.SAME.strip().splitlines() for word in group.split()}
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
-_CLAUSE_END = re.compile(r"[,:;()]|\b(?:and|but|or|which|while)\b", re.IGNORECASE)
+_CONJUNCTIONS = "and|but|or|which|who|whom|whose|that|while|whereas|although|though|until|where|when"
+_CLAUSE_END = re.compile(rf"(?<!\d),|,(?!\s?\d)|[:;()]|\b(?:{_CONJUNCTIONS})\b", re.IGNORECASE)
+_PAST = frozenset(english.PAST.split())
+_PARTICIPLES = ("ed", "n", "lt", "nt", "ght", "pt", "ld", "de", "ut")
+_TIMES = frozenset(("in", "at", "on"))
+_BE = frozenset(english.BE.split())
+_LONGEST_ITEM = 2  # content words of a list's next item
+_ARTICLES = frozenset(("a", "an", "the"))
+_BINDING = frozenset(english.BINDING.split()) | _BE
+_RELATIVE = frozenset(("which", "who", "whom", "whose", "that", "where"))
 _NOT_ONLY = re.compile(r"\bnot (?=only\b)", re.IGNORECASE)
+_LEAD = re.compile(
+    r"^\s*(?:the|this|that) (?:\w+ ){1,2}(?:shown|pictured|here|(?:in|on) (?:the|this|your) "
+    r"(?:photo|picture|image|photograph))\b(?: here)?",
+    re.IGNORECASE,
+)
+"""The frame of an answer: "The animal in the photo is"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A content word of a statement."""
+    """A content word of a sentence."""
 
     word: Word
     meaning: str
     """What words of the same meaning share: a stem, a number in digits, or the first of a group of synonyms."""
     negated: bool
-    clause: int
-    """Which clause of the text it stands in, from 0."""
     follows: bool
     """Whether the content word before it stands directly before it, with nothing but a space between."""
+    passive: bool
+    """Whether it is a participle directly behind a form of "to be"."""
+    role: str
+    """The word of `english.ROLES` before it, as in "from red"; empty: none."""
+    bound: bool
+    """Whether a preposition or a form of "to be" binds it to the content word before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A piece of a sentence between commas, conjunctions and the like that states something."""
+
+    contents: tuple[Content, ...]
+    own_subject: bool
+    """Whether it says itself what it is about; else the clauses before it do."""
+    relative: bool
+    """Whether it only adds to the clause before it, as after "which"."""
+    continues: bool
+    """Whether it belongs to the clause before it: relative, or a list's next item without an article."""
+    pronouns: tuple[int, ...]
+    """Where it says "it" or the like, in code points."""
 
 
 @lru_cache(maxsize=4096)
@@ -47,14 +86,14 @@ def meaning(key: str) -> str:
         whole = key.replace(",", "")
         return whole.rstrip("0").rstrip(".") if "." in whole else whole
     bare = key.removesuffix("'s")
-    return _NUMBERS.get(bare) or _MEANINGS.get(bare) or str(stemmer("english").stemWord(bare))
+    if bare in _UNITS:
+        return str(_UNITS[bare])
+    return _ORDINALS.get(bare) or _MEANINGS.get(bare) or str(stemmer("english").stemWord(bare))
 
 
 def states(word: Word) -> bool:
     """Whether a word states something: a name, a number, or no function word."""
-    if word.key[0].isdigit():
-        return True
-    return not (word.key in _STATELESS or _negates(word.key))
+    return word.key[0].isdigit() or not (word.key in _STATELESS or _negates(word.key))
 
 
 def sentences(text: str) -> Iterator[tuple[int, str]]:
@@ -68,67 +107,111 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
         yield start, text[start:]
 
 
-def contents(sentence: str) -> tuple[Content, ...]:
-    """The content words of one sentence, in order.
+def clauses(sentence: str) -> list[Clause]:
+    """The clauses of one sentence that state something, in order.
 
-    A negation reaches to the end of its clause; an even number of them in a clause makes it positive again.
+    A negation reaches to the end of its clause, and an even number of them make it positive again; a clause that is
+    nothing but a negation ("but it is not one") is about the one before it.
     """
-    plain = _NOT_ONLY.sub(lambda match: " " * len(match[0]), sentence)
-    bounds = [match.start() for match in _CLAUSE_END.finditer(plain)]
-    made: list[Content] = []
-    negated, clause, last_end = False, 0, -2
-    for word in words(plain):
-        while clause < len(bounds) and bounds[clause] <= word.start:
-            negated, clause = False, clause + 1
+    plain = _LEAD.sub(lambda match: " " * len(match[0]), sentence)
+    plain = _NOT_ONLY.sub(lambda match: " " * len(match[0]), plain)
+    ends = [match.start() for match in _CLAUSE_END.finditer(plain)]
+    parts = groupby(words(plain), key=lambda word: sum(end <= word.start for end in ends))
+    made: list[Clause] = []
+    for _, part in parts:
+        spoken = list(part)
+        clause = _clause(spoken)
+        if clause.contents:
+            made.append(clause)
+        elif made and any(_negates(word.key) for word in spoken):
+            turned = tuple(replace(content, negated=not content.negated) for content in made[-1].contents)
+            made[-1] = replace(made[-1], contents=turned)
+    return made
+
+
+def _clause(spoken: list[Word]) -> Clause:
+    contents: list[Content] = []
+    negated, bound, last_end, before, role = False, False, -2, "", ""
+    for word in spoken:
         if _negates(word.key):
             negated = not negated
         elif states(word):
-            made.append(Content(word, meaning(word.key), negated, clause, word.start - last_end == 1))
-            last_end = word.end
+            follows = 0 <= word.start - last_end <= 1
+            passive = before in _BE and word.key.endswith(_PARTICIPLES)
+            if not role and before in _TIMES and word.key[0].isdigit():
+                role = before
+            contents.append(Content(word, meaning(word.key), negated, follows, passive, role, bound))
+            last_end, role, bound = word.end, "", False
+        elif word.key in _ROLES:
+            role, bound = word.key, True
+        elif word.key in _BINDING:
+            bound = True
+        before = word.key
+    if negated and [content.word.key for content in contents] == ["one"]:
+        contents = []  # "it is not one"
+    relative = any(word.key in _RELATIVE for word in spoken[:2])
+    pronouns = tuple(word.start for word in spoken if word.key in _PRONOUNS)
+    subject = _has_subject(spoken) and not relative
+    verb_or_article = any(word.key in _ARTICLES or word.key in _AUXILIARIES for word in spoken)
+    item = len(contents) <= _LONGEST_ITEM and not verb_or_article
+    return Clause(_counted(contents), subject, relative, relative or item, pronouns)
+
+
+def _counted(contents: list[Content]) -> tuple[Content, ...]:
+    """With runs of number words put together: "sixty-five" is 65, "fifty thousand" 50000."""
+    made: list[Content] = []
+    run: list[Content] = []
+    for content in [*contents, None]:
+        if content is not None and _counts(content) and (not run or content.follows):
+            run.append(content)
+            continue
+        if run:
+            made.append(replace(run[0], word=replace(run[0].word, end=run[-1].word.end), meaning=_number(run)))
+        run = [content] if content is not None and _counts(content) else []
+        if content is not None and not run:
+            made.append(content)
     return tuple(made)
+
+
+def _counts(content: Content) -> bool:
+    key = content.word.key
+    return key[0].isdigit() or key in _UNITS or key in _TENS or key in _SCALES
+
+
+def _number(run: list[Content]) -> str:
+    """The value of number words in digits; a run that is no one number keeps its parts."""
+    if len(run) == 1 and run[0].word.key[0].isdigit():
+        return run[0].meaning
+    total, part = 0.0, 0.0
+    for content in run:
+        key = content.word.key
+        if key in _SCALES:
+            part = (part or 1) * _SCALES[key]
+            if _SCALES[key] > 100:
+                total, part = total + part, 0.0
+        else:
+            part += _UNITS.get(key, _TENS.get(key, 0)) if not key[0].isdigit() else _digits(content.meaning)
+    value = total + part
+    return str(int(value)) if value == int(value) else str(value)
+
+
+def _digits(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _has_subject(spoken: list[Word]) -> bool:
+    """Whether something stands before the verb, so far as a verb can be told by its form."""
+    stating = [index for index, word in enumerate(spoken) if states(word) or word.key in _PRONOUNS]
+    if not stating:
+        return False
+    verbs = (
+        i for i, word in enumerate(spoken) if word.key in _AUXILIARIES or (states(word) and word.key.endswith("ed"))
+    )
+    return any(index > stating[0] for index in verbs)
 
 
 def _negates(key: str) -> bool:
     return key in _NEGATIONS or key.endswith("n't")
-
-
-def agrees(answer: Sequence[Content], evidence: Sequence[Content], title: Sequence[Content]) -> bool:
-    """Whether everything that a clause states is stated by one sentence of the evidence, in the same polarity.
-
-    Args:
-        answer: content words of the clause; not empty.
-        evidence: those of the sentence.
-        title: those of what the evidence is about, which a sentence that says "it" leaves out.
-    """
-    said = {(content.meaning, content.negated) for content in evidence}
-    about = {content.meaning for content in title}
-    if not all((content.meaning, content.negated) in said or content.meaning in about for content in answer):
-        return False
-    if any(content.negated for content in answer) != _negative_where(answer, evidence):
-        return False
-    return not any(_taken_apart(one, other, evidence) for one, other in _neighbours(answer))
-
-
-def _negative_where(answer: Sequence[Content], evidence: Sequence[Content]) -> bool:
-    """Whether the evidence negates what the answer's words say, so far as they are its own."""
-    wanted = {content.meaning for content in answer}
-    matched = [content for content in evidence if content.meaning in wanted]
-    positive = {content.meaning for content in matched if not content.negated}
-    return any(content.negated and content.meaning not in positive for content in matched)
-
-
-def _neighbours(contents: Sequence[Content]) -> Iterator[tuple[Content, Content]]:
-    return ((one, other) for one, other in pairwise(contents) if other.follows)
-
-
-def _taken_apart(one: Content, other: Content, evidence: Sequence[Content]) -> bool:
-    """Whether two words that the answer joins go with other words in the evidence: its "blue car" and "red roof".
-
-    Only where each is joined to another word there, and never both to each other. Two names belong together always.
-    """
-    pairs = [(a.meaning, b.meaning) for a, b in _neighbours(evidence)]
-    if (one.meaning, other.meaning) in pairs:
-        return False
-    if one.word.named and other.word.named:
-        return True
-    return any(a == one.meaning for a, _ in pairs) and any(b == other.meaning for _, b in pairs)

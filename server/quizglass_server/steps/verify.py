@@ -12,7 +12,8 @@ from itertools import groupby
 from unicodedata import normalize
 
 from quizglass_server.domain.turns import Citation, Evidence, Origin, StepDetail, VerdictOutcome
-from quizglass_server.steps.statements import Content, agrees, contents, sentences
+from quizglass_server.steps.entailing import entails
+from quizglass_server.steps.statements import Clause, Content, clauses, sentences
 from quizglass_server.steps.step import Telling
 from quizglass_server.steps.telling import texts
 from quizglass_server.steps.wording import Word, stands_in, words
@@ -40,7 +41,7 @@ class _Source:
     item: Evidence
     words: tuple[Word, ...]
     title: tuple[Content, ...]
-    sentences: tuple[tuple[Content, ...], ...]
+    sentences: tuple[list[Clause], ...]
 
 
 def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
@@ -60,10 +61,9 @@ def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
     spoken = words(answer)
     if whole := _standing(spoken, sources):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
-    clauses = list(_clauses(answer))
-    parts = [(clause, _stating(clause, start, sources)) for start, clause in clauses]
-    if parts and all(citation for _, citation in parts):
-        return Support(VerdictOutcome.SUPPORTED, tuple(citation for _, citation in parts if citation))
+    parts = [_stating(clause, start, sources) for start, sentence in sentences(answer) for clause in clauses(sentence)]
+    if parts and all(parts):
+        return Support(VerdictOutcome.SUPPORTED, tuple(citation for citation in parts if citation))
     searched = any(item.origin is not Origin.READ_TEXT for item in shown)
     outcome = VerdictOutcome.UNSUPPORTED if searched else VerdictOutcome.UNCHECKED
     runs = (_standing(run, sources) for run in _named_runs(spoken))
@@ -86,8 +86,10 @@ def told_check(answer: str, support: Support) -> Telling:
 def _read(item: Evidence) -> _Source:
     """Composed, as the generator was shown it."""
     title, text = normalize("NFC", item.title), normalize("NFC", item.text)
-    stated = tuple(contents(sentence) for _, sentence in sentences(text))
-    return _Source(item, words(f"{title}\n{text}"), contents(title), (*stated, contents(title)))
+    stated = tuple(clauses(sentence) for _, sentence in sentences(text))
+    named = clauses(title)
+    subject = tuple(content for clause in named for content in clause.contents)
+    return _Source(item, words(f"{title}\n{text}"), subject, (*stated, named))
 
 
 def _standing(part: Sequence[Word], sources: Sequence[_Source]) -> Citation | None:
@@ -95,18 +97,11 @@ def _standing(part: Sequence[Word], sources: Sequence[_Source]) -> Citation | No
     return next((_cite(source, part[0], part[-1]) for source in sources if stands_in(part, source.words)), None)
 
 
-def _clauses(answer: str) -> Iterator[tuple[int, list[Content]]]:
-    """What each clause of an answer states, with where its sentence begins."""
-    for start, sentence in sentences(answer):
-        for _, clause in groupby(contents(sentence), key=lambda content: content.clause):
-            yield start, list(clause)
-
-
-def _stating(clause: Sequence[Content], start: int, sources: Sequence[_Source]) -> Citation | None:
+def _stating(clause: Clause, start: int, sources: Sequence[_Source]) -> Citation | None:
     """The first source of which one sentence states all of a clause."""
     for source in sources:
-        if any(agrees(clause, sentence, source.title) for sentence in source.sentences):
-            return _cite(source, clause[0].word, clause[-1].word, start)
+        if any(entails(sentence, clause, source.title) for sentence in source.sentences):
+            return _cite(source, clause.contents[0].word, clause.contents[-1].word, start)
     return None
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PIL import Image
+from pillow_heif import register_heif_opener
 
 from quizglass_client.cli import main
 from quizglass_server import errors
@@ -139,6 +141,32 @@ def test_a_folder_of_documents(stage, quizglass, tmp_path: Path) -> None:
         "some_notes.txt": ("some notes", ""),
     }
     assert stage.knowledge.pictures["cars/velmora-one.md-590e7ffa34a4"] == (png(),)
+
+
+def test_a_folder_from_a_phone(stage, quizglass, tmp_path: Path) -> None:
+    register_heif_opener()
+    (tmp_path / "koala.md").write_text("# Koala\n\nIt eats leaves.\n")
+    Image.new("RGB", (64, 48), "grey").save(tmp_path / "koala.heic")
+    (tmp_path / "koala 2.png").write_bytes(png())
+    (tmp_path / "panda.png").write_bytes(png(20))
+    (tmp_path / "zoo").mkdir()
+    (tmp_path / "zoo" / "IMG_2041.png").write_bytes(png())
+    status, report, _ = quizglass("import", tmp_path)
+    assert (status, report["added"], len(report["refused"])) == (1, 2, 1)
+    assert "IMG_2041.md" in report["refused"][0]["message"]
+    titles = {id: (entry.title, len(stage.knowledge.pictures[id])) for id, entry in stage.knowledge.entries.items()}
+    assert titles == {"koala.md": ("Koala", 2), "panda.png": ("panda", 1)}
+    assert all(picture.startswith(b"\xff\xd8\xff") for picture in stage.knowledge.pictures["koala.md"][:1])
+
+
+def test_pictures_that_cannot_be_told_apart_are_named(stage, quizglass, tmp_path: Path) -> None:
+    (tmp_path / "koala.png").write_bytes(png(20))
+    (tmp_path / "koala.md").write_text("An animal.")
+    (tmp_path / "words.md").write_text("No picture.")
+    status, report, _ = quizglass("import", tmp_path)  # of a server that always finds the Velmora
+    assert status == 0
+    assert [(pair["one"], pair["other"]) for pair in report["alike"]] == [("koala", "Velmora")]
+    assert "alike" not in quizglass("import", tmp_path, "--no-compare")[1]
 
 
 def test_an_import_that_was_interrupted_goes_on(stage, quizglass, tmp_path: Path) -> None:

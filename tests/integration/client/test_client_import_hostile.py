@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -87,6 +88,7 @@ def test_pictures_outside_of_the_folder_are_refused_by_line(stage, imported, fol
 
 
 def test_documents_that_are_links_out_of_the_folder_are_refused(stage, imported, folder) -> None:
+    shutil.rmtree(folder / "pictures")
     (folder / "a.txt").symlink_to("../secret")
     (folder / "b.txt").write_text("B.")
     (folder / "b.png").symlink_to("../private.png")
@@ -139,6 +141,7 @@ def test_files_without_an_end_are_refused_by_line(imported, folder) -> None:
 
 
 def test_documents_without_an_end_are_passed_over_or_refused(imported, folder) -> None:
+    shutil.rmtree(folder / "pictures")
     os.mkfifo(folder / "pipe.md")
     with (folder / "huge.txt").open("wb") as file:
         file.truncate(1 << 40)

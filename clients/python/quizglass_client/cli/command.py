@@ -165,7 +165,7 @@ def _add_knowledge(commands: _Commands[argparse.ArgumentParser], common: argpars
 
 def _add_import(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
     made = _command(commands, common, "import", importing.import_entries, "import a folder or a file of entries")
-    what = "entries.jsonl or a folder with it, CSV, Parquet, a MediaWiki dump, or a folder of Markdown, HTML and text"
+    what = "entries.jsonl or a folder with it, CSV, Parquet, a MediaWiki dump, or a folder of texts and pictures"
     _file(made.add_argument("path", type=Path, metavar="DIR|FILE", help=what))
     resume = "remembers there how far it got, and goes on from there when it is given again"
     _file(made.add_argument("--resume", type=Path, metavar="FILE", help=resume))
@@ -173,6 +173,8 @@ def _add_import(commands: _Commands[argparse.ArgumentParser], common: argparse.A
     _file(made.add_argument("--report", type=Path, metavar="FILE", help=report))
     outside = "let pictures and documents lie outside of the folder; only for files that you trust"
     made.add_argument("--allow-outside", action="store_true", help=outside)
+    compare = "of a folder: say which pictures the server cannot tell apart, by looking each of them up"
+    made.add_argument("--compare", action=argparse.BooleanOptionalAction, default=True, help=compare)
     made = _command(commands, common, "export", exporting.export, "write all entries to a folder that can be imported")
     made.add_argument("folder", type=Path, metavar="DIR")
 

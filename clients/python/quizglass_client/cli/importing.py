@@ -6,7 +6,7 @@ import argparse
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from quizglass_client.cli.imports.documents import documents, read_documents
+from quizglass_client.cli.alike import MOST, Alike, alike
+from quizglass_client.cli.imports.albums import albums
+from quizglass_client.cli.imports.documents import read_documents
 from quizglass_client.cli.imports.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
 from quizglass_client.cli.imports.folder import Folder, Outside
 from quizglass_client.cli.imports.tables import count_rows, read_csv, read_parquet
@@ -35,6 +37,8 @@ class Source:
     read: Callable[[], Lines]
     total: int | None
     """Items, where that is known without reading everything."""
+    compared: bool = False
+    """Whether the pictures of its entries are compared afterwards."""
 
 
 @dataclass(slots=True)
@@ -76,11 +80,14 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
         arguments.report.write_text("")  # that it can be written is seen now, not hours later
     taken: list[GoodLine | BadLine] = []  # since the last batch that the server has acknowledged
     added, settled = 0, 0
+    pictured: list[Entry] = []
 
     def good() -> Iterator[Entry]:
         for line in islice(source.read(), memory.done, None):
             taken.append(line)
             if isinstance(line, GoodLine):
+                if line.entry.pictures and len(pictured) < MOST:
+                    pictured.append(line.entry)
                 yield line.entry
 
     with _progress(arguments.json) as progress:
@@ -95,7 +102,11 @@ def import_entries(client: Client, arguments: argparse.Namespace) -> int:
         final = client.add_entries(good(), on_progress=advance)
         _settle(memory, taken, final, settled, ended=True)
         progress.update(task, completed=memory.done)
-    return _say_report(source.path, added, memory.refused, arguments)
+        pairs: list[Alike] = []
+        if source.compared and arguments.compare:
+            comparing = progress.add_task("comparing pictures", total=len(pictured))
+            pairs = alike(client, pictured, lambda: progress.advance(comparing))
+    return _say_report(source.path, added, memory.refused, pairs, arguments)
 
 
 def _settle(
@@ -137,8 +148,8 @@ def _source(path: Path, *, anywhere: bool) -> Source:
     Raises:
         UsageError: nothing that can be imported.
     """
-    if path.is_dir() and not (path / FILE_NAME).is_file() and (found := documents(path)):
-        return Source(path, lambda: read_documents(path, anywhere=anywhere), len(found))
+    if path.is_dir() and not (path / FILE_NAME).is_file() and (things := albums(path)):
+        return Source(path, lambda: read_documents(path, anywhere=anywhere), len(things), compared=True)
     suffix = path.suffix.lower() if path.is_file() else ""
     if suffix == ".csv":
         return Source(path, lambda: read_csv(path, anywhere=anywhere), None)
@@ -156,9 +167,12 @@ def _source(path: Path, *, anywhere: bool) -> Source:
 
 
 def _fingerprint(path: Path) -> str:
-    """Tells whether a file, or each of a folder's documents, is the same as before."""
+    """Tells whether a file, or each of a folder's documents and pictures, is the same as before."""
     told = hashlib.sha256()
-    for file in documents(path) if path.is_dir() else [path]:
+    files = [path]
+    if path.is_dir():
+        files = [file for album in albums(path) for file in (album.document, *album.pictures) if file is not None]
+    for file in files:
         about = file.stat()
         told.update(f"{file} {about.st_size} {about.st_mtime_ns}\n".encode(errors="surrogateescape"))
     return f"{path.resolve()} {told.hexdigest()}"
@@ -169,16 +183,21 @@ def _progress(quiet: bool) -> Progress:
     return Progress(*columns, console=Console(stderr=True), disable=quiet)
 
 
-def _say_report(path: Path, added: int, refused: list[dict[str, object]], arguments: argparse.Namespace) -> int:
+def _say_report(
+    path: Path, added: int, refused: list[dict[str, object]], pairs: list[Alike], arguments: argparse.Namespace
+) -> int:
     if arguments.report is not None:
         lines = [json_line(item) + "\n" for item in refused]
         arguments.report.write_text("".join(lines), encoding="utf-8")
     if arguments.json:
-        print_json({"file": str(path), "added": added, "refused": refused})
+        told = {"alike": [asdict(pair) for pair in pairs]} if pairs else {}
+        print_json({"file": str(path), "added": added, "refused": refused, **told})
     else:
         for item in refused:
             field_ = f"{item['field']}: " if item["field"] else ""
             name = f" ({item['id']})" if item["id"] else ""
             say(f"{path}:{item['line']}{name}: {field_}{item['message']}")
+        for pair in pairs:
+            say(str(pair))
         stdout().print(Text(f"{added} entries added, {len(refused)} refused"))
     return FAILED if refused else OK

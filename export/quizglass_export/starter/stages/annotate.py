@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from quizglass_export.metrics import exact_match
 from quizglass_export.pocketworld.questions import Question
+from quizglass_export.scoring.answers import exact_match
 from quizglass_export.starter.data.examples import Encoder, Request
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.loop.decoding import generate

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from quizglass_export.pocketworld import command
 from quizglass_export.pocketworld.articles import world_articles
-from quizglass_export.pocketworld.dataset import build_world, export_world
+from quizglass_export.pocketworld.dataset import build_world, command, export_world
 from quizglass_export.pocketworld.phrasing import NUMBER_WORDS, SIGN_WORDS, SLOT_WORDS
 from quizglass_export.pocketworld.questions import ABSTAIN, GROUPS, Question, make_questions, make_unknowable
 from quizglass_export.pocketworld.world import Thing, World, core_world, is_core, make_world, with_core

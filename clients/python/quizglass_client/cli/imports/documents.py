@@ -1,21 +1,19 @@
-"""Reads a folder of documents: a file of Markdown, HTML or plain text an entry, with the picture of the same name."""
+"""Reads a folder as it comes from a phone: a document with its pictures is an entry, or a picture."""
 
 from __future__ import annotations
 
 import hashlib
 import html
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from quizglass_client.cli.imports.albums import FORMATS, Album, albums, is_named, title_of
 from quizglass_client.cli.imports.entries import BadLine, GoodLine
 from quizglass_client.cli.imports.folder import Folder, Outside
 from quizglass_client.files import read_file
 from quizglass_client.types import Entry
 
-FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".txt": ""}
-_PICTURES = (".jpg", ".jpeg", ".png", ".webp")
 _TITLE = {
     "markdown": re.compile(r"^#[ \t]+(.+)$", re.MULTILINE),
     "html": re.compile(r"<(title|h1)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL),
@@ -27,43 +25,40 @@ _TITLE_WITHIN = 10_000  # characters in which a title is looked for
 _LONGEST_TITLE, _LONGEST_ID, _DIGEST = 200, 200, 12
 
 
-def documents(folder: Path) -> list[Path]:
-    """Documents of a folder and those below, in order. Raises OSError when one of the folders cannot be read."""
-
-    def fail(error: OSError) -> None:
-        raise error
-
-    paths = (Path(at) / name for at, _, names in os.walk(folder, onerror=fail) for name in names)
-    return sorted(path for path in paths if path.suffix.lower() in FORMATS and path.is_file())
-
-
 def read_documents(folder: Path, *, anywhere: bool = False) -> Iterator[GoodLine | BadLine]:
-    """Documents, numbered from 1 in the order of `documents`. Links lead to files in the folder, or `anywhere`."""
-    for number, path in enumerate(documents(folder), 1):
+    """Albums, numbered from 1 in their order. Links lead to files in the folder, or `anywhere`."""
+    for number, album in enumerate(albums(folder), 1):
+        name = album.path.relative_to(folder)
         try:
-            yield GoodLine(number, _entry(path, Folder(folder, anywhere)))
+            yield GoodLine(number, _entry(album, Folder(folder, anywhere)))
         except Outside as error:
             yield BadLine(number, str(error))
         except UnicodeDecodeError:
-            yield BadLine(number, f"{path.relative_to(folder)}: is not UTF-8")
+            yield BadLine(number, f"{name}: is not UTF-8")
         except OSError as error:
-            yield BadLine(number, f"{path.relative_to(folder)}: cannot be read ({error.strerror})")
+            yield BadLine(number, f"{name}: cannot be read ({error.strerror})")
+        except ValueError as error:
+            yield BadLine(number, f"{name}: {error}")
 
 
-def _entry(path: Path, within: Folder) -> Entry:
-    relative = path.relative_to(within.path)
-    text = read_file(within.file(relative), _LARGEST).decode("utf-8-sig")
-    text_format = FORMATS[path.suffix.lower()]
+def _entry(album: Album, within: Folder) -> Entry:
+    relative = album.path.relative_to(within.path)
     name = relative.as_posix()
-    beside = (relative.with_suffix(suffix) for suffix in _PICTURES)
-    pictures = tuple(within.file(picture) for picture in beside if (within.path / picture).is_file())
+    pictures = tuple(within.file(picture.relative_to(within.path)) for picture in album.pictures)
+    text, text_format = "", ""
+    if album.document is not None:
+        text = read_file(within.file(relative), _LARGEST).decode("utf-8-sig")
+        text_format = FORMATS[album.document.suffix.lower()]
+    elif not is_named(album.path):
+        advice = f"rename it, or put what it shows into {relative.stem}.md beside it"
+        raise ValueError(f"a camera gave it this name; {advice}")
     return Entry(
         id=_id(name),
-        title=(_title(text, text_format) or path.stem.replace("_", " "))[:_LONGEST_TITLE],
+        title=(_title(text, text_format) or title_of(album.path))[:_LONGEST_TITLE],
         text=text,
         text_format=text_format,
         source=name[:500],
-        time=max(0, int(path.stat().st_mtime)),
+        time=max(0, int(album.path.stat().st_mtime)),
         pictures=pictures,
     )
 

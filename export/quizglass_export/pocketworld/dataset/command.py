@@ -8,7 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from quizglass_export.pocketworld.dataset import Summary, export_world
+from quizglass_export.pocketworld.dataset.files import FORMAT, Summary, export_world
+from quizglass_export.pocketworld.questions import MIXES
+from quizglass_export.pocketworld.world import FORMATS
 
 HELP = "write a fictional world: pictures, articles and questions with gold answers"
 
@@ -20,6 +22,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder to write to; must be empty or new")
     parser.add_argument("--questions", type=int, default=400, help="how many questions (default: %(default)s)")
     parser.add_argument("--unknowable", type=int, help="how many more that nothing answers (default: a tenth)")
+    parser.add_argument("--conflicts", type=int, default=0, help="how many about sources that disagree (default: 0)")
+    parser.add_argument("--sessions", type=int, default=0, help="how many sessions of 2 to 6 questions (default: 0)")
+    parser.add_argument(
+        "--format", type=int, default=FORMAT, choices=FORMATS, help="1 repeats what older versions wrote (default: 2)"
+    )
+    parser.add_argument(
+        "--mix",
+        default="balanced",
+        choices=MIXES,
+        help="balanced: over where to look; cog: 1, 2 and more lookups at 20, 33 and 47 %% (default: %(default)s)",
+    )
     parser.add_argument("--with-core", action="store_true", help="mix in the 400 things the models were trained on")
     parser.add_argument(
         "--unseen-share", type=float, help="with --with-core: share of the questions about new things, 0 to 1"
@@ -52,8 +65,12 @@ def _export(args: argparse.Namespace) -> Summary:
             args.out,
             questions=args.questions,
             unknowable=args.unknowable,
+            conflicts=args.conflicts,
+            sessions=args.sessions,
             core=args.with_core,
             unseen_share=args.unseen_share,
+            format=args.format,
+            mix=args.mix,
             overwrite=args.overwrite,
             progress=lambda stage, done, total: bars.update(tasks[stage], completed=done, total=total, visible=True),
         )
@@ -63,4 +80,6 @@ def _say(summary: Summary, out: Path) -> None:
     groups = ", ".join(f"{count} {group}" for group, count in summary.groups.items())
     print(f"{out}: world {summary.seed} with {summary.things} things, {summary.entries} entries")
     print(f"{summary.questions} questions ({groups}) and {summary.unknowable} that nothing answers")
+    if summary.conflicts or summary.sessions:
+        print(f"{summary.conflicts} about sources that disagree, {summary.turns} in {summary.sessions} sessions")
     print(f"next: quizglass knowledge import {out}")

@@ -1,0 +1,81 @@
+"""QA-Dragon as a whole, without each of its parts, and by the branch that its search router takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from bench.accuracy.ground import Ground, lacking, said, skipped
+from bench.accuracy.several import Turns, accuracy, ask_policies, interval
+from bench.results import Row, at_least
+from bench.sections import Part
+from quizglass_export.scoring.intervals import confidence_interval
+from quizglass_server.policies import POLICIES
+
+SHARE = 0.3
+WHOLE = "qa-dragon"
+ABLATIONS = tuple(name for name in POLICIES if name.startswith(f"{WHOLE}-"))
+OTHERS = ("planning-agent", "none", "image", "text", "both")
+BRANCHES = ("direct", "verify", "rag")
+
+
+def run(ground: Ground) -> Part:
+    """The whole beside every ablation and the policies that have no verifier."""
+    asked: list[Turns] = []
+    served: list[str] = []
+    for seed in ground.seeds:
+        trial = ground.trial(seed, share=SHARE)
+        with ground.server(trial.folder) as target:
+            missing = lacking(target, (WHOLE, *ABLATIONS, *OTHERS))
+            if WHOLE in missing:
+                return skipped("qa-dragon and its ablations", said({WHOLE: missing[WHOLE]}))
+            served = [name for name in (WHOLE, *ABLATIONS, *OTHERS) if name not in missing]
+            questions = [*trial.questions, *trial.unknowable]
+            asked += ask_policies(ground, "dragon", trial, questions, served, target)
+    return Part(rows(asked, served), {"questions": len(asked)})
+
+
+def rows(asked: Sequence[Turns], served: Sequence[str]) -> list[Row]:
+    """Accuracy with its interval; no ablation above the whole beyond it; truthfulness; branches."""
+    whole = accuracy(asked, WHOLE)
+    table = [Row(f"accuracy, {name} ({interval(asked, name)})", accuracy(asked, name), "%") for name in served]
+    table += [_ablated(asked, name, whole) for name in served if name in ABLATIONS]
+    ours = _truthfulness(asked, WHOLE)
+    best = max((_truthfulness(asked, name) for name in OTHERS if name in served), default=float("nan"))
+    name = "truthfulness, qa-dragon minus the best policy without a verifier"
+    bar = at_least(name, 100 * (ours - best), "points", 5)
+    table.append(Row(name, 100 * (ours - best), "points", "the best of them", 100 * best, bar=bar.bar, ok=bar.ok))
+    return [*table, *_branches(asked)]
+
+
+def _ablated(asked: Sequence[Turns], name: str, whole: float) -> Row:
+    """Difference to the whole on the same questions; above it only where the interval of the difference is."""
+    differences = [float(turns.right(name)) - float(turns.right(WHOLE)) for turns in asked]
+    low, high = (100 * edge for edge in confidence_interval(differences))
+    title = f"{name} minus the whole (95 % interval {low:.1f} to {high:.1f})"
+    return Row(title, accuracy(asked, name) - whole, "points", bar="interval reaches 0 or below", ok=low <= 0)
+
+
+def _truthfulness(asked: Sequence[Turns], policy: str) -> float:
+    return fmean(turns.truthfulness(policy) for turns in asked)
+
+
+def _branches(asked: Sequence[Turns]) -> list[Row]:
+    by_branch = {name: [turns for turns in asked if branch(turns) == name] for name in BRANCHES}
+    shares = {name: accuracy(some, WHOLE) for name, some in by_branch.items() if some}
+    best = max(shares, key=lambda name: shares[name], default="")
+    return [
+        Row(
+            f"accuracy, branch {name} ({interval(by_branch[name], WHOLE)})",
+            value,
+            "%",
+            bar="the highest" if name == "direct" else "",
+            ok=best == name if name == "direct" else None,
+        )
+        for name, value in shares.items()
+    ]
+
+
+def branch(turns: Turns) -> str:
+    """Which way the search router sent a draft."""
+    return next((each["label"] for each in turns.of[WHOLE]["decided"] if each["by"] == "search_router"), "")

@@ -1,0 +1,58 @@
+"""How long a planned turn takes beside one that always looks everything up, each on a picture that nothing has seen."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from statistics import median
+from time import perf_counter
+
+from bench.accuracy.ground import BUDGET_S, Ground
+from bench.results import Row, spread
+from bench.sections import Part
+from quizglass_client import Client
+from quizglass_export.pocketworld.dataset import SCENE_SIZE
+from quizglass_export.pocketworld.draw import draw_scene
+from quizglass_export.pocketworld.questions import Question
+
+SHARE = 0.1
+AGENT, BOTH = "planning-agent", "both"
+_MOST = 0.85
+
+
+def run(ground: Ground) -> Part:
+    """One question at a time, the two policies in turns; a pixel tells each picture from all before it."""
+    seed = ground.seeds[0]
+    trial = ground.trial(seed, share=SHARE)
+    tick = ground.ticker("pace", len(trial.questions))
+    times: dict[str, list[float]] = {AGENT: [], BOTH: []}
+    with ground.server(trial.folder) as target, Client(target, timeout=BUDGET_S) as client:
+        client.answer(trial.questions[0].text, fresh(trial.questions[0], 2), policy=BOTH, budget=BUDGET_S)
+        for number, question in enumerate(trial.questions):
+            for place, policy in enumerate((AGENT, BOTH) if number % 2 else (BOTH, AGENT)):
+                times[policy].append(_ms(client, question, fresh(question, place), policy))
+            tick()
+    return Part([row(times[AGENT], times[BOTH])], {"questions": len(trial.questions)})
+
+
+def row(ours: Sequence[float], theirs: Sequence[float]) -> Row:
+    """The two medians."""
+    value, peer = median(ours), median(theirs)
+    name = f"a planned turn, p50 ({spread(ours)})"
+    against = f"always-both ({spread(theirs)})"
+    return Row(name, value, "ms", against, peer, value / peer, f"<= {_MOST:g}x peer", value <= _MOST * peer)
+
+
+def fresh(question: Question, mark: int) -> bytes:
+    """The question's picture as PNG, with a corner of its own so that no cache knows it."""
+    image = draw_scene(question.scene, SCENE_SIZE)
+    image.putpixel((0, 0), (mark, sum(question.id.encode()) % 256, 255))
+    out = io.BytesIO()
+    image.save(out, "PNG", compress_level=1)
+    return out.getvalue()
+
+
+def _ms(client: Client, question: Question, picture: bytes, policy: str) -> float:
+    began = perf_counter()
+    client.answer(question.text, picture, history=question.history, policy=policy, budget=BUDGET_S)
+    return 1e3 * (perf_counter() - began)

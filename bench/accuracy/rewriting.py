@@ -1,0 +1,128 @@
+"""Rewriting when the picture search brought back the wrong thing: the served generator, given what it is shown.
+
+In this process, without any knowledge: questions whose thing is named, printed or was told of, rewritten with no hit,
+with the right one and with another thing's. What is read in the picture is the bundle's reader's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.accuracy.ground import BUDGET_S, Ground
+from bench.planners import as_turn
+from bench.results import Row, at_least
+from bench.sections import Part
+from quizglass_export.pocketworld.articles import thing_caption
+from quizglass_export.pocketworld.questions import Question
+from quizglass_export.pocketworld.world import Thing, World
+from quizglass_export.scoring.answers import exact_match, normalise
+from quizglass_server.app import running, tuning
+from quizglass_server.config.settings import Settings
+from quizglass_server.domain.turns import Evidence, Origin
+from quizglass_server.scheduling.budget import Budget
+from quizglass_server.turn.journal import Journal
+from quizglass_server.turn.resources import Resources
+from quizglass_server.turn.runner import StepRunner
+from quizglass_server.turn.toolbox import Toolbox
+
+SHARE = 0.5
+HITS = ("no hit", "the right hit", "a wrong hit")
+Rewritten = dict[str, str]
+"""By hit."""
+
+
+def run(ground: Ground) -> Part:
+    """Rows for each kind of hit, and by family."""
+    asked: list[tuple[Question, Rewritten]] = []
+    for seed in ground.seeds:
+        trial = ground.trial(seed, share=SHARE)
+        questions = [question for question in trial.questions if question.group == "text" and question.image_answer]
+        asked += asyncio.run(_rewritten(ground, trial.world, questions))
+    return Part(_rows(asked), {"families": _families(asked), "examples": _examples(asked)})
+
+
+async def _rewritten(ground: Ground, world: World, questions: Sequence[Question]) -> list[tuple[Question, Rewritten]]:
+    tick = ground.ticker("rewriting", len(questions))
+    asked = []
+    with TemporaryDirectory() as folder:
+        async with _resources(ground.bundle, Path(folder)) as resources:
+            for question in questions:
+                asked.append((question, await _each_hit(question, world, resources)))
+                tick()
+    return asked
+
+
+@asynccontextmanager
+async def _resources(bundle: Path, knowledge: Path) -> AsyncGenerator[Resources, None]:
+    settings = Settings.model_validate({"bundle": bundle, "knowledge": knowledge, "port": 0})
+    async with running(settings) as server:
+        services = server.services
+        yield Resources(services.models, services.knowledge, tuning(services.bundle))
+
+
+async def _each_hit(question: Question, world: World, resources: Resources) -> Rewritten:
+    things = {thing.id: thing for thing in world.things}
+    target = things.get(question.target or "")
+    other = _another(question, world)
+    shown = {HITS[0]: [], HITS[1]: [_hit(target)] if target else [], HITS[2]: [_hit(other)]}
+    turn = await asyncio.to_thread(as_turn, question)
+    said: Rewritten = {}
+    for name, hits in shown.items():
+        journal = Journal(lambda _: None)
+        runner = StepRunner(Budget(BUDGET_S), resources, journal, "the benchmark")
+        async with Toolbox(turn, runner, resources, journal) as tools:
+            lines = await tools.lines("rewrite", tools.start().having(hits))
+        said[name] = lines[0] if lines else ""
+    return said
+
+
+def _another(question: Question, world: World) -> Thing:
+    """Another thing of the same kind, which a picture search may bring back."""
+    rng = random.Random(question.id)
+    target = next((thing for thing in world.things if thing.id == question.target), None)
+    others = [thing for thing in world.things if target is None or (thing.kind == target.kind and thing != target)]
+    return rng.choice(others or list(world.things))
+
+
+def _hit(thing: Thing) -> Evidence:
+    return Evidence("1", Origin.IMAGE_SEARCH, thing.id, thing.name, thing_caption(thing), 0.9, used=True)
+
+
+def _rows(asked: Sequence[tuple[Question, Rewritten]]) -> list[Row]:
+    rows = []
+    for hit in HITS:
+        name = f"rewriting of questions that need no picture, {hit}: equal to the gold query ({len(asked)})"
+        equal = _share([exact_match(said[hit], question.gold_query) for question, said in asked])
+        rows.append(at_least(name, equal, "%", 95) if hit == HITS[2] else Row(name, equal, "%"))
+        named = _share([normalise(question.image_answer) in normalise(said[hit]) for question, said in asked])
+        rows.append(Row(f"the same, {hit}: names its thing", named, "%"))
+    return rows
+
+
+def _share(hits: Sequence[bool]) -> float:
+    return 100 * sum(hits) / len(hits) if hits else float("nan")
+
+
+def _families(asked: Sequence[tuple[Question, Rewritten]]) -> dict[str, dict[str, float]]:
+    names = sorted({question.family for question, _ in asked})
+    return {
+        name: {
+            hit: _share([exact_match(said[hit], q.gold_query) for q, said in asked if q.family == name]) for hit in HITS
+        }
+        for name in names
+    }
+
+
+def _examples(asked: Sequence[tuple[Question, Rewritten]]) -> list[list[str]]:
+    """Some that go wrong with a wrong hit alone: question, gold query, what was written."""
+    wrong = [
+        [question.text, question.gold_query, said[HITS[2]]]
+        for question, said in asked
+        if exact_match(said[HITS[0]], question.gold_query) and not exact_match(said[HITS[2]], question.gold_query)
+    ]
+    return wrong[:20]

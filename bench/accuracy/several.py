@@ -1,0 +1,98 @@
+"""Several policies on the same questions: asked, kept, and told as shares."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.accuracy.ground import BUDGET_S, Ground
+from bench.accuracy.log import Record, asked_all
+from bench.accuracy.turns import ask_turn
+from bench.worlds import Trial, picture
+from quizglass_client import AsyncClient
+from quizglass_export.pocketworld.questions import Question
+from quizglass_export.scoring.answers import exact_match, truthfulness
+from quizglass_export.scoring.intervals import wilson_interval
+
+
+@dataclass(frozen=True)
+class Turns:
+    """A question, and what each policy made of it."""
+
+    question: Question
+    of: dict[str, Record]
+    unseen: bool = False
+
+    def right(self, policy: str) -> bool:
+        """Whether its answer is exactly right after normalisation."""
+        return exact_match(self.of[policy]["answer"], self.question.answer, self.question.aliases)
+
+    def abstained(self, policy: str) -> bool:
+        """Whether it said that it does not know."""
+        return bool(self.of[policy]["abstained"])
+
+    def truthfulness(self, policy: str) -> int:
+        """1 for a right answer, 0 for a refusal, -1 for a wrong one."""
+        return truthfulness(right=self.right(policy), refused=self.abstained(policy))
+
+
+def ask_policies(
+    ground: Ground,
+    section: str,
+    trial: Trial,
+    questions: Sequence[Question],
+    policies: Sequence[str],
+    target: str,
+    *,
+    explain: bool = False,
+) -> list[Turns]:
+    """Every policy on every question, with the gold history; resumable."""
+    log = ground.log(section, trial)
+    asking = _ask_all(target, questions, policies, log, ground.clients, ground.ticker(section, len(questions)), explain)
+    records = asyncio.run(asking)
+    return [
+        Turns(question, record["turns"], question.target in trial.unseen)
+        for question, record in zip(questions, records, strict=True)
+    ]
+
+
+async def _ask_all(
+    target: str,
+    questions: Sequence[Question],
+    policies: Sequence[str],
+    log: Path,
+    clients: int,
+    tick: Callable[[], None],
+    explain: bool,
+) -> list[Record]:
+    by_id = {question.id: question for question in questions}
+    async with AsyncClient(target, timeout=BUDGET_S) as client:
+
+        async def ask(name: str) -> Record:
+            question = by_id[name]
+            frame = await asyncio.to_thread(picture, question)
+            one = partial(ask_turn, client, question.text, frame, history=question.history, explain=explain)
+            return {"id": name, "turns": {policy: await one(policy) for policy in policies}}
+
+        return await asked_all(log, list(by_id), ask, clients, tick)
+
+
+def share(turns: Sequence[Turns], judge: Callable[[Turns], bool]) -> float:
+    """Of the turns for which something holds, in percent; NaN over none."""
+    return 100 * sum(map(judge, turns)) / len(turns) if turns else float("nan")
+
+
+def accuracy(turns: Sequence[Turns], policy: str) -> float:
+    """Right answers, in percent."""
+    return share(turns, lambda each: each.right(policy))
+
+
+def interval(turns: Sequence[Turns], policy: str) -> str:
+    """Wilson's interval of the accuracy, and the number of questions, for a row's name."""
+    if not turns:
+        return "no questions"
+    low, high = wilson_interval(sum(each.right(policy) for each in turns), len(turns))
+    return f"95 % interval {100 * low:.1f} to {100 * high:.1f}, {len(turns)} questions"

@@ -1,0 +1,76 @@
+"""The dual verifier: which answers it trusts, and what it refuses of questions with and without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.accuracy.ground import Ground, lacking, said, skipped
+from bench.accuracy.several import Turns, ask_policies, share
+from bench.results import Row, at_least, at_most
+from bench.sections import Part
+from quizglass_export.pocketworld.questions import make_unknowable
+from quizglass_export.scoring.selective import risk_coverage_area
+
+WITH, WITHOUT = "qa-dragon", "qa-dragon-no-verifier"
+SHARE = 0.5
+_SUPPORTED, _UNSURE = "supported", "unsure"
+
+
+def run(ground: Ground) -> Part:
+    """QA-Dragon with its verifier and without on the same questions."""
+    answerable: list[Turns] = []
+    nothing: list[Turns] = []
+    for seed in ground.seeds:
+        trial = ground.trial(seed, share=SHARE)
+        with ground.server(trial.folder) as target:
+            if missing := lacking(target, (WITH, WITHOUT)):
+                return skipped("verifier: risk and coverage, refusals", said(missing))
+            unanswerable = make_unknowable(trial.world, ground.count(SHARE / 2), seed, format=ground.format)
+            both = [*trial.questions, *unanswerable]
+            turns = ask_policies(ground, "verifier", trial, both, (WITH, WITHOUT), target)
+        answerable += turns[: len(trial.questions)]
+        nothing += turns[len(trial.questions) :]
+    return Part(rows(answerable, nothing), {"questions": len(answerable), "unanswerable": len(nothing)})
+
+
+def rows(answerable: Sequence[Turns], nothing: Sequence[Turns]) -> list[Row]:
+    """Areas under the risk-coverage curves of answers that were written, and refusals."""
+    written = [turns for turns in answerable if not turns.abstained(WITHOUT)]
+    refused = share(nothing, lambda turns: turns.abstained(WITH))
+    doubted = share(answerable, lambda turns: turns.abstained(WITH))
+    return [
+        *_areas(written),
+        at_least("unanswerable questions refused, with the verifier", refused, "%", 85),
+        Row("unanswerable questions refused, without it", share(nothing, lambda t: t.abstained(WITHOUT)), "%"),
+        at_most("answerable questions refused, with the verifier", doubted, "%", 8),
+        Row("answerable questions refused, without it", share(answerable, lambda t: t.abstained(WITHOUT)), "%"),
+        Row("answers that the verifier refused and that were wrong", _rightly(written), "%"),
+    ]
+
+
+def _areas(written: Sequence[Turns]) -> list[Row]:
+    name = "area under risk and coverage, by the verifier"
+    if not written:
+        return [Row(name, None, "", "no answer was written")]
+    rights = [turns.right(WITHOUT) for turns in written]
+    mean = risk_coverage_area([turns.of[WITHOUT]["mean"] for turns in written], rights)
+    least = risk_coverage_area([turns.of[WITHOUT]["least"] for turns in written], rights)
+    ours = risk_coverage_area([confidence(turns) for turns in written], rights)
+    return [
+        Row(name, ours, "", "mean token probability alone", mean, ours / mean if mean else None, "< peer", ours < mean),
+        Row("the same, by the least token probability", least, ""),
+    ]
+
+
+def confidence(turns: Turns) -> float:
+    """How far the dual verifier trusts an answer: below all others where its tokens are too unlikely, then by the
+    probability that the evidence supports it; by its tokens where nothing was looked up."""
+    mean = float(turns.of[WITHOUT]["mean"])
+    if turns.of[WITH]["abstained"] == _UNSURE:
+        return mean - 1
+    judged = [each["probabilities"] for each in turns.of[WITH]["decided"] if each["by"] == "verifier"]
+    return float(judged[-1].get(_SUPPORTED, 0.0)) if judged else mean
+
+
+def _rightly(written: Sequence[Turns]) -> float:
+    return share([turns for turns in written if turns.abstained(WITH)], lambda turns: not turns.right(WITHOUT))

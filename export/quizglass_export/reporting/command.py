@@ -1,0 +1,141 @@
+"""`quizglass-export score`: answers to a benchmark, scored, beside the table of a paper."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from pydantic import Field
+from rich.console import Console
+
+from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
+from quizglass_export.datasets.reading.errors import DatasetError
+from quizglass_export.datasets.reading.files import json_lines
+from quizglass_export.datasets.reading.record import Published, checked
+from quizglass_export.datasets.reading.sample import Sample
+from quizglass_export.reporting import report
+from quizglass_export.reporting.papers import systems
+from quizglass_export.reporting.sample_scores import Answered, Scorers, is_right, sample_scores
+from quizglass_export.scoring.answers import conversation_truthfulness
+from quizglass_export.scoring.costs import TurnCost
+from quizglass_export.scoring.endpoint import KEY_VARIABLE, ChatEndpoint, EndpointError
+from quizglass_export.scoring.judge import ModelJudge
+
+HELP = "score answers to a benchmark's questions, beside a paper's own table"
+_ANSWERS = """answers of a system, JSON lines of {"id", "answer"} and, where known, "refused", "found" (entry ids, best
+first), "image_searches", "text_searches", "prompt_tokens", "answer_tokens", "seconds"; more than one may be given"""
+
+
+_COSTS = ("image_searches", "text_searches", "prompt_tokens", "answer_tokens", "seconds")
+
+
+class _AnswerLine(Published):
+    id: str
+    answer: str
+    refused: bool | None = None
+    found: list[str] | None = None
+    image_searches: int | None = Field(None, ge=0)
+    text_searches: int | None = Field(None, ge=0)
+    prompt_tokens: int | None = Field(None, ge=0)
+    answer_tokens: int | None = Field(None, ge=0)
+    seconds: float | None = Field(None, ge=0, allow_inf_nan=False)
+
+    def answered(self) -> Answered:
+        """As it is scored; its cost is known when one part of it is."""
+        parts = {name: value for name in _COSTS if (value := getattr(self, name)) is not None}
+        cost = TurnCost(**parts) if parts else None
+        entries = None if self.found is None else tuple(self.found)
+        return Answered(self.id, self.answer, self.refused, entries, cost)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
+    parser.add_argument("name", metavar="NAME", choices=list(BENCHMARKS), help=", ".join(BENCHMARKS))
+    parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files of the benchmark")
+    parser.add_argument("--answers", metavar="ROW=FILE", action="append", required=True, help=_ANSWERS)
+    parser.add_argument("--split", default="", help="only this split (default: all)")
+    parser.add_argument("--limit", type=int, help="at most so many questions")
+    parser.add_argument("--paper", action="append", default=[], choices=systems(), help="whose tables stand beside")
+    parser.add_argument("--judge", metavar="URL#MODEL", help="an OpenAI-compatible endpoint that grades from 1 to 5")
+    parser.add_argument("--judge-key", default=KEY_VARIABLE, help="environment variable of its key (%(default)s)")
+    parser.add_argument("--bem", metavar="FOLDER", type=Path, help="folder with bem.onnx and vocab.txt")
+    parser.add_argument("--json", action="store_true", help="print the table as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Score and print. Returns 0, or 2 when a file or an endpoint does not do."""
+    try:
+        samples = list(read_samples(args.name, args.paths, split=args.split, limit=args.limit))
+        scorers = _scorers(args)
+        results: list[report.Measured] = []
+        for row_file in args.answers:
+            row, equals, file = row_file.partition("=")
+            if not equals or not file:
+                raise DatasetError(f"--answers {row_file}: expected ROW=FILE, e.g. both=both.jsonl")
+            results += _scored(row, samples, _answers(Path(file)), scorers, file)
+    except (DatasetError, EndpointError, ValueError, OSError) as error:
+        print(f"quizglass-export score: {error}", file=sys.stderr)
+        return 2
+    lines = report.beside_papers(results, args.paper, args.name)
+    if args.json:
+        print(report.as_record(lines, dataset=args.name, questions=len(samples)))
+    else:
+        report.show(lines, f"{args.name}, {len(samples):,} questions", Console())
+    return 0
+
+
+def _scorers(args: argparse.Namespace) -> Scorers:
+    judge = None
+    if args.judge:
+        url, _, model = args.judge.partition("#")
+        if not model:
+            raise DatasetError(f"--judge {args.judge}: expected URL#MODEL")
+        judge = ModelJudge(ChatEndpoint(url, model, key_variable=args.judge_key))
+    if args.bem is None:
+        return Scorers(judge)
+    from quizglass_export.scoring.bem import Bem
+
+    return Scorers(judge, Bem(args.bem / "bem.onnx", args.bem / "vocab.txt"))
+
+
+def _answers(path: Path) -> dict[str, Answered]:
+    return {line.id: line.answered() for line in _lines(path)}
+
+
+def _lines(path: Path) -> Iterator[_AnswerLine]:
+    for place, record in json_lines(path):
+        yield checked(_AnswerLine, record, place)
+
+
+def _scored(
+    row: str, samples: Sequence[Sample], answers: dict[str, Answered], scorers: Scorers, file: str
+) -> list[report.Measured]:
+    """One system's figures; a question without an answer is an error, so that no system chooses its questions."""
+    for sample in samples:
+        if sample.id not in answers:
+            raise DatasetError(f"{file}: id {sample.id}: expected an answer to every question")
+    theirs = [answers[sample.id] for sample in samples]
+    scores = [sample_scores(sample, each, scorers) for sample, each in zip(samples, theirs, strict=True)]
+    costs = [each.cost for each in theirs if each.cost]
+    sessions = _sessions(samples, theirs, scores)
+    more = report.measured(row, [{"truthfulness of conversations": each} for each in sessions]) if sessions else []
+    return [*report.measured(row, scores, costs), *more]
+
+
+def _sessions(
+    samples: Sequence[Sample], answers: Sequence[Answered], scores: Sequence[dict[str, float]]
+) -> list[float]:
+    """Truthfulness of each conversation, whose turns follow each other."""
+    turns = list(zip(samples, answers, scores, strict=True))
+    return [
+        conversation_truthfulness(_turn(*turn) for turn in group)
+        for session, group in groupby(turns, lambda turn: turn[0].session)
+        if session
+    ]
+
+
+def _turn(sample: Sample, answered: Answered, scores: dict[str, float]) -> tuple[bool, bool]:
+    return (is_right(scores) if sample.answerable else answered.refuses), answered.refuses

@@ -1,0 +1,140 @@
+"""A table of measured results, each beside the same row and measure of the paper where it has one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from quizglass_export.reporting.papers import PaperFigure, paper_figures
+from quizglass_export.scoring.costs import TurnCost, mean_cost
+from quizglass_export.scoring.intervals import confidence_interval, wilson_interval
+
+_OF_HUNDRED = ("BLEU", "judge")
+"""Metrics that are told of 100 already."""
+_SAME = {"accuracy": ("judge", "relaxed", "vqa", "exact")}
+"""What a paper calls accuracy is the first of these that was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One measured figure; shares in %, with their 95 % interval."""
+
+    row: str
+    """Which system, e.g. a policy's name."""
+    metric: str
+    value: float
+    count: int
+    """Over how many questions."""
+    low: float | None = None
+    high: float | None = None
+    unit: str = "%"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportLine:
+    """A measured figure, a paper's, or both."""
+
+    row: str
+    metric: str
+    measured: Measured | None
+    paper: PaperFigure | None
+
+
+def measured(row: str, scores: Sequence[Mapping[str, float]], costs: Iterable[TurnCost] = ()) -> list[Measured]:
+    """Means of one system's scores, by metric in order of appearance, and what its turns cost.
+
+    Intervals are Wilson's where all scores are 0 or 1, else by bootstrap.
+    """
+    by_metric: dict[str, list[float]] = {}
+    for each in scores:
+        for name, value in each.items():
+            by_metric.setdefault(name, []).append(value)
+    return [*(_mean(row, name, values) for name, values in by_metric.items()), *_costs(row, list(costs))]
+
+
+def _mean(row: str, metric: str, values: list[float]) -> Measured:
+    if set(values) <= {0.0, 1.0}:
+        low, high = wilson_interval(int(sum(values)), len(values))
+    else:
+        low, high = confidence_interval(values)
+    scale = 1 if metric in _OF_HUNDRED else 100
+    return Measured(row, metric, scale * fmean(values), len(values), scale * low, scale * high)
+
+
+def _costs(row: str, costs: list[TurnCost]) -> list[Measured]:
+    if not costs:
+        return []
+    mean = mean_cost(costs)
+    figures = (
+        ("image searches", mean.image_searches, "a turn"),
+        ("text searches", mean.text_searches, "a turn"),
+        ("search time at 6.4 s and 1.4 s", mean.search_s, "s"),
+        ("prompt tokens of all models", mean.prompt_tokens, "a turn"),
+        ("answer tokens", mean.answer_tokens, "a turn"),
+        ("latency p50", mean.p50, "s"),
+        ("latency p95", mean.p95, "s"),
+    )
+    return [Measured(row, metric, value, len(costs), unit=unit) for metric, value, unit in figures]
+
+
+def beside_papers(results: Sequence[Measured], systems: Sequence[str] = (), dataset: str = "") -> list[ReportLine]:
+    """Measured figures in their order, then what the papers have and was not measured.
+
+    Args:
+        results: what was measured.
+        systems: whose papers stand beside; none without.
+        dataset: papers' tables about another benchmark are left out.
+    """
+    figures = [
+        figure
+        for figure in paper_figures()
+        if figure.system in systems and (not dataset or figure.dataset in ("", dataset))
+    ]
+    lines: list[ReportLine] = []
+    used: set[PaperFigure] = set()
+    for result in results:
+        same: list[PaperFigure] = [figure for figure in figures if _matches(figure, result, results)]
+        used |= set(same)
+        lines += [ReportLine(result.row, result.metric, result, figure) for figure in (same or (None,))]
+    return lines + [ReportLine(f.row, f.metric, None, f) for f in figures if f not in used]
+
+
+def _matches(figure: PaperFigure, result: Measured, results: Sequence[Measured]) -> bool:
+    if figure.metric == "recall":
+        return figure.row == result.metric
+    if figure.row != result.row:
+        return False
+    candidates = _SAME.get(figure.metric, (figure.metric,))
+    metrics = {each.metric for each in results if each.row == result.row}
+    return result.metric == next((name for name in candidates if name in metrics), None)
+
+
+def as_record(lines: Sequence[ReportLine], **details: Any) -> str:
+    """The table as JSON."""
+    return json.dumps(details | {"rows": [asdict(line) for line in lines]}, indent=2)
+
+
+def show(lines: Sequence[ReportLine], title: str, console: Console) -> None:
+    """The table for people."""
+    table = Table(title=title)
+    for heading in ("", "metric", "measured", "95 % interval", "n", "paper", "its table"):
+        table.add_column(heading, justify="right" if heading in ("measured", "n", "paper") else "left")
+    for line in lines:
+        ours, paper = line.measured, line.paper
+        interval = f"{ours.low:.1f} to {ours.high:.1f}" if ours and ours.low is not None else ""
+        table.add_row(
+            line.row,
+            line.metric,
+            f"{ours.value:.4g} {ours.unit}" if ours else "not measured",
+            interval,
+            str(ours.count) if ours else "",
+            f"{paper.value:g} {paper.unit}" if paper else "",
+            f"{paper.system}: {paper.table}" if paper else "",
+        )
+    console.print(table)

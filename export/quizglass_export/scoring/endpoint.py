@@ -1,0 +1,79 @@
+"""An OpenAI-compatible endpoint as a judge: prompts in, texts out, over plain HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+_AGAIN = (408, 409, 429, 500, 502, 503, 504)
+
+
+class EndpointError(RuntimeError):
+    """The endpoint did not answer, or not with a chat completion; the message has its address and never its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEndpoint:
+    """Completes prompts greedily.
+
+    Attributes:
+        url: up to `/v1`.
+        model: its name there.
+        key_variable: environment variable that has the key; no key is sent where it is unset.
+        most_tokens: of a reply.
+        tries: how often a request is sent that was refused for load, or whose connection broke.
+        wait: seconds before the second try, twice as long before each further one.
+        timeout: seconds for one reply.
+    """
+
+    url: str
+    model: str
+    key_variable: str = KEY_VARIABLE
+    most_tokens: int = 256
+    tries: int = 4
+    wait: float = 1.0
+    timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise EndpointError(f"{self.url}: expected an address that begins with http:// or https://")
+
+    def __call__(self, prompt: str) -> str:
+        """The reply to one prompt.
+
+        Raises:
+            EndpointError: no reply after all tries, or one that is no chat completion.
+        """
+        messages = [{"role": "user", "content": prompt}]
+        body = {"model": self.model, "messages": messages, "temperature": 0, "max_tokens": self.most_tokens}
+        reply = self._post(json.dumps(body).encode())
+        try:
+            return str(reply["choices"][0]["message"]["content"] or "")
+        except (KeyError, IndexError, TypeError):
+            raise EndpointError(f"{self.url}: choices.0.message.content: expected in the reply") from None
+
+    def _post(self, body: bytes) -> Any:
+        headers = {"Content-Type": "application/json"}
+        if key := os.environ.get(self.key_variable):
+            headers["Authorization"] = f"Bearer {key}"
+        request = urllib.request.Request(f"{self.url.rstrip('/')}/chat/completions", body, headers)  # noqa: S310
+        problem = ""
+        for attempt in range(self.tries):
+            if attempt:
+                time.sleep(self.wait * 2 ** (attempt - 1))
+            try:
+                with urllib.request.urlopen(request, timeout=self.timeout) as response:  # noqa: S310
+                    return json.load(response)
+            except urllib.error.HTTPError as error:
+                problem = f"HTTP {error.code} {error.reason}"
+                if error.code not in _AGAIN:
+                    break
+            except (OSError, ValueError) as error:
+                problem = str(getattr(error, "reason", error))
+        raise EndpointError(f"{self.url}: {problem}")

@@ -1,0 +1,49 @@
+"""95 % intervals: by bootstrap for any scores, by Wilson's formula for shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+
+
+def confidence_interval(
+    values: Sequence[float], *, level: float = 0.95, resamples: int = 2000, seed: int = 0
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean.
+
+    Args:
+        values: one score per question; need not be 0 or 1.
+        level: share of intervals that hold the true mean.
+        resamples: how often the questions are drawn anew.
+        seed: of the draws.
+
+    Raises:
+        ValueError: no values.
+    """
+    if not values:
+        raise ValueError("values: no scores to average; pass one per question")
+    scores = np.asarray(values, dtype=np.float64)
+    rng = np.random.default_rng(seed)
+    picks = rng.integers(0, len(scores), (resamples, len(scores)), dtype=np.int32)
+    means = scores[picks].mean(axis=1)
+    edge = (1 - level) / 2
+    low, high = np.quantile(means, (edge, 1 - edge))
+    return float(low), float(high)
+
+
+def wilson_interval(hits: int, count: int, *, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a share (1927): honest near 0 and 1 and for few questions.
+
+    Raises:
+        ValueError: no questions, or more hits than questions.
+    """
+    if not 0 <= hits <= count or not count:
+        raise ValueError(f"hits: {hits} of {count}; expected 0 to as many as there are questions, of at least one")
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share, spread = hits / count, z * z / count
+    centre = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * math.sqrt(share * (1 - share) / count + spread / (4 * count))
+    return max(0.0, centre - half), min(1.0, centre + half)

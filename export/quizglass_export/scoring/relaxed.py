@@ -1,0 +1,50 @@
+"""Relaxed accuracy of InfoSeek (Chen et al., 2023): numbers within a range, texts and times by any accepted wording."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from quizglass_export.scoring.answers import exact_match
+
+TOLERANCE = 0.1
+"""Of a number whose range is not told."""
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
+_RANGE_DASH = re.compile(r"(?<=\d)-")
+
+
+def relaxed_match(answer: str, accepted: Sequence[str], limits: tuple[float, float] | None = None) -> bool:
+    """Whether an answer counts as right.
+
+    Args:
+        answer: as it was given.
+        accepted: wordings of a text or a time (of a time InfoSeek lists the years before and after too).
+        limits: of a number: the accepted range. Two numbers in an answer are a range of their own, which is right
+            inside the limits, or where both have at least half of what they cover together.
+
+    An answer without a number is wrong where one is expected; the published script takes it for 0.
+    """
+    if limits is None:
+        return bool(accepted) and exact_match(answer, accepted[0], accepted[1:])
+    numbers = numbers_in(answer)
+    if not numbers:
+        return False
+    low, high = min(limits), max(limits)
+    if len(numbers) == 1 or numbers[0] > numbers[1]:
+        return low <= numbers[0] <= high
+    first, second = numbers[:2]
+    if low <= first and second <= high:
+        return True
+    shared = max(0.0, min(high, second) - max(low, first))
+    return 2 * shared >= (high - low) + (second - first) - shared
+
+
+def tolerated(number: float) -> tuple[float, float]:
+    """The range around a number that is told without one: a tenth to either side."""
+    low, high = sorted((number * (1 - TOLERANCE), number * (1 + TOLERANCE)))
+    return low, high
+
+
+def numbers_in(text: str) -> list[float]:
+    """The numbers of a text; a dash behind a digit parts two numbers and is no sign."""
+    return [float(each.replace(",", "")) for each in _NUMBER.findall(_RANGE_DASH.sub(" - ", text))]

@@ -1,0 +1,238 @@
+"""The accuracy benchmark's rows, from turns written by hand."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.accuracy import conflicts, dialogues, dragon, naming, objects, pace, rounds, rules, verifier
+from bench.accuracy.asking import POLICIES, Asked
+from bench.accuracy.cases import Case
+from bench.accuracy.ground import variant
+from bench.accuracy.rows import table
+from bench.accuracy.several import Turns
+from bench.results import Row
+from quizglass_export.pocketworld.arrangement import boxes
+from quizglass_export.pocketworld.dataset import build_world
+from quizglass_export.pocketworld.question import Conflict, Hop, Question
+from quizglass_export.pocketworld.questions import make_questions, make_sessions
+from quizglass_export.scoring.selective import risk_coverage_area
+
+WORLD = build_world(4711, 60, format=2)
+QUESTIONS = make_questions(WORLD, 24, 4711, format=2)
+
+
+def record(answer: str = "", **more: Any) -> dict[str, Any]:
+    return {
+        "answer": answer,
+        "abstained": "",
+        "plan": "none",
+        "query": "",
+        "least": 0.5,
+        "mean": 0.5,
+        "prompt_tokens": 10,
+        "all_prompt_tokens": 10,
+        "stages": {},
+        "timings": [],
+        "searches": {"image_search": 0, "text_search": 0},
+        "rounds": 0,
+        "evidence": [],
+        "decided": [],
+        "queries": [],
+        "boxes": [],
+        **more,
+    }
+
+
+def by_name(rows: list[Row]) -> dict[str, Row]:
+    return {row.name.partition(" (")[0]: row for row in rows}
+
+
+def turns(question: Question, **of: dict[str, Any]) -> Turns:
+    return Turns(question, {name.replace("_", "-"): each for name, each in of.items()})
+
+
+def right(question: Question, **more: Any) -> dict[str, Any]:
+    return record(question.answer, **more)
+
+
+def case(question: Question, plans: dict[str, str], answers: dict[str, str]) -> Case:
+    asked = Asked(question.id)
+    for name in (*POLICIES, "blind", "q_i", "q_g"):
+        asked.turns[name] = record(answers.get(name, "wrong"), plan=plans.get(name, "none"))
+    return Case(question, asked, unseen=True)
+
+
+def test_the_best_rule_on_words_is_the_best_of_three_and_never_sees_its_own_question() -> None:
+    one, two = (replace(QUESTIONS[0], id=str(place)) for place in range(2))
+    cases = [case(each, {}, {"none": each.answer}) for each in (one, two)]
+    assert set(rules.best_by_wording(cases).values()) == {"none"}
+    alone = [case(one, {}, {"none": one.answer})]
+    assert rules.best_by_wording(alone) == {"0": "both"}, "nothing is known of a wording of its own"
+
+
+def test_the_table_has_its_bars_for_any_answers() -> None:
+    cases = [case(q, {"planning-agent": "both", "blind": "text"}, {"both": q.answer}) for q in QUESTIONS]
+    rows = by_name(table(cases, cases[:2]))
+    assert rows["best question-only rule against the annotation"].bar == "<= 60"
+    assert rows["planner's label against the annotation, minus the planner without its picture"].bar == ">= 20"
+    assert rows["image searches, of always-both's"].bar == "<= 50"
+
+
+def test_questions_that_name_their_thing_compare_always_both_with_always_text() -> None:
+    named = replace(QUESTIONS[0], text=f"How old is the {QUESTIONS[0].image_answer}?", history=())
+    told = replace(QUESTIONS[1], text="And it?", history=(("What is it?", QUESTIONS[1].image_answer),))
+    unnamed = replace(QUESTIONS[2], text="How old is this?", history=())
+    cases = [case(each, {}, {"text": each.answer}) for each in (named, told, unnamed)]
+    assert [naming.names_its_thing(each) for each in cases] == [True, True, False]
+    (row, *_) = naming.rows(cases)
+    assert (row.value, row.ok) == (-100, False)
+
+
+def test_comparisons_count_where_both_passages_were_shown() -> None:
+    question = replace(QUESTIONS[0], family="comparison", gold_entries=("a", "b"))
+    found = case(question, {}, {"both": question.answer})
+    found.asked.turns["both"]["evidence"] = [["text_search", entry, "", 0.5, 0.5, True] for entry in "ab"]
+    missed = case(replace(question, id="other"), {}, {})
+    row = naming.rows([found, missed])[-1]
+    assert row.name.endswith("(1 of 2 comparisons)")
+    assert (row.value, row.ok) == (100, True)
+
+
+def test_risk_and_coverage_by_hand() -> None:
+    assert risk_coverage_area([0.9, 0.8, 0.1], [True, True, False]) == pytest.approx((0 + 0 + 1 / 3) / 3)
+    assert risk_coverage_area([0.1, 0.8, 0.9], [True, True, False]) == pytest.approx((1 + 1 / 2 + 1 / 3) / 3)
+    assert risk_coverage_area([1, 1], [True, False]) == pytest.approx(0.5), "of equal confidence: in any order"
+    with pytest.raises(ValueError, match="confidences: 1 for 2 answers"):
+        risk_coverage_area([1], [True, False])
+
+
+def test_the_verifier_trusts_by_support_and_least_what_its_tokens_refuse() -> None:
+    question = QUESTIONS[0]
+    judged = [{"by": "verifier", "label": "supported", "round": 0, "probabilities": {"supported": 0.9}}]
+    sure = turns(question, qa_dragon=right(question, decided=judged), qa_dragon_no_verifier=right(question, mean=0.6))
+    unsure = turns(question, qa_dragon=record(abstained="unsure"), qa_dragon_no_verifier=record("bad", mean=0.8))
+    unasked = turns(question, qa_dragon=record(), qa_dragon_no_verifier=right(question, mean=0.7))
+    assert [verifier.confidence(each) for each in (sure, unsure, unasked)] == pytest.approx([0.9, -0.2, 0.7])
+    rows = by_name(verifier.rows([sure, unsure, unasked], [unsure]))
+    area = rows["area under risk and coverage, by the verifier"]
+    assert area.value is not None
+    assert area.peer_value is not None
+    assert area.value < area.peer_value
+    assert rows["unanswerable questions refused, with the verifier"].value == 100
+    assert rows["answers that the verifier refused and that were wrong"].value == 100
+
+
+def disputed(number: int, kind: str, source: str) -> Question:
+    return replace(QUESTIONS[0], id=str(number), target="t", conflict=Conflict(kind, source, "wrong", "r"))
+
+
+def test_conflicts_tell_who_is_believed_and_which_memories_stay() -> None:
+    served = conflicts.POLICIES
+    kept, lost = disputed(0, "rumour", "memory"), disputed(1, "stale", "evidence")
+    hits = [["image_search", entry, "", 0.5, 0.5, True] for entry in ("r", "t")]
+
+    def all_of(question: Question, good: tuple[str, ...], label: str) -> Turns:
+        decided = [{"by": by, "label": label, "round": 0, "probabilities": {}} for by in ("select", "select_by_text")]
+        more = {"evidence": hits, "decided": decided}
+        made = {p: right(question, **more) if p in good else record("wrong", **more) for p in served}
+        return Turns(question, made)
+
+    asked = [
+        all_of(kept, ("none", "core-mmrag"), "2"),
+        all_of(lost, ("both", "core-mmrag"), "2"),
+        all_of(disputed(2, "near-twin", "text"), ("core-mmrag",), "2"),
+    ]
+    rows = by_name(conflicts.rows(asked, served))
+    assert rows["core-mmrag minus always-memory on memory against evidence"].value == 50
+    assert rows["right memories kept, core-mmrag"].value == 100
+    assert rows["the same, minus one-stage's"].value == 100
+    assert rows["right entry chosen, joint"].value == 100
+    assert rows["right entry chosen, picture"].value == 0
+    assert rows["right entry chosen jointly minus the better modality, where they differ"].value == 0
+
+
+def test_conflicts_without_the_policy_still_say_what_the_others_do() -> None:
+    asked = [turns(disputed(0, "stale", "evidence"), none=record("wrong"), both=right(QUESTIONS[0]))]
+    names = by_name(conflicts.rows(asked, ("none", "both")))
+    assert names["memory against evidence, both"].value == 100
+
+
+def test_later_turns_stand_beside_first_turns_of_their_families() -> None:
+    session = make_sessions(WORLD, 1, 1)[:2]
+    first, second = session[0], replace(session[1], family=session[0].family)
+    asked = [[(1, first, True, False), (2, second, False, False)]]
+    whole, row = dialogues.rows(asked)
+    assert whole.value == 0
+    assert (row.value, row.ok) == (-100, False)
+    assert dialogues.by_turn(asked)["2"] == {"questions": 1, "right": 0.0}
+    (_, missing) = dialogues.rows([[(1, first, True, False), (2, replace(second, family="other"), True, False)]])
+    assert missing.value is None
+
+
+def test_boxes_count_from_half_overlap_on() -> None:
+    question = next(q for q in QUESTIONS if q.target and len(q.scene.things) > 1)
+    box = objects.asked_for(question)
+    assert box in boxes(question.scene)
+    assert box is not None
+    assert objects.overlap([box], box) == pytest.approx(1)
+    assert objects.overlap([], box) == 0
+    assert objects.overlap([(box[0], box[1], (box[0] + box[2]) / 2, box[3])], box) == pytest.approx(0.5)
+    hit = [["image_search", question.target, "", 0.5, 0.5, True]]
+    with_crops = turns(question, image=record(boxes=[list(box)], evidence=hit))
+    alone = turns(question, image=record())
+    rows = objects.rows([with_crops], [alone])
+    assert [row.ok for row in rows] == [True, None, True]
+
+
+def test_rounds_compare_cogplanner_with_fixed_pipelines_by_lookups() -> None:
+    hops = tuple(Hop("text", f"query {n}", "a", "e", n) for n in range(3))
+    many, few = replace(QUESTIONS[0], hops=hops), replace(QUESTIONS[1], hops=())
+    queries = [{"task": "reformulate", "round": 1, "texts": ["Query 1", "nonsense"]}]
+    timings = [["reformulate", 4.0, 1], ["act", 6.0, 1], ["generate", 5.0, 0]]
+    acts = [{"by": "act", "label": label, "round": 1, "probabilities": {}} for label in ("text", "none")]
+    good = {"queries": queries, "timings": timings, "decided": acts}
+    asked = []
+    for question in (many, few):
+        of = {p: record("wrong") for p in rounds.POLICIES}
+        of |= {p: right(question, **good) for p in (rounds.PARALLEL, rounds.SEQUENTIAL)}
+        of[rounds.AGENT] = right(question, searches={"image_search": 0, "text_search": 1})
+        of[rounds.OMNI] = record("wrong", searches={"image_search": 1, "text_search": 0})
+        asked.append(Turns(question, of))
+    rows = by_name(rounds.rows(asked, rounds.POLICIES))
+    assert rows["three and more lookups, cogplanner-parallel"].value == 100
+    assert rows["the same minus the best fixed pipeline, cogplanner-parallel"].value == 100
+    assert rows["reformulations equal to a gold query, cogplanner-parallel"].value == 50
+    assert rows["rounds that look something up, on up to one lookup, cogplanner-sequential"].value == 1
+    assert rows["search time saved by the planning agent against omnisearch"].value == pytest.approx(100 * 5 / 6.4)
+    assert (rows["planning a turn, sequential"].value, rows["planning a turn, sequential"].peer_value) == (10, 6)
+
+
+def test_dragon_bars_hold_where_no_ablation_is_surely_better() -> None:
+    direct = [{"by": "search_router", "label": "direct", "round": 0, "probabilities": {}}]
+    question = QUESTIONS[0]
+    of = {name: record("wrong") for name in (dragon.WHOLE, *dragon.ABLATIONS, *dragon.OTHERS)}
+    asked = [Turns(question, of | {dragon.WHOLE: right(question, decided=direct)})] * 4
+    rows = by_name(dragon.rows(asked, tuple(of)))
+    assert rows["qa-dragon-no-splitting minus the whole"].ok
+    assert rows["truthfulness, qa-dragon minus the best policy without a verifier"].value == 200
+    assert rows["accuracy, branch direct"].ok
+
+
+def test_pace_compares_medians_of_fresh_pictures() -> None:
+    assert pace.row([10, 20, 30], [40, 40, 40]).ok
+    assert not pace.row([39, 39, 39], [40, 40, 40]).ok
+    assert pace.fresh(QUESTIONS[0], 0) != pace.fresh(QUESTIONS[0], 1)
+
+
+def test_a_variant_of_a_bundle_lacks_roles_and_has_other_tuning(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    manifest = {"roles": {"detector": {}, "generator": {}}, "evidence": {"seen": 1, "kind_bonus": 0.2}}
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    changed = json.loads(
+        (variant(bundle, tmp_path / "v", without=("detector",), kind_bonus=0.0) / "manifest.json").read_text()
+    )
+    assert changed == {"roles": {"generator": {}}, "evidence": {"seen": 1, "kind_bonus": 0.0}}

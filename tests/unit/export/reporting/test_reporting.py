@@ -1,0 +1,142 @@
+"""Answers are scored by what their benchmark asks for and stand beside the papers' own tables."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quizglass_export.cli import main
+from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
+from quizglass_export.datasets.reading.sample import Sample
+from quizglass_export.reporting.papers import paper_figures, systems
+from quizglass_export.reporting.report import Measured, beside_papers, measured
+from quizglass_export.reporting.sample_scores import Answered, Scorers, is_right, sample_scores
+from quizglass_export.scoring.costs import TurnCost
+from quizglass_export.scoring.judge import ModelJudge
+from tests.support import benchmark_files as files
+
+
+def scores(sample: Sample, answer: str, **more: Any) -> dict[str, float]:
+    return sample_scores(sample, Answered(sample.id, answer, **more))
+
+
+def test_each_benchmark_is_scored_by_its_own_rule(tmp_path: Path) -> None:
+    height = list(read_samples("infoseek", files.infoseek(tmp_path)))[1]
+    assert scores(height, "330 m")["relaxed"] == 1
+    assert is_right(scores(height, "330 m"))
+    people = list(read_samples("vqav2", files.vqav2(tmp_path)))[1]
+    assert scores(people, "two")["vqa"] == 1
+    designed = list(read_samples("encyclopedic-vqa", files.encyclopedic_vqa(tmp_path)))[2]
+    assert scores(designed, "Ben and Ana")["exact"] == 1
+    with_bem = sample_scores(designed, Answered("1", "both of them"), Scorers(equivalent=lambda *_: 0.9))
+    assert with_bem["bem"] == 1
+    caption = next(read_samples("nocaps", files.nocaps(tmp_path)))
+    assert scores(caption, "A baby is standing in front of a house.")["ROUGE-L"] == pytest.approx(1)
+    assert "truthfulness" not in scores(caption, "A baby.")
+
+
+def test_claims_are_scored_where_they_are_known() -> None:
+    sample = Sample("1", "Tell me about it.", ("It is red. Ana made it.",), claims=("It is red.", "Ana made it."))
+    result = scores(sample, "Ana made it. It is old.")
+    assert (result["claim precision"], result["claim recall"]) == (0.5, 0.5)
+
+
+def test_a_question_that_nothing_answers_is_right_when_refused() -> None:
+    sample = Sample("1", "What is hidden?", ("I don't know",), answerable=False)
+    assert scores(sample, "I don't know.")["truthfulness"] == 1
+    assert scores(sample, "A car")["truthfulness"] == -1
+
+
+def test_private_answers_allow_recall_alone() -> None:
+    sample = Sample("1", "Who?", entries=("Q1",))
+    assert scores(sample, "Ana", found=("Q2", "Q1")) == {"recall@1": 0, "recall@5": 1, "recall@10": 1}
+    assert scores(sample, "Ana") == {}
+
+
+def test_the_judge_decides_where_there_is_one() -> None:
+    sample = Sample("1", "Who?", ("Ana",))
+    judged = sample_scores(sample, Answered("1", "It was Ana"), Scorers(ModelJudge(lambda _: "4")))
+    assert (judged["judge"], judged["exact"], judged["truthfulness"]) == (75, 0, 1)
+    silent = sample_scores(sample, Answered("1", "It was Ana"), Scorers(ModelJudge(lambda _: "?")))
+    assert "judge" not in silent
+    assert silent["truthfulness"] == -1
+
+
+def test_means_have_intervals_and_costs_have_units() -> None:
+    rows = measured("both", [{"exact": 1.0, "f1": 0.5}, {"exact": 0.0, "f1": 1.0}], [TurnCost(1, 1, 10, 2, 0.5)])
+    exact, f1 = rows[:2]
+    assert (exact.value, exact.count) == (50, 2)
+    assert exact.low is not None
+    assert exact.high is not None
+    assert exact.low < 50 < exact.high
+    assert f1.value == 75
+    assert [(row.metric, row.unit) for row in rows[2:4]] == [("image searches", "a turn"), ("text searches", "a turn")]
+
+
+def test_papers_figures_name_their_table_and_known_benchmarks() -> None:
+    assert systems() == ("planning-agent", "cogplanner", "qa-dragon", "core-mmrag")
+    figures = paper_figures()
+    assert all(figure.table and figure.paper and figure.row for figure in figures)
+    assert {figure.dataset for figure in figures} <= {*BENCHMARKS, ""}
+    assert len({(f.system, f.table, f.row) for f in figures}) == len(figures)
+    main_table = [f for f in figures if f.table.startswith("main results")]
+    assert {f.row: f.value for f in main_table}["planning-agent"] == 65.32
+
+
+def test_measured_figures_stand_beside_the_same_row_and_measure() -> None:
+    results = [Measured("planning-agent", "judge", 70.0, 10), Measured("planning-agent", "exact", 60.0, 10)]
+    lines = beside_papers(results, ["planning-agent"], "visual7w")
+    assert [(line.paper.value if line.paper else None) for line in lines[:3]] == [65.32, 57.09, None]
+    rest = [line.paper.row for line in lines if line.paper and not line.measured]
+    assert "planner answers too" in rest
+    assert all(line.paper.dataset in ("", "visual7w") for line in lines if line.paper)
+
+
+def test_a_paper_s_accuracy_is_what_was_measured_best() -> None:
+    results = [Measured("qa-dragon", "exact", 20.0, 10), Measured("qa-dragon", "judge", 30.0, 10)]
+    lines = beside_papers(results, ["qa-dragon"], "crag-mm")
+    assert {line.metric for line in lines if line.measured and line.paper} == {"judge"}
+    recalls = beside_papers([Measured("core-mmrag", "recall@5", 50.0, 9)], ["core-mmrag"], "infoseek")
+    assert recalls[0].paper is not None
+    assert recalls[0].paper.value == 67.1
+
+
+def test_the_command_scores_answers_beside_a_paper(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "220")
+    paths = [str(path) for path in files.crag_mm(tmp_path)]
+    answers = [
+        {"id": "t-1", "answer": "It costs 5 crowns.", "image_searches": 1, "seconds": 0.5},
+        {"id": "t-2", "answer": "Nobody"},
+        {"id": "t-3", "answer": "I don't know"},
+    ]
+    file = files.write_lines(tmp_path / "a.jsonl", answers)
+    given = ["score", "crag-mm", *paths, "--answers", f"qa-dragon={file}", "--paper", "qa-dragon"]
+    assert main([*given, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    by_metric = {row["metric"]: row["measured"] for row in record["rows"] if row["measured"]}
+    assert by_metric["truthfulness"]["value"] == pytest.approx(100 / 3)
+    assert by_metric["truthfulness of conversations"]["value"] == pytest.approx(50)
+    assert by_metric["latency p50"]["value"] == 0.5
+    paired = [row for row in record["rows"] if row["measured"] and row["paper"]]
+    assert {row["paper"]["value"] for row in paired} == {21.31, 24.78}
+    assert main(given) == 0
+    assert "qa-dragon: single-source" in capsys.readouterr().out
+
+
+def test_an_answer_that_is_missing_or_wrong_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(files.plain(tmp_path)[0])
+    file = files.write_lines(tmp_path / "a.jsonl", [{"id": "p-1", "answer": "1889", "seconds": -1}])
+    assert main(["score", "plain", path, "--answers", f"both={file}"]) == 2
+    assert "a.jsonl:1: seconds:" in capsys.readouterr().err
+    files.write_lines(file, [{"id": "p-1", "answer": "1889"}])
+    assert main(["score", "plain", path, "--answers", f"both={file}"]) == 2
+    assert "a.jsonl: id p-2: expected an answer to every question" in capsys.readouterr().err
+    assert main(["score", "plain", path, "--answers", str(file)]) == 2
+    assert "expected ROW=FILE" in capsys.readouterr().err
+    assert main(["score", "plain", path, "--answers", f"both={file}", "--judge", "http://localhost"]) == 2
+    assert "expected URL#MODEL" in capsys.readouterr().err
+    assert main(["score", "plain", path, "--answers", f"both={file}", "--bem", str(tmp_path)]) == 2
+    assert "bem.onnx: missing" in capsys.readouterr().err
