@@ -50,6 +50,10 @@ class CuttingProxy:
         """Bytes that clients sent."""
         self.target = ""
 
+    def move(self, port: int) -> None:
+        """Pass what comes from now on to another port."""
+        self._port = port
+
     def cut(self, how: Cut) -> int:
         """End every connection that is there; how many those were."""
         pairs, self._pairs = self._pairs, []

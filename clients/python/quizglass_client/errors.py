@@ -26,6 +26,10 @@ from google.rpc import error_details_pb2, status_pb2
 from quizglass.session import Notice
 
 _STATUS_DETAILS = "grpc-status-details-bin"
+_TURN = "quizglass-turn"
+"""Of the metadata that a server sends when it has a question, before anything else."""
+_NOTHING_DONE = {"", "STOPPING"}
+"""Reasons of UNAVAILABLE calls whose work was not begun: none, where nobody answers."""
 
 
 class ClientError(Exception):
@@ -41,6 +45,8 @@ class ClientError(Exception):
         self.reason = reason
         """Reason code of the server, e.g. INVALID_PICTURE; empty when the server sent none."""
         self.metadata = dict(metadata or {})
+        self.begun = True
+        """Whether the server may have begun to do what was asked."""
 
 
 class ServerUnavailable(ClientError):
@@ -143,7 +149,13 @@ def from_rpc(error: grpc.RpcError) -> ClientError:
         made.field = violation.field
     if isinstance(made, (Overloaded, ServerUnavailable)) and retry is not None:
         made.retry_after = retry.retry_delay.ToMicroseconds() / 1e6
+    made.begun = code is not grpc.StatusCode.UNAVAILABLE or info.reason not in _NOTHING_DONE or _has_turn(error)
     return made
+
+
+def _has_turn(error: grpc.RpcError) -> bool:
+    call: Any = error  # its stub knows no metadata
+    return any(key == _TURN for key, _ in call.initial_metadata() or ())
 
 
 def from_notice(notice: Notice) -> ClientError:

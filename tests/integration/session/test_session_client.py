@@ -176,7 +176,7 @@ async def test_on_another_server_the_dialogue_goes_on_and_half_an_answer_is_told
             half = await session.ask("Half?")
             await gate.reached.wait()
             await eventually(lambda: half._feed.begun)
-            proxy._port = two.rpc.port
+            proxy.move(two.rpc.port)
             proxy.cut(Cut.RST)
             with pytest.raises(SessionLost, match="SESSION_UNKNOWN"):
                 await half.answer()
@@ -202,7 +202,7 @@ async def test_a_question_that_a_stopping_server_refuses_is_asked_at_the_next(tm
             one.assistant.script = words(4, [(2, gate)])
             running = await session.ask("First?")
             await gate.reached.wait()
-            proxy._port = two.rpc.port
+            proxy.move(two.rpc.port)
             stopping = asyncio.create_task(one.rpc.stop(20))
             refused = await session.ask("Second?", overlap="queue")
             await asyncio.sleep(0)
