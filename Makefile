@@ -21,8 +21,8 @@ HOSTILE ?=
 POLICIES ?=
 
 .PHONY: help demo serve doctor test test-web check lint types unit protos client generated-check starter bundle \
-	bench-accuracy bench-policies bench-latency bench-reading bench-engine bench-export bench-knowledge \
-	bench-hostile clean
+	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
+	bench-hostile bench-session clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -102,6 +102,9 @@ bench-accuracy: $(VENV)/.dev ## Accuracy of every policy (SEED="drawn from the c
 bench-policies: $(VENV)/.dev ## The control flow of every policy, with decisions given (POLICIES="--only hops --resume")
 	$(BIN)/python -m bench.policies $(POLICIES)
 
+bench-verdict: $(VENV)/.dev ## The check of an answer beside labelled pairs of real sentences
+	$(BIN)/python -m bench.verdict
+
 bench-latency: $(VENV)/.dev ## Latency of planner and server (SEED=, THINGS=, QUESTIONS=)
 	$(BIN)/python -m bench.latency --seed $(firstword $(SEED) 101) --things $(THINGS) --questions $(QUESTIONS)
 
@@ -119,6 +122,9 @@ bench-knowledge: $(VENV)/.dev ## The knowledge store beside others, damaged, kil
 
 bench-hostile: $(VENV)/.dev ## Memory and the turns of others under hostile input (HOSTILE="--only pictures --resume")
 	$(BIN)/python -m bench.hostile $(HOSTILE)
+
+bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory (SESSION="--only cuts --resume")
+	$(BIN)/python -m bench.session $(SESSION)
 
 clean: ## Remove what was made here (not the trained models)
 	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist

@@ -22,13 +22,14 @@ PARITY = ROOT / "models" / "starter" / "bundle" / "parity.json"
 CHECKPOINTS = ROOT / "models" / "starter" / "checkpoints"
 DEMO = ROOT / "docs" / "pictures" / "demo.svg"
 EXPLAINED = ROOT / "docs" / "pictures" / "explained.txt"
-MEASURED = ("accuracy", "policies", "latency", "reading", "engine", "hostile", "knowledge", "export")
+MEASURED = ("accuracy", "policies", "verdict", "latency", "reading", "engine", "hostile", "knowledge", "export")
 _PAGES = {
     "accuracy": ("what each policy answers right, and what it looks up", "benchmarks.md#what-accuracy-means-here"),
     "policies": (
         "the control flow of every policy, with decisions given",
         "benchmarks.md#what-the-policies-figures-mean",
     ),
+    "verdict": ("the check of an answer beside labelled sentences", "benchmarks.md#how-well-answers-are-checked"),
     "latency": ("planner and whole turns", "benchmarks.md#what-latency-means-here"),
     "reading": ("turns since only pictures that may show words are read", "benchmarks.md#what-reading-costs"),
     "engine": ("generator, scorers and server under load, beside peers", "benchmarks.md#what-the-engines-figures-mean"),

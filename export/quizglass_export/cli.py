@@ -16,6 +16,7 @@ from quizglass_export import adapter_command, starter_command
 from quizglass_export.assembly import command as bundling
 from quizglass_export.bundles import command as bundles
 from quizglass_export.datasets import command as datasets
+from quizglass_export.finetuning import command as finetuning
 from quizglass_export.pocketworld.dataset import command as pocketworld
 from quizglass_export.reporting import command as reporting
 from quizglass_export.trt import command as trt
@@ -23,8 +24,13 @@ from quizglass_export.trt import command as trt
 _EXTRA = "pip install 'quizglass[export]'"
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """All subcommands; each sets `run`, which takes the parsed arguments and returns the exit status."""
+def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """All subcommands; each sets `run`, which takes the parsed arguments and returns the exit status.
+
+    Args:
+        arguments: what will be parsed, so that flags which take long to make are left out where nobody asks for them;
+            None: make all.
+    """
     parser = argparse.ArgumentParser(
         prog="quizglass-export", description="From checkpoints to bundles, and the world they were trained on."
     )
@@ -52,6 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
     score = commands.add_parser("score", help=reporting.HELP, description=reporting.HELP)
     reporting.add_arguments(score)
     score.set_defaults(run=reporting.run)
+    finetuning.add_commands(commands, arguments)
     starter = commands.add_parser("starter", help=starter_command.HELP, description=starter_command.HELP)
     starter_command.add_arguments(starter)
     starter.set_defaults(run=starter_command.run)
@@ -60,7 +67,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    args = build_parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    args = build_parser(arguments).parse_args(arguments)
     try:
         status: int = args.run(args)
     except ModuleNotFoundError as error:

@@ -189,6 +189,7 @@ async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], b
 def tuning(bundle: Bundle) -> Tuning:
     """What a bundle says about evidence."""
     manifest = bundle.manifest
+    line = manifest.thresholds.line
     return Tuning(
         abstain=manifest.abstain,
         image_accept=manifest.thresholds.image_accept,
@@ -198,6 +199,7 @@ def tuning(bundle: Bundle) -> Tuning:
         detect_accept=manifest.thresholds.detect_accept,
         p_min=manifest.thresholds.p_min,
         p_mean=manifest.thresholds.p_mean,
+        line=None if line is None else (line.p_min, line.p_mean, line.least),
         boxes=manifest.evidence.boxes,
         image_candidates=manifest.evidence.image_candidates,
         seen=manifest.evidence.seen,

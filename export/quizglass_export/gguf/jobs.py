@@ -47,15 +47,19 @@ class GenerationJob:
     """None where no prompt has a picture."""
     context: int
     max_new_tokens: int
+    first_of: Sequence[int] | None = None
+    """Token ids whose logits after the prompt are wanted; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generations:
-    """For each prompt: its token ids, the answer's token ids, and the logits [V] after the prompt."""
+    """For each prompt: its token ids, the answer's token ids, their probabilities, and the logits after the prompt."""
 
     prompts: list[list[int]]
     answers: list[list[int]]
+    probabilities: list[list[float]]
     first: list[NDArray[np.float32]]
+    """Of the whole vocabulary, or of `first_of`."""
 
 
 def quantise(
@@ -133,11 +137,12 @@ def generate(job: GenerationJob, advance: Callable[[], None] = lambda: None) -> 
                 "image_token": job.image_token,
                 "context": job.context,
                 "max_new_tokens": job.max_new_tokens,
+                "first_of": None if job.first_of is None else list(job.first_of),
             },
             advance,
         )
     first = [np.asarray(row, dtype=np.float32) for row in result["first"]]
-    return Generations(prompts=result["prompts"], answers=result["answers"], first=first)
+    return Generations(result["prompts"], result["answers"], result["probabilities"], first)
 
 
 def _run(job: dict[str, Any], advance: Callable[[], None] = lambda: None) -> dict[str, Any]:

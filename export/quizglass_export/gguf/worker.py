@@ -131,17 +131,18 @@ def answer(job: Job) -> Job:
 
     Returns:
         `prompts`: token ids of each prompt as llama.cpp sees it. `answers`: token ids of each answer without the
-        stop token. `first`: the logits after each prompt.
+        stop token. `probabilities`: of its tokens. `first`: the logits after each prompt, of `first_of` or of all.
     """
     runner = _Runner(job)
-    results: list[tuple[list[int], list[int], list[float]]] = []
+    results: list[tuple[list[int], list[int], list[float], list[float]]] = []
     for prompt in job["prompts"]:
         results.append(runner.run(prompt))
         print(len(results), flush=True)
     return {
         "prompts": [result[0] for result in results],
         "answers": [result[1] for result in results],
-        "first": [result[2] for result in results],
+        "probabilities": [result[2] for result in results],
+        "first": [result[3] for result in results],
     }
 
 
@@ -152,6 +153,7 @@ class _Runner:
         self.limit: int = job["max_new_tokens"]
         self.stop: set[int] = set(job["stop"])
         self.pad: int = job["image_token"]
+        self.first_of: list[int] | None = job["first_of"]
         self.pictures: NDArray[np.uint8] = np.load(job["pictures"], allow_pickle=False)
         model_parameters = llama.llama_model_default_params()
         model_parameters.n_gpu_layers = 0
@@ -175,7 +177,7 @@ class _Runner:
             raise RuntimeError(f"{projector}: llama.cpp cannot load it: {_reasons()}")
         return vision
 
-    def run(self, prompt: Job) -> tuple[list[int], list[int], list[float]]:
+    def run(self, prompt: Job) -> tuple[list[int], list[int], list[float], list[float]]:
         """Prefill one prompt and decode its answer."""
         llama.llama_memory_clear(llama.llama_get_memory(self.context), True)
         seen: list[int] = []
@@ -189,11 +191,14 @@ class _Runner:
             seen += ids
         first = logits = self._logits()
         answer: list[int] = []
+        probabilities: list[float] = []
         while (token := int(logits.argmax())) not in self.stop and len(answer) < self.limit:
             answer.append(token)
+            probabilities.append(float(1 / np.exp(logits.astype(np.float64) - logits[token]).sum()))
             position = self._read([token], position)
             logits = self._logits()
-        return seen, answer, [float(value) for value in first]
+        wanted = first if self.first_of is None else first[self.first_of]
+        return seen, answer, probabilities, [float(value) for value in wanted]
 
     def _read(self, ids: Sequence[int], position: int) -> int:
         for start in range(0, len(ids), _BATCH):

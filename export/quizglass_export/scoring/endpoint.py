@@ -7,6 +7,7 @@ import os
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,13 +51,26 @@ class ChatEndpoint:
         Raises:
             EndpointError: no reply after all tries, or one that is no chat completion.
         """
-        messages = [{"role": "user", "content": prompt}]
-        body = {"model": self.model, "messages": messages, "temperature": 0, "max_tokens": self.most_tokens}
-        reply = self._post(json.dumps(body).encode())
+        reply = self.reply([{"role": "user", "content": prompt}], max_tokens=self.most_tokens)
+        return str(reply["choices"][0]["message"]["content"] or "")
+
+    def reply(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:
+        """The whole reply to messages, which has `choices.0.message.content`.
+
+        Args:
+            messages: as the protocol has them.
+            more: further keys of the request, such as `max_tokens` and `logprobs`.
+
+        Raises:
+            EndpointError: as `__call__`.
+        """
+        body = {"model": self.model, "messages": list(messages), "temperature": 0, **more}
+        reply: dict[str, Any] = self._post(json.dumps(body).encode())
         try:
-            return str(reply["choices"][0]["message"]["content"] or "")
+            reply["choices"][0]["message"]["content"]
         except (KeyError, IndexError, TypeError):
             raise EndpointError(f"{self.url}: choices.0.message.content: expected in the reply") from None
+        return reply
 
     def _post(self, body: bytes) -> Any:
         headers = {"Content-Type": "application/json"}
@@ -72,6 +86,8 @@ class ChatEndpoint:
                     return json.load(response)
             except urllib.error.HTTPError as error:
                 problem = f"HTTP {error.code} {error.reason}"
+                if error.code in (401, 403):
+                    problem += f"; set {self.key_variable} to a valid key"
                 if error.code not in _AGAIN:
                     break
             except (OSError, ValueError) as error:

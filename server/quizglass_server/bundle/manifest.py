@@ -24,6 +24,14 @@ class FileEntry(ManifestPart):
     bytes: Annotated[int, Field(ge=0)]
 
 
+class CertaintyLine(ManifestPart):
+    """A draft is certain where `p_min` x its least and `p_mean` x its mean token probability are at least `least`."""
+
+    p_min: Annotated[float, Field(ge=0)]
+    p_mean: Annotated[float, Field(ge=0)]
+    least: float
+
+
 class Thresholds(ManifestPart):
     """Scores below which evidence is dropped: cosine for pictures, probability of "yes" for reranking, cosine of the
     coarse reranker, probability of a detector's box. `p_min` and `p_mean`, of a draft's tokens, say when it is certain.
@@ -35,6 +43,8 @@ class Thresholds(ManifestPart):
     detect_accept: Annotated[float, Field(ge=0, le=1)] = 0.3
     p_min: Annotated[float, Field(ge=0, le=1)] | None = None
     p_mean: Annotated[float, Field(ge=0, le=1)] | None = None
+    line: CertaintyLine | None = None
+    """Over both, as QA-Dragon's verifier has it; besides the two bounds."""
 
 
 Share = Annotated[float, Field(gt=0, le=1)]

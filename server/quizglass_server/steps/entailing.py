@@ -27,7 +27,8 @@ def _readable(evidence: Sequence[Clause]) -> list[list[Clause]]:
     made: list[list[Clause]] = []
     before: list[Clause] = []
     for clause in evidence:
-        made.append([clause] if clause.own_subject else [*before, clause])
+        repeats = before and {content.meaning for content in clause.contents} & _meanings(before[-1])
+        made.append([clause] if clause.own_subject or (repeats and not clause.relative) else [*before, clause])
         if not clause.relative:
             before = made[-1]
     return made
@@ -71,7 +72,7 @@ def _is_measure(at: int, contents: Sequence[Content], said: Sequence[Content]) -
 
 def _differ(one: str, other: str) -> bool:
     """Whether two words for parts contradict each other; "by" and nothing may be the passive and the active."""
-    return bool(one and other and one != other)
+    return one != other and bool((one and other) or "than" in (one, other))
 
 
 def _neighbours(contents: Sequence[Content]) -> list[tuple[Content, Content]]:
@@ -104,7 +105,7 @@ def _homes(evidence: Sequence[Clause]) -> list[set[str]]:
     """What belongs together: a clause, with the one that it continues ("and white", "which is red")."""
     homes: list[set[str]] = []
     for part in evidence:
-        own = {content.meaning for content in part.contents}
+        own = _meanings(part)
         homes.append(own | homes[-1] if homes and part.continues else own)
     return homes
 
@@ -118,7 +119,8 @@ def _scattered(evidence: Sequence[Clause], clause: Clause, about: set[str]) -> b
     for one, other in pairwise(clause.contents):
         if one.meaning in about or one.meaning[0].isdigit() or not other.bound:
             continue
-        if not any(one.meaning in home and (other.meaning in home or other.meaning in about) for home in homes):
+        whole = [_meanings(part) for part in evidence] if other.meaning[0].isdigit() else homes
+        if not any(one.meaning in home and (other.meaning in home or other.meaning in about) for home in whole):
             return True
     return False
 
@@ -155,6 +157,10 @@ def _places(content: Content, said: Mapping[str, Content], titled: set[str], pro
     if content.meaning in said:
         return [said[content.meaning].word.start]
     return list(pronouns) if content.meaning in titled else []
+
+
+def _meanings(clause: Clause) -> set[str]:
+    return {content.meaning for content in clause.contents}
 
 
 def _has_by(clauses: Sequence[Clause]) -> bool:

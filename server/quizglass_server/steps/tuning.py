@@ -34,6 +34,8 @@ class Tuning:
     """A draft whose least probable token is less probable is not certain; None: any is."""
     p_mean: float | None = None
     """A draft whose tokens' mean probability is smaller is not certain; None: any is."""
+    line: tuple[float, float, float] | None = None
+    """Weights of the least and the mean probability, and the least sum of a draft that is certain; None: any is."""
     detect_accept: float = 0.3
     """Boxes of a smaller probability are not looked up."""
     boxes: int = 2

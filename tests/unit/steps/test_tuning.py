@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from quizglass_server import app
-from quizglass_server.bundle.manifest import EvidenceLimits, Thresholds
+from quizglass_server.bundle.manifest import CertaintyLine, EvidenceLimits, Thresholds
 from quizglass_server.steps.tuning import Tuning, Views
 
 
@@ -31,9 +31,13 @@ def test_views_and_the_bonus_of_kinds_come_from_the_bundle() -> None:
 
 
 def test_the_line_of_certain_drafts_comes_from_the_bundle() -> None:
-    manifest = SimpleNamespace(abstain="", thresholds=Thresholds(p_min=0.25, p_mean=0.75), evidence=EvidenceLimits())
+    line = CertaintyLine(p_min=0.3, p_mean=0.7, least=0.6)
+    manifest = SimpleNamespace(
+        abstain="", thresholds=Thresholds(p_min=0.25, p_mean=0.75, line=line), evidence=EvidenceLimits()
+    )
     tuning = app.tuning(SimpleNamespace(manifest=manifest))  # type: ignore[arg-type]
     assert (tuning.p_min, tuning.p_mean) == (0.25, 0.75)
+    assert tuning.line == (0.3, 0.7, 0.6)
     assert (Tuning().p_min, Tuning().p_mean) == (None, None)
 
 

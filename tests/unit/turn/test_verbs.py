@@ -457,7 +457,16 @@ async def test_a_verifier_that_the_policy_asks_itself_is_not_asked_again(ask: An
 
 @pytest.mark.parametrize(
     ("line", "certain"),
-    [({}, True), ({"p_min": 0.5}, True), ({"p_min": 0.51}, False), ({"p_mean": 0.7}, True), ({"p_mean": 0.71}, False)],
+    [
+        ({}, True),
+        ({"p_min": 0.5}, True),
+        ({"p_min": 0.51}, False),
+        ({"p_mean": 0.7}, True),
+        ({"p_mean": 0.71}, False),
+        ({"line": (0.5, 0.5, 0.6)}, True),
+        ({"line": (0.5, 0.5, 0.61)}, False),
+        ({"line": (0, 1, 0.7), "p_min": 0.6}, False),
+    ],
 )
 async def test_a_draft_is_certain_above_the_bundles_line(ask: Any, line: dict[str, float], certain: bool) -> None:
     world = World(**line)

@@ -1,0 +1,72 @@
+"""Which model is asked: from what a user writes on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from quizglass_export.errors import ExportError
+from quizglass_export.finetuning.shared.options import Options
+
+if TYPE_CHECKING:
+    from quizglass_export.finetuning.asking.interface import AskedModel
+
+MODEL_HELP = "a checkpoint (DIR or DIR+ADAPTER), a .gguf file, or URL#MODEL of an OpenAI-compatible endpoint"
+
+
+class ModelOptions(Options):
+    """How models are asked."""
+
+    prompts: Path | None = Field(None, description="directory of prompt templates; default: those for general models")
+    picture: str = Field("448x448", pattern=r"^\d+x\d+$", description="size that pictures are stretched to")
+    max_tokens: int = Field(1024, ge=16, description="longest prompt, without further pictures")
+    device: str = Field("auto", pattern="^(auto|cpu|cuda)$", description="where checkpoints run: auto, cpu or cuda")
+    ask_batch: int = Field(8, ge=1, description="prompts that a checkpoint is asked at once")
+    parallel: int = Field(8, ge=1, description="requests to an endpoint under way at once")
+    key_variable: str = Field("OPENAI_API_KEY", description="environment variable that has the endpoint's key")
+    logprobs: bool = Field(True, description="ask endpoints for token probabilities, which some refuse")
+    timeout: float = Field(120.0, gt=0, description="seconds for one answer of an endpoint")
+
+
+def asked_model(spec: str, options: ModelOptions, loaded: dict[str, AskedModel]) -> AskedModel:
+    """The model that a text stands for; each is loaded once.
+
+    Raises:
+        ExportError: nothing of the kind is there.
+    """
+    if spec not in loaded:
+        loaded[spec] = _opened(spec, options)
+    return loaded[spec]
+
+
+def _opened(spec: str, options: ModelOptions) -> AskedModel:
+    from quizglass_export.finetuning.asking.checkpoint import CheckpointModel
+    from quizglass_export.finetuning.asking.endpoint import EndpointModel
+    from quizglass_export.finetuning.asking.gguf import GgufModel
+    from quizglass_export.finetuning.models.chat import Prompts
+    from quizglass_export.finetuning.models.checkpoint import load, picture_size
+    from quizglass_export.scoring.endpoint import ChatEndpoint
+
+    picture = picture_size(options.picture)
+    if spec.startswith(("http://", "https://")):
+        url, _, model = spec.partition("#")
+        if not model:
+            raise ExportError(f"{url}: name the model after a #, as in {url}#MODEL")
+        endpoint = ChatEndpoint(url, model, options.key_variable, timeout=options.timeout)
+        return EndpointModel(endpoint, Prompts(options.prompts), options.parallel, options.logprobs)
+    if spec.endswith(".gguf"):
+        return GgufModel(Path(spec), options.prompts, picture)
+    folder, _, adapter = spec.partition("+")
+    if not Path(folder).is_dir():
+        raise ExportError(f"{spec}: no such model; give {MODEL_HELP}")
+    loaded = load(
+        Path(folder),
+        prompts=options.prompts,
+        picture=picture,
+        max_tokens=options.max_tokens,
+        device=options.device,
+        adapter=Path(adapter) if adapter else None,
+    )
+    return CheckpointModel(loaded, options.ask_batch)

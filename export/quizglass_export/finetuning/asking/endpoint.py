@@ -1,0 +1,105 @@
+"""An OpenAI-compatible endpoint (chat completions), asked for several prompts at once."""
+
+from __future__ import annotations
+
+import base64
+import math
+import mimetypes
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quizglass_export.errors import ExportError
+from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
+from quizglass_export.finetuning.models.chat import Prompts, chat_messages
+from quizglass_export.finetuning.models.inputs import read_picture
+from quizglass_export.scoring.endpoint import ChatEndpoint, EndpointError
+from quizglass_server.models.prompts import SegmentKind
+
+_TOP = 20
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointModel:
+    """Asks over HTTP.
+
+    Attributes:
+        endpoint: its address, model and key's variable.
+        prompts: templates in ChatML, which become messages.
+        parallel: requests under way at once.
+        logprobs: whether it is asked for probabilities, which some endpoints refuse to tell.
+    """
+
+    endpoint: ChatEndpoint
+    prompts: Prompts
+    parallel: int = 8
+    logprobs: bool = True
+
+    @property
+    def name(self) -> str:
+        """As the endpoint names it."""
+        return self.endpoint.model
+
+    def shows_entries(self, task: str) -> bool:
+        """Whether the task's prompt shows pictures of entries too."""
+        return self.prompts.shows_entries(task)
+
+    def write(self, asks: Sequence[Ask], most_tokens: int = MOST_TOKENS) -> list[Written]:
+        """Complete every prompt; ExportError where the endpoint refuses."""
+        with ThreadPoolExecutor(self.parallel) as pool:
+            return list(pool.map(lambda ask: self._write(ask, most_tokens), asks))
+
+    def choose(self, asks: Sequence[Ask], labels: Sequence[str]) -> list[list[float]]:
+        """Probability of each label by the endpoint's own; 1 for the letter it answers where it tells none."""
+        with ThreadPoolExecutor(self.parallel) as pool:
+            return list(pool.map(lambda ask: self._choose(ask, labels), asks))
+
+    def _write(self, ask: Ask, most_tokens: int) -> Written:
+        began = time.perf_counter()
+        reply = self._complete(ask, max_tokens=most_tokens, **self._telling())
+        choice, usage = reply["choices"][0], reply.get("usage") or {}
+        return Written(
+            str(choice["message"]["content"] or "").strip(),
+            tuple(math.exp(min(token["logprob"], 0)) for token in _tokens(choice)),
+            int(usage.get("prompt_tokens", 0)),
+            int(usage.get("completion_tokens", 0)),
+            time.perf_counter() - began,
+        )
+
+    def _choose(self, ask: Ask, labels: Sequence[str]) -> list[float]:
+        choice = self._complete(ask, max_tokens=1, **self._telling(top_logprobs=_TOP))["choices"][0]
+        weights = {label.strip(): 0.0 for label in labels}
+        for first in _tokens(choice)[:1]:
+            for each in first.get("top_logprobs") or [first]:
+                if (name := str(each["token"]).strip()) in weights:
+                    weights[name] += math.exp(min(each["logprob"], 0))
+        if not sum(weights.values()):
+            said = str(choice["message"]["content"] or "").strip()
+            weights = {name: float(said.startswith(name)) for name in weights}
+        total = sum(weights.values())
+        return [weight / total if total else 1 / len(weights) for weight in weights.values()]
+
+    def _telling(self, **how: Any) -> dict[str, Any]:
+        return {"logprobs": True, **how} if self.logprobs else {}
+
+    def _complete(self, ask: Ask, **how: Any) -> dict[str, Any]:
+        prompt = self.prompts.fill(ask.task, ask.values, len(ask.pictures))
+        shown = {segment.picture for segment in prompt if segment.kind is SegmentKind.IMAGE}
+        messages = chat_messages(prompt, {index: _data_url(ask.pictures[index]) for index in shown})
+        try:
+            return self.endpoint.reply(messages, **how)
+        except EndpointError as error:
+            raise ExportError(str(error)) from None
+
+
+def _tokens(choice: dict[str, Any]) -> list[dict[str, Any]]:
+    return (choice.get("logprobs") or {}).get("content") or []
+
+
+def _data_url(path: Path) -> str:
+    read_picture(path)  # a file that is none is an error of its own
+    kind = mimetypes.guess_type(path.name)[0] or "image/jpeg"
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"

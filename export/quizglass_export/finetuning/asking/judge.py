@@ -1,0 +1,74 @@
+"""Whether an answer is right: by comparing it with the gold answers, or by a model that grades it from 1 to 5."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from quizglass_export.finetuning.asking.interface import Ask, AskedModel
+from quizglass_export.scoring.answers import exact_match
+from quizglass_export.scoring.judge import BEST, WORST, scaled
+from quizglass_export.scoring.judge import RIGHT as RIGHT_GRADE
+
+_log = logging.getLogger(__name__)
+RIGHT = scaled(RIGHT_GRADE)
+"""Score, 0 to 100, from which an answer counts as right: a grade of 4 or 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """An answer beside what would be right."""
+
+    question: str
+    gold: tuple[str, ...]
+    answer: str
+
+
+class AnswerJudge(Protocol):
+    """Scores answers from 0 (wrong) to 100 (right)."""
+
+    def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
+        """One score for each."""
+        ...
+
+
+class ExactJudge:
+    """100 for an answer that equals a gold answer or alias after normalisation, else 0."""
+
+    def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
+        """One score for each."""
+        return [100.0 * exact_match(each.answer, each.gold[0], each.gold[1:]) for each in answers]
+
+
+@dataclass(frozen=True, slots=True)
+class GradingJudge:
+    """A model's grade, (grade - 1) / 4 x 100, as the planning-agent paper scales it; equal answers need no grading.
+
+    What the model says that is no grade counts as the lowest.
+    """
+
+    model: AskedModel
+
+    def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
+        """One score for each."""
+        scores = ExactJudge().scores(answers)
+        pairs = enumerate(zip(scores, answers, strict=True))
+        open_ = [index for index, (score, each) in pairs if not score and each.answer]
+        asks = [
+            Ask("judge", {"question": each.question, "evidence": list(each.gold), "answer": each.answer})
+            for each in (answers[index] for index in open_)
+        ]
+        grades = [re.search(rf"[{WORST}-{BEST}]", written.text) for written in self.model.write(asks, 8)]
+        for index, grade in zip(open_, grades, strict=True):
+            scores[index] = scaled(int(grade[0])) if grade else 0.0
+        if missing := grades.count(None):
+            _log.warning("%s: %d of %d judgements were no grade from 1 to 5", self.model.name, missing, len(grades))
+        return scores
+
+
+def right(judge: AnswerJudge, answers: Sequence[GivenAnswer]) -> list[bool]:
+    """Whether each answer counts as right."""
+    return [score >= RIGHT for score in judge.scores(answers)]

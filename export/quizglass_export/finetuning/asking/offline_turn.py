@@ -1,0 +1,197 @@
+"""A turn of any policy on models that no server serves: the same verbs and prompts, without budgets and events.
+
+Policies are the server's own (`quizglass_server.policies`), so what is annotated or measured here is what is served.
+Rerankers, detectors, readers and views have no part in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, AskedModel, letters
+from quizglass_export.finetuning.asking.searching import EvidenceSearch
+from quizglass_server.domain.state import Draft, Note, State
+from quizglass_server.domain.turns import AbstainReason, Evidence, Exchange, FinishReason, Plan, Turn
+from quizglass_server.policies import Policy
+from quizglass_server.policies.tools import Label
+from quizglass_server.steps.generate import lines_of
+from quizglass_server.steps.prompt_values import prompt_values
+
+One = TypeVar("One")
+Two = TypeVar("Two")
+_LONG = {"think": 256, "reason": 192, "weigh": 96, "reformulate": 128, "split": 128, "complete": 128}
+"""Tokens of tasks that write more than an answer."""
+_PROMPTS = {"planner": "plan"}
+"""Of deciders whose prompt has another name."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineModels:
+    """What answers, what decides, and where evidence comes from."""
+
+    answerer: AskedModel
+    search: EvidenceSearch
+    deciders: Mapping[str, AskedModel] = field(default_factory=dict)
+    """By the decision; any other is the answerer's."""
+    seen: int = 1
+    found: int = 2
+    """Entries and passages that are shown where a policy does not say how many."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a turn did and cost."""
+
+    calls: Counter[str] = field(default_factory=Counter)
+    """By the verb or task."""
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    seconds: float = 0.0
+    """In models."""
+    decisions: list[tuple[str, str]] = field(default_factory=list)
+    """(decision, label)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A step that a model was asked for, as training sees it: state in, what was said out."""
+
+    task: str
+    values: Mapping[str, Note]
+    pictures: tuple[Path, ...]
+    said: str
+    labels: tuple[str, ...] = ()
+
+
+class OfflineTurn:
+    """The verbs of policies (`quizglass_server.policies.tools.Tools`).
+
+    Attributes:
+        spent: what the turn cost.
+        steps: everything that models were asked, in order.
+        drafts: what was written last, by the task.
+        evidence: everything that was found.
+    """
+
+    def __init__(
+        self, models: OfflineModels, question: str, picture: Path | None, history: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self._models, self._picture = models, picture
+        exchanges = tuple(Exchange(asked, answered) for asked, answered in history)
+        self._turn = Turn("0" * 32, question, history=exchanges)
+        self.spent = Spent()
+        self.steps: list[Asking] = []
+        self.drafts: dict[str, Draft] = {}
+        self.evidence: list[Evidence] = []
+
+    def run(self, policy: Policy) -> Draft:
+        """The whole turn of a policy."""
+
+        async def answer() -> Draft:
+            return await policy.answer(self)
+
+        return asyncio.run(answer())
+
+    def start(self) -> State:
+        """The question, with nothing found out yet."""
+        return State(self._turn.question)
+
+    def fixed(self, plan: Plan) -> Plan:
+        """The plan itself."""
+        self.spent.decisions.append(("fixed", plan.value))
+        return plan
+
+    async def decide(self, labels: type[Label], state: State, *, by: str, otherwise: Label, **also: Note) -> Label:
+        """The likeliest letter."""
+        every = list(labels)
+        named = letters(len(every))
+        model = self._models.deciders.get(by, self._models.answerer)
+        ask = self._ask(model, _PROMPTS.get(by, by), state, also)
+        (shares,) = await asyncio.to_thread(model.choose, [ask], named)
+        best = max(range(len(every)), key=shares.__getitem__)
+        self._note(ask, named[best], tuple(named))
+        self.spent.decisions.append((by, str(every[best].value)))
+        return every[best]
+
+    async def write(self, task: str, state: State, **also: Note) -> Draft:
+        """Complete a prompt."""
+        ask = self._ask(self._models.answerer, task, state, also)
+        most = _LONG.get(task, MOST_TOKENS)
+        (written,) = await asyncio.to_thread(self._models.answerer.write, [ask], most)
+        self._note(ask, written.text)
+        self.spent.prompt_tokens += written.prompt_tokens
+        self.spent.answer_tokens += written.answer_tokens
+        self.spent.seconds += written.seconds
+        counts = written.prompt_tokens, written.answer_tokens
+        draft = Draft(written.text, written.probabilities, FinishReason.COMPLETE, *counts)
+        self.drafts[task] = draft
+        return draft
+
+    async def lines(self, task: str, state: State, **also: Note) -> list[str]:
+        """The lines of a completion."""
+        return lines_of((await self.write(task, state, **also)).text)
+
+    async def answer(self, state: State, task: str = "answer", **also: Note) -> Draft:
+        """Complete a prompt; nobody waits for it."""
+        return await self.write(task, state, **also)
+
+    def tell(self, draft: Draft, *, provisional: bool = False) -> Draft:
+        """The draft itself."""
+        return draft
+
+    def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:
+        """The draft with why it is not given."""
+        return replace(draft, refused=reason)
+
+    async def search_image(self, phrases: Sequence[str] = (), limit: int = 0) -> list[Evidence]:
+        """Look the whole picture up."""
+        hits = await asyncio.to_thread(self._models.search.image, self._picture, limit or self._models.seen)
+        return self._keep("image_search", hits)
+
+    async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
+        """Look queries up."""
+        if not queries:
+            return []
+        return self._keep(
+            "text_search", await asyncio.to_thread(self._models.search.text, queries, limit or self._models.found)
+        )
+
+    async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:
+        """One after the other: a model is asked one thing at a time."""
+        return await one, await two
+
+    def certain(self, draft: Draft) -> bool:
+        """Always: the line is fitted on what is written."""
+        return True
+
+    def rounds(self, most: int, *steps: str) -> Iterator[int]:
+        """All of them."""
+        yield from range(1, most + 1)
+
+    def _keep(self, call: str, found: list[Evidence]) -> list[Evidence]:
+        self.spent.calls[call] += 1
+        self.evidence += found
+        return found
+
+    def _ask(self, model: AskedModel, task: str, state: State, also: Mapping[str, Note]) -> Ask:
+        shown = () if self._picture is None else (self._picture, *self._entry_pictures(model, task, state))
+        return Ask(task, prompt_values(self._turn, "", "", state, also), shown)
+
+    def _entry_pictures(self, model: AskedModel, task: str, state: State) -> list[Path]:
+        """Of the first lines seen, up to the first that has none, so that pictures and lines go together."""
+        pictures: list[Path] = []
+        for item in state.seen[:6] if model.shows_entries(task) else ():
+            path = self._models.search.picture(item)
+            if path is None:
+                break
+            pictures.append(path)
+        return pictures
+
+    def _note(self, ask: Ask, said: str, labels: tuple[str, ...] = ()) -> None:
+        self.spent.calls[ask.task] += 1
+        self.steps.append(Asking(ask.task, ask.values, ask.pictures, said, labels))  # type: ignore[arg-type]

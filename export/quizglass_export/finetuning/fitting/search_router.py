@@ -1,0 +1,64 @@
+"""QA-Dragon's search router: a linear decider over the signs of a draft, by multinomial logistic regression."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from quizglass_export.errors import ExportError
+from quizglass_export.finetuning.fitting.regression import held_back, regression
+from quizglass_export.finetuning.recipes.qa_dragon import DragonTurn
+from quizglass_export.finetuning.shared.options import Options
+from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.shared.records import read_rows
+from quizglass_server.policies.qa_dragon import Branch
+from quizglass_server.policies.qa_dragon_signs import SIGNS
+
+FEATURES = (*SIGNS, "p_min", "p_mean")
+LABELS = tuple(branch.value for branch in Branch)
+
+
+class SearchRouterTraining(Options):
+    """QA-Dragon's search router: logistic regression over the server's own signs; writes a `linear` decider."""
+
+    turns: Path = Field(description="turns.jsonl, as annotate qa-dragon writes it")
+    out: Path = Field(description="JSON file for `linear` of roles.deciders.search_router")
+    decay: float = Field(0.01, ge=0, description="weight of the squared weights in the loss")
+    held_out: float = Field(0.2, gt=0, lt=1, description="share of the turns that is measured on, then fitted on too")
+    seed: int = Field(0, ge=0, description="of what is kept back")
+
+
+def fit(options: SearchRouterTraining, progress: Progress) -> dict[str, Any]:
+    """Fit on a part, measure on the rest, fit on all, and write the decider."""
+    turns = read_rows(options.turns, DragonTurn)
+    there = {turn.branch for turn in turns}
+    if len(there) < 2:
+        raise ExportError(
+            f"{options.turns}: branch: all turns are {', '.join(there) or 'missing'}; nothing to tell apart"
+        )
+    values = np.array([[turn.features[name] for name in FEATURES] for turn in turns])
+    wanted = np.array([LABELS.index(turn.branch) for turn in turns])
+    trained, tested = held_back(len(turns), options.held_out, options.seed)
+    weights, bias = regression(values[trained], wanted[trained], len(LABELS), options.decay)
+    right = (values[tested] @ weights.T + bias).argmax(1) == wanted[tested]
+    weights, bias = regression(values, wanted, len(LABELS), options.decay)
+    decider = {
+        "features": list(FEATURES),
+        "labels": list(LABELS),
+        "weights": [[round(float(x), 5) for x in row] for row in weights],
+        "bias": [round(float(x), 5) for x in bias],
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(decider, indent=1) + "\n", encoding="utf-8")
+    commonest = Counter(wanted.tolist()).most_common(1)[0][1] / len(turns)
+    return {
+        "turns": len(turns),
+        "right": float(right.mean()),
+        "always_the_commonest": commonest,
+        "out": str(options.out),
+    }

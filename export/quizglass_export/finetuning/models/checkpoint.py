@@ -1,0 +1,132 @@
+"""A checkpoint of transformers' with its tokenizer and prompts, to be asked or trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from quizglass_export.checkpoints.files import CONFIG, TOKENIZER, read_json, weight_files
+from quizglass_export.checkpoints.peft_models import load_adapted
+from quizglass_export.errors import ExportError, reason
+from quizglass_export.finetuning.models.chat import Prompts
+from quizglass_export.finetuning.models.inputs import InputMaker
+from quizglass_export.graphs.qwen_vl import VISION_CLASSES
+from quizglass_export.recipe.schema import IMAGE_TOKEN
+from quizglass_export.roles.job import CLIP_MEAN, CLIP_STD, PREPROCESSOR, normalisation
+from quizglass_server.models.fields import Patched
+from quizglass_server.models.prompts import PromptError, PromptTokenizer
+
+TEXT_TYPES = ("qwen3", "qwen2", "llama")
+"""Model types that read text alone."""
+DEVICES = ("auto", "cpu", "cuda")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model that is ready, and what turns prompts into its inputs."""
+
+    folder: Path
+    model: Any
+    prompts: Prompts
+    inputs: InputMaker
+    stop: int
+    """Id of the token that ends an answer."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        device: torch.device = next(self.model.parameters()).device
+        return device
+
+
+def picture_size(text: str) -> tuple[int, int]:
+    """(width, height) of "448x448"; ValueError where it is none."""
+    width, _, height = text.partition("x")
+    if not (width.isdigit() and height.isdigit()):
+        raise ValueError(f"{text!r} is no size such as 448x448")
+    return int(width), int(height)
+
+
+def load(
+    folder: Path,
+    *,
+    prompts: Path | None = None,
+    picture: tuple[int, int] = (448, 448),
+    max_tokens: int = 1024,
+    device: str = "auto",
+    adapter: Path | None = None,
+) -> Loaded:
+    """Load a checkpoint in its own precision on a GPU, in float32 on a CPU.
+
+    Args:
+        folder: config, weights and tokenizer, as transformers writes them.
+        prompts: templates; None: those for general models, in the checkpoint's chat format.
+        picture: width and height that pictures are stretched to, as the bundle will serve them.
+        max_tokens: longest prompt.
+        device: auto (a GPU where there is one), cpu or cuda.
+        adapter: a PEFT adapter beside it, not merged.
+
+    Raises:
+        ExportError: a file is missing or of an architecture that bundles cannot carry, or a size does not fit.
+    """
+    config = _config(folder)
+    kind = config["model_type"]
+    own = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    filled = Prompts(prompts, own, sees=kind in VISION_CLASSES)
+    place = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
+    kinds: Any = getattr(transformers, VISION_CLASSES[kind]) if kind in VISION_CLASSES else None
+    model = (kinds or transformers.AutoModelForCausalLM).from_pretrained(
+        folder, dtype="auto" if place.type == "cuda" else torch.float32, local_files_only=True
+    )
+    if adapter is not None:
+        model = load_adapted(model, adapter)
+    maker = _inputs(folder, config, picture, max_tokens)
+    try:
+        stop = maker.tokenizer.label(filled.stop, "stop text")
+    except PromptError as error:
+        raise ExportError(f"{folder / TOKENIZER}: {error}") from error
+    return Loaded(folder, model.to(place).eval(), filled, maker, stop)
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    """A checkpoint's `config.json`, once it is known that a model can be loaded."""
+    if not (folder / CONFIG).is_file():
+        raise ExportError(f"{folder / CONFIG}: missing; give the directory of a checkpoint")
+    weight_files(folder)
+    config = read_json(folder / CONFIG)
+    if (kind := config.get("model_type")) not in (*VISION_CLASSES, *TEXT_TYPES):
+        types = ", ".join((*VISION_CLASSES, *TEXT_TYPES))
+        raise ExportError(f"{folder / CONFIG}: model_type is {kind!r}; a model to ask or train can be {types}")
+    return config
+
+
+def _inputs(folder: Path, config: dict[str, Any], picture: tuple[int, int], max_tokens: int) -> InputMaker:
+    path = folder / TOKENIZER
+    if not path.is_file():
+        raise ExportError(f"{path}: missing; save the tokenizer with its fast class")
+    tokenizer = PromptTokenizer(path)
+    if config["model_type"] not in VISION_CLASSES:
+        return InputMaker(tokenizer, None, "", 0, max_tokens)
+    mean, std = ((0.5,) * 3,) * 2 if config["model_type"] == "qwen3_vl" else (CLIP_MEAN, CLIP_STD)
+    if (folder / PREPROCESSOR).is_file():
+        mean, std = normalisation(folder / PREPROCESSOR)
+    vision = config["vision_config"]
+    try:
+        spec = Patched(
+            width=picture[0],
+            height=picture[1],
+            mean=mean,
+            std=std,
+            patch=vision.get("patch_size", 14),
+            merge=vision.get("spatial_merge_size", 2),
+            temporal=vision.get("temporal_patch_size", 2),
+        )
+    except ValueError as error:
+        raise ExportError(f"--picture {picture[0]}x{picture[1]}: {reason(error)}") from None
+    # Padding must not be the image token's id, or pictures would be scattered into it.
+    pad = 0 if config.get("image_token_id") != 0 else 1
+    return InputMaker(tokenizer, spec, IMAGE_TOKEN, pad, max_tokens)

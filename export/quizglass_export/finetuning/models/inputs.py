@@ -1,0 +1,85 @@
+"""Prompts with their pictures as a model's tensors: the tokens and pixels that a server would give it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image, UnidentifiedImageError
+
+from quizglass_export.errors import ExportError
+from quizglass_server.domain.turns import RGB
+from quizglass_server.models import vision_inputs
+from quizglass_server.models.fields import Patched
+from quizglass_server.models.fitting import encode_within
+from quizglass_server.models.prompts import Prompt, PromptTokenizer, SegmentKind
+
+
+def read_picture(path: Path) -> RGB:
+    """A picture file's pixels; ExportError that names it where it is none."""
+    try:
+        with Image.open(path) as image:
+            return np.asarray(image.convert("RGB"))
+    except (OSError, UnidentifiedImageError) as error:
+        raise ExportError(f"{path}: not a readable picture: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRow:
+    """Token ids of a prompt, perhaps with its answer, and the pictures that they show, in order."""
+
+    ids: list[int]
+    pictures: tuple[Path, ...] = ()
+    answer: int = 0
+    """How many of the tokens, the last ones, are the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputMaker:
+    """Turns prompts into token ids, and rows of them into tensors.
+
+    Attributes:
+        tokenizer: the model's, as the server uses it.
+        picture: how its pictures are; None: it reads text alone.
+        image_token: the token that stands for a piece of a picture.
+        pad: id that fills rows up; never attended to.
+        max_tokens: longest prompt; the longest data of a longer one is cut.
+    """
+
+    tokenizer: PromptTokenizer
+    picture: Patched | None
+    image_token: str
+    pad: int
+    max_tokens: int
+
+    def row(self, prompt: Prompt, pictures: Sequence[Path], answer: Sequence[int] = ()) -> TokenRow:
+        """A prompt followed by its answer's tokens."""
+        span = [] if self.picture is None else vision_inputs.image_span(self.tokenizer, self.image_token, self.picture)
+        shown = tuple(pictures[each.picture] for each in prompt if each.kind is SegmentKind.IMAGE)
+        limit = self.max_tokens + (max(len(shown) - 1, 0) * len(span))
+        ids = encode_within(self.tokenizer, prompt, span, limit)
+        return TokenRow([*ids, *answer], shown, len(answer))
+
+    def batch(self, rows: Sequence[TokenRow], *, left: bool = False) -> dict[str, torch.Tensor]:
+        """`input_ids` and `attention_mask` [B, S], padded right or left; with pictures also `pixel_values` [P, F] and
+        `image_grid_thw` [pictures, 3].
+        """
+        longest = max(len(row.ids) for row in rows)
+        ids = torch.full((len(rows), longest), self.pad)
+        mask = torch.zeros((len(rows), longest), dtype=torch.int64)
+        for index, row in enumerate(rows):
+            place = slice(longest - len(row.ids), None) if left else slice(0, len(row.ids))
+            ids[index, place] = torch.tensor(row.ids)
+            mask[index, place] = 1
+        return {"input_ids": ids, "attention_mask": mask, **self._pixels(rows)}
+
+    def _pixels(self, rows: Sequence[TokenRow]) -> dict[str, torch.Tensor]:
+        if self.picture is None or not any(row.pictures for row in rows):
+            return {}
+        spec = self.picture
+        cut = [vision_inputs.patches(read_picture(path), spec) for row in rows for path in row.pictures]
+        grid = torch.tensor([[1, *vision_inputs.patch_grid(spec)]] * len(cut))
+        return {"pixel_values": torch.from_numpy(np.concatenate(cut)), "image_grid_thw": grid}

@@ -1,0 +1,309 @@
+"""QA-Dragon's decisions: one adapter for tool router, exceptions, objects, selection, entity and verifier.
+
+Each question is run through the server's own policy with everything on (no search router, no tool router, no
+verifier), so every prompt is filled as it will be served. What is right is known afterwards:
+
+    search router   draft right, nothing to look up: direct; right all the same: verify; wrong: RAG. A linear decider
+                    over the server's own signs (`qa_dragon_signs`): `train search-router`
+    tool router     image, where the trace does not name the thing; text, where the model does not know the fact even
+                    when it is told the name (the gold query)
+    subject         the exceptions, from the data set's own domains and categories
+    object(s)       as the data set records them, or as a stronger model says
+    entity          whether an entry that the image search brought is the thing
+    verifier        supported: the right answer and its evidence; contradicted: another answer; unsupported: another
+                    question's evidence; incomplete: one of several claims
+    line            answers with their token probabilities, right or not: `train verifier-line`
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from enum import Enum
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from quizglass_client import Client
+from quizglass_export.datasets.reading.sample import Sample
+from quizglass_export.finetuning.asking.choice import MODEL_HELP, asked_model
+from quizglass_export.finetuning.asking.interface import Ask, AskedModel, letters
+from quizglass_export.finetuning.asking.judge import GivenAnswer, right
+from quizglass_export.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
+from quizglass_export.finetuning.asking.searching import EvidenceSearch, RecordedSearch, ServerSearch
+from quizglass_export.finetuning.recipes.questions import (
+    AnnotationOptions,
+    go_on,
+    held_out_ids,
+    is_gold,
+    make_judge,
+    picture_file,
+    read_questions,
+    shown_pictures,
+    with_answers,
+    write_examples,
+)
+from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.shared.records import Record, each_kept
+from quizglass_export.finetuning.training.examples import TrainingExample
+from quizglass_export.finetuning.training.settings import Training
+from quizglass_server.domain.state import Draft
+from quizglass_server.domain.turns import Plan
+from quizglass_server.policies.qa_dragon import Branch, Judgement, Parts, QADragon, Same, Subject
+from quizglass_server.policies.qa_dragon_signs import features, signs
+from quizglass_server.steps.generate import lines_of
+from quizglass_server.steps.prompt_values import line
+from quizglass_server.steps.wording import stands_in, words
+
+EVERYTHING = QADragon("qa-dragon-annotated", Parts(search_router=False, tool_router=False, verifier=False))
+TURNS = "turns.jsonl"
+MOST_OTHERS = 2
+"""Entries that are another thing, for each question."""
+
+
+class DragonAnnotation(AnnotationOptions):
+    """Options of `annotate qa-dragon`."""
+
+    answerer: str = Field(description=f"the model that drafts and answers: {MODEL_HELP}")
+    server: str = Field("", description="address of the running server that searches; default: the recorded evidence")
+    writer: str = Field("", description=f"who lists objects where none are recorded: {MODEL_HELP}")
+
+
+class DragonTraining(Training):
+    """QA-Dragon's decider: one adapter for tool router, subject, objects, entity and verifier, on mixed prompts."""
+
+    objectives: ClassVar[tuple[str, ...]] = ("tool_router", "subject", "objects", "object", "entity", "verifier")
+
+
+class SeenEntry(Record):
+    """An entry that the image search brought."""
+
+    line: str
+    title: str
+    same: bool
+
+
+class DragonTurn(Record):
+    """What the policy said to one question, and what of it was right."""
+
+    id: str
+    steps: tuple[str, ...]
+    draft: str
+    draft_right: bool
+    features: dict[str, float]
+    """Of the draft and its trace, as the search router weighs them."""
+    branch: str
+    names_it: bool
+    """Whether the trace names the thing."""
+    gold_right: bool
+    """Whether the model knows the fact once it is told the name."""
+    candidates: tuple[SeenEntry, ...] = ()
+    objects: tuple[str, ...] = ()
+    object: str = ""
+    answer: str
+    answer_right: bool
+    p_min: float
+    p_mean: float
+
+
+def annotate(options: DragonAnnotation, progress: Progress) -> dict[str, Any]:
+    """Write `turns.jsonl` and the examples; goes on where it was stopped."""
+    go_on(options)
+    loaded: dict[str, AskedModel] = {}
+    samples = with_answers(read_questions(options))
+    with ExitStack() as opened:
+        client = opened.enter_context(Client(options.server)) if options.server else None
+        runner = _PolicyRuns(options, client, loaded)
+        turns = each_kept(
+            options.out / TURNS,
+            DragonTurn,
+            samples,
+            runner.turns,
+            chunk=options.chunk,
+            tick=progress.phase("running", len(samples)),
+        )
+    every = list(samples.values())
+    examples = [
+        example
+        for index, (name, turn) in enumerate(turns.items())
+        for example in dragon_examples(samples[name], turn, _other(index, every), _pictures(samples[name], options))
+    ]
+    counts = write_examples(examples, held_out_ids(samples.values(), options.held_out, options.seed), options.out)
+    done = list(turns.values())
+    return {
+        "branches": dict(Counter(turn.branch for turn in done)),
+        "drafts_right": sum(turn.draft_right for turn in done) / len(done),
+        "answers_right": sum(turn.answer_right for turn in done) / len(done),
+        "examples": counts,
+    }
+
+
+class _PolicyRuns:
+    """Runs the policy and notes what was said."""
+
+    def __init__(self, options: DragonAnnotation, client: Client | None, loaded: dict[str, AskedModel]) -> None:
+        self._options, self._client = options, client
+        self._model = asked_model(options.answerer, options, loaded)
+        self._writer = asked_model(options.writer, options, loaded) if options.writer else None
+        self._judge = make_judge(options, loaded)
+
+    def turns(self, samples: Sequence[Sample]) -> list[DragonTurn]:
+        """Of some questions."""
+        with ThreadPoolExecutor(self._model.parallel) as pool:
+            runs = list(pool.map(self._run, samples))
+        gold = [Ask("answer", {"question": sample.gold_query or sample.question}) for sample in samples]
+        told = [written.text for written in self._model.write(gold)]
+        judged = []
+        for sample, (turn, final), fact in zip(samples, runs, told, strict=True):
+            texts = (_said(turn, "draft"), final.text, fact)
+            judged += [GivenAnswer(sample.question, sample.answers, text) for text in texts]
+        good = iter(right(self._judge, judged))
+        triples = zip(good, good, good, strict=True)
+        return [self._noted(s, *run, *each) for s, run, each in zip(samples, runs, triples, strict=True)]
+
+    def _run(self, sample: Sample) -> tuple[OfflineTurn, Draft]:
+        search: EvidenceSearch = RecordedSearch(sample.image_answer, sample.evidence, (*sample.entries, "")[0])
+        if self._client is not None:
+            search = ServerSearch(self._client, self._options.out / "pictures")
+        picture = picture_file(sample, self._options.out / "pictures")
+        turn = OfflineTurn(OfflineModels(self._model, search), sample.question, picture, sample.history)
+        return turn, turn.run(EVERYTHING)
+
+    def _noted(self, sample: Sample, turn: OfflineTurn, final: Draft, *good: bool) -> DragonTurn:
+        draft_right, answer_right, gold_right = good
+        steps = tuple(lines_of(_said(turn, "think")))[:5]
+        draft = turn.drafts["draft"]
+        hits = {item.entry_id: item for item in turn.evidence if item.origin == "image_search"}
+        candidates = tuple(
+            SeenEntry(line=line(item), title=item.title, same=is_gold(item, sample)) for item in hits.values()
+        )
+        needs = bool(sample.entries or sample.evidence or sample.hops_needed)
+        branch = (Branch.VERIFY if needs else Branch.DIRECT) if draft_right else Branch.RAG
+        objects, meant = self._objects(sample, steps)
+        return DragonTurn(
+            id=sample.id,
+            steps=steps,
+            draft=draft.text,
+            draft_right=draft_right,
+            features=features(draft, signs(draft, steps)),
+            branch=branch.value,
+            names_it=bool(sample.image_answer) and stands_in(words(sample.image_answer), words(" ".join(steps))),
+            gold_right=gold_right,
+            candidates=candidates,
+            objects=objects,
+            object=meant,
+            answer=final.text,
+            answer_right=answer_right,
+            p_min=final.p_min,
+            p_mean=final.p_mean,
+        )
+
+    def _objects(self, sample: Sample, steps: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+        recorded = tuple(map(str, sample.source.get("objects") or ()))
+        if recorded or self._writer is None:
+            return recorded, str(sample.source.get("meant") or "")
+        picture = picture_file(sample, self._options.out / "pictures")
+        shown = () if picture is None else (picture,)
+        values: dict[str, Any] = {"question": sample.question, "steps": list(steps)}
+        listed = lines_of(self._writer.write([Ask("objects", values, shown)])[0].text)
+        meant = self._writer.write([Ask("object", {**values, "objects": listed}, shown)])[0].text
+        return tuple(listed), " ".join(meant.split())
+
+
+def dragon_examples(
+    sample: Sample, turn: DragonTurn, other: Sample, pictures: tuple[str, ...]
+) -> Iterator[TrainingExample]:
+    """What one question teaches; `other` gives evidence and answers that are not its own."""
+    steps = list(turn.steps)
+    asked: dict[str, Any] = {
+        "question": sample.question,
+        "history": [{"question": question, "answer": answer} for question, answer in sample.history],
+        "domain": sample.domain,
+    }
+
+    def said(task: str, target: str, number: int = 0, **values: Any) -> TrainingExample:
+        return TrainingExample(
+            id=f"{sample.id}//{task}-{number}",
+            objective=task,
+            task=task,
+            values={**asked, **values},
+            pictures=pictures,
+            target=target,
+        )
+
+    def chosen(task: str, label: Enum, number: int = 0, **values: Any) -> TrainingExample:
+        named = letters(len(type(label)))
+        plain = said(task, named[list(type(label)).index(label)], number, **values)
+        return plain.model_copy(update={"labels": tuple(named)})
+
+    if plan := _plan(turn):
+        yield chosen("tool_router", plan, steps=steps, draft=turn.draft, signs=_shown_signs(turn.features))
+    yield chosen("subject", subject_of(sample), steps=steps)
+    if turn.objects:
+        yield said("objects", "\n".join(turn.objects), steps=steps)
+        if turn.object and len(turn.objects) > 1:
+            yield said("object", turn.object, steps=steps, objects=list(turn.objects))
+    noted = {"steps": steps, "objects": list(turn.objects), "draft": turn.draft}
+    for number, candidate in enumerate(_candidates(turn.candidates)):
+        label = Same.YES if candidate.same else Same.NO
+        yield chosen("entity", label, number, seen=[candidate.line], entity=candidate.title, **noted)
+    for number, (label_, answer, evidence) in enumerate(_judgements(sample, turn, other)):
+        yield chosen("verifier", label_, number, answer=answer, evidence=list(evidence))
+
+
+def subject_of(sample: Sample) -> Subject:
+    """The exception that a data set's domain, category or kind of answer names."""
+    told = f"{sample.domain} {sample.category} {sample.answer_type}".casefold()
+    names = {"math": Subject.CALCULATION, "arithmetic": Subject.CALCULATION, "number": Subject.CALCULATION}
+    names |= {subject.value: subject for subject in Subject if subject is not Subject.OTHER}
+    return next((subject for name, subject in names.items() if name in told.replace("_", " ").split()), Subject.OTHER)
+
+
+def _plan(turn: DragonTurn) -> Plan | None:
+    """What the trace lacks; None where it has the parts and not the whole."""
+    if turn.draft_right:
+        return Plan.NONE
+    lacks = not turn.names_it, not turn.gold_right
+    return {(True, True): Plan.BOTH, (True, False): Plan.IMAGE, (False, True): Plan.TEXT}.get(lacks)
+
+
+def _candidates(every: Sequence[SeenEntry]) -> Iterator[SeenEntry]:
+    yield from [each for each in every if each.same][:1]
+    yield from [each for each in every if not each.same][:MOST_OTHERS]
+
+
+def _judgements(sample: Sample, turn: DragonTurn, other: Sample) -> Iterator[tuple[Judgement, str, Sequence[str]]]:
+    if sample.evidence:
+        yield Judgement.SUPPORTED, sample.answer, sample.evidence
+        wrong = turn.answer if turn.answer and not turn.answer_right else other.answer
+        if wrong and wrong not in sample.answers:
+            yield Judgement.CONTRADICTED, wrong, sample.evidence
+        if len(sample.claims) > 1:
+            yield Judgement.INCOMPLETE, sample.claims[0], sample.evidence
+    if other.evidence:
+        yield Judgement.UNSUPPORTED, sample.answer, other.evidence
+
+
+def _other(index: int, every: Sequence[Sample]) -> Sample:
+    """A question about another thing, with evidence where any has some; itself where all are about the same."""
+    sample = every[index]
+    for step in range(1, len(every)):
+        each = every[(index + step) % len(every)]
+        if each.evidence and each.answers != sample.answers and not set(each.entries) & set(sample.entries):
+            return each
+    return replace(sample, evidence=())
+
+
+def _shown_signs(values: Mapping[str, float]) -> list[str]:
+    return [name for name, value in values.items() if value and name not in ("p_min", "p_mean")]
+
+
+def _said(turn: OfflineTurn, task: str) -> str:
+    return turn.drafts[task].text if task in turn.drafts else ""
+
+
+def _pictures(sample: Sample, options: DragonAnnotation) -> tuple[str, ...]:
+    return shown_pictures([picture_file(sample, options.out / "pictures")], options.out)

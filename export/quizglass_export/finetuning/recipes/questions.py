@@ -1,0 +1,175 @@
+"""The questions that recipes annotate: read from any benchmark, with their pictures as files, parted for measuring."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic import Field
+
+from quizglass_export.datasets.benchmarks import BENCHMARKS, read_samples
+from quizglass_export.datasets.reading.errors import DatasetError
+from quizglass_export.datasets.reading.sample import Sample
+from quizglass_export.errors import ExportError
+from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model
+from quizglass_export.finetuning.asking.interface import AskedModel
+from quizglass_export.finetuning.asking.judge import AnswerJudge, ExactJudge, GradingJudge
+from quizglass_export.finetuning.shared.options import flag
+from quizglass_export.finetuning.shared.records import write_rows
+from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
+from quizglass_export.scoring.answers import normalise
+from quizglass_server.domain.turns import Evidence
+from quizglass_server.models.prompts import PromptValue
+
+DATASETS = ", ".join(BENCHMARKS)
+_DECISIVE = {
+    *("dataset", "split", "answerer", "writer", "judge", "policy", "deciders", "prompts", "picture", "max_tokens"),
+    *("candidates", "negatives"),
+}
+"""Options that what is kept between sittings hangs on."""
+
+
+class DataOptions(ModelOptions):
+    """Which questions."""
+
+    data: tuple[Path, ...] = Field(description="files of the questions")
+    dataset: str = Field("plain", description=f"their format: {DATASETS}")
+    pictures: Path | None = Field(None, description="folder in which pictures are looked for")
+    split: str = Field("", description="only questions of this split")
+    limit: int | None = Field(None, ge=1, description="at most so many questions")
+    out: Path = Field(description="folder for what comes of it")
+    judge: str = Field(
+        "exact", description=f"exact: equal after normalisation to a gold answer; or a model: {MODEL_HELP}"
+    )
+
+
+class AnnotationOptions(DataOptions):
+    """Which questions, and how many are kept back to measure on."""
+
+    held_out: float = Field(0.05, ge=0, lt=1, description="share of the things asked about that is kept to measure on")
+    chunk: int = Field(64, ge=1, description="questions between two savings")
+    seed: int = Field(0, ge=0, description="of what is drawn")
+
+
+def go_on(options: DataOptions, *, apart_from: Sequence[str] = ()) -> None:
+    """Note in `out` what answers hang on, so that those of another model or prompt are never taken for these.
+
+    Raises:
+        ExportError: `out` was begun with other options; names them.
+    """
+    said = options.model_dump(mode="json", include=_DECISIVE - {*apart_from})
+    path = options.out / "begun.json"
+    if not path.is_file():
+        write_rows(path, [said])
+        return
+    before = json.loads(path.read_text(encoding="utf-8"))
+    if changed := [flag(name) for name, value in said.items() if before.get(name) != value]:
+        raise ExportError(f"{options.out}: begun with another {', '.join(changed)}; choose another --out, or delete it")
+
+
+def read_questions(options: DataOptions) -> dict[str, Sample]:
+    """Samples by id, in order.
+
+    Raises:
+        ExportError: a file is not in its format (names file, line and field), or an id is there twice.
+    """
+    samples: dict[str, Sample] = {}
+    try:
+        for sample in read_samples(
+            options.dataset, options.data, pictures=options.pictures, split=options.split, limit=options.limit
+        ):
+            if sample.id in samples:
+                raise ExportError(f"{sample.place}: id: {sample.id!r} is there twice")
+            samples[sample.id] = sample
+    except (DatasetError, OSError) as error:
+        raise ExportError(str(error)) from error
+    if not samples:
+        raise ExportError(f"{', '.join(map(str, options.data))}: no questions")
+    return samples
+
+
+def picture_file(sample: Sample, folder: Path) -> Path | None:
+    """The question's first picture as a file, which lies in `folder` where the benchmark has bytes; None: it has none.
+
+    Raises:
+        ExportError: it names a picture that is not at hand.
+    """
+    if not sample.pictures:
+        return None
+    first = sample.pictures[0]
+    if first.path is not None:
+        return first.path.absolute()
+    if first.data is None:
+        raise ExportError(f"{sample.place}: pictures: {first.name} is not at hand; name its folder with --pictures")
+    path = folder / f"{sha256(first.data).hexdigest()[:24]}.jpg"
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(first.data)
+    return path.absolute()
+
+
+def shown_pictures(paths: Iterable[Path | None], out: Path) -> tuple[str, ...]:
+    """Pictures of an example, as they are found from the folder of its file; those up to the first that is None."""
+    names: list[str] = []
+    for path in paths:
+        if path is None:
+            break
+        names.append(os.path.relpath(path, out.absolute()))
+    return tuple(names)
+
+
+def asked_values(sample: Sample, question: str = "") -> dict[str, PromptValue]:
+    """What a prompt about a sample is filled from in a turn, perhaps with another question than its own."""
+    turns = [{"question": asked, "answer": answered} for asked, answered in sample.history]
+    words = str(sample.source.get("words") or "")  # printed in the picture, where the data set records them
+    return {"question": question or sample.question, "history": turns, "words": words}
+
+
+def is_gold(item: Evidence, sample: Sample) -> bool:
+    """Whether evidence is of an entry that holds the answer: by its id or address, or the name of the thing shown."""
+    if {item.entry_id, item.source, item.title} & set(sample.entries):
+        return True
+    return bool(sample.image_answer) and normalise(item.title) == normalise(sample.image_answer)
+
+
+def make_judge(options: DataOptions, loaded: dict[str, AskedModel]) -> AnswerJudge:
+    """The judge that the options name."""
+    return ExactJudge() if options.judge == "exact" else GradingJudge(asked_model(options.judge, options, loaded))
+
+
+def with_answers(samples: Mapping[str, Sample]) -> dict[str, Sample]:
+    """Those that can be judged: answerable, with a gold answer."""
+    return {name: sample for name, sample in samples.items() if sample.answerable and sample.answers}
+
+
+def held_out_ids(samples: Iterable[Sample], share: float, seed: int) -> set[str]:
+    """Ids of the samples to measure on: whole things, so that nothing asked about is in both parts."""
+    groups: dict[str, list[str]] = {}
+    for sample in samples:
+        shown = tuple(each.name for each in sample.pictures if each.name)
+        thing = (sample.entries or (sample.session,) * bool(sample.session) or shown or (sample.id,))[0]
+        groups.setdefault(thing, []).append(sample.id)
+    names = sorted(groups)
+    drawn = random.Random(seed).sample(names, round(share * len(names)))
+    return {name for thing in drawn for name in groups[thing]}
+
+
+def write_examples(examples: Sequence[TrainingExample], held_out: set[str], out: Path) -> dict[str, dict[str, int]]:
+    """Write `train.jsonl` and `held-out.jsonl`; an example belongs to the sample that its id begins with ("7//act-1").
+
+    Returns:
+        Of each part the examples by objective.
+    """
+    parts = {
+        TRAIN: [each for each in examples if each.id.partition("//")[0] not in held_out],
+        HELD_OUT: [each for each in examples if each.id.partition("//")[0] in held_out],
+    }
+    if not parts[TRAIN]:
+        raise ExportError(f"{out / TRAIN}: nothing to train on came of the annotation")
+    for name, rows in parts.items():
+        write_rows(out / name, rows)
+    return {name: objectives(rows) for name, rows in parts.items()}

@@ -1,0 +1,113 @@
+"""The fine reranker of QA-Dragon: yes or no, with hard negatives from the project's own indexes.
+
+A passage of an entry that holds the answer, or a recorded evidence, is relevant. What the server's own text search puts
+first of other entries is not: those are the passages that the reranker will have to turn down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from quizglass_client import Client
+from quizglass_export.datasets.reading.sample import Sample
+from quizglass_export.finetuning.asking.searching import ServerSearch
+from quizglass_export.finetuning.recipes.questions import (
+    AnnotationOptions,
+    go_on,
+    held_out_ids,
+    is_gold,
+    read_questions,
+    write_examples,
+)
+from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.shared.records import Record, each_kept
+from quizglass_export.finetuning.training.examples import TrainingExample
+from quizglass_export.finetuning.training.settings import Training
+from quizglass_export.recipe.schema import RELEVANCE_LABELS
+from quizglass_export.scoring.answers import normalise
+from quizglass_server.steps.prompt_values import line
+
+YES, NO = (text for _, text in RELEVANCE_LABELS)
+
+
+class RerankerAnnotation(AnnotationOptions):
+    """Options of `annotate reranker`; no model is asked, so its options have no effect."""
+
+    server: str = Field(description="address of the running server whose text search brings the passages")
+    candidates: int = Field(24, ge=2, le=100, description="passages that are looked at for each query")
+    negatives: int = Field(4, ge=1, description="hard negatives for each query")
+
+
+class RerankerTraining(Training):
+    """The fine reranker: LoRA on yes and no, one pass (the paper names no figures)."""
+
+    objectives: ClassVar[tuple[str, ...]] = ("rerank",)
+    epochs: float = Field(1, gt=0, description="passes over the data")
+    max_tokens: int = Field(256, ge=16, description="longest prompt, as bundles have it for rerankers")
+
+
+class Ranked(Record):
+    """A query with passages that answer it and passages that do not."""
+
+    id: str
+    query: str
+    relevant: tuple[str, ...]
+    hard: tuple[str, ...]
+    """Best first."""
+
+
+def annotate(options: RerankerAnnotation, progress: Progress) -> dict[str, Any]:
+    """Write `ranked.jsonl` and the examples; goes on where it was stopped."""
+    go_on(options)
+    samples = {
+        name: sample for name, sample in read_questions(options).items() if sample.gold_query or not sample.pictures
+    }
+    with Client(options.server) as client:
+        search = ServerSearch(client, options.out / "pictures")
+
+        def ranked(some: Sequence[Sample]) -> list[Ranked]:
+            with ThreadPoolExecutor(options.parallel) as pool:
+                return list(pool.map(lambda sample: _ranked(sample, search, options), some))
+
+        rows = each_kept(
+            options.out / "ranked.jsonl",
+            Ranked,
+            samples,
+            ranked,
+            chunk=options.chunk,
+            tick=progress.phase("searching", len(samples)),
+        )
+    taught = {name: row for name, row in rows.items() if row.relevant}
+    examples = [example for row in taught.values() for example in rerank_examples(row)]
+    counts = write_examples(examples, held_out_ids(samples.values(), options.held_out, options.seed), options.out)
+    return {"queries": len(rows), "without_a_relevant_passage": len(rows) - len(taught), "examples": counts}
+
+
+def rerank_examples(row: Ranked) -> Iterator[TrainingExample]:
+    """Every relevant passage as yes, every hard one as no."""
+    labelled = [(text, YES) for text in row.relevant] + [(text, NO) for text in row.hard]
+    for number, (passage, label) in enumerate(labelled):
+        yield TrainingExample(
+            id=f"{row.id}//{number}",
+            objective="rerank",
+            task="rerank",
+            values={"query": row.query, "passage": passage},
+            target=label,
+            labels=(YES, NO),
+        )
+
+
+def _ranked(sample: Sample, search: ServerSearch, options: RerankerAnnotation) -> Ranked:
+    query = sample.gold_query or sample.question
+    hits = search.text([query], options.candidates)
+    golden = [line(item) for item in hits if is_gold(item, sample)]
+    # Of a right entry's passages only those that say the answer are sure to be relevant.
+    answers = [normalise(answer) for answer in sample.answers if normalise(answer)]
+    relevant = [text for text in golden if any(answer in normalise(text) for answer in answers)]
+    relevant = list(dict.fromkeys([*sample.evidence, *relevant]))
+    hard = [line(item) for item in hits if not is_gold(item, sample)]
+    return Ranked(id=sample.id, query=query, relevant=tuple(relevant), hard=tuple(hard[: options.negatives]))

@@ -1,0 +1,1 @@
+"""What all of fine-tuning shares: options of commands, files of records, progress."""

@@ -1,0 +1,30 @@
+"""Progress bars on standard error, one a phase."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from tqdm import tqdm
+
+
+class Progress:
+    """Shows how far a command is.
+
+    Args:
+        quiet: show nothing.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+
+    def phase(self, name: str, total: int) -> Callable[[int], None]:
+        """Begin a phase; returns what counts its items."""
+        bar: tqdm[None] = tqdm(total=total, desc=name, file=sys.stderr, disable=self.quiet, dynamic_ncols=True)
+
+        def tick(count: int) -> None:
+            bar.update(count)
+            if bar.n >= total:
+                bar.close()
+
+        return tick

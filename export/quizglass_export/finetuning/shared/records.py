@@ -1,0 +1,122 @@
+"""Files of one JSON object a line: read with the line and field of what is wrong, written whole, or added to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from quizglass_export.errors import ExportError
+
+Row = TypeVar("Row")
+Item = TypeVar("Item")
+
+
+class Record(BaseModel):
+    """A line of a file; a key that it does not know is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def read_rows(path: Path, kind: type[Row]) -> list[Row]:
+    """Every line of a file as a record or a dataclass.
+
+    Raises:
+        ExportError: cannot be read, or a line is no JSON or lacks a field; names file, line and field.
+    """
+    adapter = TypeAdapter(kind)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExportError(f"{path}: cannot be read: {error}") from error
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            rows.append(adapter.validate_json(line))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(map(str, first["loc"]))
+            raise ExportError(f"{path}:{number}: {field + ': ' if field else ''}{first['msg']}") from None
+    return rows
+
+
+def write_rows(path: Path, rows: Iterable[Record | Mapping[str, Any]]) -> None:
+    """Write a file whole, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.new")
+    with scratch.open("w", encoding="utf-8") as file:
+        file.writelines(_line(row) for row in rows)
+    scratch.replace(path)
+
+
+def _line(row: Record | Mapping[str, Any]) -> str:
+    value = row.model_dump(mode="json") if isinstance(row, Record) else row
+    return json.dumps(value, ensure_ascii=False) + "\n"
+
+
+Kept = TypeVar("Kept", bound=Record)
+
+
+def kept_rows(path: Path, kind: type[Kept]) -> dict[str, Kept]:
+    """What an earlier sitting finished, by `id`; a last line that a kill cut off is removed."""
+    if not path.exists():
+        return {}
+    whole, end, cut = path.read_text(encoding="utf-8").rpartition("\n")
+    if cut:
+        path.write_text(whole + end, encoding="utf-8")
+    return {str(getattr(row, "id")): row for row in read_rows(path, kind)}  # noqa: B009 - records with an id
+
+
+def each_kept(
+    path: Path,
+    kind: type[Kept],
+    items: Mapping[str, Item],
+    make: Callable[[list[Item]], Iterable[Kept]],
+    *,
+    chunk: int,
+    tick: Callable[[int], None] = lambda count: None,
+) -> dict[str, Kept]:
+    """A record for each item, made a chunk at a time and kept as they come, so that a stopped run goes on.
+
+    Args:
+        path: file that keeps them.
+        kind: of the records; has an `id`.
+        items: by id, in order.
+        make: gives the records of some items.
+        chunk: items at once.
+        tick: called with the number of those that are done.
+    """
+    done = kept_rows(path, kind)
+    waiting = [(name, item) for name, item in items.items() if name not in done]
+    tick(len(items) - len(waiting))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        for start in range(0, len(waiting), chunk):
+            part = waiting[start : start + chunk]
+            for record in make([item for _, item in part]):
+                done[str(getattr(record, "id"))] = record  # noqa: B009
+                file.write(_line(record))
+            file.flush()
+            tick(len(part))
+    return {name: done[name] for name in items if name in done}
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, hex."""
+    digest = sha256()
+    with path.open("rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def chunks(items: list[Item], size: int) -> Iterator[list[Item]]:
+    """Consecutive parts of at most `size`."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -1,0 +1,73 @@
+"""Training examples: what a prompt is filled with, and what the model is to say to it. Knows no model."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from quizglass_export.errors import ExportError
+from quizglass_export.finetuning.shared.records import Record, read_rows
+
+TRAIN, HELD_OUT = "train.jsonl", "held-out.jsonl"
+
+
+class TrainingExample(Record):
+    """A line of `train.jsonl` or `held-out.jsonl`."""
+
+    id: str
+    objective: str
+    """What it is for: plan, act, reformulate, prki, vtki, sft, general ...; ablations leave one out."""
+    task: str
+    """Name of the template."""
+    values: dict[str, Any] = Field(default_factory=dict)
+    """What the template is filled from."""
+    pictures: tuple[str, ...] = ()
+    """Paths from the file's folder, the wearer's first."""
+    target: str
+    """What the model is to say: a text, or one of `labels`."""
+    labels: tuple[str, ...] = ()
+    """What is chosen from; empty: a text is written."""
+
+    def picture_paths(self, folder: Path) -> tuple[Path, ...]:
+        """Its pictures, found from the folder of its file."""
+        return tuple(folder / name for name in self.pictures)
+
+
+def read_examples(
+    path: Path, *, without: Sequence[str] = (), only: Sequence[str] = (), needed: bool = True
+) -> list[TrainingExample]:
+    """Examples of a file, less those of some objectives; at least one, if they are needed.
+
+    Raises:
+        ExportError: a line is wrong (names file, line and field), or nothing is left.
+    """
+    rows = read_rows(path, TrainingExample)
+    chosen = [row for row in rows if row.objective not in without and (not only or row.objective in only)]
+    for number, row in enumerate(rows, 1):
+        if row.labels and row.target not in row.labels:
+            raise ExportError(f"{path}:{number}: target: {row.target!r} is none of the labels")
+        if missing := [name for name in row.pictures if not (path.parent / name).is_file()]:
+            raise ExportError(f"{path}:{number}: pictures: {path.parent / missing[0]} is missing")
+    if needed and not chosen:
+        there = ", ".join(sorted({row.objective for row in rows}))
+        raise ExportError(f"{path}: no examples to train on{'; there are ' + there if there else ''}")
+    return chosen
+
+
+def mixed(examples: Sequence[TrainingExample], general: Sequence[TrainingExample], seed: int) -> list[TrainingExample]:
+    """As many general examples as others (CogPlanner's 1:1); fewer ones are repeated."""
+    if not general:
+        return list(examples)
+    chance = random.Random(seed)
+    times, rest = divmod(len(examples), len(general))
+    return [*examples, *(list(general) * times), *chance.sample(list(general), rest)]
+
+
+def objectives(examples: Iterable[TrainingExample]) -> dict[str, int]:
+    """How many examples each objective has."""
+    return dict(sorted(Counter(example.objective for example in examples).items()))

@@ -1,0 +1,285 @@
+"""Trains with transformers' Trainer: resumes with optimiser and random states, draws curves, writes training.json."""
+
+from __future__ import annotations
+
+import json
+import platform
+import resource
+import shutil
+import time
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from peft import LoraConfig, get_peft_model
+from torch.nn import functional
+from transformers.trainer_callback import ExportableState
+from transformers.trainer_utils import get_last_checkpoint
+
+from quizglass_export.checkpoints.files import ADAPTER_CONFIG, TRAINING, read_json
+from quizglass_export.errors import ExportError
+from quizglass_export.finetuning.models.checkpoint import Loaded, load, picture_size
+from quizglass_export.finetuning.shared.records import file_hash
+from quizglass_export.finetuning.training.examples import (
+    HELD_OUT,
+    TRAIN,
+    TrainingExample,
+    mixed,
+    objectives,
+    read_examples,
+)
+from quizglass_export.finetuning.training.rows import ExampleRows, collated
+from quizglass_export.finetuning.training.settings import Training
+from quizglass_export.recipe.schema import GENERAL_PROMPTS
+
+TARGETS = r"(?!.*visual\.).*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
+"""Every linear layer of the language model; a vision tower stays as it is."""
+ADAPTER, MODEL, PROMPTS, PROGRESS, CURVES = "adapter", "model", "prompts", "progress", "tensorboard"
+_IGNORED = -100
+_BESIDE = (".json", ".txt", ".jinja", ".model")
+
+
+def train(settings: Training, recipe: str, *, quiet: bool = True) -> dict[str, Any]:
+    """Train, or go on where an earlier sitting stopped.
+
+    Returns:
+        What `training.json` holds: minutes of all sittings, steps, peak memory, measurements, hashes.
+
+    Raises:
+        ExportError: an input is wrong, or `out` was begun with another configuration or other data.
+    """
+    examples = read_examples(settings.data / TRAIN, without=settings.without, only=settings.only)
+    held_out = _held_out(settings)
+    if settings.general is not None:
+        general = [_rebased(each, settings) for each in read_examples(settings.general)]
+        examples = mixed(examples, general, settings.seed)
+    facts = _facts(settings, recipe)
+    progress = settings.out / PROGRESS
+    _check_begun(progress, facts)
+    if (written := settings.out / TRAINING).is_file():
+        return read_json(written)
+    trainer = _trainer(settings, examples, held_out, quiet=quiet)
+    _run(trainer, get_last_checkpoint(str(progress)))
+    measured = trainer.evaluate() if held_out else {}
+    _save(trainer, settings)
+    facts |= _measured(trainer, measured) | {"examples": objectives(examples)}
+    written.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    return facts
+
+
+def _trainer(
+    settings: Training, examples: list[TrainingExample], held_out: list[TrainingExample], *, quiet: bool
+) -> transformers.Trainer:
+    """The model with what trains it; leaves its prompts beside what will come of it."""
+    transformers.set_seed(settings.seed)
+    loaded = load(
+        settings.checkpoint,
+        prompts=settings.prompts,
+        picture=picture_size(settings.picture),
+        max_tokens=settings.max_tokens,
+        device=settings.device,
+    )
+    loaded.prompts.save(settings.out / PROMPTS)
+    trainer = _AnswerTrainer(
+        model=_trainable(loaded, settings),
+        args=_arguments(settings, len(held_out), loaded, quiet=quiet),
+        data_collator=partial(collated, loaded.inputs),
+        train_dataset=ExampleRows(loaded, examples, settings.data),
+        eval_dataset=ExampleRows(loaded, held_out, settings.data) if held_out else None,
+        compute_metrics=lambda result: {"right": float(result.predictions.mean())},
+        callbacks=[_Diary()],
+    )
+    trainer.remove_callback(transformers.PrinterCallback)  # would print every entry of the log
+    return trainer
+
+
+def _measured(trainer: Any, held_out: dict[str, float]) -> dict[str, Any]:
+    """What a run took and reached."""
+    # A resumed run has another object than the one it was given.
+    diary = next(each for each in trainer.callback_handler.callbacks if isinstance(each, _Diary))
+    return {
+        "minutes": round(diary.minutes, 2),
+        "steps": trainer.state.global_step,
+        "peak_memory_bytes": max(diary.peak, _peak_memory()),
+        "held_out": {name.removeprefix("eval_"): value for name, value in held_out.items() if "_per_" not in name},
+        "curve": [entry for entry in trainer.state.log_history if "loss" in entry or "eval_loss" in entry],
+    }
+
+
+def _run(trainer: Any, last: str | None) -> None:
+    """Train from the last checkpoint. One that is already at the end would be taken a step further, so it is not."""
+    if last is not None:
+        state = transformers.TrainerState.load_from_json(str(Path(last) / "trainer_state.json"))
+        if state.global_step >= state.max_steps:
+            trainer._load_from_checkpoint(last)
+            trainer.state = state
+            trainer._load_callback_state()
+            return
+    trainer.train(resume_from_checkpoint=last)
+
+
+class _AnswerTrainer(transformers.Trainer):  # type: ignore[misc]
+    """Loss on answers alone: the mean over an answer's tokens, then over examples, so that a letter counts as much as a
+    sentence. Logits are computed where answers stand and nowhere else.
+    """
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self.model_accepts_loss_kwargs = False  # the mean of accumulated batches is this class's own
+
+    def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **_: Any) -> Any:
+        labels = inputs["labels"]
+        columns = (labels != _IGNORED).any(0).nonzero()[:, 0]
+        rest = {name: value for name, value in inputs.items() if name != "labels"}
+        logits = model(**rest, logits_to_keep=columns - 1).logits.float()
+        wanted = labels[:, columns]
+        losses = functional.cross_entropy(logits.transpose(1, 2), wanted, ignore_index=_IGNORED, reduction="none")
+        said = wanted != _IGNORED
+        loss = (losses.sum(1) / said.sum(1)).mean()
+        if not return_outputs:
+            return loss
+        right = ((logits.argmax(-1) == wanted) | ~said).all(1).float()
+        return loss, {"loss": loss, "right": right}
+
+
+class _Diary(transformers.TrainerCallback, ExportableState):  # type: ignore[misc]
+    """Minutes and peak memory over all sittings; kept in every checkpoint."""
+
+    def __init__(self, minutes: float = 0.0, peak: int = 0) -> None:
+        self.minutes, self.peak, self._since = minutes, peak, time.monotonic()
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        self._since = time.monotonic()
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        now = time.monotonic()
+        self.minutes, self._since = self.minutes + (now - self._since) / 60, now
+        self.peak = max(self.peak, _peak_memory())
+
+    def state(self) -> dict[str, Any]:
+        return {"args": {}, "attributes": {"minutes": self.minutes, "peak": self.peak}}
+
+
+def _trainable(loaded: Loaded, settings: Training) -> Any:
+    model = loaded.model.train()
+    model.config.use_cache = False
+    if settings.full:
+        return model.float()
+    config = LoraConfig(
+        r=settings.rank,
+        lora_alpha=settings.alpha,
+        lora_dropout=settings.dropout,
+        target_modules=TARGETS,
+        task_type="CAUSAL_LM",
+    )
+    return get_peft_model(model, config)
+
+
+def _arguments(settings: Training, held_out: int, loaded: Loaded, *, quiet: bool) -> transformers.TrainingArguments:
+    on_gpu = loaded.device.type == "cuda"
+    return transformers.TrainingArguments(
+        output_dir=str(settings.out / PROGRESS),
+        logging_dir=str(settings.out / CURVES),
+        per_device_train_batch_size=settings.batch,
+        per_device_eval_batch_size=settings.batch,
+        gradient_accumulation_steps=settings.accumulation,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type=settings.schedule,
+        warmup_ratio=settings.warm_up,
+        num_train_epochs=settings.epochs,
+        max_steps=settings.steps or -1,
+        eval_strategy="steps" if held_out else "no",
+        eval_steps=settings.evaluate_every,
+        save_steps=settings.evaluate_every,
+        save_total_limit=2,
+        logging_steps=max(1, min(10, settings.evaluate_every)),
+        logging_first_step=True,
+        gradient_checkpointing=settings.checkpointing,
+        gradient_checkpointing_kwargs={"use_reentrant": False} if settings.checkpointing else None,
+        bf16=on_gpu,
+        use_cpu=not on_gpu,
+        seed=settings.seed,
+        report_to=["tensorboard"],
+        disable_tqdm=quiet,
+        remove_unused_columns=False,
+        label_names=["labels"],
+        restore_callback_states_from_checkpoint=True,
+        dataloader_pin_memory=on_gpu,
+    )
+
+
+def _held_out(settings: Training) -> list[TrainingExample]:
+    path = settings.data / HELD_OUT
+    if not path.is_file():
+        return []
+    return read_examples(path, without=settings.without, only=settings.only, needed=False)
+
+
+def _rebased(example: TrainingExample, settings: Training) -> TrainingExample:
+    """A general example whose pictures are found from the folder of the data."""
+    folder = Path() if settings.general is None else settings.general.parent
+    paths = tuple(str(path.absolute()) for path in example.picture_paths(folder))
+    return example.model_copy(update={"pictures": paths})
+
+
+def _facts(settings: Training, recipe: str) -> dict[str, Any]:
+    files = [settings.data / TRAIN, settings.data / HELD_OUT, settings.general]
+    prompts = settings.prompts or GENERAL_PROMPTS
+    config = settings.model_dump(mode="json", exclude={"out", "checkpoint", "data", "general", "prompts", "device"})
+    return {
+        "recipe": recipe,
+        "config": config,
+        "base": {"name": settings.checkpoint.name, "config_sha256": file_hash(_config_file(settings))},
+        "data": {path.name: file_hash(path) for path in files if path is not None and path.is_file()},
+        "prompts": {path.name: file_hash(path) for path in sorted(prompts.glob("*.jinja"))},
+        "versions": {name: version(name) for name in ("torch", "transformers", "peft", "accelerate")},
+        "machine": platform.machine(),
+    }
+
+
+def _config_file(settings: Training) -> Path:
+    path = settings.checkpoint / "config.json"
+    if not path.is_file():
+        raise ExportError(f"{path}: missing; --checkpoint must name a directory with a model")
+    return path
+
+
+def _check_begun(progress: Path, facts: dict[str, Any]) -> None:
+    """Keep what a run is made of beside its progress, and refuse to go on with another."""
+    begun = progress / "begun.json"
+    if begun.is_file():
+        before = json.loads(begun.read_text(encoding="utf-8"))
+        for part in ("recipe", "config", "base", "data", "prompts"):
+            if before[part] != facts[part]:
+                old, new = before[part], facts[part]
+                keys = [key for key in new if new[key] != old.get(key)] if isinstance(new, dict) else [str(old)]
+                what = f"{part} ({', '.join(keys)})"
+                raise ExportError(f"{progress}: begun with another {what}; choose another --out, or delete it")
+        return
+    progress.mkdir(parents=True, exist_ok=True)
+    begun.write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _save(trainer: Any, settings: Training) -> None:
+    if settings.full:
+        trainer.save_model(str(settings.out / MODEL))
+        for path in settings.checkpoint.iterdir():  # the tokenizer and what goes with it, byte by byte
+            target = settings.out / MODEL / path.name
+            if path.suffix in _BESIDE and not path.name.endswith(".index.json") and not target.exists():
+                shutil.copyfile(path, target)
+        return
+    trainer.model.save_pretrained(settings.out / ADAPTER)
+    path = settings.out / ADAPTER / ADAPTER_CONFIG
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config["base_model_name_or_path"] = settings.checkpoint.name  # the folder can move, and names no machine
+    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _peak_memory() -> int:
+    """Bytes: of the GPU where there is one, else of the process."""
+    if torch.cuda.is_available():
+        return int(torch.cuda.max_memory_allocated())
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,143 @@
+"""CoRe-MMRAG's recipe: a model under each condition, with entries of a server, and what its conflicts teach."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from quizglass_export.checkpoints.merge import merge_adapter
+from quizglass_export.finetuning.recipes.core_mmrag import Conditions, CoReAnnotation, CoReTraining, annotate
+from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.training.trainer import train
+from tests.support.finetuning import ChatServer, checkpoint, picture, rows, searching_server
+from tests.support.rpc_fakes import Stage
+
+torch.set_num_threads(1)
+CASES = {  # letters: together, by picture, by text; answers: from memory, from the entry
+    "1": ("B", "B", "A", "7 years", "1 years"),  # memory is right, the picture finds the entry
+    "2": ("A", "A", "B", "no", "8 years"),  # the entry tells, the text finds it
+    "3": ("B", "B", "B", "9 years", "9 years"),  # nothing to learn
+    "4": ("F", "F", "F", "no", "no"),  # no entry chosen
+}
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with searching_server(tmp_path / "server", ["boat", "car"]) as made:
+        yield made
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    picture(tmp_path / "boat.png")
+    answers = {"1": "7 years", "2": "8 years", "3": "9 years", "4": "10 years"}
+    return rows(
+        tmp_path / "questions.jsonl",
+        [
+            {
+                "id": name,
+                "question": f"How old is it, {name}?",
+                "answers": [answers[name]],
+                "pictures": ["boat.png"],
+                "entries": ["car"],
+            }
+            for name in CASES
+        ],
+    )
+
+
+def model(text: str) -> str:
+    number = re.search(r"How old is it, (\d)\?", text)
+    assert number is not None
+    together, by_picture, by_text, memory, external = CASES[number[1]]
+    if "Compare the first picture with the pictures and texts" in text:
+        return together
+    if "Compare the first picture with the pictures of all entries" in text:
+        return by_picture
+    if "Choose the entry whose text" in text:
+        return by_text
+    if "Say in one sentence which of the two" in text:
+        return "The source is about another thing."
+    return external if "The picture may show" in text else memory
+
+
+def run(data: Path, out: Path, stage: Stage) -> dict[str, Any]:
+    with ChatServer(model) as chat:
+        answerer = f"{chat.url}#strong"
+        options = CoReAnnotation(data=(data,), out=out, server=stage.target, answerer=answerer, held_out=0)
+        return annotate(options, Progress(quiet=True))
+
+
+def examples(out: Path) -> dict[str, dict[str, Any]]:
+    return {row["id"]: row for row in map(json.loads, (out / "train.jsonl").read_text().splitlines())}
+
+
+def test_where_exactly_one_side_is_right_there_is_something_to_learn(stage: Stage, data: Path, tmp_path: Path) -> None:
+    report = run(data, tmp_path / "out", stage)
+    assert report["D"] == {"int": 1, "ext": 1, "v": 1, "t": 1}
+    assert report["answers_right"] == {"memory": 0.5, "entry": 0.5}
+    assert report["entry_chosen"] == {"both": 0.5, "picture": 0.5, "text": 0.5}
+    made = examples(tmp_path / "out")
+    assert {name: row["target"] for name, row in made.items()} == {
+        "1//prki": "7 years",
+        "1//vtki": " B",
+        "1//sft": "7 years",
+        "1//one_stage": "7 years",
+        "2//prki": "8 years",
+        "2//vtki": " B",
+        "2//sft": "8 years",
+        "2//one_stage": "8 years",
+    }
+    reconcile = made["1//prki"]
+    assert reconcile["values"]["memory"] == "7 years"
+    assert reconcile["values"]["external"] == "1 years"
+    assert reconcile["values"]["reason"] == "The source is about another thing.", "as it is served"
+    assert reconcile["values"]["seen"] == ["Car: It is 1 years old."]
+    assert [len(made[f"1//{name}"]["pictures"]) for name in ("prki", "vtki", "sft", "one_stage")] == [2, 3, 2, 3]
+    assert made["1//vtki"]["labels"] == [" A", " B", " C", " D", " E", " F"]
+
+
+def test_pictures_of_all_entries_are_shown_where_the_choice_is_by_picture(
+    stage: Stage, data: Path, tmp_path: Path
+) -> None:
+    bodies = []
+
+    def noting(text: str) -> str:
+        bodies.append(text)
+        return model(text)
+
+    with ChatServer(noting) as chat:
+        options = CoReAnnotation(
+            data=(data,), out=tmp_path / "out", server=stage.target, answerer=f"{chat.url}#m", held_out=0
+        )
+        annotate(options, Progress(quiet=True))
+    by_picture = [text for text in bodies if "pictures of all entries" in text]
+    by_text = [text for text in bodies if "Choose the entry whose text" in text]
+    assert {text.count("<picture>") for text in by_picture} == {3}
+    assert not any("years old" in text for text in by_picture), "texts have no part in it"
+    assert {text.count("<picture>") for text in by_text} == {0}
+
+
+def test_the_adapter_of_every_objective_but_one_is_trained_and_merges(stage: Stage, data: Path, tmp_path: Path) -> None:
+    run(data, tmp_path / "notes", stage)
+    base = checkpoint(tmp_path / "base")
+    small = {"checkpoint": base, "data": tmp_path / "notes", "steps": 2, "picture": "56x56"}
+    ablated = train(CoReTraining(**small, out=tmp_path / "out", without=("prki",)), "core-mmrag")
+    assert ablated["examples"] == {"sft": 2, "vtki": 2}
+    assert (ablated["config"]["rank"], ablated["config"]["learning_rate"]) == (8, 1e-4)
+    baseline = train(CoReTraining(**small, out=tmp_path / "one", baseline=True), "core-mmrag")
+    assert baseline["examples"] == {"one_stage": 2}
+    merge_adapter(transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(base), tmp_path / "out" / "adapter")
+
+
+def test_a_question_without_its_entry_teaches_no_choice() -> None:
+    known = {"entries": (), "pictures": (), "memory": "", "external": "", "memory_right": True, "external_right": True}
+    run = Conditions(id="1", gold=-1, chosen=-1, by_picture=-1, by_text=0, **known)
+    assert (run.conflict, run.modality) == ("", "")

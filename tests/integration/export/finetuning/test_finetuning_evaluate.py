@@ -1,0 +1,125 @@
+"""Policies measured on a benchmark: of a real server, and of models that no server serves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quizglass_client import Client, Entry
+from quizglass_client.local import LocalServer
+from quizglass_export.cli import main
+from tests.support.bundles.tiny_bundle import write_bundle
+from tests.support.finetuning import ChatServer, picture, rows, searching_server
+from tests.support.rpc_fakes import Stage, png
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    picture(tmp_path / "boat.png")
+    asked = {"pictures": ["boat.png"], "entries": ["boat"], "evidence": ["It is 7 years old."], "image_answer": "Boat"}
+    return rows(
+        tmp_path / "questions.jsonl",
+        [
+            {"id": "1", "question": "How old is it?", "answers": ["7 years"], **asked},
+            {"id": "2", "question": "How far is it?", "answerable": False, "pictures": ["boat.png"]},
+        ],
+    )
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with searching_server(tmp_path / "server", ["car", "boat"]) as made:
+        yield made
+
+
+def measured(out: str) -> dict[tuple[str, str], Any]:
+    table = json.loads(out)["table"]
+    return {(row["row"], row["metric"]): row["measured"]["value"] for row in table if row["measured"]}
+
+
+def answering(text: str) -> str:
+    if "How far" in text:
+        return "I don't know"
+    return "7 years" if "7 years old" in text else "B" if "Choose one letter" in text else "no"
+
+
+def test_a_model_is_measured_under_each_condition(
+    data: Path, stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ChatServer(answering) as chat, ChatServer(lambda text: "D") as planner:
+        flags = ["--data", str(data), "--out", str(tmp_path / "out"), "--answerer", f"{chat.url}#m"]
+        flags += ["--server", stage.target, "--deciders", f"planner={planner.url}#p", "--paper", "planning-agent"]
+        policies = ["--policies", "none", "both", "oracle", "planning-agent"]
+        assert main(["evaluate", *flags, *policies, "--json"]) == 0
+        found = measured(capsys.readouterr().out)
+        assert found["none", "exact"] == 0
+        assert found["both", "exact"] == 0, "the server's entries do not tell"
+        assert found["oracle", "exact"] == 100
+        assert found["none", "truthfulness"] == 0, "one wrong, one rightly refused"
+        assert found["oracle", "truthfulness"] == 100
+        assert (found["none", "text searches"], found["both", "text searches"]) == (0, 1)
+        assert found["planning-agent: both", "plan share"] == 100
+        assert found["both", "recall@1"] == 0
+        assert found["both", "recall@5"] == 100
+        asked = len(chat.bodies)
+        assert main(["evaluate", *flags, *policies]) == 0
+        said = capsys.readouterr().out
+        assert "65.32" in said, "the paper's own figure"
+        assert len(chat.bodies) == asked, "everything was kept"
+        assert main(["score", "plain", str(data), "--answers", f"both={tmp_path / 'out' / 'both.jsonl'}"]) == 0
+
+
+def test_a_served_bundle_is_measured(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = write_bundle(tmp_path / "bundle")
+    with LocalServer(bundle, tmp_path / "knowledge") as server:
+        with Client(server.target, timeout=60) as client:
+            client.add_entries([Entry("boat", "Boat", "a red boat", text="The boat is red.", pictures=(png(),))])
+        flags = ["--data", str(data), "--out", str(tmp_path / "out"), "--server", server.target]
+        assert main(["evaluate", *flags, "--policies", "none", "both", "--json"]) == 0
+    found = measured(capsys.readouterr().out)
+    assert found["both", "image searches"] == 1
+    assert found["none", "image searches"] == 0
+    assert found["both", "recall@1"] == 100
+    assert found["none", "prompt tokens of all models"] > 0
+    assert found["both", "latency p50"] > 0
+
+
+def test_a_model_may_judge(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ChatServer(lambda text: "5" if "You grade answers" in text else "seven") as chat:
+        model = f"{chat.url}#m"
+        flags = ["--data", str(data), "--out", str(tmp_path / "out"), "--answerer", model, "--judge", model]
+        assert main(["evaluate", *flags, "--policies", "none", "--json"]) == 0
+    assert measured(capsys.readouterr().out)["none", "judge"] == 100
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "name --server, or a model with --answerer"),
+        (["--server", "x", "--deciders", "planner=x"], "--deciders go with --answerer"),
+        (["--answerer", "x", "--policies", "bath"], "there is no policy 'bath'"),
+        (["--answerer", "x", "--deciders", "planner"], "--deciders planner: expected NAME=MODEL"),
+        (["--answerer", "/nowhere"], "/nowhere: no such model"),
+        (["--answerer", "http://127.0.0.1:1/v1"], "name the model after a #"),
+        (["--server", "127.0.0.1:1", "--paper", "others"], "'others' is none of planning-agent"),
+    ],
+)
+def test_what_does_not_fit_is_said(
+    flags: list[str], message: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", "--data", str(data), "--out", str(tmp_path / "out"), *flags]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_wrong_line_of_the_questions_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = rows(tmp_path / "questions.jsonl", [{"id": "1", "question": "?"}, {"id": "1", "question": "?"}])
+    flags = ["--out", str(tmp_path / "out"), "--answerer", "x"]
+    assert main(["evaluate", "--data", str(data), *flags]) == 2
+    assert "questions.jsonl:2: id: '1' is there twice" in capsys.readouterr().err
+    rows(data, [{"id": "1", "question": 3}])
+    assert main(["evaluate", "--data", str(data), *flags]) == 2
+    assert "questions.jsonl:1: question:" in capsys.readouterr().err

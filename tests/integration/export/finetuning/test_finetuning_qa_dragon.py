@@ -1,0 +1,271 @@
+"""QA-Dragon's recipe: the policy run with everything on, what it teaches, and the fits beside it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from safetensors.torch import load_file
+
+from quizglass_export.checkpoints.merge import merge_adapter
+from quizglass_export.cli import main
+from quizglass_export.datasets.reading.sample import Sample
+from quizglass_export.errors import ExportError
+from quizglass_export.finetuning.fitting import search_router, verifier_line
+from quizglass_export.finetuning.fitting.search_router import SearchRouterTraining
+from quizglass_export.finetuning.fitting.verifier_line import Line, VerifierLineTraining, best_line, reliability
+from quizglass_export.finetuning.recipes import reranker
+from quizglass_export.finetuning.recipes.qa_dragon import DragonAnnotation, DragonTraining, annotate, subject_of
+from quizglass_export.finetuning.recipes.reranker import RerankerAnnotation, RerankerTraining
+from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.training.trainer import train
+from quizglass_server.policies.qa_dragon import Subject
+from quizglass_server.roles.decider import LinearDecider, LinearDeciderPart
+from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2
+from tests.support.finetuning import ChatServer, checkpoint, picture, rows, searching_server
+from tests.support.rpc_fakes import Stage
+
+torch.set_num_threads(1)
+QUIET = Progress(quiet=True)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with searching_server(tmp_path / "server", ["boat", "car"]) as made:
+        yield made
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    picture(tmp_path / "boat.png")
+    fact = {"entries": ["boat"], "image_answer": "Boat", "gold_query": "How old is the Boat?", "pictures": ["boat.png"]}
+    evidence = {"evidence": ["The Boat is 7 years old."]}
+    return rows(
+        tmp_path / "questions.jsonl",
+        [
+            {
+                "id": "sum",
+                "question": "What is the sum?",
+                "answers": ["12"],
+                "pictures": ["boat.png"],
+                "domain": "math",
+            },
+            {"id": "sure", "question": "How old is this boat?", "answers": ["7 years"], **fact, **evidence},
+            {"id": "lost", "question": "How old is that?", "answers": ["7 years"], **fact, "claims": ["7", "a boat"]},
+            {
+                "id": "other",
+                "question": "How far is it?",
+                "answers": ["3 km"],
+                "entries": ["car"],
+                "evidence": ["It is 3 km away."],
+                "source": {"objects": ["car", "boat"], "meant": "the red car"},
+            },
+        ],
+    )
+
+
+def model(text: str) -> str:
+    if "Think in at most five short lines" in text:
+        return "It is a Boat.\nIts age cannot be determined." if "is that" not in text else "It is a thing."
+    if "as the thoughts lead to it" in text:
+        return "12" if "sum" in text else "7 years" if "this boat" in text else "I don't know"
+    if "Say whether the picture shows" in text:
+        return "A"
+    if "How old is the Boat?" in text and "Thought" not in text:
+        return "a year"
+    return "7 years"
+
+
+def run(data: Path, out: Path, stage: Stage | None, **more: Any) -> dict[str, Any]:
+    with ChatServer(model) as chat:
+        server = {"server": stage.target} if stage else {}
+        options = DragonAnnotation(data=(data,), out=out, answerer=f"{chat.url}#m", held_out=0, **server, **more)
+        return annotate(options, QUIET)
+
+
+def read(path: Path) -> dict[str, dict[str, Any]]:
+    return {row["id"]: row for row in map(json.loads, path.read_text().splitlines())}
+
+
+def test_a_run_of_the_policy_teaches_every_decision(stage: Stage, data: Path, tmp_path: Path) -> None:
+    report = run(data, tmp_path / "out", stage)
+    assert report["branches"] == {"direct": 1, "verify": 1, "rag": 2}
+    turns, made = read(tmp_path / "out" / "turns.jsonl"), read(tmp_path / "out" / "train.jsonl")
+    assert turns["sure"]["steps"] == ["It is a Boat.", "Its age cannot be determined."]
+    assert turns["sure"]["features"]["undetermined"] == 1
+    assert 0 < turns["sure"]["p_min"] <= turns["sure"]["p_mean"] <= 1
+    target = {name: row["target"] for name, row in made.items()}
+    assert target["sum//tool_router-0"] == " A"
+    assert target["sum//subject-0"] == " E", "a calculation"
+    assert target["lost//tool_router-0"] == " D", "the trace does not name it, and the fact is not known"
+    assert made["lost//tool_router-0"]["values"]["draft"] == "I don't know"
+    assert "no_answer" in made["lost//tool_router-0"]["values"]["signs"]
+    assert (target["sure//entity-0"], target["sure//entity-1"]) == (" A", " B"), "the boat, not the car"
+    assert made["sure//entity-1"]["values"]["entity"] == "Car"
+    assert target["other//objects-0"] == "car\nboat"
+    assert target["other//object-0"] == "the red car"
+    judged = {name: row for name, row in made.items() if row["task"] == "verifier"}
+    assert Counter(row["target"] for row in judged.values()) == {" A": 2, " B": 4, " C": 2}
+    assert judged["other//verifier-1"]["values"]["answer"] == "7 years", "its own wrong answer"
+
+
+def test_without_a_server_the_recorded_evidence_is_searched(data: Path, tmp_path: Path) -> None:
+    run(data, tmp_path / "out", None)
+    made = read(tmp_path / "out" / "train.jsonl")
+    assert made["sure//entity-0"]["values"]["seen"] == ["Boat: The Boat is 7 years old."]
+
+
+def test_objects_that_are_not_recorded_are_asked_for(data: Path, tmp_path: Path) -> None:
+    with ChatServer(lambda text: "red car\nboat" if "List the things" in text else "the boat") as writer:
+        run(data, tmp_path / "out", None, writer=f"{writer.url}#strong")
+    made = read(tmp_path / "out" / "train.jsonl")
+    assert (made["sum//objects-0"]["target"], made["sum//object-0"]["target"]) == ("red car\nboat", "the boat")
+
+
+def test_the_decider_is_trained_on_all_of_them(stage: Stage, data: Path, tmp_path: Path) -> None:
+    run(data, tmp_path / "notes", stage)
+    how = {"checkpoint": checkpoint(tmp_path / "base"), "data": tmp_path / "notes", "steps": 2, "picture": "56x56"}
+    facts = train(DragonTraining(**how, out=tmp_path / "out", accumulation=2), "qa-dragon")
+    assert set(facts["examples"]) == set(DragonTraining.objectives)
+    assert {path.stem for path in (tmp_path / "out" / "prompts").iterdir()} >= set(DragonTraining.objectives)
+
+
+@pytest.mark.parametrize(
+    ("more", "subject"),
+    [
+        ({"domain": "plants plant"}, Subject.PLANT),
+        ({"category": "translation"}, Subject.TRANSLATION),
+        ({"answer_type": "number"}, Subject.CALCULATION),
+        ({}, Subject.OTHER),
+    ],
+)
+def test_exceptions_come_from_the_data_sets_own_words(more: dict[str, str], subject: Subject) -> None:
+    assert subject_of(Sample("1", "?", **more)) is subject  # type: ignore[arg-type]
+
+
+def turns_file(path: Path, count: int = 60) -> Path:
+    """Turns whose branch and rightness follow from their draft."""
+    made = []
+    random = np.random.default_rng(0)
+    for index in range(count):
+        sure = float(random.random())
+        branch = "rag" if sure < 0.5 else "verify"
+        signs = dict.fromkeys(search_router.SIGNS, 0.0) | {"no_answer": float(sure < 0.5)}
+        made.append(
+            {
+                "id": str(index),
+                "steps": [],
+                "draft": "a",
+                "draft_right": sure >= 0.5,
+                "features": signs | {"p_min": sure, "p_mean": sure},
+                "branch": branch,
+                "names_it": True,
+                "gold_right": True,
+                "answer": "a",
+                "answer_right": sure > 0.6,
+                "p_min": sure / 2,
+                "p_mean": sure,
+            }
+        )
+    return rows(path, made)
+
+
+async def test_the_search_router_is_a_linear_decider_that_a_server_takes(tmp_path: Path) -> None:
+    out = tmp_path / "router.json"
+    report = search_router.fit(SearchRouterTraining(turns=turns_file(tmp_path / "turns.jsonl"), out=out), QUIET)
+    assert report["right"] == 1
+    decider = json.loads(out.read_text())
+    part = LinearDeciderPart.model_validate({"engine": "numpy", "kind": "linear", **decider})
+    chosen = LinearDecider("deciders.search_router", part)
+    for sure, branch in ((0.1, "rag"), (0.9, "verify")):
+        signs = dict.fromkeys(search_router.SIGNS, 0.0) | {"no_answer": float(sure < 0.5)}
+        shares = dict(await chosen.probabilities(None, {**signs, "p_min": sure, "p_mean": sure}))
+        assert max(shares, key=lambda name: shares[name]) == branch
+
+
+def test_turns_of_one_branch_alone_fit_nothing(tmp_path: Path) -> None:
+    path = turns_file(tmp_path / "turns.jsonl", count=1)
+    with pytest.raises(ExportError, match=r"turns.jsonl: branch: all turns are (rag|verify); nothing to tell apart"):
+        search_router.fit(SearchRouterTraining(turns=path, out=tmp_path / "x.json"), QUIET)
+
+
+def test_the_line_refuses_what_is_more_often_wrong_than_right(tmp_path: Path) -> None:
+    path = turns_file(tmp_path / "turns.jsonl")
+    report = verifier_line.fit(VerifierLineTraining(turns=path, out=tmp_path / "line"), QUIET)
+    assert report["truthfulness"] > report["truthfulness_of_all"]
+    written = json.loads((tmp_path / "line" / "line.json").read_text())["line"]
+    assert written["p_min"] + written["p_mean"] == pytest.approx(1)
+    assert (tmp_path / "line" / "reliability.png").stat().st_size > 1000
+
+
+Answers = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.booleans()), min_size=1, max_size=12)
+
+
+@given(Answers)
+def test_no_pair_of_thresholds_on_one_of_the_two_earns_more_than_the_line(answers: list[tuple[int, int, bool]]) -> None:
+    points = np.array([[low / 8, mean / 8] for low, mean, _ in answers])
+    right = np.array([good for *_, good in answers])
+    worth = np.where(right, 1, -1)
+    line = best_line(points, right)
+    earned = worth[line.accepts(points)].sum()
+    for place in np.linspace(0, 1.125, 19):
+        assert earned >= worth[points[:, 0] >= place].sum()
+        assert earned >= worth[points[:, 1] >= place].sum()
+    assert earned >= 0, "everything may be refused"
+    assert line.p_min + line.p_mean == pytest.approx(1)
+
+
+def test_reliability_counts_each_tenth() -> None:
+    points = np.array([0.05, 0.15, 0.15, 1.0])
+    assert reliability(points, np.array([False, True, False, True])) == [(0.05, 0, 1), (0.15, 0.5, 2), (1, 1, 1)]
+    assert Line(1, 0, 0.5).accepts(np.array([[0.5, 0], [0.4, 1]])).tolist() == [True, False]
+
+
+def test_a_domain_router_learns_a_data_sets_domains_and_can_be_exported(tmp_path: Path) -> None:
+    base, out = tmp_path / "blip", tmp_path / "router"
+    vocabulary = bert_tokenizer(base)
+    blip2(vocabulary).save_pretrained(base)
+    asked = [
+        {"id": f"{color}-{index}", "question": "what is this", "domain": color, "pictures": [f"{color}.png"]}
+        for color in ("red", "blue")
+        for index in range(4)
+    ]
+    for color in ("red", "blue"):
+        Image.new("RGB", (28, 28), color).save(tmp_path / f"{color}.png")
+    data = rows(tmp_path / "questions.jsonl", asked)
+    flags = ["--data", str(data), "--checkpoint", str(base), "--out", str(out), "--decay", "0"]
+    assert main(["train", "domain-router", *flags]) == 0
+    recipe = tmp_path / "bundle.toml"
+    recipe.write_text(
+        f'format = 1\nname = "x"\nversion = "1"\nsamples = {{ source = "random", count = 2, generated = 2 }}\n'
+        f'[roles.domain_router]\ncheckpoint = "{out}"\nlabels = ["blue", "red"]\n'
+    )
+    assert main(["build", "--recipe", str(recipe), "--out", str(tmp_path / "bundle"), "--dry-run"]) == 0
+    head = load_file(out / "classifier.safetensors")
+    assert head["weight"].shape == (2, 32)
+    assert head["weight"].abs().sum() > 0
+
+
+def test_hard_negatives_come_from_the_servers_own_search(stage: Stage, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    how = RerankerAnnotation(data=(data,), out=out, server=stage.target, held_out=0)
+    report = reranker.annotate(how, QUIET)
+    made = read(out / "train.jsonl")
+    assert made["sure//0"]["values"] == {"query": "How old is the Boat?", "passage": "The Boat is 7 years old."}
+    assert [made[f"sure//{index}"]["target"] for index in (0, 1)] == [" yes", " no"]
+    assert made["sure//1"]["values"]["passage"] == "Car: It is 1 years old."
+    assert report["without_a_relevant_passage"] >= 1
+    base = checkpoint(tmp_path / "base", "qwen3")
+    facts = train(RerankerTraining(checkpoint=base, data=out, out=tmp_path / "reranker", steps=2), "reranker")
+    assert facts["config"]["max_tokens"] == 256
+    merge_adapter(transformers.AutoModelForCausalLM.from_pretrained(base), tmp_path / "reranker" / "adapter")

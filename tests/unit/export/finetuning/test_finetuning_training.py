@@ -1,0 +1,230 @@
+"""The trainer of all recipes: what it writes merges, goes on where it was stopped, and refuses what does not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from pydantic import ValidationError
+from safetensors.torch import load_file
+
+from quizglass_export.checkpoints.merge import merge_adapter
+from quizglass_export.errors import ExportError
+from quizglass_export.finetuning.models.checkpoint import load
+from quizglass_export.finetuning.recipes.core_mmrag import CoReTraining
+from quizglass_export.finetuning.training import trainer as training
+from quizglass_export.finetuning.training.examples import TrainingExample, mixed, read_examples
+from quizglass_export.finetuning.training.rows import ExampleRows, collated
+from quizglass_export.finetuning.training.settings import FULL_RATE, Training
+from quizglass_export.finetuning.training.trainer import train
+from quizglass_export.recipe.schema import GENERAL_PROMPTS
+from quizglass_server.models.prompts import EMPTY, PromptTemplate
+from tests.support.finetuning import checkpoint, picture, rows
+
+torch.set_num_threads(1)
+LETTERS = [" A", " B", " C", " D"]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return checkpoint(tmp_path_factory.mktemp("base") / "vl")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    picture(folder / "pictures" / "0.png")
+    rows(folder / "train.jsonl", examples())
+    rows(folder / "held-out.jsonl", list(examples())[:3])
+    return folder
+
+
+def examples() -> Iterator[dict[str, Any]]:
+    for index in range(8):
+        letter = LETTERS[index % 4]
+        yield example(f"plan-{index}", target=letter, labels=LETTERS)
+    for index in range(4):
+        yield example(f"answer-{index}", objective="answer", task="answer", target="a red boat")
+
+
+def example(name: str, **more: Any) -> dict[str, Any]:
+    values = {"question": f"What is this, {name}?"}
+    return {"id": name, "objective": "plan", "task": "plan", "values": values, "pictures": ["pictures/0.png"], **more}
+
+
+def settings(base: Path, data: Path, out: Path, **more: Any) -> Training:
+    how = {"steps": 4, "accumulation": 2, "evaluate_every": 2, "rank": 4, "alpha": 8, "picture": "56x56"}
+    return Training(checkpoint=base, data=data, out=out, **{"learning_rate": 1e-2, **how, **more})
+
+
+def adapter(out: Path) -> dict[str, torch.Tensor]:
+    return load_file(out / "adapter" / "adapter_model.safetensors")
+
+
+def test_a_run_leaves_an_adapter_that_merges_its_prompts_curves_and_facts(
+    base: Path, data: Path, tmp_path: Path
+) -> None:
+    facts = train(settings(base, data, tmp_path / "out"), "planner")
+    model = transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(base)
+    before = model.lm_head.weight.detach().clone(), model.model.language_model.layers[0].mlp.up_proj.weight.clone()
+    merged = merge_adapter(model, tmp_path / "out" / "adapter")
+    assert not torch.equal(merged.model.language_model.layers[0].mlp.up_proj.weight, before[1])
+    assert torch.equal(merged.lm_head.weight, before[0]), "an adapter of linear layers leaves the head as it was"
+    for path in GENERAL_PROMPTS.glob("*.jinja"):
+        assert (tmp_path / "out" / "prompts" / path.name).read_text() == path.read_text(), "it speaks ChatML"
+    assert list((tmp_path / "out" / "tensorboard").glob("events.out.tfevents.*"))
+    assert facts == json.loads((tmp_path / "out" / "training.json").read_text())
+    assert facts["steps"] == 4
+    assert facts["minutes"] > 0
+    assert facts["peak_memory_bytes"] > 1 << 20
+    assert facts["examples"] == {"answer": 4, "plan": 8}
+    assert 0 <= facts["held_out"]["right"] <= 1
+    assert [entry["step"] for entry in facts["curve"] if "eval_right" in entry][:2] == [2, 4]
+    config = json.loads((tmp_path / "out" / "adapter" / "adapter_config.json").read_text())
+    assert config["base_model_name_or_path"] == "vl", "no path of this machine"
+
+
+def test_what_is_learned_is_said(base: Path, data: Path, tmp_path: Path) -> None:
+    rows(data / "train.jsonl", [example("one", target=" C", labels=LETTERS)])
+    rows(data / "held-out.jsonl", [example("one", target=" C", labels=LETTERS)])
+    facts = train(settings(base, data, tmp_path / "out", steps=20, accumulation=1, evaluate_every=20), "planner")
+    assert facts["held_out"]["right"] == 1
+    assert facts["held_out"]["loss"] < 0.5
+
+
+def test_the_loss_of_a_batch_is_the_mean_of_its_examples(base: Path, data: Path) -> None:
+    loaded = load(base, picture=(56, 56))
+    every = [TrainingExample.model_validate(each) for each in examples()][6:10]
+    every[0] = every[0].model_copy(update={"pictures": ()})
+    rows_ = list(ExampleRows(loaded, every, data))
+    trainer = training._AnswerTrainer(model=loaded.model, args=transformers.TrainingArguments(use_cpu=True))
+    with torch.no_grad():
+        alone = [float(trainer.compute_loss(loaded.model, collated(loaded.inputs, [row]))) for row in rows_]
+        loss, outputs = trainer.compute_loss(loaded.model, collated(loaded.inputs, rows_), return_outputs=True)
+    assert float(loss) == pytest.approx(sum(alone) / 4, abs=1e-4)
+    assert outputs["right"].shape == (4,)
+    assert [row.answer for row in rows_] == [1, 1, 11, 11], "a letter; a text and the token that ends it"
+
+
+class Killed(Exception):
+    pass
+
+
+def test_an_interrupted_run_ends_with_the_weights_of_an_uninterrupted_one(
+    base: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(settings(base, data, tmp_path / "whole", dropout=0.2), "planner")
+    end = training._Diary.on_step_end
+
+    def killed(self: Any, args: Any, state: Any, *rest: Any, **more: Any) -> None:
+        end(self)
+        if state.global_step == 3:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training._Diary, "on_step_end", killed)
+        with pytest.raises(Killed):
+            train(settings(base, data, tmp_path / "parts", dropout=0.2), "planner")
+    torch.rand(5)  # what else a process did with its random numbers
+    train(settings(base, data, tmp_path / "parts", dropout=0.2), "planner")
+    whole, parts = adapter(tmp_path / "whole"), adapter(tmp_path / "parts")
+    assert whole.keys() == parts.keys()
+    assert all(torch.equal(whole[key], parts[key]) for key in whole)
+
+
+def test_a_finished_run_is_not_taken_further(base: Path, data: Path, tmp_path: Path) -> None:
+    first = train(settings(base, data, tmp_path / "out"), "planner")
+    assert train(settings(base, data, tmp_path / "out"), "planner") == first
+    before = adapter(tmp_path / "out")
+    for lost in ("training.json", "adapter/adapter_model.safetensors"):  # killed between the last step and the end
+        (tmp_path / "out" / lost).unlink()
+    again = train(settings(base, data, tmp_path / "out"), "planner")
+    assert (again["steps"], again["minutes"]) == (first["steps"], first["minutes"])
+    assert all(torch.equal(tensor, before[key]) for key, tensor in adapter(tmp_path / "out").items())
+
+
+def test_going_on_with_another_configuration_or_other_data_is_refused(base: Path, data: Path, tmp_path: Path) -> None:
+    train(settings(base, data, tmp_path / "out", steps=1), "planner")
+    with pytest.raises(ExportError, match=r"begun with another config \(rank\)"):
+        train(settings(base, data, tmp_path / "out", steps=1, rank=8), "planner")
+    rows(data / "train.jsonl", list(examples())[:5])
+    with pytest.raises(ExportError, match=r"begun with another data \(train.jsonl\)"):
+        train(settings(base, data, tmp_path / "out", steps=1), "planner")
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "qwen2", "llama"])
+def test_models_of_text_alone_are_trained(kind: str, data: Path, tmp_path: Path) -> None:
+    base = checkpoint(tmp_path / "base", kind)
+    facts = train(settings(base, data, tmp_path / "out", batch=3, accumulation=1), "planner")
+    assert facts["steps"] == 4
+    model = transformers.AutoModelForCausalLM.from_pretrained(base)
+    assert merge_adapter(model, tmp_path / "out" / "adapter") is not None
+
+
+def test_a_model_of_another_chat_format_is_trained_on_prompts_in_that_format(data: Path, tmp_path: Path) -> None:
+    train(settings(checkpoint(tmp_path / "base", "llama"), data, tmp_path / "out", steps=1), "planner")
+    source = (tmp_path / "out" / "prompts" / "plan.jinja").read_text()
+    assert source.startswith("<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nYou help")
+    assert source.endswith("<|start_header_id|>assistant<|end_header_id|>\n\nLetter:")
+    assert "{{ question }}" in source, "values are filled in by the server"
+    written = PromptTemplate((tmp_path / "out" / "prompts" / "answer.jinja").read_text(), "answer")
+    segments = written.render(**{**EMPTY, "question": "<|eot_id|>"})
+    assert segments[-1].text.endswith("assistant<|end_header_id|>\n\n"), "the newline that the format ends with stays"
+
+
+def test_full_tuning_writes_a_checkpoint(base: Path, data: Path, tmp_path: Path) -> None:
+    how = settings(base, data, tmp_path / "out", full=True, steps=1)
+    train(how, "planner")
+    tuned = transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(tmp_path / "out" / "model")
+    old = transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(base)
+    assert not torch.equal(tuned.model.visual.patch_embed.proj.weight, old.model.visual.patch_embed.proj.weight)
+    copied = tmp_path / "out" / "model" / "tokenizer.json"
+    assert copied.read_bytes() == (base / "tokenizer.json").read_bytes()
+    assert Training(checkpoint=base, data=data, out=tmp_path, full=True).learning_rate == FULL_RATE
+
+
+def test_general_examples_are_mixed_one_to_one() -> None:
+    own = [TrainingExample(id=str(index), objective="act", task="act", target="x") for index in range(5)]
+    general = [TrainingExample(id=f"g{index}", objective="general", task="answer", target="x") for index in range(2)]
+    both = mixed(own, general, seed=0)
+    assert len(both) == 10
+    assert sum(each.objective == "general" for each in both) == 5
+
+
+def test_objectives_can_be_left_out(base: Path, data: Path, tmp_path: Path) -> None:
+    how = settings(base, data, tmp_path / "out", steps=1).model_copy(update={"without": ("answer",)})
+    assert train(how, "planner")["examples"] == {"plan": 8}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": "a"}', r"train.jsonl:1: objective: Field required"),
+        ("nonsense", r"train.jsonl:1: Invalid JSON"),
+        (json.dumps(example("a", target=" E", labels=LETTERS)), r"train.jsonl:1: target: ' E' is none of the labels"),
+        (json.dumps(example("a", target="x", pictures=["no.png"])), r"train.jsonl:1: pictures: .*no.png is missing"),
+        (json.dumps(example("a", target="x", wrong=1)), r"train.jsonl:1: wrong: Extra inputs"),
+        ("", r"no examples"),
+    ],
+)
+def test_a_wrong_line_is_named(line: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_text(line + "\n")
+    with pytest.raises(ExportError, match=message):
+        read_examples(tmp_path / "train.jsonl")
+
+
+def test_an_objective_that_the_recipe_lacks_is_refused(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValidationError, match="'prky' is no objective; there are prki, vtki, sft, one_stage"):
+        CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, without=("prky",))
+    assert CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path).without == ("one_stage",)
+    assert CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, baseline=True).only == ("one_stage",)
+
+
+def test_where_no_example_is_left_the_objectives_there_are_named(data: Path) -> None:
+    with pytest.raises(ExportError, match="no examples to train on; there are answer, plan"):
+        read_examples(data / "train.jsonl", only=("prki",))
