@@ -35,7 +35,9 @@ from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.steps.wording import same_wording
+from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
+from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.outbox import Outbox
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
@@ -43,6 +45,7 @@ from quizglass_server.turn.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
 _ANY = SearchOptions()
+_LOOK_AHEAD_S = 10.0
 _UNTIL_TOLD = 3
 """Rounds of the event loop after which the last events are on their way: only then is the log written."""
 
@@ -114,6 +117,32 @@ class Assistant:
         chosen = _policy(policy or self.policies[0])
         self._check_needs(chosen)
         await self._run(turn, chosen, budget, Journal(tell, explains=turn.explain))
+
+    async def look_ahead(self, picture: Picture) -> AsyncGenerator[str, None]:
+        """Do for a picture what any question about it begins with; each step's name before it begins.
+
+        Words are read, the picture is embedded as a question that names no place would have it, and the generator
+        looks at it. What comes of that is kept where turns look for it, as long as there is room.
+        """
+        resources, models = self._resources, self._resources.models
+        turn, journal = Turn("", "", picture), Journal(lambda _: None)
+        runner = StepRunner(Budget(_LOOK_AHEAD_S), resources, journal, "looking ahead")
+        lookups = Lookups(turn, runner, resources, journal)
+        try:
+            yield "read"
+            await Givens(turn, runner, resources, journal, lambda: None).words()
+            if models.image_encoder is not None and resources.knowledge.count():
+                yield "embed"
+                await lookups.embed()
+            if models.generator is not None:
+                yield "prepare"
+                await models.generator.prepare(picture)
+        finally:
+            await runner.end()
+
+    def usual_s(self, stage: str) -> float:
+        """Seconds that a stage of a turn usually takes; 0: that is not known."""
+        return self._resources.costs.usual(stage)
 
     async def search(
         self,

@@ -41,7 +41,7 @@ class Givens:
 
     async def values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
         """What a prompt may name, when all of it is there."""
-        words = await asyncio.shield(self._words)
+        words = await self.words()
         return prompt_values(self._turn, words, await self._named_domain(), state, also)
 
     async def without_words(self, state: State, also: Mapping[str, Note]) -> dict[str, Value] | None:
@@ -58,6 +58,10 @@ class Givens:
 
     async def _named_domain(self) -> str:
         return "" if self._domain is None else await asyncio.shield(self._domain)
+
+    async def words(self) -> str:
+        """Words in the picture, once they are read; empty when there are none or they could not be read."""
+        return await asyncio.shield(self._words)
 
     async def _name_domain(self) -> str:
         picture = self._turn.picture
