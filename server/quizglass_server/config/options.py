@@ -215,6 +215,50 @@ class SessionOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinkOptions(Options):
+    """What a wearable's session may hold, and how long it outlives its link."""
+
+    title: ClassVar[str] = "wearables' sessions"
+    max_sessions: Annotated[int, Ge(1), Le(1_000_000)] = 1024
+    """Sessions that are open at once. Beyond, the one that has been without a link for longest makes room, or the new
+    one is refused. More serve more wearers; each takes memory while it is open."""
+    session_away_s: Seconds = 120.0
+    """Seconds that a session waits for its client to come back. What it is asked goes on meanwhile and is cancelled
+    then. Longer bridges longer walks through dead spots; shorter frees frames and engines sooner."""
+    session_unacknowledged_bytes: Annotated[int, Ge(16 << 10), Le(64 << 20)] = 256 << 10
+    """Bytes of messages that a session keeps for a client that has not acknowledged them. More survives longer answers
+    without a link; a turn that goes beyond while nobody reads is cancelled."""
+    session_unacknowledged_s: Seconds = 120.0
+    """Seconds that they are kept once they were sent. Longer lets a client that seldom acknowledges resume from further
+    back; shorter takes less memory."""
+    session_frames_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 24 << 20
+    """Bytes of encoded frames that one session holds; beyond, its oldest that are not pinned go. More spares
+    uploads."""
+    all_frames_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 256 << 20
+    """Bytes of encoded frames of all sessions together; beyond, the oldest that are not pinned go, whoever sent them.
+    More spares uploads; less protects a small machine's memory."""
+    session_frames: Annotated[int, Ge(1), Le(10_000)] = 64
+    """Frames that one session holds or has announced."""
+    session_pins: Annotated[int, Ge(0), Le(10_000)] = 4
+    """Frames that one session pins, which nothing but itself makes go. More can hold memory for longer."""
+    session_queue: Annotated[int, Ge(0), Le(64)] = 4
+    """Questions that wait behind the one that a session runs, where their client wants that."""
+    frame_wait_s: Seconds = 10.0
+    """Seconds that a question waits for a frame it names and the session lacks. Longer suits slow links."""
+    look_ahead: bool = True
+    """Whether a frame is decoded, embedded, read and looked at by the generator as soon as it is whole, before there is
+    a question. Faster answers, for work that is in vain where nobody asks; it gives way to every turn."""
+    keepalive_s: Seconds = 60.0
+    """Seconds without a word after which the server asks a connection with calls under way whether it is still there.
+    Shorter notices sooner that a client is gone, and wakes its radio more often."""
+    keepalive_timeout_s: Seconds = 20.0
+    """Seconds that a connection may leave that without an answer."""
+    least_keepalive_s: Seconds = 5.0
+    """Seconds that clients have to leave between two such questions of their own; those that ask more often are cut off
+    (too_many_pings). Shorter permits clients that notice a dead link sooner; it has to be below their interval."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClientOptions(Options):
     """What is granted to clients together."""
 

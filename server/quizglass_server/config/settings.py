@@ -26,6 +26,7 @@ from quizglass_server.config.options import (
     EngineOptions,
     GeneratorOptions,
     KnowledgeOptions,
+    LinkOptions,
     LogOptions,
     MemoryOptions,
     Options,
@@ -59,6 +60,7 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
     RequestLimits,
     TurnOptions,
     SessionOptions,
+    LinkOptions,
     ClientOptions,
     LogOptions,
 ):

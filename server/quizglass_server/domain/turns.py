@@ -21,6 +21,7 @@ from quizglass.values import (
     Decided,
     Done,
     EvidenceFound,
+    Exchange,
     FinishReason,
     Origin,
     Plan,
@@ -107,14 +108,6 @@ class Picture:
     def height(self) -> int:
         """Pixels."""
         return int(self.pixels.shape[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """An earlier question of the dialogue and its answer."""
-
-    question: str
-    answer: str
 
 
 @dataclass(frozen=True, slots=True)

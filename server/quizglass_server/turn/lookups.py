@@ -53,6 +53,10 @@ class Lookups:
         if not self._vectors and cheap and resources.models.image_encoder is not None and resources.knowledge.count():
             self._embedding(())
 
+    async def embed(self) -> None:
+        """Embed the views by which the question looks the picture up, and keep them for the next turn."""
+        await self._embedding(())
+
     async def image(self, phrases: Sequence[str], limit: int) -> list[Evidence]:
         """What the generator is shown of the entries that look like the picture; see `Tools.search_image`."""
         if self._turn.picture is None:

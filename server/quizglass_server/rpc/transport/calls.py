@@ -45,6 +45,8 @@ class Bound:
     most_bytes: int
     check_room: Callable[[], None] | None = None
     """Raises Overloaded when a call would be refused anyway: then its request need not be received."""
+    patient: bool = False
+    """Whether its client may say nothing for as long as it likes."""
 
 
 class Calls(grpc.aio.ServerInterceptor):
@@ -149,7 +151,7 @@ class _Call:
             InvalidInput: it is too large or no message of its kind.
             Unfinished, Overloaded: it did not come whole in time, or too much comes in.
         """
-        received: Any = await self._incoming.message(self.context.peer(), self.context.read)
+        received: Any = await self._incoming.message(self.context.peer(), self.context.read, patient=self.bound.patient)
         if received is grpc.aio.EOF:
             raise StopAsyncIteration
         return self._parsed(received)

@@ -11,8 +11,8 @@ from typing import Any
 
 import grpc
 
-from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError
-from quizglass_server.rpc.transport.status import stopping, to_status, unexpected
+from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError, Stopping
+from quizglass_server.rpc.transport.status import to_status, unexpected
 from quizglass_server.scheduling.deadline import due_within
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Guard:
         CancelledError passes through untouched: a handler that swallows it leaks native memory (grpc#43360).
         """
         if self._draining:
-            await context.abort_with_status(stopping())
+            await context.abort_with_status(to_status(Stopping()))
         self._running[method] += 1
         self._idle.clear()
         try:

@@ -73,15 +73,17 @@ class Incoming:
         self._untrimmed = 0
         self._trimmed = 0.0
 
-    async def message(self, peer: str, read: Callable[[], Awaitable[object]]) -> object:
+    async def message(self, peer: str, read: Callable[[], Awaitable[object]], *, patient: bool = False) -> object:
         """The next message of a call, asked for by `read` when its turn has come, or what stands for its end.
+
+        One that is waited for with patience has all the time of the world, and is bounded in bytes like any other.
 
         Raises:
             Unfinished: it did not come, or not whole, in time.
             Overloaded: too much was coming in, and most of it on this connection.
         """
         connection = self._connection(peer)
-        timeout = asyncio.timeout(self._limit_s)
+        timeout = asyncio.timeout(None if patient else self._limit_s)
         expected = _Expected(timeout, self._slots.take(peer))
         connection.expected.add(expected)
         self._watch()

@@ -20,7 +20,12 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.SessionForged: grpc.StatusCode.INVALID_ARGUMENT,
     errors.SessionUnknownKey: grpc.StatusCode.INVALID_ARGUMENT,
     errors.SessionExpired: grpc.StatusCode.INVALID_ARGUMENT,
+    errors.SessionForeign: grpc.StatusCode.INVALID_ARGUMENT,
     errors.NotFound: grpc.StatusCode.NOT_FOUND,
+    errors.SessionUnknown: grpc.StatusCode.NOT_FOUND,
+    errors.Superseded: grpc.StatusCode.ABORTED,
+    errors.TurnRunning: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.Stopping: grpc.StatusCode.UNAVAILABLE,
     errors.RoleMissing: grpc.StatusCode.FAILED_PRECONDITION,
     errors.MemoryOff: grpc.StatusCode.FAILED_PRECONDITION,
     errors.Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -70,14 +75,6 @@ def unexpected(error: BaseException, method: str) -> grpc.Status:
     info = error_details_pb2.ErrorInfo(reason="UNEXPECTED", domain=DOMAIN, metadata={"incident": incident})
     message = f"internal error; the server's log has it as incident {incident}"
     code = grpc.StatusCode.INTERNAL.value[0]
-    return rpc_status.to_status(status_pb2.Status(code=code, message=message, details=[_pack(info)]))
-
-
-def stopping() -> grpc.Status:
-    """Status of a request that comes while the server drains: another server, or this one restarted, will take it."""
-    info = error_details_pb2.ErrorInfo(reason="STOPPING", domain=DOMAIN)
-    code = grpc.StatusCode.UNAVAILABLE.value[0]
-    message = "the server is stopping; try again in a moment"
     return rpc_status.to_status(status_pb2.Status(code=code, message=message, details=[_pack(info)]))
 
 
