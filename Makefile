@@ -20,7 +20,7 @@ KNOWLEDGE ?=
 HOSTILE ?=
 POLICIES ?=
 
-.PHONY: help demo serve doctor test check lint types unit protos client generated-check starter bundle \
+.PHONY: help demo serve doctor test test-web check lint types unit protos client generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile clean
 
@@ -39,24 +39,32 @@ $(VENV)/.llama: pyproject.toml $(wildcard server/native/*) | $(VENV)/bin/python
 
 $(VENV)/.server: pyproject.toml $(VENV)/.llama
 	@echo "Installing the server"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.server
 	@echo "Installing what tests and export need"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,export,heic,import,milvus,dev]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web,export,heic,import,milvus,dev]'
 	@touch $@
 
 demo: $(VENV)/.server ## Start the server on the starter bundle and ask it questions
 	$(BIN)/python clients/demo/demo.py --bundle $(STARTER)/bundle
 
-serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061
-	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge
+serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
+	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge --web-port 50062
 
 doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it, and what to do about it
 	$(BIN)/quizglass-server doctor --bundle $(STARTER)/bundle --knowledge .run/knowledge
 
 test: check unit ## Everything that must pass
+
+test-web: $(VENV)/.dev tests/browser/node_modules ## The page in a real Chromium (needs Node 20, npm and Chromium)
+	cd tests/browser && npm run --silent types && PYTHON=$(abspath $(BIN)/python) npm test --silent
+
+tests/browser/node_modules: tests/browser/package.json tests/browser/package-lock.json
+	@command -v npm >/dev/null || { echo "make test-web needs Node 20 or later with npm: apt install nodejs npm"; exit 1; }
+	cd tests/browser && npm ci --silent --no-audit --no-fund
+	@touch $@
 
 check: lint types generated-check ## Static checks
 

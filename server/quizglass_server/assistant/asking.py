@@ -5,10 +5,11 @@ Knows neither gRPC nor how long a link lasts: whoever brings a question says whe
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterable, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -22,6 +23,7 @@ from quizglass_server.domain.turns import Accepted, Done, Exchange, Picture, Sta
 from quizglass_server.errors import InvalidInput
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
+from quizglass_server.turn.outbox import Outbox
 
 MAX_EXCHANGE_CHARS = 2000
 MAX_SESSION_CHARS = 64
@@ -140,6 +142,24 @@ class Asking:
         wishes = [wish for wish in (wish_s or None, left_s) if wish is not None]
         return Budget(min(*wishes, _LONGEST_BUDGET_S) if wishes else self._default_budget_s)
 
+    @asynccontextmanager
+    async def events(
+        self, asked: TurnRequest, source: FrameSource | None, finish: Finish
+    ) -> AsyncIterator[AsyncIterable[TurnEvent]]:
+        """Run a turn, and give its events as they come; leaving early ends it. Arguments are those of `run`.
+
+        Raises:
+            QuizglassError: when the events have ended, if the turn failed.
+        """
+        outbox = Outbox()
+        work = asyncio.create_task(self.run(asked, source, outbox.put, finish))
+        work.add_done_callback(lambda _: outbox.close())
+        try:
+            yield outbox
+            await work
+        finally:
+            await _ended(work)
+
     async def run(
         self, asked: TurnRequest, source: FrameSource | None, tell: Callable[[TurnEvent], None], finish: Finish
     ) -> None:
@@ -186,3 +206,12 @@ class Asking:
                 picture = await source.picture()
                 took = StageTiming("decode", (time.monotonic_ns() - started) / 1e9)
                 return replace(turn, picture=picture), (took,)
+
+
+async def _ended(work: asyncio.Task[None]) -> None:
+    """Stop a turn that nobody waits for any more; one that is over is left as it is."""
+    if not work.done():
+        work.cancel()
+        await asyncio.wait({work})
+    if not work.cancelled():
+        work.exception()  # seen, also when nobody asks for it

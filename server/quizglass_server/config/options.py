@@ -15,6 +15,8 @@ from annotated_types import Ge, Gt, Le, MinLen
 
 from quizglass_server.config.address import MilvusAddress
 
+WEB_PACKAGES = ("uvicorn", "connectrpc")
+"""What serving HTTP needs; the extra web installs them."""
 Seconds = Annotated[float, Gt(0), Le(3600)]
 
 
@@ -143,6 +145,22 @@ class AddressOptions(Options):
     listen on others (0.0.0.0, ::) only in a network you trust."""
     port: Annotated[int, Ge(0), Le(65535)] = 50061
     """Port to listen on; 0 takes a free one, see the ready line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebOptions(Options):
+    """Where browsers and other clients of HTTP connect to, if they may."""
+
+    title: ClassVar[str] = "address"
+    web_port: Annotated[int, Ge(0), Le(65535)] | None = None
+    """Port for HTTP: a page for browsers, the services over Connect and gRPC-Web, and OpenAI's chat completions; 0
+    takes a free one, see the ready line. Without one, the default, nothing listens. Needs the extra web."""
+    web_host: Annotated[str, MinLen(1)] = "127.0.0.1"
+    """Address to listen on for HTTP. The default can be reached from this machine only; as with `host`, there is no
+    encryption and no login."""
+    web_origins: tuple[str, ...] = ()
+    """Origins under which the port is reached or whose pages may ask it, https://glasses.example, with commas between
+    them. This machine's own names need none. Each that is added is trusted with everything the server knows."""
 
 
 @dataclass(frozen=True, kw_only=True)

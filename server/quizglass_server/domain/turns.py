@@ -131,6 +131,8 @@ class Turn:
     """Texts that name things which the question is not about ("the other one")."""
     explain: bool = False
     """Whether every step is told of, with what it was given and what it brought."""
+    answer_schema: str = ""
+    """JSON schema that the answer has to follow; empty: it is plain text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +17,6 @@ from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard
 from quizglass_server.session.dialogue import Dialogue, appended, spoken, understood
 from quizglass_server.session.token import Sessions
-from quizglass_server.turn.outbox import Outbox
 
 # gRPC rounds the deadline it sends up by as much as 1 %, and the last event has to arrive before the client gives up.
 _DEADLINE_SHARE = 0.98
@@ -48,19 +46,13 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             asked, finish = self._asked(request, context.time_remaining())
             await context.send_initial_metadata((("quizglass-turn", asked.turn.id),))  # it is not to be asked again
             del request  # its picture is decoded once, and not needed for the rest of the turn
-            began, seq, outbox = 0, 0, Outbox()
-            work = asyncio.create_task(self._asking.run(asked, source, outbox.put, finish))
-            work.add_done_callback(lambda _: outbox.close())
-            del source
-            try:
-                async for event in outbox:
+            began, seq = 0, 0
+            async with self._asking.events(asked, source, finish) as events:
+                async for event in events:
                     seq, began = seq + 1, began or time.monotonic_ns()
                     message = event_message(event, (time.monotonic_ns() - began) // 1000)
                     message.turn_id, message.seq = asked.turn.id, seq
                     yield message
-                await work
-            finally:
-                await _ended(work)
 
     async def GetCapabilities(self, request: assistant_pb2.GetCapabilitiesRequest, context: Context) -> Any:
         """What this server can do."""
@@ -110,12 +102,3 @@ class _RequestFrame:
         picture = await self._store.picture(self._frames[0], "frames[0]", self._peer)
         self._frames.clear()
         return picture
-
-
-async def _ended(work: asyncio.Task[None]) -> None:
-    """Stop a turn that nobody waits for any more; one that is over is left as it is."""
-    if not work.done():
-        work.cancel()
-        await asyncio.wait({work})
-    if not work.cancelled():
-        work.exception()  # seen, also when nobody asks for it

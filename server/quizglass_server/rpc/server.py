@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
+from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -36,7 +38,7 @@ from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.memory import MemoryServicer
 from quizglass_server.rpc.session import ProtobufWire, SessionServicer
-from quizglass_server.rpc.transport.calls import Bound, Calls
+from quizglass_server.rpc.transport.calls import Bound, Calls, Limits
 from quizglass_server.rpc.transport.described import described
 from quizglass_server.rpc.transport.guard import Guard
 from quizglass_server.rpc.transport.incoming import UNASKED_BYTES, Incoming
@@ -65,15 +67,6 @@ _UNREAD_S = 30.0
 USEFUL_PICTURE_SIDE = 672
 # Time for the last bytes of drained requests to leave; health watchers, which never end, are cut off after it.
 _FLUSH_S = 0.5
-SERVICES = tuple(
-    service.full_name
-    for service in (
-        assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
-        knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
-        memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
-        session_pb2.DESCRIPTOR.services_by_name["SessionService"],
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -93,6 +86,15 @@ class Services:
     """None: nothing is remembered."""
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A service and what answers its calls, whichever way they come."""
+
+    service: ServiceDescriptor
+    servicer: Any
+    register: Callable[[Any, grpc.aio.Server], None]
+
+
 class RpcServer:
     """A started server."""
 
@@ -102,22 +104,29 @@ class RpcServer:
         status: health.aio.HealthServicer,
         roles: RoleHealth,
         guard: Guard,
+        asking: Asking,
         sessions: SessionDirectory,
         looks: LookAhead | None,
+        served: tuple[Served, ...],
+        limits: Limits,
         port: int,
     ) -> None:
         self._server = server
         self._status = status
         self._roles = roles
-        self._guard = guard
         self._looks = looks
         self.sessions = sessions
         self.port = port
+        self.guard = guard
+        """Counts what runs, for whatever else answers requests beside gRPC."""
+        self.asking = asking
+        self.served = served
+        self.limits = limits
 
     async def set_serving(self, serving: bool) -> None:
         """Say in the health service whether requests are welcome."""
         status = health_pb2.HealthCheckResponse
-        for name in ("", *SERVICES):
+        for name in ("", *(each.service.full_name for each in self.served)):
             await self._status.set(name, status.SERVING if serving else status.NOT_SERVING)
 
     async def stop(self, grace_s: float) -> None:
@@ -128,7 +137,7 @@ class RpcServer:
         await self._roles.stop()
         await self._status.enter_graceful_shutdown()
         self.sessions.stop(grace_s)
-        await self._guard.drain(grace_s)
+        await self.guard.drain(grace_s)
         self.sessions.end()
         await self._server.stop(_FLUSH_S)
         if self._looks is not None:
@@ -142,30 +151,59 @@ async def start_rpc(services: Services) -> RpcServer:
         SettingsError: the address cannot be bound.
     """
     settings = services.settings
-    server = grpc.aio.server(options=_options(settings), interceptors=[_calls(services)])
+    limits = _limits(services)
+    server = grpc.aio.server(options=_options(settings), interceptors=[_calls(settings, limits)])
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
     frames, guard = FrameStore(services.decoder, services.work), Guard({"AddEntries": settings.max_turns})
     looks = LookAhead(services.assistant) if settings.look_ahead else None
     asking = Asking(services.assistant, frames, settings, settings.default_budget_s, looks)
     sessions = _sessions(services, asking, looks)
-    assistant = AssistantServicer(asking, frames, services.sessions, guard, lambda: _capabilities(services))
-    assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)  # type: ignore[no-untyped-call]
-    knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
-    knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(knowledge, server)  # type: ignore[no-untyped-call]
-    memory = MemoryServicer(services.memory, services.assistant, frames, guard)
-    memory_pb2_grpc.add_MemoryServiceServicer_to_server(memory, server)  # type: ignore[no-untyped-call]
-    session = SessionServicer(sessions, guard)
-    session_pb2_grpc.add_SessionServiceServicer_to_server(session, server)  # type: ignore[no-untyped-call]
+    served = _served(services, asking, frames, sessions, guard)
+    for each in served:
+        each.register(each.servicer, server)
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
-    names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+    names = (*(each.service.full_name for each in served), health.SERVICE_NAME, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, described(names))
     roles = RoleHealth(status, services.models, KnowledgeRole(services.knowledge))
-    rpc = RpcServer(server, status, roles, guard, sessions, looks, _bind(server, settings.host, settings.port))
+    port = _bind(server, settings.host, settings.port)
+    rpc = RpcServer(server, status, roles, guard, asking, sessions, looks, served, limits, port)
     await server.start()
     await roles.start()
     await rpc.set_serving(True)
     return rpc
+
+
+def _served(
+    services: Services, asking: Asking, frames: FrameStore, sessions: SessionDirectory, guard: Guard
+) -> tuple[Served, ...]:
+    """Every service, over gRPC and over HTTP."""
+    assistant = AssistantServicer(asking, frames, services.sessions, guard, lambda: _capabilities(services))
+    knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
+    memory = MemoryServicer(services.memory, services.assistant, frames, guard)
+    session = SessionServicer(sessions, guard)
+    return (
+        Served(
+            assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+            assistant,
+            assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
+        ),
+        Served(
+            knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+            knowledge,
+            knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
+        ),
+        Served(
+            memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
+            memory,
+            memory_pb2_grpc.add_MemoryServiceServicer_to_server,
+        ),
+        Served(
+            session_pb2.DESCRIPTOR.services_by_name["SessionService"],
+            session,
+            session_pb2_grpc.add_SessionServiceServicer_to_server,
+        ),
+    )
 
 
 def _sessions(services: Services, asking: Asking, looks: LookAhead | None) -> SessionDirectory:
@@ -195,11 +233,10 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
     ]
 
 
-def _calls(services: Services) -> Calls:
-    """What every call passes first, with the sizes that requests may have."""
+def _limits(services: Services) -> Limits:
+    """What requests may be at most, by their method."""
     settings, check_room = services.settings, services.assistant.admission.check_room
-    sockets = Sockets()
-    return Calls(
+    return Limits(
         {
             "Ask": Bound(settings.max_frame_bytes + _dialogue_bytes(settings), check_room),
             "SearchEntries": Bound(_MAX_MESSAGE_BYTES, check_room),
@@ -208,6 +245,14 @@ def _calls(services: Services) -> Calls:
             "Converse": Bound(_SMALL_BYTES, patient=True),
         },
         Bound(_SMALL_BYTES),
+    )
+
+
+def _calls(settings: Settings, limits: Limits) -> Calls:
+    """What every call passes first."""
+    sockets = Sockets()
+    return Calls(
+        limits,
         Incoming(settings.message_bytes, _MAX_MESSAGE_BYTES, settings.message_s, sockets),
         Outgoing(settings.message_bytes, _UNREAD_S),
         sockets,
