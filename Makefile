@@ -11,19 +11,20 @@ SEED ?=
 THINGS ?= 2000
 QUESTIONS ?= 800
 JOBS ?= 2
-MINUTES ?= 170
+MINUTES ?= 230
 THREADS ?= 2
 ACCURACY ?=
 ENGINE ?=
 EXPORT ?=
 KNOWLEDGE ?=
 HOSTILE ?=
+SESSION ?=
 POLICIES ?=
 
 .PHONY: help demo serve doctor test test-web test-typescript check lint types unit protos client \
 	client-typescript generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
-	bench-hostile clean
+	bench-hostile bench-session clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -102,7 +103,7 @@ generated-check: $(VENV)/.dev
 	$(BIN)/python protos/generate.py --check
 	$(BIN)/python clients/python/generate.py --check
 
-starter: $(VENV)/.dev ## Train the starter models (about three hours on two cores; resumes where it stopped)
+starter: $(VENV)/.dev ## Train the starter models (about four hours on two cores; resumes where it stopped)
 	$(BIN)/quizglass-export starter --workdir work/starter --minutes $(MINUTES) --threads $(THREADS)
 	$(BIN)/quizglass-export pack-checkpoints --from work/starter --out $(STARTER)/checkpoints --replace
 	$(MAKE) bundle
@@ -136,6 +137,9 @@ bench-knowledge: $(VENV)/.dev ## The knowledge store beside others, damaged, kil
 
 bench-hostile: $(VENV)/.dev ## Memory and the turns of others under hostile input (HOSTILE="--only pictures --resume")
 	$(BIN)/python -m bench.hostile $(HOSTILE)
+
+bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory (SESSION="--only cuts --resume")
+	$(BIN)/python -m bench.session $(SESSION)
 
 clean: ## Remove what was made here (not the trained models)
 	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist

@@ -114,6 +114,11 @@ class _Context:
         """The client's address, as gRPC writes it."""
         return f"ipv4:{self._context.client_address}"
 
+    async def send_initial_metadata(self, metadata: Iterable[tuple[str, str]]) -> None:
+        """Have headers sent with the first message."""
+        for name, value in metadata:
+            self._context.response_headers[name] = value
+
     async def abort_with_status(self, status: grpc.Status) -> NoReturn:
         """End the call with an error."""
         raise _error(status)

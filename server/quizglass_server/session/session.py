@@ -334,6 +334,7 @@ class Session:
             self._turns.ask(ask, message_id)
         except InvalidInput as error:
             raise InvalidInput(f"ask.{error.field}", error.description) from None
+        self._last_word = time.monotonic()
         self._beat()
 
     def _played(self, playback: Playback) -> None:

@@ -114,9 +114,7 @@ class Lookups:
         hits = await self._runner.run(search_texts, self._resources.knowledge, query, most)
         passages, dropped = text_evidence(hits or []), list[Evidence]()
         if passages and self._turn.picture is not None:
-            parted = await self._runner.run(
-                rerank_coarsely, self._turn.picture, self._turn.question, passages, self._tuning
-            )
+            parted = await self._runner.run(rerank_coarsely, self._turn.picture, query, passages, self._tuning)
             passages, dropped = parted or (passages, dropped)
         ranked = await self._runner.run(rerank, query, passages) if hits and reranked else None
         return passages if ranked is None else ranked, dropped, ranked is not None

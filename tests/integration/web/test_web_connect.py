@@ -216,6 +216,7 @@ async def test_a_browser_asks_in_json(door):
     *events, (flags, end) = envelopes(answer.body)
     assert (flags, json.loads(end)) == (2, {})
     assert json.loads(events[-1][1])["done"]["answer"] == "45 crowns"
+    assert answer.headers["quizglass-turn"] == json.loads(events[0][1])["turnId"]
     capabilities = await ask(door, "POST", CAPABILITIES, b"{}", JSON)
     assert capabilities.json["usefulPictureSide"] == 672
 

@@ -139,7 +139,9 @@ class SessionCore:
         self._connection: SessionConnection | None = None
         self._limits: SessionLimits | None = None
         self._opened = asyncio.Event()
-        self._hinted = asyncio.Event()
+        self._stirred = asyncio.Event()
+        self._stirred_at = 0.0
+        self._hinted = False
         self._heard = 0.0
         self._lost_at: float | None = None
         self._closing = False
@@ -228,6 +230,8 @@ class SessionCore:
         feed = TurnFeed(f"{self._count}-{secrets.token_hex(4)}")
         self._turns[feed.ask_id] = feed
         self._outgoing.say(SessionAsk(feed.ask_id, value, Overlap(overlap)))
+        self._stirred_at = time.monotonic()  # from now on, silence is not what is expected
+        self._stirred.set()
         return feed
 
     def cancel(self, feed: TurnFeed) -> None:
@@ -252,7 +256,8 @@ class SessionCore:
 
     def hint_reconnect(self) -> None:
         """The network may have changed: see at once whether the link is alive, and do not wait to make a new one."""
-        self._hinted.set()
+        self._hinted = True
+        self._stirred.set()
 
     # How the link is kept.
 
@@ -260,6 +265,13 @@ class SessionCore:
         return self._closing or self._failure is not None
 
     async def _keep(self) -> None:
+        try:
+            await self._keep_linked()
+        except Exception as error:  # nobody is to wait for a session that is not kept any more
+            self._fail(ClientError(f"the session failed: {error!r}", reason="UNEXPECTED"))
+            raise
+
+    async def _keep_linked(self) -> None:
         pause = 0.0
         while not self._ends():
             links = self.links
@@ -272,9 +284,6 @@ class SessionCore:
                 reason = self._judge(error)
             except _Dead as error:
                 reason = str(error)
-            except Exception as error:
-                self._fail(ClientError(f"the session failed: {error!r}", reason="UNEXPECTED"))
-                raise
             if self._ends():
                 return
             if self.links > links:
@@ -421,28 +430,34 @@ class SessionCore:
         limits = self._limits
         if limits is None:
             return
+        asked = 0.0
         while True:
             silence = _SILENT_PROGRESS * limits.progress if self._turns else 2 * limits.ping
-            asks = min(limits.ping, silence / 2)
-            hinted = await self._hint(max(0.05, asks - (time.monotonic() - self._heard)))
-            if hinted:
-                silence, asks = _PROBE_S, 0.0
-            if time.monotonic() - self._heard < asks:
-                continue
-            before = self._heard
-            self._outgoing.say(Ping())
-            await asyncio.sleep(silence - asks)
-            if self._heard == before:
+            now, before = time.monotonic(), max(self._heard, self._stirred_at)
+            if now - before >= silence:
                 raise _Dead("the link is silent")
+            probe_after = min(limits.ping, silence / 2)
+            if now - before >= probe_after and asked <= before:
+                self._outgoing.say(Ping())
+                asked = now
+            await self._wait(before + (silence if asked > before else probe_after) - now)
+            if self._hinted:
+                await self._probe()
 
-    async def _hint(self, within: float) -> bool:
-        """Wait for a hint; whether one came in time."""
+    async def _probe(self) -> None:
+        """The network may have changed: a link that does not answer at once is dead."""
+        self._hinted, before = False, self._heard
+        self._outgoing.say(Ping())
+        await asyncio.sleep(_PROBE_S)
+        if self._heard == before:
+            raise _Dead("the link does not answer since the network may have changed")
+
+    async def _wait(self, within: float) -> None:
+        """Wait so long, or until something changes what is waited for."""
+        self._stirred.clear()
         with suppress(TimeoutError):
-            async with asyncio.timeout(within):
-                await self._hinted.wait()
-        hinted = self._hinted.is_set()
-        self._hinted.clear()
-        return hinted
+            async with asyncio.timeout(max(0.0, within)):
+                await self._stirred.wait()
 
     async def _pause(self, pause: float, reason: str) -> None:
         """Before the next attempt, unless the session is given up."""
@@ -450,7 +465,8 @@ class SessionCore:
         if patience is not None and lost is not None and time.monotonic() - lost + pause > patience:
             self._fail(ServerUnavailable(f"no link for {patience:g} s: {reason}", status="UNAVAILABLE"))
         elif pause:
-            await self._hint(pause * random.uniform(0.5, 1.0))  # many clients lose the same server
+            await self._wait(pause * random.uniform(0.5, 1.0))  # many clients lose the same server
+            self._hinted = False
 
     def _judge(self, error: ClientError) -> str:
         """Why a link ended; a session that cannot be had is given up."""
