@@ -79,6 +79,7 @@ export class Keeper {
   #heardAt = 0;
   #lostAt = performance.now();
   #hinted = false;
+  #stirred = false;
   /** Whether the server is about to end the link. */
   #leaving = false;
   #closing = false;
@@ -117,6 +118,12 @@ export class Keeper {
   /** The network may have changed: see at once whether the link is alive, and do not wait to make a new one. */
   hint(): void {
     this.#hinted = true;
+    this.#changed.tell();
+  }
+
+  /** A question was asked: silence shows sooner now. */
+  stir(): void {
+    this.#stirred = true;
     this.#changed.tell();
   }
 
@@ -266,11 +273,11 @@ export class Keeper {
   /** Wait for a hint so long; whether one came. */
   async #hint(ms: number, ending?: AbortSignal): Promise<boolean> {
     const until = performance.now() + ms;
-    while (!this.#hinted && !this.#over && !ending?.aborted && performance.now() < until) {
+    while (!this.#hinted && !this.#stirred && !this.#over && !ending?.aborted && performance.now() < until) {
       await this.#changed.next(until - performance.now());
     }
     const hinted = this.#hinted;
-    this.#hinted = false;
+    this.#hinted = this.#stirred = false;
     return hinted;
   }
 

@@ -127,6 +127,7 @@ export class Session implements Kept {
     const turn = new Turn(id, this);
     this.#turns.set(id, turn);
     this.outgoing.say({ case: "ask", value: ask });
+    this.#keeper.stir();
     return turn;
   }
 
