@@ -167,7 +167,7 @@ def image_model(folder: Path, kind: str, **sizes: int) -> Path:
 
 
 def convolutional(folder: Path, kind: str) -> Path:
-    """A classifier with its processor, of type efficientnet, resnet, convnext, convnextv2, mobilenet_v1 or _v2."""
+    """A classifier with its processor, of type efficientnet, resnet, convnext or convnextv2."""
     stages: dict[str, Any] = {"hidden_sizes": [8, 16], "depths": [1, 1], "num_stages": 2}
     config, name = {
         "efficientnet": (
@@ -186,8 +186,6 @@ def convolutional(folder: Path, kind: str) -> Path:
         ),
         "convnext": (transformers.ConvNextConfig(**stages, num_labels=3), "ConvNext"),
         "convnextv2": (transformers.ConvNextV2Config(**stages, num_labels=3), "ConvNextV2"),
-        "mobilenet_v1": (transformers.MobileNetV1Config(depth_multiplier=0.1, num_labels=3), "MobileNetV1"),
-        "mobilenet_v2": (transformers.MobileNetV2Config(depth_multiplier=0.1, num_labels=3), "MobileNetV2"),
     }[kind]
     model = getattr(transformers, f"{name}ForImageClassification")(config)
     with torch.no_grad():  # pictures have to come out as different vectors, so nothing is normed to nothing
