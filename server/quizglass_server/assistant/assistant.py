@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from difflib import get_close_matches
 from time import monotonic
 
@@ -35,7 +35,9 @@ from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.steps.wording import same_wording
+from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
+from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.outbox import Outbox
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
@@ -43,6 +45,9 @@ from quizglass_server.turn.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
 _ANY = SearchOptions()
+_LOOK_AHEAD_S = 10.0
+_UNTIL_TOLD = 3
+"""Rounds of the event loop after which the last events are on their way: only then is the log written."""
 
 
 class Assistant:
@@ -85,14 +90,10 @@ class Assistant:
             budget: time the turn may take, already running.
 
         Raises:
-            InvalidInput: no such policy.
-            RoleMissing: the bundle has no model for a role that the policy cannot do without.
-            EngineLost: an engine died under the turn.
+            As `run`.
         """
-        runs = _policy(policy or self.policies[0])
-        self._check_needs(runs)
         outbox = Outbox()
-        task = asyncio.create_task(self._run(turn, runs, budget, Journal(outbox.put, explains=turn.explain)))
+        task = asyncio.create_task(self.run(turn, policy, budget, outbox.put))
         task.add_done_callback(lambda _: outbox.close())
         try:
             async for event in outbox:
@@ -104,6 +105,44 @@ class Assistant:
                 await asyncio.wait({task})
             if not task.cancelled():
                 task.exception()  # seen, also when nobody waits for the turn any more
+
+    async def run(self, turn: Turn, policy: str, budget: Budget, tell: Callable[[TurnEvent], None]) -> None:
+        """Run a turn and tell of each event at once, of Done last; arguments as `answer`.
+
+        Raises:
+            InvalidInput: no such policy.
+            RoleMissing: the bundle has no model for a role that the policy cannot do without.
+            EngineLost: an engine died under the turn.
+        """
+        chosen = _policy(policy or self.policies[0])
+        self._check_needs(chosen)
+        await self._run(turn, chosen, budget, Journal(tell, explains=turn.explain))
+
+    async def look_ahead(self, picture: Picture) -> AsyncGenerator[str, None]:
+        """Do for a picture what any question about it begins with; each step's name before it begins.
+
+        Words are read, the picture is embedded as a question that names no place would have it, and the generator
+        looks at it. What comes of that is kept where turns look for it, as long as there is room.
+        """
+        resources, models = self._resources, self._resources.models
+        turn, journal = Turn("", "", picture), Journal(lambda _: None)
+        runner = StepRunner(Budget(_LOOK_AHEAD_S), resources, journal, "looking ahead")
+        lookups = Lookups(turn, runner, resources, journal)
+        try:
+            yield "read"
+            await Givens(turn, runner, resources, journal, lambda: None).words()
+            if models.image_encoder is not None and resources.knowledge.count():
+                yield "embed"
+                await lookups.embed()
+            if models.generator is not None:
+                yield "prepare"
+                await models.generator.prepare(picture)
+        finally:
+            await runner.end()
+
+    def usual_s(self, stage: str) -> float:
+        """Seconds that a stage of a turn usually takes; 0: that is not known."""
+        return self._resources.costs.usual(stage)
 
     async def search(
         self,
@@ -155,7 +194,8 @@ class Assistant:
             "ms": round((monotonic() - started) * 1e3, 1),
         }
         try:
-            await asyncio.sleep(0)  # the last events leave before the log is written
+            for _ in range(_UNTIL_TOLD):
+                await asyncio.sleep(0)
         finally:
             log.info("turn finished", extra={**about, **told})
             if turn.remember and recalled is None:

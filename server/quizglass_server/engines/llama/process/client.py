@@ -41,6 +41,12 @@ class PromptRefused(QuizglassError):
     code = "PROMPT_REFUSED"
 
 
+class ConstraintUnusable(QuizglassError):
+    """The generator cannot keep to what the answer must look like; the message says why."""
+
+    code = "CONSTRAINT_REFUSED"
+
+
 class _PixelsMissing(Exception):
     """The process does not hold a picture that was sent without its pixels."""
 
@@ -73,7 +79,8 @@ class GeneratorClient:
         """Complete a prompt: pieces as they come, then the end. Closing it stops the engine.
 
         Raises:
-            PromptRefused: the prompt does not fit the model, or the constraint cannot be used.
+            PromptRefused: the prompt does not fit the model.
+            ConstraintUnusable: the constraint cannot be used.
             Overloaded: no room, or the deadline cannot be met because of other requests.
             BudgetExceeded: the deadline cannot be met in any case, or passed and the process said nothing.
             EngineLost: the process died or hangs.
@@ -84,8 +91,13 @@ class GeneratorClient:
             try:
                 with self._called(terms, "generate", sent, max_tokens, terms, constraint) as call:
                     async for items in call:
+                        ended = isinstance(items[-1], Finished)
+                        if ended:
+                            call.leave()
                         for item in items:
                             yield item
+                        if ended:
+                            return
                 return
             except _PixelsMissing:
                 self._sent.clear()
@@ -142,7 +154,9 @@ class GeneratorClient:
     async def _only(self, terms: Terms, method: str, *arguments: object) -> Any:
         """A call with one response."""
         with self._called(terms, method, *arguments) as call:
-            return await anext(call)
+            response = await anext(call)
+            call.leave()
+            return response
 
     @contextmanager
     def _called(self, terms: Terms, method: str, *arguments: object) -> Iterator[Call]:
@@ -169,6 +183,8 @@ def _raise(failure: Failure) -> NoReturn:
     match failure.reason:
         case "refused":
             raise PromptRefused(failure.message) from None
+        case "constraint refused":
+            raise ConstraintUnusable(failure.message) from None
         case "pixels missing":
             raise _PixelsMissing from None
         case "overloaded":
