@@ -107,6 +107,9 @@ def _build(args: argparse.Namespace) -> int:
         console.print(_estimates_table(estimates))
     if (peak := max((each.memory for each in estimates), default=0)) > (free := available_memory()):
         print(f"warning: about {peak / 1e9:.1f} GB of memory are needed, {free / 1e9:.1f} GB are free", file=sys.stderr)
+    for each in estimates:
+        if each.notice:
+            print(f"warning: roles.{each.role}: {each.notice}", file=sys.stderr)
     check_room(estimates, work or args.out, args.out)
     if args.dry_run:
         return 0

@@ -14,9 +14,11 @@ from typing import Any
 
 from quizglass_export.assembly.plan import Plan
 from quizglass_export.checkpoints.files import tensor_sizes
-from quizglass_export.checkpoints.source import GgufSource, Source
+from quizglass_export.checkpoints.source import AnySource, GgufSource, OnnxSource
 from quizglass_export.errors import ExportError
+from quizglass_export.gguf.families import slow_notice
 from quizglass_export.gguf.header import read_gguf
+from quizglass_export.onnx.file import count_weights
 
 _RUNTIME = 700 << 20
 """Interpreter with torch, transformers and ONNX Runtime."""
@@ -35,6 +37,7 @@ class Estimate:
         result: what the role takes in the bundle.
         scratch: most that the work directory holds besides, while the role is made.
         memory: peak of the process.
+        notice: why it will be slower than it could be, and what to take instead; empty where it will not.
     """
 
     role: str
@@ -43,6 +46,7 @@ class Estimate:
     result: int
     scratch: int
     memory: int
+    notice: str = ""
 
 
 def estimate(plan: Plan) -> list[Estimate]:
@@ -99,11 +103,15 @@ def available_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _estimate(role: str, source: Source | GgufSource, spec: Any) -> Estimate:
+def _estimate(role: str, source: AnySource, spec: Any) -> Estimate:
     if isinstance(source, GgufSource):
         size = sum(path.stat().st_size for path in source.gguf_files())
         parameters = sum(read_gguf(path).parameters for path in source.gguf_files())
-        return Estimate(role, size, parameters, size, 0, _RUNTIME + size)
+        notice = slow_notice(read_gguf(source.model))
+        return Estimate(role, size, parameters, size, 0, _RUNTIME + size, notice)
+    if isinstance(source, OnnxSource):
+        size = source.model.stat().st_size
+        return Estimate(role, size, count_weights(source.model), size, 0, _RUNTIME + size)
     files = source.weights()
     tensors = [size for path in files for size in tensor_sizes(path)]
     parameters, largest = sum(tensors), max(tensors, default=0)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from quizglass_export.assembly.work import Work
-from quizglass_export.checkpoints.files import read_json
+from quizglass_export.checkpoints.files import TOKENIZER, read_json
 from quizglass_export.checkpoints.peft_models import check_fit
-from quizglass_export.checkpoints.source import GgufSource, Source
+from quizglass_export.checkpoints.source import AnySource, GgufSource, OnnxSource, Source
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.recipe import schema
 from quizglass_export.recipe.read import RecipeFile
@@ -24,17 +24,19 @@ from quizglass_server.models.prompts import PromptError
 from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_labels
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
+READY = ("generator", "image_encoder")
+"""Roles that ready-made files may fill: what takes them in is in `roles.ready`."""
+READY_KINDS = ("gguf", "onnx")
+"""What stands for a model type where files are ready-made."""
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
 
 
 def exporters_of(role: str) -> Mapping[str, Exporter]:
     """transformers' model type to what exports a role from it; each role's module has its own."""
-    if role == "planner":
-        return decider.PLANNERS
     if role in NAMED or role.startswith(schema.DECIDERS):
         return decider.EXPORTERS
-    exporters: Mapping[str, Exporter] = import_module(f"quizglass_export.roles.{role}").EXPORTERS
-    return exporters
+    exporters: dict[str, Exporter] = import_module(f"quizglass_export.roles.{role}").EXPORTERS
+    return exporters | (import_module(f"quizglass_export.roles.ready.{role}").EXPORTERS if role in READY else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Plan:
     """
 
     file: RecipeFile
-    sources: Mapping[str, Source | GgufSource]
+    sources: Mapping[str, AnySource]
     prompts: Mapping[str, Path]
     owners: Mapping[str, str] = field(default_factory=dict)
     linear: Mapping[str, LinearDeciderPart] = field(default_factory=dict)
@@ -97,7 +99,7 @@ class Plan:
         names: dict[str, tuple[Path, str]] = {}
         by_digest: dict[str, str] = {}
         for role, source in self.sources.items():
-            if role == "image_encoder":
+            if role == "image_encoder" or isinstance(source, GgufSource):
                 continue
             file = source.tokenizer_file()
             name = by_digest.setdefault(work.digest(file), f"{role}/tokenizer.json" if names else SHARED_TOKENIZER)
@@ -114,13 +116,13 @@ def make_plan(file: RecipeFile) -> Plan:
     """
     roles, folder = file.recipe.roles, _prompt_folder(file)
     owners, linear = _owners(roles), _linear(file)
-    sources: dict[str, Source | GgufSource] = {}
+    sources: dict[str, AnySource] = {}
     prompts: dict[str, Path] = {}
     alone = [role for role in roles.named() if role != "reader" and role not in linear and role not in owners]
     for role in (*alone, *owners):
         spec = roles.spec(role)
         source = sources[owners[role]] if role in owners else _source(file, spec)
-        source.check(role, tuple(kind for kind in exporters_of(role) if kind != "gguf"))
+        source.check(role, tuple(kind for kind in exporters_of(role) if kind not in READY_KINDS))
         sources[role] = source
         for name in _prompt_names(spec):
             prompts[name] = folder / f"{name}.jinja"
@@ -183,7 +185,7 @@ def _prepare(plan: Plan, role: str) -> None:
         exporter.prepare(plan.job(role, Path(), "", ()), plan.spec(role))
     except PromptError as error:
         raise ExportError(f"roles.{role}: {error}") from error
-    if role != "image_encoder":
+    if role != "image_encoder" and not isinstance(source, GgufSource):
         source.tokenizer_file()
     if isinstance(source, Source) and source.adapters:
         bare = source.bare(exporter.classes[source.model_type])
@@ -208,11 +210,15 @@ def step_key(plan: Plan, role: str, work: Work, tokenizers: Mapping[str, tuple[P
     }
 
 
-def _source(file: RecipeFile, spec: Any) -> Source | GgufSource:
-    if isinstance(spec, schema.Generator) and spec.model and spec.tokenizer:
-        projector = file.path(spec.projector) if spec.projector else None
-        return GgufSource(file.path(spec.model), projector, file.path(spec.tokenizer))
+def _source(file: RecipeFile, spec: Any) -> AnySource:
     tokenizer = getattr(spec, "tokenizer", None)
+    if isinstance(spec, schema.Generator) and spec.model:
+        model, projector = file.path(spec.model), file.path(spec.projector) if spec.projector else None
+        beside = model.with_name(TOKENIZER)
+        return GgufSource(model, projector, file.path(tokenizer) if tokenizer else beside if beside.is_file() else None)
+    if isinstance(spec, schema.ReadyImageEncoder):
+        checkpoint = Source(file.path(spec.checkpoint)) if spec.checkpoint else None
+        return OnnxSource(file.path(spec.model), checkpoint)
     return Source(
         folder=file.path(spec.checkpoint),
         adapters=tuple((file.path(adapter.path), adapter.weight) for adapter in spec.adapters),

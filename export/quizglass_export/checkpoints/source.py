@@ -1,4 +1,4 @@
-"""Where a role comes from: a checkpoint with its adapters, or GGUF files that are taken as they are."""
+"""Where a role comes from: a checkpoint with its adapters, or GGUF or ONNX files that are taken as they are."""
 
 from __future__ import annotations
 
@@ -129,12 +129,12 @@ class GgufSource:
     Attributes:
         model: the language model.
         projector: its vision part; None for a model of text alone.
-        tokenizer: the model's `tokenizer.json`.
+        tokenizer: the model's `tokenizer.json`; None where there is none.
     """
 
     model: Path
     projector: Path | None
-    tokenizer: Path
+    tokenizer: Path | None
     adapters: tuple[tuple[Path, float], ...] = ()
 
     @property
@@ -153,7 +153,7 @@ class GgufSource:
 
     def tokenizer_file(self) -> Path:
         """The tokenizer; ExportError if it is missing."""
-        if not self.tokenizer.is_file():
+        if self.tokenizer is None or not self.tokenizer.is_file():
             raise ExportError(f"{self.tokenizer}: missing; roles.generator.tokenizer must name a tokenizer.json")
         return self.tokenizer
 
@@ -165,7 +165,9 @@ class GgufSource:
 
     def files(self) -> Iterator[Path]:
         """All of them."""
-        yield from (*self.gguf_files(), self.tokenizer)
+        yield from self.gguf_files()
+        if self.tokenizer is not None:
+            yield self.tokenizer
 
     def gguf_files(self) -> list[Path]:
         """The model and, if there is one, its projector."""
@@ -180,3 +182,56 @@ class GgufSource:
         raise ExportError(f"{self.model}: PyTorch cannot load it")
 
     reference = load
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxSource:
+    """A ready-made ONNX file, and the checkpoint that it was made of where there is one to compare it with."""
+
+    model: Path
+    checkpoint: Source | None = None
+    adapters: tuple[tuple[Path, float], ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where the model lies."""
+        return self.model.parent
+
+    @property
+    def model_type(self) -> str:
+        """Always `onnx`."""
+        return "onnx"
+
+    def config(self) -> dict[str, Any]:
+        """ONNX files have no `config.json`."""
+        raise ExportError(f"{self.model}: has no config.json")
+
+    def tokenizer_file(self) -> Path:
+        """Models of pictures have no tokenizer."""
+        raise ExportError(f"{self.model}: has no tokenizer")
+
+    def check(self, role: str, model_types: tuple[str, ...]) -> None:
+        """Raise ExportError where the file is missing or a link, or the checkpoint cannot fill the role."""
+        if self.model.is_symlink() or not self.model.is_file():
+            raise ExportError(f"{self.model}: missing or a link; roles.{role}.model must name an ONNX file")
+        if self.checkpoint is not None:
+            self.checkpoint.check(role, model_types)
+
+    def files(self) -> Iterator[Path]:
+        """The model, and what it is compared with."""
+        yield self.model
+        if self.checkpoint is not None:
+            yield from self.checkpoint.files()
+
+    def weights(self) -> list[Path]:
+        """No weight files in safetensors' form."""
+        return []
+
+    def load(self, kind: str, *, ignore: str = "", **options: Any) -> Any:
+        """ONNX files are not loaded by PyTorch."""
+        raise ExportError(f"{self.model}: PyTorch cannot load it")
+
+    reference = load
+
+
+AnySource = Source | GgufSource | OnnxSource

@@ -20,13 +20,19 @@ class TextScorer(nn.Module):
 
     def __init__(self, model: Any, labels: Sequence[int]) -> None:
         """Args:
-        model: a merged Qwen3ForCausalLM, or any causal model of that form.
+        model: a merged causal model of Llama's form: Llama, Qwen2, Qwen3, Gemma.
         labels: token ids in the order of the logits.
         """
         super().__init__()
-        self.embed = model.model.embed_tokens
+        self.embed_tokens = model.model.embed_tokens
+        self.scale = float(model.config.hidden_size**0.5) if model.config.model_type == "gemma" else 1.0
         self.decoder = PrefillDecoder(model.model)
         self.head = nn.Parameter(model.lm_head.weight[list(labels)].detach().clone(), requires_grad=False)
+
+    def embed(self, input_ids: Tensor) -> Tensor:
+        """The states [B, S, D] that the first layer is given; Gemma's grow with their width."""
+        embedded: Tensor = self.embed_tokens(input_ids)
+        return embedded if self.scale == 1.0 else embedded * self.scale
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """int64 [B, S] ids and mask (padding on either side) to float32 [B, labels] logits."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
+
+from quizglass_export.errors import ExportError
 
 OPSET = 18
 _PART = 1 << 22
@@ -96,3 +99,19 @@ def halved(values: NDArray[np.float32], name: str) -> TensorProto | None:
         return None
     upper = np.concatenate([(bits[part] >> 16).astype("<u2") for part in parts])
     return helper.make_tensor(name, TensorProto.BFLOAT16, values.shape, upper.tobytes(), raw=True)
+
+
+def count_weights(path: Path) -> int:
+    """How many numbers a model's weights are; ExportError where the file is no ONNX model."""
+    return sum(prod(tensor.dims) for tensor in whole_model(path).graph.initializer)
+
+
+def whole_model(path: Path) -> onnx.ModelProto:
+    """A model that is one file; ExportError where it is none, or has weights elsewhere."""
+    try:
+        model = onnx.load(str(path), load_external_data=False)
+    except Exception as error:
+        raise ExportError(f"{path}: not a readable ONNX file: {error}") from error
+    if any(tensor.data_location == TensorProto.EXTERNAL for tensor in model.graph.initializer):
+        raise ExportError(f"{path}: has weights in another file; save it as one")
+    return model

@@ -38,16 +38,26 @@ class _ProjectedVisionConfig(model_configs.CLIPVisionModelOnnxConfig):  # type: 
         return {"image_embeds": {0: "batch_size"}}
 
 
+def embedded(model: Any, pixel_values: Tensor) -> Tensor:
+    """An image encoder's vectors [B, D] of pictures [B, 3, H, W]: its projection, or its pooled output."""
+    output = model(pixel_values=pixel_values)
+    vectors: Tensor = output.image_embeds if "image_embeds" in output else output.pooler_output
+    return vectors.flatten(1)
+
+
 class _Pooled(nn.Module):
-    """A vision model whose pooled output is its embedding (SigLIP)."""
+    """A vision model whose pooled output is its embedding (SigLIP, convolutional networks)."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, pixel_values: Tensor) -> Tensor:
-        pooled: Tensor = self.model(pixel_values=pixel_values).pooler_output
-        return pooled
+        if self.model.config.model_type != "efficientnet":
+            return embedded(self.model, pixel_values)
+        # Its pooling is a window larger than the picture, which ONNX says otherwise than PyTorch: it is the mean.
+        states: Tensor = self.model(pixel_values=pixel_values).last_hidden_state
+        return states.mean((2, 3))
 
 
 class _CausalStates(nn.Module):
@@ -68,12 +78,11 @@ class _CausalStates(nn.Module):
         return states
 
 
-def write_image_encoder(model: Any, path: Path) -> None:
-    """CLIP's vision model with projection, or SigLIP's: `pixel_values` [B, 3, H, W] to `image_embeds` [B, D]."""
+def write_image_encoder(model: Any, side: int, path: Path) -> None:
+    """A vision model for pictures of one size: `pixel_values` [B, 3, side, side] to `image_embeds` [B, D]."""
     if model.config.model_type == "clip_vision_model":
         _export(model, path, _ProjectedVisionConfig(model.config, task=_FEATURES), _FEATURES)
         return
-    side = int(model.config.image_size)
     axes = {"pixel_values": {0: "batch"}, "image_embeds": {0: "batch"}}
     write_onnx(_Pooled(model).eval(), {"pixel_values": torch.zeros(2, 3, side, side)}, axes, "image_embeds", path)
 

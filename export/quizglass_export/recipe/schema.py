@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from quizglass_server.bundle.manifest import EvidenceLimits, Thresholds
-from quizglass_server.models.fields import Count, ManifestPart, Size
+from quizglass_server.models.fields import Count, ManifestPart, Normalised, Size
 
 FORMAT = 1
 GENERAL_PROMPTS = Path(__file__).parent.parent / "prompts"
@@ -142,6 +142,32 @@ class ImageEncoder(_Exported):
     """A picture to a vector."""
 
 
+class ReadyImageEncoder(ManifestPart):
+    """A picture to a vector, by an ONNX file as it is: `pixel_values` [B, 3, H, W] to `image_embeds` [B, dimension]."""
+
+    model: Path
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    """Of the file; another one is refused."""
+    picture: Normalised
+    dimension: Count
+    checkpoint: Path | None = None
+    """What it was made of, to compare it with."""
+    precision: Precision = "fp32"
+    """How it was made: with `fp32` the comparison is bounded by `demands.cosine`, otherwise by `accept.cosine`."""
+    accept: Acceptance = Acceptance()
+
+
+def _is_ready(value: Any) -> str:
+    keys = value if isinstance(value, Mapping) else getattr(value, "model_fields_set", ())
+    return "<ready>" if "model" in keys else "<checkpoint>"
+
+
+AnyImageEncoder = Annotated[
+    Annotated[ImageEncoder, Tag("<checkpoint>")] | Annotated[ReadyImageEncoder, Tag("<ready>")],
+    Discriminator(_is_ready),
+]
+
+
 class TextEncoder(_Exported):
     """A text to a vector; what is left out is read from the checkpoint."""
 
@@ -188,6 +214,8 @@ class Generator(ManifestPart):
     projector: Path | None = None
     """Beside `model`, where that sees pictures."""
     tokenizer: Path | None = None
+    """Default: `tokenizer.json` of the checkpoint, or beside `model`; without one there, one that transformers rebuilds
+    from the GGUF file is compared with llama.cpp's own, which is told of and not demanded."""
     quantisation: GgufType = "q8_0"
     token_embedding: TensorType | None = None
     """Type of the input embedding; default: as the quantisation has it."""
@@ -200,6 +228,7 @@ class Generator(ManifestPart):
     """Of models that see."""
     image_token: str = IMAGE_TOKEN
     stop: Annotated[tuple[str, ...], Field(min_length=1)] = (STOP,)
+    """Texts that end an answer. Left out beside `model`: the tokens that the file names as endings."""
     context: Count = 4096
     max_new_tokens: Count = 64
 
@@ -220,8 +249,6 @@ class Generator(ManifestPart):
             raise ValueError("quantisation: ready-made GGUF files are taken as they are; leave it out")
         if ready and self.projector is None and "picture" in self.model_fields_set:
             raise ValueError("picture: a model without projector reads text alone; leave it out, or name the projector")
-        if ready and self.tokenizer is None:
-            raise ValueError("tokenizer: needed with ready-made GGUF files, to compare it with theirs")
         return self
 
 
@@ -241,7 +268,7 @@ class Roles(ManifestPart):
     reranker: Reranker | None = None
     verifier: Decider | None = None
     detector: Detector | None = None
-    image_encoder: ImageEncoder | None = None
+    image_encoder: AnyImageEncoder | None = None
     text_encoder: TextEncoder | None = None
     generator: Generator | None = None
     reader: Reader | None = None

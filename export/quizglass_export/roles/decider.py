@@ -59,7 +59,8 @@ def shared_part(job: RoleJob, spec: schema.Scorer, owner: Mapping[str, Any]) -> 
     return {key: value for key, value in owner.items() if key != "rows"} | own | rows
 
 
-_VISION = Exporter(prepare_vision, export_vision_scorer, check_vision_scorer, VISION_CLASSES)
-PLANNERS = by_type(_VISION)
-EXPORTERS = by_type(_VISION, Exporter(prepare_text, export_text_scorer, check_text_scorer, TEXT_CLASSES))
+EXPORTERS = by_type(
+    Exporter(prepare_vision, export_vision_scorer, check_vision_scorer, VISION_CLASSES),
+    Exporter(prepare_text, export_text_scorer, check_text_scorer, TEXT_CLASSES),
+)
 """transformers' model type to what exports the role from it."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import transformers
 
+from quizglass_export.checkpoints.files import read_json
+from quizglass_export.errors import ExportError
 from quizglass_export.onnx.accept import Feed, apply_precision
-from quizglass_export.onnx.optimum_encoders import write_image_encoder
+from quizglass_export.onnx.optimum_encoders import embedded, write_image_encoder
 from quizglass_export.parity import Check, Floats, Inputs, as_array, batches, check_vectors, session
 from quizglass_export.recipe import schema
 from quizglass_export.roles.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation
@@ -24,8 +27,19 @@ CLASSES = {
     "clip_vision_model": ("CLIPVisionModelWithProjection", r"\.position_ids$"),
     "siglip": ("SiglipVisionModel", _CLIP_REST),
     "siglip_vision_model": ("SiglipVisionModel", r"\.position_ids$"),
+    **{
+        kind: (name, r"^classifier\.")
+        for kind, name in {
+            "efficientnet": "EfficientNetModel",
+            "resnet": "ResNetModel",
+            "convnext": "ConvNextModel",
+            "convnextv2": "ConvNextV2Model",
+        }.items()
+    },
 }
 """Model type to class, and the keys of its checkpoints that the image encoder does not have."""
+CONVOLUTIONAL = ("efficientnet", "resnet", "convnext", "convnextv2")
+"""Networks whose vectors are features pooled over the picture."""
 
 
 def prepare(job: RoleJob, spec: schema.ImageEncoder) -> None:
@@ -37,16 +51,15 @@ def export(job: RoleJob, spec: schema.ImageEncoder) -> Exported:
     """Export the image encoder."""
     model = _image_model(job, job.source.load)
     mean, std = normalisation(job.source.folder / PREPROCESSOR)
-    side = int(model.config.image_size)
-    clip = model.config.model_type == "clip_vision_model"
+    side = picture_side(job.source.folder, model.config)
     part = ImageEncoderPart(
         engine="onnx",
         kind="image-encoder",
         model=f"{job.role}/model.onnx",
         picture=Normalised(width=side, height=side, mean=mean, std=std),
-        dimension=int(model.config.projection_dim if clip else model.config.hidden_size),
+        dimension=vector_size(model, side),
     )
-    write_image_encoder(model, job.path(part.model))
+    write_image_encoder(model, side, job.path(part.model))
     return Exported(part, apply_precision(job.path(part.model), spec.precision, _pixels(job, part), len(job.samples)))
 
 
@@ -64,9 +77,31 @@ def check(job: RoleJob, spec: schema.ImageEncoder, part: ImageEncoderPart) -> li
     for sample in job.samples:
         with torch.no_grad():
             picture = vision_inputs.fit(sample.picture, part.picture)
-            output = model(**processor([picture], return_tensors="pt"))
-        references += list(as_array(output.image_embeds if clip else output.pooler_output))
+            references += list(as_array(embedded(model, processor([picture], return_tensors="pt")["pixel_values"])))
     return [check_vectors(job.role, exported, references * len(job.batches), job.cosine(spec))]
+
+
+def picture_side(folder: Path, config: Any) -> int:
+    """Width and height, pixels, of the pictures that a model was trained on.
+
+    Of convolutional networks that take any size it is what their preprocessing crops to, or else resizes to.
+    """
+    if not getattr(config, "image_size", None) or config.model_type in CONVOLUTIONAL:
+        content = read_json(folder / PREPROCESSOR)
+        for key in ("crop_size", "size") if content.get("do_center_crop") else ("size",):
+            size = content.get(key)
+            sides = [size.get(name) for name in ("height", "shortest_edge")] if isinstance(size, dict) else [size]
+            if side := next((each for each in sides if isinstance(each, int) and each > 0), None):
+                return side
+        if not getattr(config, "image_size", None):
+            raise ExportError(f"{folder / PREPROCESSOR}: size must say how large pictures are")
+    return int(config.image_size)
+
+
+def vector_size(model: Any, side: int) -> int:
+    """Length of the vectors."""
+    with torch.no_grad():
+        return int(embedded(model, torch.zeros(1, 3, side, side)).shape[1])
 
 
 def _pixels(job: RoleJob, part: ImageEncoderPart) -> Feed:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from quizglass_export.checkpoints.files import read_json
-from quizglass_export.checkpoints.source import GgufSource, Source
+from quizglass_export.checkpoints.source import AnySource
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.parity import Check
 from quizglass_export.recipe import schema
@@ -49,7 +49,7 @@ class RoleJob:
 
     role: str
     title: str
-    source: Source | GgufSource
+    source: AnySource
     folder: Path
     tokenizer: str
     prompts: Mapping[str, Path]
@@ -148,7 +148,7 @@ class RoleJob:
         except BundleError as error:
             raise ExportError(str(error)) from error
 
-    def cosine(self, spec: schema.ImageEncoder | schema.TextEncoder) -> float:
+    def cosine(self, spec: schema.ImageEncoder | schema.ReadyImageEncoder | schema.TextEncoder) -> float:
         """Smallest cosine that an encoder's vectors may have with PyTorch's."""
         return self.demands.cosine if spec.precision == "fp32" else spec.accept.cosine
 

@@ -13,7 +13,7 @@ import transformers
 
 from quizglass_export.checkpoints.files import CONFIG, tensor_sizes
 from quizglass_export.checkpoints.merged import MergedWeights
-from quizglass_export.checkpoints.source import GgufSource, Source
+from quizglass_export.checkpoints.source import AnySource, Source
 from quizglass_export.checkpoints.streamed_graph import write_streamed
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES, vision_scorer
@@ -38,7 +38,12 @@ from quizglass_server.models.scorers import TextScorer, VisionScorer
 from quizglass_server.roles.decider import TextDeciderPart, VisionDeciderPart
 from quizglass_server.roles.reranker import TextRerankerPart
 
-TEXT_CLASSES = {"qwen3": "Qwen3ForCausalLM"}
+TEXT_CLASSES = {
+    "qwen3": "Qwen3ForCausalLM",
+    "qwen2": "Qwen2ForCausalLM",
+    "llama": "LlamaForCausalLM",
+    "gemma": "GemmaForCausalLM",
+}
 LARGE = 2 << 30
 """Bytes of a checkpoint in float32 from which it is read tensor by tensor."""
 ROWS = {0: "batch", 1: "sequence"}
@@ -158,7 +163,7 @@ def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
     )
     rows = _text_rows(job, part)
     if is_large(job.source):
-        weights = MergedWeights(job.source, "Qwen3ForCausalLM")
+        weights = MergedWeights(job.source, TEXT_CLASSES[job.source.model_type])
         write_streamed(
             weights,
             partial(_sharing, labels=labels),
@@ -169,7 +174,9 @@ def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
             job.path(part.model),
         )
     else:
-        scorer_file.write_text_scorer(job.source.load("Qwen3ForCausalLM"), labels, job.path(part.model))
+        scorer_file.write_text_scorer(
+            job.source.load(TEXT_CLASSES[job.source.model_type]), labels, job.path(part.model)
+        )
     feed = _feed(rows, job.path(part.model))
     return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(rows)))
 
@@ -177,7 +184,7 @@ def export_text_scorer(job: RoleJob, spec: schema.Scorer) -> Exported:
 def check_text_scorer(job: RoleJob, spec: schema.Scorer, part: TextScorer) -> list[Check]:
     """Compare a scorer of texts with transformers."""
     labels = job.tokens([text for _, text in part.labels])
-    model = job.source.reference("Qwen3ForCausalLM")
+    model = job.source.reference(TEXT_CLASSES[job.source.model_type])
     rows = _text_rows(job, part)
 
     with torch.no_grad():
@@ -190,7 +197,7 @@ def _sharing(model: Any, labels: Sequence[int]) -> SharingTextScorer:
     return SharingTextScorer(model, labels).eval()
 
 
-def is_large(source: Source | GgufSource) -> TypeGuard[Source]:
+def is_large(source: AnySource) -> TypeGuard[Source]:
     """Whether a checkpoint in float32 is too much to have in memory for its export alone."""
     return isinstance(source, Source) and sum(sum(tensor_sizes(path)) for path in source.weights()) * 4 > LARGE
 

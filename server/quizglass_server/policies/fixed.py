@@ -12,12 +12,12 @@ class FixedPlan:
     """Follows one plan always; its name is the plan's."""
 
     def __init__(self, plan: Plan) -> None:
-        image, text = ("image_encoder",), ("text_encoder", "reranker")
+        image, text = ("image_encoder",), ("text_encoder",)
         self.name = plan.value
         self.needs = ("generator", *(image if plan.searches_image else ()), *(text if plan.searches_text else ()))
         self.likes = (
             *(("detector",) if plan.searches_image else ()),
-            *(("coarse_reranker",) if plan.searches_text else ()),
+            *(("reranker", "coarse_reranker") if plan.searches_text else ()),
             *("domain_router", "verifier"),
         )
         self.tasks = ("rewrite",) if plan.searches_text else ()

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from quizglass_server.models.fields import ManifestPart
 from quizglass_server.models.loading import RolePart
 from quizglass_server.roles.coarse_reranker import CoarseReranker, CoarseRerankerPart
-from quizglass_server.roles.decider import NAMED, Decider, DeciderPart, VisionDeciderPart
+from quizglass_server.roles.decider import NAMED, Decider, DeciderPart
 from quizglass_server.roles.detector import Detector, DetectorPart
 from quizglass_server.roles.domain_router import DomainRouter, DomainRouterPart
 from quizglass_server.roles.generator import Generator, GeneratorPart
@@ -28,7 +28,7 @@ Deciders = dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], DeciderPart
 class Roles(ManifestPart):
     """The `roles` of a manifest; a role without a model is None."""
 
-    planner: VisionDeciderPart | None = None
+    planner: DeciderPart | None = None
     tool_router: DeciderPart | None = None
     domain_router: DomainRouterPart | None = None
     coarse_reranker: CoarseRerankerPart | None = None

@@ -1,6 +1,7 @@
 """Encoders and cross-encoders: exported as a build does it, and compared with transformers."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from bench.export.parity import plan_role  # noqa: E402
 from quizglass_export.errors import ExportError  # noqa: E402
 from quizglass_export.parity import Check  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_role  # noqa: E402
-from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2, image_model, owlv2, text_model  # noqa: E402
+from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2, convolutional, image_model, owlv2, text_model  # noqa: E402
 
 
 def exported(folder: Path, role: str, checkpoint: Path, **spec: object) -> tuple[Any, list[Check]]:
@@ -28,6 +29,39 @@ def test_image_encoders_equal_transformers(tmp_path: Path, kind: str) -> None:
     assert part.dimension == (24 if kind.startswith("clip") else 32)
     assert all(check.passed for check in checks), checks
     assert checks[0].value > 0.99999
+
+
+@pytest.mark.parametrize("kind", ["efficientnet", "resnet", "convnext", "convnextv2"])
+def test_convolutional_networks_give_their_pooled_features(tmp_path: Path, kind: str) -> None:
+    part, checks = exported(tmp_path, "image_encoder", convolutional(tmp_path / "checkpoint", kind))
+    assert (part.picture.width, part.picture.mean) == (64, (0.5, 0.4, 0.3))
+    assert part.dimension >= 16
+    assert all(check.passed for check in checks), checks
+
+
+def test_a_ready_made_image_encoder_is_taken_in_as_it_is(tmp_path: Path) -> None:
+    checkpoint = convolutional(tmp_path / "checkpoint", "resnet")
+    made, _ = exported(tmp_path, "image_encoder", checkpoint)
+    file = tmp_path / "theirs.onnx"
+    file.write_bytes((tmp_path / "files" / made.model).read_bytes())
+    spec = {"model": file, "picture": made.picture.model_dump(), "dimension": made.dimension, "checkpoint": checkpoint}
+    spec["sha256"] = sha256(file.read_bytes()).hexdigest()
+    part, checks = exported_role(tmp_path / "ready", "image_encoder", spec, 10)
+    assert part == made
+    assert (tmp_path / "ready" / "files" / part.model).read_bytes() == file.read_bytes()
+    assert [check.measure for check in checks] == [
+        "smallest cosine, batches beside one at a time",
+        "smallest cosine",
+    ]
+    assert all(check.passed for check in checks), checks
+    for change, message in (
+        ({"dimension": 9}, r"the recipe says \[None, 9\]|vectors are \(1, 16\), not \(1, 9\)"),
+        ({"sha256": "0" * 64}, r"theirs\.onnx: SHA-256 is .*, the recipe says 0000"),
+        ({"model": tmp_path / "no.onnx"}, r"no\.onnx: missing or a link; roles\.image_encoder\.model must name"),
+        ({"model": checkpoint / "config.json", "sha256": None}, r"config\.json: not a readable ONNX file"),
+    ):
+        with pytest.raises(ExportError, match=message):
+            exported_role(tmp_path / "ready", "image_encoder", spec | change, 2)
 
 
 @pytest.mark.parametrize("kind", ["bert", "xlm-roberta", "modernbert", "qwen3"])

@@ -166,6 +166,37 @@ def image_model(folder: Path, kind: str, **sizes: int) -> Path:
     return folder
 
 
+def convolutional(folder: Path, kind: str) -> Path:
+    """A classifier with its processor, of type efficientnet, resnet, convnext or convnextv2."""
+    stages: dict[str, Any] = {"hidden_sizes": [8, 16], "depths": [1, 1], "num_stages": 2}
+    config, name = {
+        "efficientnet": (
+            transformers.EfficientNetConfig(
+                image_size=64,
+                width_coefficient=0.25,
+                depth_coefficient=0.2,
+                hidden_dim=320,
+                num_labels=3,
+            ),
+            "EfficientNet",
+        ),
+        "resnet": (
+            transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], num_labels=3),
+            "ResNet",
+        ),
+        "convnext": (transformers.ConvNextConfig(**stages, num_labels=3), "ConvNext"),
+        "convnextv2": (transformers.ConvNextV2Config(**stages, num_labels=3), "ConvNextV2"),
+    }[kind]
+    model = getattr(transformers, f"{name}ForImageClassification")(config)
+    with torch.no_grad():  # pictures have to come out as different vectors, so nothing is normed to nothing
+        model(torch.randn(4, 3, 64, 64))
+    scatter(model).save_pretrained(folder)
+    size = {"height": 64, "width": 64}
+    processor = transformers.ViTImageProcessor(size=size, image_mean=[0.5, 0.4, 0.3], image_std=[0.2, 0.3, 0.4])
+    processor.save_pretrained(folder)
+    return folder
+
+
 def blip2(vocabulary: int = 60) -> Any:
     """Blip2ForImageTextRetrieval with four query tokens."""
     small = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}

@@ -100,6 +100,51 @@ def _write_text(path: Path, random: np.random.Generator, context: int) -> None:
     _finish(writer)
 
 
+def write_llama(path: Path, template: str = "", *, begins: bool = False, kind: str = "llama") -> Path:
+    """A text model of Llama's shape with random weights as GGUF, as somebody else would publish it.
+
+    Args:
+        path: the file.
+        template: its chat template; empty for none.
+        begins: whether its texts begin with a token of their own.
+        kind: llama.cpp's name of the architecture.
+    """
+    random, tokens, head = np.random.default_rng(1), vocabulary(), EMBEDDING // HEADS
+    writer = gguf.GGUFWriter(path, kind)
+    writer.add_type(gguf.GGUFType.MODEL)
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    writer.add_block_count(1)
+    writer.add_context_length(512)
+    writer.add_embedding_length(EMBEDDING)
+    writer.add_feed_forward_length(FEED_FORWARD)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(KV_HEADS)
+    writer.add_layer_norm_rms_eps(1e-6)
+    writer.add_rope_dimension_count(head)
+    writer.add_vocab_size(len(tokens))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("smollm")
+    writer.add_token_list(tokens)
+    kinds = [gguf.TokenType.CONTROL if token in SPECIALS else gguf.TokenType.NORMAL for token in tokens]
+    writer.add_token_types(kinds)
+    writer.add_token_merges(list(MERGES))
+    writer.add_bos_token_id(tokens.index("<|endoftext|>"))
+    writer.add_eos_token_id(tokens.index("<|im_end|>"))
+    writer.add_add_bos_token(begins)
+    if template:
+        writer.add_chat_template(template)
+    sizes = {"attn_q": EMBEDDING, "attn_k": KV_HEADS * head, "attn_v": KV_HEADS * head, "attn_output": EMBEDDING}
+    sizes |= {"ffn_gate": FEED_FORWARD, "ffn_up": FEED_FORWARD}
+    shapes = {f"blk.0.{name}.weight": (rows, EMBEDDING) for name, rows in sizes.items()}
+    shapes |= {"blk.0.ffn_down.weight": (EMBEDDING, FEED_FORWARD), "token_embd.weight": (len(tokens), EMBEDDING)}
+    for name, shape in shapes.items():
+        writer.add_tensor(name, (random.standard_normal(shape) * 0.3).astype(np.float32))
+    for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
+        writer.add_tensor(f"{name}.weight", np.ones(EMBEDDING, np.float32))
+    _finish(writer)
+    return path
+
+
 def _write_vision(path: Path, random: np.random.Generator) -> None:
     writer = gguf.GGUFWriter(path, "clip")
     writer.add_type(gguf.GGUFType.MMPROJ)

@@ -55,7 +55,6 @@ def test_a_recipe_has_defaults_for_all_but_checkpoints(tmp_path: Path) -> None:
         ),
         (HEAD + "[roles.generator]\n", r"roles\.generator: give either checkpoint, or model with its projector"),
         (HEAD + '[roles.generator]\nprojector = "v.gguf"\n', r"roles\.generator: projector: goes with model"),
-        (HEAD + '[roles.generator]\nmodel = "m.gguf"\n', r"roles\.generator: tokenizer: needed with ready-made"),
         (HEAD + '[roles.planner]\ncheckpoint = "x"\nlabels = [["a", "b"]]\n', r"roles\.planner\.labels: .*at least 2"),
     ],
 )

@@ -11,6 +11,7 @@ from quizglass_export.gguf.drift import drift  # noqa: E402
 from quizglass_export.graphs.scorer_text import TextScorer  # noqa: E402
 from quizglass_export.graphs.scorer_vl import VisionScorer  # noqa: E402
 from quizglass_export.onnx.file import halve_weights, write_onnx  # noqa: E402
+from quizglass_export.onnx.scorer_file import without_past, write_text_scorer  # noqa: E402
 from quizglass_export.parity import at_least, at_most, check_scorer, check_vectors, session  # noqa: E402
 from quizglass_server.models.fields import Patched  # noqa: E402
 from quizglass_server.models.vision_inputs import image_tokens, patch_grid, patches, scorer_batch  # noqa: E402
@@ -164,6 +165,33 @@ def test_the_text_scorer_equals_transformers_in_padded_batches(tmp_path: Path, s
     with torch.no_grad():
         references = [model(input_ids=torch.tensor([row])).logits[0, -1, LABELS].numpy() for row in rows]
     checks = check_scorer("reranker", tmp_path / "model.onnx", references, inputs, 1e-4)
+    assert all(check.passed for check in checks), checks
+
+
+@pytest.mark.parametrize("family", ["Llama", "Qwen2", "Gemma"])
+def test_scorers_of_other_families_equal_transformers(tmp_path: Path, family: str) -> None:
+    torch.manual_seed(3)
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+    own = {"head_dim": 16} if family == "Gemma" else {}
+    config = getattr(transformers, f"{family}Config")(
+        vocab_size=100, num_key_value_heads=1, initializer_range=0.2, attn_implementation="eager", **sizes, **own
+    )
+    model = getattr(transformers, f"{family}ForCausalLM")(config).eval()
+    with torch.no_grad():  # norms and biases that begin with ones and zeros would hide how they are used
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.05)
+    rows = [np.random.default_rng(seed).integers(1, 99, 5 + 6 * seed).tolist() for seed in range(4)]
+    write_text_scorer(model, LABELS, tmp_path / "model.onnx")
+    completed = without_past(tmp_path / "model.onnx")
+    with torch.no_grad():
+        references = [model(input_ids=torch.tensor([row])).logits[0, -1, LABELS].numpy() for row in rows]
+    checks = check_scorer(
+        "planner",
+        tmp_path / "model.onnx",
+        references,
+        lambda chosen: completed(scorer_batch([rows[index] for index in chosen])),
+        1e-4,
+    )
     assert all(check.passed for check in checks), checks
 
 

@@ -239,6 +239,17 @@ async def test_a_search_without_reranking_keeps_its_own_order() -> None:
         assert (found[0].search_score == 0.9) != reranked
 
 
+@pytest.mark.parametrize("name", ["text", "both"])
+async def test_without_a_reranker_passages_stand_as_they_were_found(name: str) -> None:
+    world = World()
+    world.models.put("reranker", None)
+    events = await world.ask(policy=name)
+    passages = [item for event in events if isinstance(event, EvidenceFound) for item in event.items if item.used]
+    scores = [item.search_score for item in passages if item.origin is Origin.TEXT_SEARCH]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == 0.9
+
+
 async def test_an_answer_that_its_policy_refuses_is_not_given() -> None:
     world = World()
     world.models.decision = Plan.TEXT  # the third label of every decision: of the verifier, that it is contradicted

@@ -123,29 +123,29 @@ def test_what_comes_next_depends_on_what_can_be_served(tmp_path: Path) -> None:
 
 
 def test_inspect_says_what_can_be_served(tmp_path: Path) -> None:
-    bundle = write_bundle(tmp_path / "b", (*ENCODERS, "generator"))
+    bundle = write_bundle(tmp_path / "b", ("image_encoder", "generator"))
     command = [sys.executable, "-m", "quizglass_export.cli", "inspect", str(bundle)]
     told = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
     assert told["default_policy"] == "image"
-    assert {each["policy"]: each["missing"] for each in told["policies"]}["both"] == ["reranker"]
+    assert {each["policy"]: each["missing"] for each in told["policies"]}["both"] == ["text_encoder"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "policy of a server that is told none: image" in shown
 
 
 def test_a_server_does_not_start_with_a_default_policy_that_it_cannot_serve(tmp_path: Path) -> None:
-    bundle = write_bundle(tmp_path / "b", (*ENCODERS, "generator"))
+    bundle = write_bundle(tmp_path / "b", ("image_encoder", "generator"))
     command = [sys.executable, "-m", "quizglass_server.cli", "--bundle", str(bundle), "--port", "0"]
     command += ["--knowledge", str(tmp_path / "k"), "--default-policy", "both"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
-    assert "default_policy: both needs reranker" in done.stderr
+    assert "default_policy: both needs text_encoder" in done.stderr
     assert "it can serve none, image" in done.stderr
 
 
 def test_the_doctor_names_what_a_default_policy_lacks(tmp_path: Path) -> None:
-    bundle = Bundle.load(write_bundle(tmp_path / "b", (*ENCODERS, "generator")))
+    bundle = Bundle.load(write_bundle(tmp_path / "b", ("image_encoder", "generator")))
     assert policies(bundle, None).values["default"] == "image"
     wrong = policies(bundle, "both")
-    assert (wrong.status, wrong.text) == (Status.WRONG, "default_policy both needs reranker")
+    assert (wrong.status, wrong.text) == (Status.WRONG, "default_policy both needs text_encoder")
     encoders = Bundle.load(write_bundle(tmp_path / "e", ENCODERS))
     assert policies(encoders, None).status is Status.WRONG

@@ -1,0 +1,248 @@
+"""A generator from GGUF files that somebody else made: looked into by their headers, then copied byte by byte.
+
+What llama.cpp makes of a text is what is served, so its own tokenizer is the one that counts. A `tokenizer.json` is
+only compared with it: the one that comes with the model, or one that transformers rebuilds from the file.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import transformers
+from tokenizers import Tokenizer
+
+from quizglass_export.checkpoints.source import GgufSource
+from quizglass_export.errors import ExportError
+from quizglass_export.gguf.chat import CHATML, beginning, chat_format, endings
+from quizglass_export.gguf.families import SEEING, TEXT, slow_notice
+from quizglass_export.gguf.header import GgufHeader, read_gguf
+from quizglass_export.gguf.jobs import GenerationJob, generate, tokenise
+from quizglass_export.parity import Check
+from quizglass_export.recipe import schema
+from quizglass_export.roles.generator import check_prompts, check_tokens, generator_part
+from quizglass_export.roles.job import Exported, Exporter, RoleJob
+from quizglass_export.roles.starting import QWEN_PROJECTORS
+from quizglass_server.errors import BundleError
+from quizglass_server.models.prompts import Prompt, PromptTokenizer, Segment, SegmentKind
+from quizglass_server.roles.generator import GeneratorPart
+from quizglass_server.roles.generator import generator_prompts as generator_prompts_of
+
+_UNSAFE = (gguf.TokenType.NORMAL, gguf.TokenType.USER_DEFINED)
+
+
+def prepare(job: RoleJob, spec: schema.Generator) -> None:
+    """Check a model and its projector by their headers, and the prompts.
+
+    Raises:
+        ExportError: a file is damaged, of another architecture, or does not fit the other or the tokenizer.
+    """
+    source = _source(job)
+    model = read_gguf(source.model)
+    _check_model(source, model, spec)
+    if source.projector is not None:
+        _check_projector(source.projector, read_gguf(source.projector), model, spec)
+    tokens = _tokens(source.model, model)
+    if source.tokenizer is not None:
+        _check_vocabulary(source.model, model, source.tokenizer_file())
+    if source.projector is not None and spec.image_token not in tokens:
+        raise ExportError(f"{source.model}: has no token {spec.image_token!r}, which roles.generator names")
+    _stop_ids(job, source.model, _stop(spec, model))
+    check_prompts(job, spec, sees=source.projector is not None)
+    _rewritten(job, spec, model)
+
+
+def export(job: RoleJob, spec: schema.Generator) -> Exported:
+    """Copy the files that `prepare` has checked, and write prompts in the model's own chat format."""
+    source = _source(job)
+    model = read_gguf(source.model)
+    vision = f"{job.role}/mmproj.gguf" if source.projector else None
+    part = generator_part(spec, f"{job.role}/model.gguf", vision)
+    shutil.copyfile(source.model, job.path(part.model))
+    if source.projector is not None and vision is not None:
+        shutil.copyfile(source.projector, job.path(vision))
+    prompts = dict(part.prompts)
+    for task, text in _rewritten(job, spec, model).items():
+        prompts[task] = f"prompts/{job.role}/{spec.templates()[task]}.jinja"
+        job.path(prompts[task]).write_text(text, encoding="utf-8")
+    _check_rewritten(job, prompts, sees=vision is not None)
+    types = sorted({tensor.type for tensor in model.tensors.values()})
+    notes = {
+        "precision": "/".join(types),
+        "ready_made": True,
+        "architecture": model.metadata["general.architecture"],
+        "chat_template": "tokenizer.chat_template" in model.metadata,
+        "rewritten_prompts": sorted(set(prompts.values()) - set(part.prompts.values())),
+        "notice": slow_notice(model),
+    }
+    return Exported(part.model_copy(update={"prompts": prompts, "stop": _stop(spec, model)}), notes)
+
+
+def check(job: RoleJob, spec: schema.Generator, part: GeneratorPart) -> list[Check]:
+    """Whether llama.cpp loads the files, splits texts as the tokenizer does, and answers, about a picture if it can."""
+    source, path = _source(job), job.path(part.model)
+    tokens = _tokens(source.model, read_gguf(source.model))
+    picture = None
+    prompt: Prompt = (Segment(SegmentKind.DATA, "What is this?"),)
+    if part.picture is not None:
+        size = (part.picture.height, part.picture.width, 3)
+        picture = np.random.default_rng(0).integers(0, 256, size, dtype=np.uint8)
+        prompt = (Segment(SegmentKind.IMAGE), *prompt)
+    served = generate(
+        GenerationJob(
+            model=path,
+            projector=None if part.projector is None else job.path(part.projector),
+            prompts=[(prompt, picture)],
+            stop=_stop_ids(job, path, part.stop),
+            image_token=None if picture is None else tokens.index(spec.image_token),
+            context=part.context,
+            max_new_tokens=1,
+        )
+    )
+    finite = bool(np.isfinite(served.first[0]).all())
+    return [
+        *_compared_tokens(job.role, source, path),
+        Check(job.role, "finite logits after a prompt", float(finite), ">= 1", 1, finite),
+    ]
+
+
+def _compared_tokens(role: str, source: GgufSource, path: Path) -> list[Check]:
+    """Beside the model's own tokenizer, which must split alike, or one rebuilt from the file, which is told of."""
+    if source.tokenizer is not None:
+        return [check_tokens(role, path, PromptTokenizer(source.tokenizer))]
+    with tempfile.TemporaryDirectory(prefix="quizglass-") as folder:
+        rebuilt = Path(folder) / "tokenizer.json"
+        try:
+            fast = transformers.AutoTokenizer.from_pretrained(
+                source.folder, gguf_file=source.model.name, local_files_only=True
+            )
+            fast.backend_tokenizer.save(str(rebuilt))
+        except Exception:  # transformers rebuilds those of some architectures alone, and fails in many ways
+            return []
+        compared = check_tokens(role, path, PromptTokenizer(rebuilt), demanded=False)
+    return [compared]
+
+
+def _source(job: RoleJob) -> GgufSource:
+    if not isinstance(job.source, GgufSource):
+        raise ExportError(f"{job.source.folder}: no GGUF files")
+    return job.source
+
+
+def _stop(spec: schema.Generator, model: GgufHeader) -> tuple[str, ...]:
+    """What the recipe says, or else the tokens that the file names as endings."""
+    return spec.stop if "stop" in spec.model_fields_set else endings(model) or spec.stop
+
+
+def _stop_ids(job: RoleJob, path: Path, stop: Sequence[str]) -> list[int]:
+    ids = tokenise(path, stop, special=True)
+    for text, each in zip(stop, ids, strict=True):
+        if len(each) != 1:
+            raise ExportError(f"roles.{job.role}.stop: stop text {text!r} is {len(each)} tokens in {path.name}")
+    return [each[0] for each in ids]
+
+
+def _rewritten(job: RoleJob, spec: schema.Generator, model: GgufHeader) -> dict[str, str]:
+    """Task to its template, of those in ChatML, where the model was tuned with other markers; empty for none."""
+    path = _source(job).model
+    sources = {task: job.prompts[name].read_text(encoding="utf-8") for task, name in spec.templates().items()}
+    chatml = {task: text for task, text in sources.items() if CHATML in text}
+    form = chat_format(model, path.name) if chatml else None
+    if form is None:
+        if chatml and CHATML not in _tokens(path, model):
+            task = next(iter(chatml))
+            raise ExportError(
+                f"roles.{job.role}.prompts.{task}: is in ChatML, and {path.name} has neither a chat template nor the "
+                f"token {CHATML}; write prompts in its own form"
+            )
+        bos = beginning(model)
+        return {task: bos + text for task, text in sources.items() if bos and not text.startswith(bos)}
+    rewritten = {}
+    for task, text in chatml.items():
+        try:
+            rewritten[task] = form.rewrite(text)
+        except ExportError as error:
+            raise ExportError(f"{job.prompts[spec.templates()[task]]}: {error}") from None
+    bos = beginning(model)
+    rewritten |= {task: bos + text for task, text in sources.items() if task not in chatml and not text.startswith(bos)}
+    return {
+        task: text for task, text in rewritten.items() if text.removesuffix("\n") != sources[task].removesuffix("\n")
+    }
+
+
+def _check_rewritten(job: RoleJob, prompts: dict[str, str], *, sees: bool) -> None:
+    named = {task: job.folder / name for task, name in prompts.items() if (job.folder / name).is_file()}
+    untouched = {task: job.prompts[Path(name).stem] for task, name in prompts.items() if task not in named}
+    try:
+        generator_prompts_of(untouched | named, sees=sees)
+    except BundleError as error:
+        raise ExportError(str(error)) from error
+
+
+def _check_model(source: GgufSource, header: GgufHeader, spec: schema.Generator) -> None:
+    path = source.model
+    architecture = header.metadata.get("general.architecture")
+    if not isinstance(architecture, str) or architecture not in (*SEEING, *TEXT):
+        known = ", ".join((*SEEING, *TEXT))
+        raise ExportError(f"{path}: general.architecture is {architecture!r}; it can be {known}")
+    if (architecture in SEEING) != (source.projector is not None):
+        needs = "needs its projector" if architecture in SEEING else "reads text alone and takes no projector"
+        raise ExportError(f"{path}: {architecture} {needs}; correct roles.generator.projector")
+    key = f"{architecture}.context_length"
+    context = header.metadata.get(key)
+    if not isinstance(context, int) or context < spec.context:
+        raise ExportError(f"{path}: {key} is {context!r}, the recipe's context {spec.context}; choose a shorter one")
+
+
+def _check_projector(path: Path, header: GgufHeader, model: GgufHeader, spec: schema.Generator) -> None:
+    found = header.metadata
+    if found.get("general.architecture") != "clip" or found.get("clip.projector_type") not in QWEN_PROJECTORS:
+        kind = found.get("clip.projector_type", found.get("general.architecture"))
+        raise ExportError(f"{path}: a projector of type {kind!r}; it can be {', '.join(QWEN_PROJECTORS)}")
+    wide = found.get("clip.vision.projection_dim")
+    expected = model.metadata.get("qwen2vl.embedding_length")
+    if wide != expected:
+        raise ExportError(f"{path}: clip.vision.projection_dim is {wide}, the model's embedding_length {expected}")
+    sides = found.get("clip.vision.patch_size"), found.get("clip.vision.spatial_merge_size", 2)
+    if not all(isinstance(each, int) and each > 0 for each in sides):
+        raise ExportError(f"{path}: clip.vision.patch_size and spatial_merge_size are {sides}; must be above 0")
+    side = prod(sides)
+    if spec.picture.width % side or spec.picture.height % side:
+        raise ExportError(f"roles.generator.picture: width and height must be multiples of {side}, as {path} has them")
+
+
+def _tokens(path: Path, header: GgufHeader) -> list[Any]:
+    tokens = header.metadata.get("tokenizer.ggml.tokens")
+    types = header.metadata.get("tokenizer.ggml.token_type")
+    if not isinstance(tokens, list) or not isinstance(types, list) or len(tokens) != len(types):
+        raise ExportError(f"{path}: tokenizer.ggml.tokens and token_type must be lists of one length")
+    return tokens
+
+
+def _check_vocabulary(path: Path, header: GgufHeader, tokenizer: Path) -> None:
+    """Equal ids have equal tokens, and special ones are never parsed from what comes from outside."""
+    tokens, types = _tokens(path, header), header.metadata["tokenizer.ggml.token_type"]
+    try:
+        parsed = Tokenizer.from_file(str(tokenizer))
+    except Exception as error:
+        raise ExportError(f"{tokenizer}: not a tokenizer.json: {error}") from error
+    vocabulary = parsed.get_vocab(with_added_tokens=True)
+    for token, index in sorted(vocabulary.items(), key=lambda item: item[1]):
+        if index >= len(tokens) or tokens[index] != token:
+            there = tokens[index] if index < len(tokens) else "nothing"
+            raise ExportError(f"{path}: token {index} is {there!r}, {tokenizer} has {token!r}; wrong pair")
+    for index, added in parsed.get_added_tokens_decoder().items():
+        if added.special and types[index] in _UNSAFE:
+            raise ExportError(
+                f"{path}: {added.content!r} is no control token; texts could be taken for it. Convert it again"
+            )
+
+
+EXPORTERS = {"gguf": Exporter(prepare, export, check, {})}
+"""As of the other roles; GGUF files have no model type of their own."""
