@@ -19,8 +19,9 @@ EXPORT ?=
 KNOWLEDGE ?=
 HOSTILE ?=
 POLICIES ?=
+EVERYDAY ?=
 
-.PHONY: help demo serve doctor test check lint types unit protos client generated-check starter bundle \
+.PHONY: help demo everyday everyday-test serve doctor test check lint types unit protos client generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile clean
 
@@ -49,6 +50,12 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.server
 
 demo: $(VENV)/.server ## Start the server on the starter bundle and ask it questions
 	$(BIN)/python clients/demo/demo.py --bundle $(STARTER)/bundle
+
+everyday: $(VENV)/.dev ## Real weights, photographs and facts from packages: build, serve, ask eight questions
+	$(BIN)/python clients/demo/everyday.py $(EVERYDAY)
+
+everyday-test: $(VENV)/.dev ## The tests of the everyday bundle (downloads its packages)
+	$(BIN)/python -m pytest -q -m everyday tests/integration/everyday
 
 serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061
 	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge
