@@ -140,8 +140,8 @@ def is_gold(item: Evidence, sample: Sample) -> bool:
 
 def make_judge(options: DataOptions, loaded: dict[str, AskedModel]) -> AnswerJudge:
     """The judge that the options name."""
-    plain = {"exact": ExactJudge, "contains": ContainsJudge}.get(options.judge)
-    return plain() if plain else GradingJudge(asked_model(options.judge, options, loaded))
+    plain: Mapping[str, AnswerJudge] = {"exact": ExactJudge(), "contains": ContainsJudge()}
+    return plain.get(options.judge) or GradingJudge(asked_model(options.judge, options, loaded))
 
 
 def with_answers(samples: Mapping[str, Sample]) -> dict[str, Sample]:
