@@ -24,7 +24,7 @@ COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
 COPY export ./export
-RUN /opt/quizglass/bin/pip install --no-cache-dir '.[gpu]'
+RUN /opt/quizglass/bin/pip install --no-cache-dir '.[gpu,web]'
 
 FROM nvidia/cuda:12.9.1-cudnn-runtime-ubuntu24.04 AS gpu
 # hadolint ignore=DL3008
@@ -60,7 +60,7 @@ COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
 COPY export ./export
-RUN /opt/quizglass/bin/pip install --no-cache-dir '.[cpu]'
+RUN /opt/quizglass/bin/pip install --no-cache-dir '.[cpu,web]'
 
 FROM python:3.11.13-slim-bookworm AS cpu
 # hadolint ignore=DL3008

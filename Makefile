@@ -11,19 +11,21 @@ SEED ?=
 THINGS ?= 2000
 QUESTIONS ?= 800
 JOBS ?= 2
-MINUTES ?= 170
+MINUTES ?= 230
 THREADS ?= 2
 ACCURACY ?=
 ENGINE ?=
 EXPORT ?=
 KNOWLEDGE ?=
 HOSTILE ?=
+SESSION ?=
 POLICIES ?=
 EVERYDAY ?=
 
-.PHONY: help demo everyday everyday-test serve doctor test check lint types unit protos client generated-check starter bundle \
+.PHONY: help demo everyday everyday-test serve doctor test test-web check lint types unit protos client generated-check \
+	starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
-	bench-hostile clean
+	bench-hostile bench-session clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -40,12 +42,12 @@ $(VENV)/.llama: pyproject.toml $(wildcard server/native/*) | $(VENV)/bin/python
 
 $(VENV)/.server: pyproject.toml $(VENV)/.llama
 	@echo "Installing the server"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.server
 	@echo "Installing what tests and export need"
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,export,heic,import,milvus,dev]'
+	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web,export,heic,import,milvus,dev]'
 	@touch $@
 
 demo: $(VENV)/.server ## Start the server on the starter bundle and ask it questions
@@ -55,15 +57,23 @@ everyday: $(VENV)/.dev ## Real weights, photographs and facts from packages: bui
 	$(BIN)/python clients/demo/everyday.py $(EVERYDAY)
 
 everyday-test: $(VENV)/.dev ## The tests of the everyday bundle (downloads its packages)
-	$(BIN)/python -m pytest -q -m everyday tests/integration/everyday
+	$(BIN)/python -m pytest -q -m everyday tests/integration/export/test_everyday_demo.py
 
-serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061
-	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge
+serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
+	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge --web-port 50062
 
 doctor: $(VENV)/.server ## What this machine can do, what is slow or wrong on it, and what to do about it
 	$(BIN)/quizglass-server doctor --bundle $(STARTER)/bundle --knowledge .run/knowledge
 
 test: check unit ## Everything that must pass
+
+test-web: $(VENV)/.dev tests/browser/node_modules ## The page in a real Chromium (needs Node 20, npm and Chromium)
+	cd tests/browser && npm run --silent types && PYTHON=$(abspath $(BIN)/python) npm test --silent
+
+tests/browser/node_modules: tests/browser/package.json tests/browser/package-lock.json
+	@command -v npm >/dev/null || { echo "make test-web needs Node 20 or later with npm: apt install nodejs npm"; exit 1; }
+	cd tests/browser && npm ci --silent --no-audit --no-fund
+	@touch $@
 
 check: lint types generated-check ## Static checks
 
@@ -87,7 +97,7 @@ generated-check: $(VENV)/.dev
 	$(BIN)/python protos/generate.py --check
 	$(BIN)/python clients/python/generate.py --check
 
-starter: $(VENV)/.dev ## Train the starter models (about three hours on two cores; resumes where it stopped)
+starter: $(VENV)/.dev ## Train the starter models (about four hours on two cores; resumes where it stopped)
 	$(BIN)/quizglass-export starter --workdir work/starter --minutes $(MINUTES) --threads $(THREADS)
 	$(BIN)/quizglass-export pack-checkpoints --from work/starter --out $(STARTER)/checkpoints --replace
 	$(MAKE) bundle
@@ -121,6 +131,9 @@ bench-knowledge: $(VENV)/.dev ## The knowledge store beside others, damaged, kil
 
 bench-hostile: $(VENV)/.dev ## Memory and the turns of others under hostile input (HOSTILE="--only pictures --resume")
 	$(BIN)/python -m bench.hostile $(HOSTILE)
+
+bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory (SESSION="--only cuts --resume")
+	$(BIN)/python -m bench.session $(SESSION)
 
 clean: ## Remove what was made here (not the trained models)
 	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist

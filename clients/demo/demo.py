@@ -2,16 +2,19 @@
 
 Draws a small world, imports it, asks one question for each plan, one about printed words, one that continues a
 dialogue and one that nothing answers, then two of which the second stands on what the first left in its session, and
-shows each answer as it streams. Ends with status 1 if anything failed or an answer is not the right one.
+shows each answer as it streams. Then it prints where the server's page is; on a terminal the server goes on until it is
+interrupted. Ends with status 1 if anything failed or an answer is not the right one.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +71,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
     parser.add_argument("--workdir", type=Path, default=Path(".run/demo"))
+    parser.add_argument("--end", action="store_true", help="end after the questions, on a terminal too")
     args = parser.parse_args()
     console = Console()
     console.print(Rule("quizglass demo"))
@@ -79,15 +83,16 @@ def main() -> int:
     log = args.workdir / "server.log"
     console.print(f"Starting quizglass-server on {args.bundle} (log: {log})")
     try:
-        with LocalServer(args.bundle, folder / "knowledge", log=log) as server:
+        with LocalServer(args.bundle, folder / "knowledge", flags=["--web-port", "0"], log=log) as server:
             _import(server.target, folder)
             failures = _ask_everything(server.target, world, folder, console)
+            _say_what_next(console, folder)
+            for failure in failures:
+                console.print(f"[red]Not as expected:[/] {failure}")
+            _page(console, server.web, stay=sys.stdin.isatty() and not args.end)
     except (ClientError, subprocess.CalledProcessError) as error:
         console.print(f"[red]The demo failed:[/] {error}")
         return 1
-    _say_what_next(console, folder)
-    for failure in failures:
-        console.print(f"[red]Not as expected:[/] {failure}")
     return 1 if failures else 0
 
 
@@ -193,6 +198,17 @@ def _differences(scene: Scene, question: Question, answer: Answer) -> list[str]:
     elif answer.text.casefold() not in right:
         found.append(f"{question.text!r}: answered {answer.text!r}, expected {question.answer!r}")
     return found
+
+
+def _page(console: Console, web: str, *, stay: bool) -> None:
+    """Say where the page is, and keep the server for it until the user has had enough."""
+    console.print(f"\nIn a browser, with a camera or any picture: [bold]{web}[/]")
+    if not stay:
+        console.print("That ends with this demo; make serve has it on http://127.0.0.1:50062")
+        return
+    console.print("The server goes on for it until you press Ctrl+C.")
+    with suppress(KeyboardInterrupt):
+        signal.pause()
 
 
 def _say_what_next(console: Console, folder: Path) -> None:

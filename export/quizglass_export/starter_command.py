@@ -1,7 +1,7 @@
 """The subcommand `starter` of quizglass-export: trains every model of the starter bundle, then sets its thresholds.
 
-The recipes are in `starter` (base model and planner) and `retrieval` (encoders and reranker); this module divides the
-time among them and knows nothing about training.
+The recipes are in `starter` (base model and planner), `retrieval` (encoders and reranker) and `seeing` (detector,
+coarse reranker, domain router); this module divides the time among them and knows nothing about training.
 """
 
 from __future__ import annotations
@@ -9,26 +9,46 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import signal
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 HELP = "train the starter models stage by stage; goes on where it stopped"
-BASE_STAGES = ("tokenizer", "pictures", "vision", "language", "grounding", "joint", "annotate", "planner")
+BASE_STAGES = (
+    "tokenizer",
+    "pictures",
+    "vision",
+    "language",
+    "grounding",
+    "joint",
+    "annotate",
+    "decider",
+    "search_router",
+)
 RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")
-STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, "thresholds")
+SEEING_STAGES = ("detector", "coarse_reranker", "domain_router")
+STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, *SEEING_STAGES, "thresholds")
+FURTHER_STAGES = ("pictures", "joint", "annotate", "decider", "search_router")
+"""With `--from`: what is trained on shipped checkpoints."""
 SHARES = {
     "vision": 17.0,
     "language": 14.0,
     "grounding": 8.0,
     "joint": 50.0,
-    "planner": 24.0,
+    "decider": 28.0,
     "text_encoder": 8.0,
     "reranker": 16.0,
     "image_encoder": 30.0,
+    "detector": 20.0,
+    "coarse_reranker": 10.0,
+    "domain_router": 3.0,
 }
 """How the time for training is divided; a stage without a share takes what it needs."""
-UNTIMED_MINUTES = 28.0
-"""About what drawing, annotating and measuring take on two CPU cores."""
+UNTIMED = {"tokenizer": 0.5, "pictures": 8.0, "annotate": 12.0, "search_router": 2.0, "thresholds": 4.0}
+"""About what the other stages take on two CPU cores, in minutes."""
+MINUTES, FURTHER_MINUTES = 230.0, 85.0
+"""Defaults for everything, from nothing and from checkpoints."""
 CALIBRATION = (7001, 1000, 400)
 """Seed and size of the world that thresholds are set on, and how many queries."""
 
@@ -37,65 +57,110 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of the subcommand."""
     parser.add_argument("--workdir", type=Path, default=Path("work/starter"), help="default: %(default)s")
     parser.add_argument(
-        "--minutes", type=float, default=170.0, help="for everything, on two CPU cores (default: %(default)s)"
+        "--minutes",
+        type=float,
+        default=None,
+        help="for all stages together, on two CPU cores (default: 230, with --from 85)",
+    )
+    parser.add_argument(
+        "--from",
+        dest="checkpoints",
+        type=Path,
+        metavar="CHECKPOINTS",
+        help="begin with the models of a checkpoint directory: base and deciders are trained further, the rest is kept",
     )
     parser.add_argument("--threads", type=int, default=2, help="CPU threads (default: %(default)s)")
-    parser.add_argument("--stages", nargs="+", choices=STAGES, default=list(STAGES), help="default: all")
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=None, help="default: all that are needed")
 
 
-def budgets(minutes: float) -> dict[str, float]:
-    """Minutes of each timed stage, so that everything together takes about `minutes`.
+def budgets(minutes: float, stages: Sequence[str] = STAGES) -> dict[str, float]:
+    """Minutes of each timed stage of `stages`, so that they all together take about `minutes`.
 
     Raises:
         ValueError: nothing would be left for training.
     """
-    left = minutes - UNTIMED_MINUTES
-    if left <= 0:
-        raise ValueError(f"--minutes must be above {UNTIMED_MINUTES:g}, which drawing and measuring take")
-    return {stage: share * left / sum(SHARES.values()) for stage, share in SHARES.items()}
+    untimed = sum(UNTIMED.get(stage, 0.0) for stage in stages)
+    shares = {stage: SHARES[stage] for stage in stages if stage in SHARES}
+    if minutes <= untimed:
+        raise ValueError(f"--minutes must be above {untimed:g}, which drawing, annotating and measuring take")
+    return {stage: share * (minutes - untimed) / sum(shares.values()) for stage, share in shares.items()}
 
 
 def run(args: argparse.Namespace) -> int:
     """Train. Returns 0, 2 when an argument or an earlier stage's output is wrong, or 130 when stopped."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    further = args.checkpoints is not None
+    stages = args.stages or list(FURTHER_STAGES if further else STAGES)
+    minutes = args.minutes or (FURTHER_MINUTES if further else MINUTES)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that a sitting that is ended is noted
     try:
-        _train(args.workdir, args.stages, budgets(args.minutes), args.threads)
+        _train(
+            args.workdir,
+            args.checkpoints,
+            stages,
+            budgets(minutes, FURTHER_STAGES if further else STAGES),
+            args.threads,
+        )
     except (ValueError, OSError) as error:
         print(f"quizglass-export starter: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("quizglass-export starter: stopped; the same command goes on from here", file=sys.stderr)
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
     print(f"next: quizglass-export pack-checkpoints --from {args.workdir} --out CHECKPOINTS")
     return 0
 
 
-def _train(workdir: Path, stages: list[str], minutes: dict[str, float], threads: int) -> None:
+def _train(
+    workdir: Path, checkpoints: Path | None, stages: Sequence[str], minutes: Mapping[str, float], threads: int
+) -> None:
+    from quizglass_export.starter.train import train
+    from quizglass_export.starter.workplace import Workplace
+
+    if checkpoints is not None:
+        Workplace(workdir).begin_from(checkpoints)
+    if base := [stage for stage in stages if stage in BASE_STAGES]:
+        train(base, {stage: minutes[stage] for stage in base if stage in minutes}, threads, workdir)
+    work = Workplace(workdir)
+    for stage in RETRIEVAL_STAGES:
+        if stage in stages:
+            with work.sitting(stage):
+                _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads)
+            work.finish(stage, {})
+    for stage in SEEING_STAGES:
+        if stage in stages:
+            _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads)
+    if "thresholds" in stages:
+        with work.sitting("thresholds"):
+            measured = write_thresholds(workdir)
+        work.finish("thresholds", measured)
+
+
+def _trainer(stage: str) -> Callable[[Path, float, int], object]:
     from quizglass_export.retrieval.image_encoder import train_image_encoder
     from quizglass_export.retrieval.reranker import train_reranker
     from quizglass_export.retrieval.text_encoder import train_text_encoder
-    from quizglass_export.starter.train import train
+    from quizglass_export.seeing.coarse_reranker import train_coarse_reranker
+    from quizglass_export.seeing.detector import train_detector
+    from quizglass_export.seeing.domain_router import train_domain_router
 
-    if base := [stage for stage in stages if stage in BASE_STAGES]:
-        timed = {stage: minutes[stage] for stage in base if stage in minutes}
-        train(base, timed, threads, workdir)
-    trainers = {
+    return {
         "text_encoder": train_text_encoder,
         "reranker": train_reranker,
         "image_encoder": train_image_encoder,
-    }
-    for stage, trainer in trainers.items():
-        if stage in stages:
-            trainer(workdir, minutes[stage], threads)
-    if "thresholds" in stages:
-        write_thresholds(workdir)
+        "detector": train_detector,
+        "coarse_reranker": train_coarse_reranker,
+        "domain_router": train_domain_router,
+    }[stage]
 
 
-def write_thresholds(workdir: Path) -> None:
+def write_thresholds(workdir: Path) -> dict[str, object]:
     """Set how pictures are searched for, and the scores that evidence must reach when it is looked up so.
 
-    Both go to `settings.json`, whose other keys stay, and so does a way to search that it already gives; the
-    measurements go to `thresholds/done.json`.
+    Both go to `settings.json`, whose other keys stay, and so does a way to search that it already gives. Returns the
+    measurements.
     """
     from quizglass_export.retrieval.evaluate import evaluate_reranking
     from quizglass_export.retrieval.picture_search import EVIDENCE, evaluate_images
@@ -109,9 +174,17 @@ def write_thresholds(workdir: Path) -> None:
         "image_accept": images["accept"] | {name: images[name] for name in ("all", "accepted")},
         "rerank_accept": passages["accept"],
     }
-    measured = {name: report["threshold"] for name, report in reports.items()}
+    measured = {name: report["threshold"] for name, report in reports.items()} | seeing_thresholds(workdir)
     settings["thresholds"] = settings.get("thresholds", {}) | measured
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-    folder = workdir / "thresholds"
-    folder.mkdir(exist_ok=True)
-    (folder / "done.json").write_text(json.dumps(reports, indent=2) + "\n", encoding="utf-8")
+    return dict(reports)
+
+
+def seeing_thresholds(workdir: Path) -> dict[str, float]:
+    """The lines that the stages of seeing measured; of those that are not done, none."""
+    lines = {}
+    for key, stage in {"detect_accept": "detector", "coarse_accept": "coarse_reranker"}.items():
+        path = workdir / stage / "done.json"
+        if path.is_file() and (line := json.loads(path.read_text(encoding="utf-8")).get(key)) is not None:
+            lines[key] = line
+    return lines

@@ -18,8 +18,8 @@ from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from quizglass import values
-from quizglass.v1 import assistant_pb2
+from quizglass import session, values
+from quizglass.v1 import assistant_pb2, session_pb2
 
 V = TypeVar("V")
 M = TypeVar("M", bound=Message)
@@ -90,6 +90,57 @@ def event_name(event: values.TurnEvent) -> str:
     return _EVENTS[type(event).__name__][0]
 
 
+def client_message(said: session.ClientSaid, number: int = 0) -> session_pb2.ClientMessage:
+    """What a client says in a session, under a number of its choice."""
+    name, kind = _CLIENT[type(said).__name__]
+    return session_pb2.ClientMessage(id=number, **{name: to_message(said, kind)})
+
+
+def client_value(message: session_pb2.ClientMessage) -> session.ClientSaid | None:
+    """What a client says; None for a kind that this version does not know."""
+    return _said(message)
+
+
+def server_message(said: session.ServerSaid, seq: int, state: bytes = b"") -> session_pb2.ServerMessage:
+    """What a server says in a session, under its number there, with what the session can be continued with."""
+    name, kind = _SERVER[type(said).__name__]
+    content = _turn_update(said) if isinstance(said, session.TurnUpdate) else to_message(said, kind)
+    return session_pb2.ServerMessage(seq=seq, state=state, **{name: content})
+
+
+def server_value(message: session_pb2.ServerMessage) -> session.ServerSaid | None:
+    """What a server says; None for a kind that this version does not know."""
+    if message.WhichOneof("message") != "turn":
+        return _said(message)
+    update, event = message.turn, message.turn.event
+    segments = tuple(to_value(each, session.Segment) for each in update.segments)
+    return session.TurnUpdate(
+        update.ask_id, event.turn_id, event.seq, event.elapsed_us / 1e6, event_value(event), segments
+    )
+
+
+def said_name(said: session.ClientSaid) -> str:
+    """What the contract calls a client's message."""
+    return _CLIENT[type(said).__name__][0]
+
+
+def _turn_update(said: session.TurnUpdate) -> session_pb2.TurnUpdate:
+    segments = [to_message(each, session_pb2.Segment) for each in said.segments]
+    if said.event is None:
+        return session_pb2.TurnUpdate(ask_id=said.ask_id, segments=segments)
+    event = event_message(said.event, round(said.elapsed * 1e6))
+    event.turn_id, event.seq = said.turn_id, said.seq
+    return session_pb2.TurnUpdate(ask_id=said.ask_id, event=event, segments=segments)
+
+
+def _said(message: Message) -> Any:
+    name = message.WhichOneof("message")
+    if name is None:
+        return None
+    content = getattr(message, name)
+    return to_value(content, getattr(session, content.DESCRIPTOR.name))
+
+
 def capabilities_value(message: assistant_pb2.GetCapabilitiesResponse) -> values.Capabilities:
     """What a server can do."""
     return values.Capabilities(
@@ -115,13 +166,15 @@ def words(enum: EnumDescriptor) -> Mapping[str, int]:
     return {"": 0} | named
 
 
-def _oneof_events() -> dict[str, tuple[str, type[Message]]]:
-    events = assistant_pb2.AskResponse.DESCRIPTOR.oneofs_by_name["event"].fields
-    return {each.message_type.name: (each.name, GetMessageClass(each.message_type)) for each in events}
+def _oneof(message: type[Message], name: str) -> dict[str, tuple[str, type[Message]]]:
+    choices = message.DESCRIPTOR.oneofs_by_name[name].fields
+    return {each.message_type.name: (each.name, GetMessageClass(each.message_type)) for each in choices}
 
 
-_EVENTS = _oneof_events()
+_EVENTS = _oneof(assistant_pb2.AskResponse, "event")
 """Name of an event's class to its field and message."""
+_CLIENT = _oneof(session_pb2.ClientMessage, "message")
+_SERVER = _oneof(session_pb2.ServerMessage, "message")
 
 
 @cache

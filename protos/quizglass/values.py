@@ -150,6 +150,22 @@ class StageTiming:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """An earlier question of the dialogue and its answer."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """What a turn has to do with the visual memory."""
+
+    remember: bool = False
+    recall: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TurnEvent:
     """Something that happened in a turn, and where. Its class and the type of its message have the same name."""
 

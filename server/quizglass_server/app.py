@@ -1,6 +1,6 @@
 """Builds a server from its settings, serves, and stops it gracefully.
 
-Started in the order bundle, models, decoder, knowledge, memory, gRPC; stopped in the opposite one: health says
+Started in the order bundle, models, decoder, knowledge, memory, gRPC, HTTP; stopped in the opposite one: health says
 NOT_SERVING, running turns drain, then the memory and the knowledge store close, then the engines end.
 """
 
@@ -11,17 +11,18 @@ import gc
 import ipaddress
 import logging
 import signal
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from quizglass_server import __version__, descriptors
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.address import MilvusAddress
-from quizglass_server.config.options import PictureLimits
+from quizglass_server.config.options import WEB_PACKAGES, PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.config.sources import suggestion
 from quizglass_server.decoding.decoder import PictureDecoder
@@ -32,7 +33,7 @@ from quizglass_server.memory import SightingMemory
 from quizglass_server.policies import POLICIES
 from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.load import LoadedModels, load_models
-from quizglass_server.rpc.server import RpcServer, Services, start_rpc
+from quizglass_server.rpc.server import Services, start_rpc
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.memory import WorkMemory, return_large_blocks
 from quizglass_server.session.keys import keys_of
@@ -52,12 +53,18 @@ class Running:
 
     services: Services
     port: int
+    web_port: int | None = None
+    """None: nothing is served over HTTP."""
 
     @property
     def address(self) -> str:
         """What clients connect to."""
-        host = self.services.settings.host
-        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        return _joined(self.services.settings.host, self.port)
+
+    @property
+    def web(self) -> str:
+        """What browsers open; empty where there is nothing for them."""
+        return "" if self.web_port is None else f"http://{_joined(self.services.settings.web_host, self.web_port)}"
 
 
 @asynccontextmanager
@@ -65,11 +72,14 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
     """Build and serve; leaving the context stops gracefully.
 
     Raises:
-        SettingsError: an unknown default policy, or an address that cannot be bound.
+        SettingsError: an unknown default policy, an address that cannot be bound, or no package to serve HTTP with.
         BundleError, KnowledgeLocked, KnowledgeFailed, EngineFailed, EngineLost: that part cannot start.
     """
     _check_policy_name(settings.default_policy)
     _warn_when_open(settings.host)
+    if settings.web_port is not None:
+        _check_web_packages()
+        _warn_when_open(settings.web_host)
     _warn_when_in_clear(settings.knowledge)
     async with AsyncExitStack() as stack:
         bundle = await asyncio.to_thread(Bundle.load, settings.bundle)
@@ -105,8 +115,16 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         services = Services(assistant, knowledge, models, bundle, settings, decoder, work, sessions, memory)
         _start(decoder)
         rpc = await start_rpc(services)
-        stack.push_async_callback(_stop, rpc, settings.grace_s)
-        yield Running(services, rpc.port)
+        doors: list[Door] = [rpc]
+        stack.push_async_callback(_stop, doors, settings.grace_s)
+        if settings.web_port is None:
+            yield Running(services, rpc.port)
+            return
+        from quizglass_server.web.door import open_door  # its packages are an extra
+
+        web = await open_door(services, rpc, settings)
+        doors.append(web)
+        yield Running(services, rpc.port, web.port)
 
 
 async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> None:
@@ -200,12 +218,20 @@ def _start(decoder: PictureDecoder) -> None:
         raise EngineFailed(f"the process that decodes pictures cannot be started: {error}") from error
 
 
-async def _stop(rpc: RpcServer, grace_s: float) -> None:
+class Door(Protocol):
+    """A way by which requests come."""
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more requests, let running ones finish for up to `grace_s` seconds, then close."""
+        ...
+
+
+async def _stop(doors: Sequence[Door], grace_s: float) -> None:
     """Drain and stop; told not to wait, stop at once, because a gRPC server left open keeps the process from ending."""
     try:
-        await rpc.stop(grace_s)
+        await asyncio.gather(*(door.stop(grace_s) for door in doors))
     except asyncio.CancelledError:
-        await rpc.stop(0)
+        await asyncio.gather(*(door.stop(0) for door in doors))
         raise
 
 
@@ -214,6 +240,7 @@ def _about(server: Running) -> dict[str, Any]:
     return {
         "address": server.address,
         "port": server.port,
+        "web": server.web,
         "bundle": f"{services.bundle.manifest.name} {services.bundle.manifest.version}",
         "entries": services.knowledge.count(),
         "version": __version__,
@@ -227,6 +254,16 @@ def _count_descriptors() -> None:
             "few file descriptors: raise the limit (ulimit -n, LimitNOFILE) or clients cannot connect",
             extra={"limit": allowed, "connections": room},
         )
+
+
+def _check_web_packages() -> None:
+    for name in WEB_PACKAGES:
+        if find_spec(name) is None:
+            raise SettingsError(f"web_port: {name} is not installed; pip install 'quizglass[web]'")
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _check_policy_name(name: str | None) -> None:

@@ -161,6 +161,7 @@ def _announce(settings: Settings, ready: dict[str, Any]) -> None:
         line = json.dumps({"event": "ready", **ready})
     else:
         line = "quizglass-server is ready on {address} (bundle {bundle}, {entries} entries)".format(**ready)
+        line += f"; for browsers on {ready['web']}" if ready["web"] else ""
     print(line, flush=True)
 
 
@@ -173,7 +174,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 def _add(group: argparse._ArgumentGroup, name: str, field: FieldInfo) -> None:
     """A flag for a field. Values stay text: the settings check them, whichever layer they come from."""
-    default = "" if field.is_required() or field.default is None else f" [default: {field.default}]"
+    default = "" if field.is_required() or field.default in (None, ()) else f" [default: {field.default}]"
     choices = (
         [str(choice) for choice in get_args(field.annotation)] if get_origin(field.annotation) is Literal else None
     )

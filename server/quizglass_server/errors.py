@@ -7,8 +7,13 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
     │   ├── InvalidPicture      the picture is
     │   ├── SessionForged       the session was not made by this server
     │   ├── SessionUnknownKey   its key is not one of this server's
-    │   └── SessionExpired      its time is over
+    │   ├── SessionExpired      its time is over
+    │   └── SessionForeign      it is another client's
     ├── NotFound                something named does not exist
+    │   └── SessionUnknown      a session is not open (any more)
+    ├── Superseded              a newer link has taken a session over
+    ├── TurnRunning             a question is not to wait, and another one runs
+    ├── Stopping                the server takes nothing new, since it stops
     ├── RoleMissing             the bundle has no model for what was asked
     ├── MemoryOff               the server remembers nothing
     ├── Overloaded              no room; try again after a delay
@@ -87,10 +92,55 @@ class SessionExpired(InvalidInput):
         super().__init__("session", "has expired; ask again without it, with the picture")
 
 
+class SessionForeign(InvalidInput):
+    """The session's state was given to another client."""
+
+    code = "SESSION_FOREIGN"
+
+    def __init__(self) -> None:
+        super().__init__("state", "was given to another client; begin a new session without it")
+
+
 class NotFound(QuizglassError):
     """Something named in the request does not exist."""
 
     code = "NOT_FOUND"
+
+
+class SessionUnknown(NotFound):
+    """There is no such session, or not any more."""
+
+    code = "SESSION_UNKNOWN"
+
+    def __init__(self) -> None:
+        super().__init__("there is no such session; open one", field="session_id")
+
+
+class Superseded(QuizglassError):
+    """A newer link has taken the session over."""
+
+    code = "SUPERSEDED"
+
+    def __init__(self) -> None:
+        super().__init__("a newer link of the same session has taken its place")
+
+
+class TurnRunning(QuizglassError):
+    """A question is to be refused where another one runs, and one does."""
+
+    code = "TURN_RUNNING"
+
+    def __init__(self, running: str) -> None:
+        super().__init__("another question of this session is running", ask_id=running)
+
+
+class Stopping(QuizglassError):
+    """The server takes nothing new; another one, or this one restarted, will."""
+
+    code = "STOPPING"
+
+    def __init__(self) -> None:
+        super().__init__("the server is stopping; try again in a moment")
 
 
 class RoleMissing(QuizglassError):

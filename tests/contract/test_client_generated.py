@@ -9,6 +9,8 @@ import pytest
 
 from quizglass_client import AsyncClient, Client
 from quizglass_client.aio import AsyncMemory
+from quizglass_client.session.aio import AsyncSession, AsyncTurn
+from quizglass_client.session.sync import Session, Turn
 from quizglass_client.sync import Memory
 
 CLIENT = Path(__file__).parents[2] / "clients/python"
@@ -39,10 +41,13 @@ def test_drift_is_named_and_mended(generator, capsys):
 
 def test_a_text_that_is_not_there_to_be_replaced_is_named(generator):
     with pytest.raises(ValueError, match="0 times, not once: 'The client for asyncio programs"):
-        generator.blocking("pass\n")
+        generator.blocking("pass\n", generator.CLIENT)
 
 
-@pytest.mark.parametrize(("asynchronous", "blocking"), [(AsyncClient, Client), (AsyncMemory, Memory)])
+@pytest.mark.parametrize(
+    ("asynchronous", "blocking"),
+    [(AsyncClient, Client), (AsyncMemory, Memory), (AsyncSession, Session), (AsyncTurn, Turn)],
+)
 def test_both_have_the_same_calls_and_nothing_asynchronous_is_left(asynchronous, blocking):
     def calls(kind):
         return {

@@ -10,10 +10,11 @@ from google.protobuf.descriptor import Descriptor, FileDescriptor
 from pydantic import BaseModel
 
 from bench import render
-from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, types_pb2
+from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, session_pb2, types_pb2
 from quizglass_server import errors
 from quizglass_server.bundle.manifest import Manifest
-from quizglass_server.config.settings import Settings, all_fields
+from quizglass_server.config.options import LinkOptions
+from quizglass_server.config.settings import Settings, all_fields, fields_of
 from quizglass_server.policies import POLICIES
 from quizglass_server.rpc.transport import status
 
@@ -171,12 +172,22 @@ def test_every_event_and_call_is_documented() -> None:
     events = assistant_pb2.DESCRIPTOR.message_types_by_name["AskResponse"].oneofs_by_name["event"].fields
     calls = [
         method.name
-        for pb2 in (assistant_pb2, knowledge_pb2, memory_pb2)
+        for pb2 in (assistant_pb2, knowledge_pb2, memory_pb2, session_pb2)
         for service in pb2.DESCRIPTOR.services_by_name.values()
         for method in service.methods
     ]
     for name in [*(field.name for field in events), *calls]:
         assert f"`{name}`" in page, name
+
+
+def test_every_message_and_setting_of_a_session_is_documented() -> None:
+    page = (ROOT / "docs" / "session.md").read_text(encoding="utf-8")
+    messages = session_pb2.DESCRIPTOR.message_types_by_name
+    for name in ("ClientMessage", "ServerMessage"):
+        for field in messages[name].oneofs_by_name["message"].fields:
+            assert f"`{field.name}`" in page, field.name
+    for setting in fields_of(LinkOptions):
+        assert f"`{setting}`" in page, setting
 
 
 def test_names_in_the_protocol_page_exist() -> None:
@@ -192,7 +203,7 @@ def test_names_in_the_protocol_page_exist() -> None:
 
 def _contract_names() -> set[str]:
     names: set[str] = set()
-    for pb2 in (assistant_pb2, knowledge_pb2, memory_pb2, types_pb2):
+    for pb2 in (assistant_pb2, knowledge_pb2, memory_pb2, session_pb2, types_pb2):
         file: FileDescriptor = pb2.DESCRIPTOR
         names.add(Path(file.name).name)
         for service in file.services_by_name.values():

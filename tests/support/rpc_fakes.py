@@ -102,6 +102,7 @@ class Assistant:
         self.searches: list[tuple[str, domain.Picture | None, int]] = []
         self.findings: list[tuple[SearchOptions | None, Sequence[domain.Picture]]] = []
         self.failure: Exception | None = None
+        self.looked_at: list[bytes] = []
 
     async def usual(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
         for event in EVENTS:
@@ -111,6 +112,13 @@ class Assistant:
         self.turns.append(turn)
         self.asked.append((policy, budget))
         return self.script(turn, policy, budget)
+
+    async def look_ahead(self, picture: domain.Picture) -> AsyncGenerator[str, None]:
+        self.looked_at.append(picture.sha256)
+        yield "read"
+
+    def usual_s(self, stage: str) -> float:
+        return 0.0
 
     async def search(
         self,

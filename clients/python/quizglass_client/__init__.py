@@ -52,7 +52,10 @@ from quizglass_client.errors import (
     Overloaded,
     ServerError,
     ServerUnavailable,
+    SessionLost,
 )
+from quizglass_client.session.aio import AsyncSession, AsyncTurn
+from quizglass_client.session.sync import Session, Turn
 from quizglass_client.sync import Client, Dialogue
 from quizglass_client.types import AddReport, Answer, Entry, Event, PictureLike
 
@@ -64,6 +67,8 @@ __all__ = [
     "AnswerDelta",
     "AsyncClient",
     "AsyncDialogue",
+    "AsyncSession",
+    "AsyncTurn",
     "Cancelled",
     "Capabilities",
     "Citation",
@@ -98,10 +103,13 @@ __all__ = [
     "Role",
     "ServerError",
     "ServerUnavailable",
+    "Session",
+    "SessionLost",
     "Sighting",
     "StageTiming",
     "StepDetail",
     "StepEnded",
+    "Turn",
     "Verdict",
     "Withdrawn",
 ]

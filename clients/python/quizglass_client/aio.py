@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,7 +26,7 @@ from quizglass_client.channel import DEFAULT_TARGET, open_async_channel
 from quizglass_client.errors import ClientError, ServerError, misses_picture, refuses_session, translated
 from quizglass_client.pictures import AsyncEncoder, encode_on_thread, several
 from quizglass_client.requests import Moment
-from quizglass_client.timing import Limits
+from quizglass_client.timing import RETRY_PAUSES_S, Limits, async_sleep
 from quizglass_client.types import AddReport, Answer, Entry, Event, PictureLike
 
 
@@ -33,7 +34,8 @@ class AsyncClient:
     """A connection to a quizglass server, for one event loop.
 
     Every call that fails raises a `ClientError`. Reading calls are retried while the server cannot be reached, as
-    `quizglass/v1/service_config.json` says. Cancelling the task cancels the call; pictures are read and resized on
+    `quizglass/v1/service_config.json` says; a question is asked again only where nothing was done of it yet: nobody
+    answered, or the server was stopping. Cancelling the task cancels the call; pictures are read and resized on
     worker threads.
 
     Args:
@@ -103,12 +105,25 @@ class AsyncClient:
         Raises:
             ClientError: the request is refused, or the turn fails.
         """
+        encoded = await self._encoded(picture)
+        request = requests.ask(
+            question, encoded, history, policy, budget, session, session_id, remember, recall, explain
+        )
+        for pause in (*RETRY_PAUSES_S, None):
+            try:
+                async with aclosing(self._turn(request, self._limits.turn(budget))) as events:
+                    async for event in events:
+                        yield event
+                return
+            except ClientError as error:
+                if error.begun or pause is None:
+                    raise
+            await async_sleep(pause)
+
+    async def _turn(self, request: assistant_pb2.AskRequest, limit: float | None) -> AsyncGenerator[Event]:
+        """One attempt at a question."""
         with translated():
-            encoded = await self._encoded(picture)
-            request = requests.ask(
-                question, encoded, history, policy, budget, session, session_id, remember, recall, explain
-            )
-            call = self._assistant.Ask(request, timeout=self._limits.turn(budget))
+            call = self._assistant.Ask(request, timeout=limit)
             try:
                 async for message in call:
                     payload = event_value(message)

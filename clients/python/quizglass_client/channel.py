@@ -17,30 +17,52 @@ MAX_SENT_BYTES = 32 * 1024 * 1024
 """Largest message that a server takes."""
 
 
-def open_channel(target: str) -> grpc.Channel:
+KEEPALIVE_S = 30.0
+"""Silence after which a connection is asked whether it is alive; longer than the least that servers permit."""
+_KEEPALIVE_TIMEOUT_S = 10.0
+_BACKOFF_MS = 200
+_LONGEST_BACKOFF_MS = 5000
+
+
+def open_channel(target: str, keepalive: float | None = KEEPALIVE_S) -> grpc.Channel:
     """A channel for blocking calls, safe to share between threads; it connects with the first call."""
-    return grpc.insecure_channel(target, options=options(target))
+    return grpc.insecure_channel(target, options=options(target, keepalive))
 
 
-def open_async_channel(target: str) -> grpc.aio.Channel:
+def open_async_channel(target: str, keepalive: float | None = KEEPALIVE_S, *, shared: bool = True) -> grpc.aio.Channel:
     """A channel for the event loop that runs.
+
+    Args:
+        target: where the server is.
+        keepalive: seconds of silence, while calls are under way, after which the connection is asked whether it is
+            alive; None: never.
+        shared: whether channels to the same server may share a connection.
 
     Raises:
         RuntimeError: none runs. gRPC would bind the channel to one that nobody runs, and every call would hang.
     """
     asyncio.get_running_loop()
-    return grpc.aio.insecure_channel(target, options=options(target))
+    own = [] if shared else [("grpc.use_local_subchannel_pool", 1)]
+    return grpc.aio.insecure_channel(target, options=[*options(target, keepalive), *own])
 
 
-def options(target: str) -> list[tuple[str, str | int]]:
-    """Channel options for a target."""
+def options(target: str, keepalive: float | None = KEEPALIVE_S) -> list[tuple[str, str | int]]:
+    """Channel options for a target, and for seconds of silence that need no answer (None: all of them)."""
     chosen: list[tuple[str, str | int]] = [
         ("grpc.service_config", service_config()),
         ("grpc.max_receive_message_length", _MAX_RECEIVED_BYTES),
         ("grpc.max_send_message_length", MAX_SENT_BYTES),
         # Who reads a stream reads it from the wire, without a thread in between for every call.
         (ChannelOptions.SingleThreadedUnaryStream, 1),
+        ("grpc.initial_reconnect_backoff_ms", _BACKOFF_MS),
+        ("grpc.min_reconnect_backoff_ms", _LONGEST_BACKOFF_MS),
+        ("grpc.max_reconnect_backoff_ms", _LONGEST_BACKOFF_MS),
     ]
+    if keepalive is not None:
+        chosen += [
+            ("grpc.keepalive_time_ms", round(keepalive * 1000)),
+            ("grpc.keepalive_timeout_ms", round(_KEEPALIVE_TIMEOUT_S * 1000)),
+        ]
     if is_local(target):
         # gRPC sends even loopback traffic to the proxy named by http_proxy, which cannot reach this machine.
         chosen.append(("grpc.enable_http_proxy", 0))

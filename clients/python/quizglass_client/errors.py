@@ -8,6 +8,7 @@
     ├── InvalidRequest          a field is wrong; `.field` names it
     ├── NotFound                something named does not exist
     ├── NotSupported            the server's bundle lacks what was asked for
+    ├── SessionLost             a session could not be resumed, and a question was half answered
     └── ServerError             the server failed; `.metadata["incident"]` finds it in its log
 
 Errors are told apart by status and google.rpc.ErrorInfo, never by their text.
@@ -22,7 +23,13 @@ from typing import Any
 import grpc
 from google.rpc import error_details_pb2, status_pb2
 
+from quizglass.session import Notice
+
 _STATUS_DETAILS = "grpc-status-details-bin"
+_TURN = "quizglass-turn"
+"""Of the metadata that a server sends when it has a question, before anything else."""
+_NOTHING_DONE = {"", "STOPPING"}
+"""Reasons of UNAVAILABLE calls whose work was not begun: none, where nobody answers."""
 
 
 class ClientError(Exception):
@@ -38,6 +45,8 @@ class ClientError(Exception):
         self.reason = reason
         """Reason code of the server, e.g. INVALID_PICTURE; empty when the server sent none."""
         self.metadata = dict(metadata or {})
+        self.begun = True
+        """Whether the server may have begun to do what was asked."""
 
 
 class ServerUnavailable(ClientError):
@@ -84,6 +93,10 @@ class NotSupported(ClientError):
     """The server's bundle lacks what was asked for."""
 
 
+class SessionLost(ClientError):
+    """A session could not be resumed, and a question was half answered: ask it again. `reason` says why."""
+
+
 class ServerError(ClientError):
     """The server failed."""
 
@@ -98,6 +111,9 @@ _CLASSES: dict[grpc.StatusCode, type[ClientError]] = {
     grpc.StatusCode.FAILED_PRECONDITION: NotSupported,
     grpc.StatusCode.UNIMPLEMENTED: NotSupported,
 }
+
+
+_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 
 def refuses_session(error: ClientError) -> bool:
@@ -133,7 +149,25 @@ def from_rpc(error: grpc.RpcError) -> ClientError:
         made.field = violation.field
     if isinstance(made, (Overloaded, ServerUnavailable)) and retry is not None:
         made.retry_after = retry.retry_delay.ToMicroseconds() / 1e6
+    made.begun = code is not grpc.StatusCode.UNAVAILABLE or info.reason not in _NOTHING_DONE or _has_turn(error)
     return made
+
+
+def _has_turn(error: grpc.RpcError) -> bool:
+    call: Any = error  # its stub knows no metadata
+    return any(key == _TURN for key, _ in call.initial_metadata() or ())
+
+
+def from_notice(notice: Notice) -> ClientError:
+    """The client's error for a failure within a session: that of a call that failed so."""
+    code = _CODES.get(notice.status, grpc.StatusCode.UNKNOWN)
+    cls = _CLASSES.get(code, ServerError)
+    error = cls(notice.text, status=code.name, reason=notice.reason, metadata=notice.metadata)
+    if isinstance(error, InvalidRequest):
+        error.field = notice.field
+    if isinstance(error, (Overloaded, ServerUnavailable)) and notice.retry_after:
+        error.retry_after = notice.retry_after
+    return error
 
 
 def _details(

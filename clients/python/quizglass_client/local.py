@@ -40,6 +40,8 @@ class LocalServer:
         self._process: subprocess.Popen[str] | None = None
         self.target = ""
         """Address to give to a client."""
+        self.web = ""
+        """Address to open in a browser, if `flags` have a --web-port."""
 
     @property
     def pid(self) -> int:
@@ -95,6 +97,7 @@ class LocalServer:
             except ValueError:
                 continue
             if isinstance(said, dict) and said.get("event") == "ready":
+                self.web = str(said.get("web", ""))
                 return str(said["address"])
         status = process.wait()
         where = f"; its log is {self._log}" if self._log else ""

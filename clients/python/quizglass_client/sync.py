@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from types import TracebackType
 from typing import Any, Self
 
@@ -25,7 +26,7 @@ from quizglass_client.channel import DEFAULT_TARGET, open_channel
 from quizglass_client.errors import ClientError, ServerError, misses_picture, refuses_session, translated
 from quizglass_client.pictures import Encoder, encode, several
 from quizglass_client.requests import Moment
-from quizglass_client.timing import Limits
+from quizglass_client.timing import RETRY_PAUSES_S, Limits, sleep
 from quizglass_client.types import AddReport, Answer, Entry, Event, PictureLike
 
 
@@ -33,7 +34,8 @@ class Client:
     """A connection to a quizglass server; safe to share between threads.
 
     Every call that fails raises a `ClientError`. Reading calls are retried while the server cannot be reached, as
-    `quizglass/v1/service_config.json` says.
+    `quizglass/v1/service_config.json` says; a question is asked again only where nothing was done of it yet: nobody
+    answered, or the server was stopping.
 
     Args:
         target: "host:port", "[host]:port" or "unix:path".
@@ -97,12 +99,24 @@ class Client:
         Raises:
             ClientError: the request is refused, or the turn fails.
         """
+        encoded = self._encoded(picture)
+        request = requests.ask(
+            question, encoded, history, policy, budget, session, session_id, remember, recall, explain
+        )
+        for pause in (*RETRY_PAUSES_S, None):
+            try:
+                with closing(self._turn(request, self._limits.turn(budget))) as events:
+                    yield from events
+                return
+            except ClientError as error:
+                if error.begun or pause is None:
+                    raise
+            sleep(pause)
+
+    def _turn(self, request: assistant_pb2.AskRequest, limit: float | None) -> Generator[Event]:
+        """One attempt at a question."""
         with translated():
-            encoded = self._encoded(picture)
-            request = requests.ask(
-                question, encoded, history, policy, budget, session, session_id, remember, recall, explain
-            )
-            call = self._assistant.Ask(request, timeout=self._limits.turn(budget))
+            call = self._assistant.Ask(request, timeout=limit)
             try:
                 for message in call:
                     payload = event_value(message)

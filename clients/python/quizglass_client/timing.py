@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import dataclass
 
+RETRY_PAUSES_S = (0.1, 0.4, 1.0)
+"""Before a question is asked again of which nothing was done."""
+async_sleep, sleep = asyncio.sleep, time.sleep
 _HEALTH_S = 5.0
 # A server that keeps to a turn's budget answers before this; the deadline is there for one that does not.
 _GRACE_S = 5.0

@@ -15,14 +15,14 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from quizglass_export.assembly.settings import SETTINGS, read_settings
-from quizglass_export.checkpoints.files import PARTS, TRAINING, Checkpoints, check_finite, read_json
+from quizglass_export.checkpoints.files import TRAINING, Checkpoints, check_finite, read_json
 from quizglass_export.directory import check_free, fresh_directory
 from quizglass_export.errors import ExportError
 
 MOST_BYTES = 32 << 20
 _TEXTS = (".json", ".jinja", ".txt")
 _DONE = "done.json"
-_STATE = (_DONE, "optimizer", "scheduler", "trainer_state", "progress", "rng")
+_STATE = (_DONE, "sittings", "optimizer", "scheduler", "trainer_state", "progress", "rng")
 """Beginnings of the names of files that only a resumed training needs."""
 
 
@@ -45,7 +45,7 @@ def pack(source: Path, out: Path, *, replace: bool = False, advance: Callable[[s
     checkpoints = Checkpoints.find(source)
     read_settings(source)
     with fresh_directory(out) as folder:
-        for part in PARTS:
+        for part in checkpoints.parts():
             advance(part)
             (folder / part).mkdir()
             for path in checkpoints.weights(part):

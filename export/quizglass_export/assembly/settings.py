@@ -30,7 +30,7 @@ class Settings(ManifestPart):
     reranker_tokens: Count = 256
     context: Count = 2048
     """The generator's context in tokens."""
-    answer_tokens: Count = 48
+    answer_tokens: Count = 64
     """Longest answer of the generator in tokens."""
 
 

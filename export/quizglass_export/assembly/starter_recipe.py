@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from quizglass_export.assembly.settings import Settings
-from quizglass_export.checkpoints.files import TRAINING
+from quizglass_export.checkpoints.files import CLASSIFIER, CONFIG, DECISIONS, ROUTER, TRAINING, read_json
+from quizglass_export.errors import ExportError
 from quizglass_export.recipe.read import RecipeFile
 from quizglass_export.recipe.schema import (
+    CoarseReranker,
     Demands,
+    Detector,
+    DomainRouter,
     Generator,
     ImageEncoder,
     Planner,
@@ -20,11 +25,28 @@ from quizglass_export.recipe.schema import (
     TextEncoder,
 )
 
+TASKS = (
+    *("think", "draft", "objects", "object", "split", "complete", "reason", "conclude"),
+    *("reformulate", "next", "ask", "grade", "again", "weigh", "reconcile"),
+)
+"""What a generator is trained for whose deciders are, besides answering and rewriting."""
+_NAMED = ("tool_router", "verifier")
+_PROMPTS = {"planner": "plan"}
+_LETTERS = "ABCDEFGH"
+
 
 def starter_recipe(
     root: Path, settings: Settings, *, samples: Samples, demands: Demands, quantisation: str, threads: int
 ) -> RecipeFile:
-    """A recipe with all roles, from `base`, `planner`, `reranker_base`, `reranker` and the two encoders in `root`."""
+    """A recipe with all roles, from `base`, `planner`, `reranker_base`, `reranker` and the two encoders in `root`.
+
+    Where `planner` says that its adapter was trained for further decisions, their roles share its graph, and the
+    generator has the prompts of every task. What `detector` and `coarse_reranker` fill is there where `root` has these.
+
+    Raises:
+        ExportError: the file of its decisions is damaged.
+    """
+    decisions = _decisions(root)
     roles = Roles(
         planner=Planner.model_validate(
             {
@@ -51,9 +73,12 @@ def starter_recipe(
                 "picture": settings.picture,
                 "context": settings.context,
                 "max_new_tokens": settings.answer_tokens,
+                "prompts": {task: task for task in TASKS} if decisions else {},
             }
         ),
         reader=Reader(),
+        **_seeing_roles(root),
+        **decisions,
     )
     recipe = Recipe(
         format=1,
@@ -70,3 +95,41 @@ def starter_recipe(
         roles=roles,
     )
     return RecipeFile(recipe, root.absolute())
+
+
+def _seeing_roles(root: Path) -> dict[str, Any]:
+    """Roles that a directory may do without: detector, coarse reranker, and the domain router on the latter's Q-Former.
+
+    The router's labels are the Q-Former's `id2label`.
+    """
+    roles: dict[str, Any] = {}
+    if (root / "detector").is_dir():
+        roles["detector"] = Detector(checkpoint=Path("detector"))
+    q_former = root / "coarse_reranker"
+    if q_former.is_dir():
+        roles["coarse_reranker"] = CoarseReranker(checkpoint=Path(q_former.name), max_tokens=128)
+    if (q_former / CLASSIFIER).is_file():
+        labels = read_json(q_former / CONFIG).get("id2label", {})
+        names = tuple(labels[key] for key in sorted(labels, key=int))
+        roles["domain_router"] = DomainRouter(checkpoint=Path(q_former.name), labels=names)
+    return roles
+
+
+def _decisions(root: Path) -> dict[str, Any]:
+    """Roles that share the planner's graph, and the search router."""
+    path = root / "planner" / DECISIONS
+    if not path.is_file():
+        return {}
+    roles: dict[str, Any] = {"deciders": {}}
+    for role, labels in read_json(path).items():
+        if not isinstance(labels, list) or not 2 <= len(labels) <= len(_LETTERS):
+            raise ExportError(f"{path}: {role}: must be a list of 2 to {len(_LETTERS)} labels")
+        lettered = [(str(label), f" {letter}") for label, letter in zip(labels, _LETTERS, strict=False)]
+        shared = {"shares": "planner", "labels": lettered, "prompt": _PROMPTS.get(role, role)}
+        if role in _NAMED:
+            roles[role] = shared
+        elif role != "planner":
+            roles["deciders"][role] = shared
+    if (path.parent / ROUTER).is_file():
+        roles["deciders"]["search_router"] = {"linear": f"planner/{ROUTER}"}
+    return roles

@@ -2,7 +2,8 @@
 
 A directory of checkpoints holds `base/` (Qwen2.5-VL with `tokenizer.json`), `planner/` (PEFT adapter on it),
 `reranker_base/` (Qwen3) with `reranker/` (adapter), `image_encoder/` (CLIP vision with projection) and
-`text_encoder/` (BERT with `tokenizer.json`), all in the form that transformers and PEFT write.
+`text_encoder/` (BERT with `tokenizer.json`), all in the form that transformers and PEFT write. It may hold `detector/`
+(OWLv2) and `coarse_reranker/` (BLIP-2's Q-Former; with `classifier.safetensors`, the head of a domain router).
 """
 
 from __future__ import annotations
@@ -29,17 +30,27 @@ ADAPTER_CONFIG = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 TRAINING = "training.json"
 """What is known of the training, beside the parts; it becomes part of a bundle's provenance."""
+DECISIONS = "decisions.json"
+"""Beside the planner's adapter: the roles that it was trained for, with their labels in the order of the letters."""
+ROUTER = "search_router.json"
+"""There too: weights of the search router."""
 
 _MOST_HEADER = 100 << 20
+CLASSIFIER = "classifier.safetensors"
+"""A domain router's head, beside the Q-Former: `weight` [labels, H] and `bias` [labels]."""
 MODEL_TYPES = {
     "base": "qwen2_5_vl",
     "reranker_base": "qwen3",
     "image_encoder": "clip_vision_model",
     "text_encoder": "bert",
+    "detector": "owlv2",
+    "coarse_reranker": "blip-2",
 }
 ADAPTERS = {"planner": "base", "reranker": "reranker_base"}
 PARTS = ("base", "planner", "reranker_base", "reranker", "image_encoder", "text_encoder")
-_TOKENIZED = ("base", "text_encoder")
+FURTHER_PARTS = ("detector", "coarse_reranker")
+"""A directory of checkpoints may do without them."""
+_TOKENIZED = ("base", "text_encoder", *FURTHER_PARTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +68,8 @@ class Checkpoints:
         """
         if not root.is_dir():
             raise ExportError(f"{root}: not a directory; give the directory with {', '.join(PARTS)}")
-        for part in PARTS:
+        checkpoints = cls(root)
+        for part in checkpoints.parts():
             names = [ADAPTER_CONFIG, ADAPTER_WEIGHTS] if part in ADAPTERS else [CONFIG]
             names += [TOKENIZER] if part in _TOKENIZED else []
             for name in names:
@@ -69,7 +81,11 @@ class Checkpoints:
                     raise ExportError(
                         f"{root / part / CONFIG}: model_type is {found!r}, {part} must be {MODEL_TYPES[part]!r}"
                     )
-        return cls(root)
+        return checkpoints
+
+    def parts(self) -> tuple[str, ...]:
+        """Those that every directory has, and those of the others that this one has."""
+        return (*PARTS, *(part for part in FURTHER_PARTS if (self.root / part).is_dir()))
 
     def part(self, name: str) -> Path:
         """Directory of one checkpoint."""
@@ -82,7 +98,9 @@ class Checkpoints:
             ExportError: none, or a shard that the index names is missing.
         """
         folder = self.part(name)
-        return [folder / ADAPTER_WEIGHTS] if name in ADAPTERS else weight_files(folder)
+        if name in ADAPTERS:
+            return [folder / ADAPTER_WEIGHTS]
+        return [*weight_files(folder), *(path for path in (folder / CLASSIFIER,) if path.is_file())]
 
 
 def load_float32(folder: Path, kind: Any, *, ignore: str = "", **options: Any) -> Any:

@@ -19,7 +19,7 @@ class _QFormer(nn.Module):
         super().__init__()
         self.model = model
 
-    def _queries(self, pixel_values: Tensor, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+    def states(self, pixel_values: Tensor, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """States of the query tokens, float32 [B, N, H], which read picture and question."""
         model = self.model
         picture = model.vision_model(pixel_values=pixel_values).last_hidden_state
@@ -39,7 +39,7 @@ class QFormerQuestion(_QFormer):
 
     def forward(self, pixel_values: Tensor, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The projected query states: what of the picture goes with the question (QA-Dragon, equation 2)."""
-        states = self.model.vision_projection(self._queries(pixel_values, input_ids, attention_mask))
+        states = self.model.vision_projection(self.states(pixel_values, input_ids, attention_mask))
         return functional.normalize(states, dim=-1)
 
 
@@ -65,5 +65,5 @@ class QFormerClassifier(_QFormer):
 
     def forward(self, pixel_values: Tensor, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The head's mean over the query states."""
-        states = self._queries(pixel_values, input_ids, attention_mask)
+        states = self.states(pixel_values, input_ids, attention_mask)
         return functional.linear(states, self.weight, self.bias).mean(1)

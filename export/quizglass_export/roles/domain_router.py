@@ -10,7 +10,7 @@ import transformers
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
-from quizglass_export.checkpoints.files import check_finite
+from quizglass_export.checkpoints.files import CLASSIFIER, check_finite
 from quizglass_export.errors import ExportError
 from quizglass_export.graphs.q_former import QFormerClassifier
 from quizglass_export.onnx.file import halve_weights, write_onnx
@@ -29,9 +29,6 @@ from quizglass_export.roles.pictures import (
     words_of,
 )
 from quizglass_server.roles.domain_router import DomainRouterPart
-
-HEAD = "classifier.safetensors"
-"""The head, beside the checkpoint: `weight` [labels, H] and `bias` [labels]."""
 
 
 def prepare(job: RoleJob, spec: schema.DomainRouter) -> None:
@@ -78,7 +75,7 @@ def check(job: RoleJob, spec: schema.DomainRouter, part: DomainRouterPart) -> li
 
 
 def _head(job: RoleJob, labels: Sequence[str], config: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    path = job.source.folder / HEAD
+    path = job.source.folder / CLASSIFIER
     if not path.is_file():
         raise ExportError(f"{path}: missing; the domain router's head (weight and bias) goes there")
     check_finite(path)

@@ -119,12 +119,14 @@ class VisionPrompts:
         self.spec = part.picture
         self.image_id = tokenizer.token_id(part.image_token)
         self.rows: list[list[int]] = []
-        self.pictures: list[RGB] = []
+        self.pictures: list[RGB | None] = []
+        """None where the prompt shows none."""
         span = vision_inputs.image_span(tokenizer, part.image_token, part.picture)
         for sample in job.samples:
             prompt = template.render(pictures=1, **sample.values())
-            self.rows.append(tokenizer.encode(prompt, span))
-            self.pictures.append(vision_inputs.fit(sample.picture, part.picture))
+            row = tokenizer.encode(prompt, span)
+            self.rows.append(row)
+            self.pictures.append(vision_inputs.fit(sample.picture, part.picture) if self.image_id in row else None)
 
     def inputs(self, indices: Sequence[int]) -> Inputs:
         """The server's own tensors for some of the samples."""
@@ -226,7 +228,7 @@ def _text_rows(job: RoleJob, part: TextScorer) -> list[list[int]]:
     ][: len(job.samples)]
 
 
-def vision_logits(model: Any, row: list[int], picture: RGB, spec: Patched) -> Floats:
+def vision_logits(model: Any, row: list[int], picture: RGB | None, spec: Patched) -> Floats:
     """Logits [V] after a prompt, by transformers alone: its image processor and its own positions."""
     ids = torch.tensor([row])
     with torch.no_grad():

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import torch
 
-from quizglass_export.starter.model.checkpoints import save_base, save_planner
+from quizglass_export.starter.model.checkpoints import save_adapter, save_base
 from quizglass_export.starter.model.tokenizer import build_tokenizer
 from quizglass_export.starter.model.vlm import new_model
-from quizglass_export.starter.stages.planner import with_adapter
+from quizglass_export.starter.stages.decider import with_adapter
 
 
 def write(out: Path, seed: int = 0) -> None:
@@ -27,7 +27,7 @@ def write(out: Path, seed: int = 0) -> None:
         for name, parameter in adapted.named_parameters():
             if "lora_B" in name:
                 torch.nn.init.normal_(parameter, std=0.02)
-    save_planner(adapted, out / "planner")
+    save_adapter(adapted, out / "planner")
 
 
 def main() -> None:

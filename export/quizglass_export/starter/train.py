@@ -1,6 +1,4 @@
-"""Trains the starter's base model and planner from nothing, stage by stage.
-
-    python -m quizglass_export.starter.train --workdir work/starter
+"""Trains the starter's base model and its deciders, from nothing or from shipped checkpoints, stage by stage.
 
 Each stage keeps its progress under `workdir/<stage>/`: run again after an interruption, it goes on where it was, and a
 finished stage is skipped. Budgets are wall-clock minutes.
@@ -8,93 +6,39 @@ finished stage is skipped. Budgets are wall-clock minutes.
 
 from __future__ import annotations
 
-import argparse
-import json
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import nn
-from transformers import PreTrainedTokenizerFast, Qwen2_5_VLForConditionalGeneration
 
-from quizglass_export.starter.data import pictures, store
-from quizglass_export.starter.data.examples import Encoder
-from quizglass_export.starter.model.checkpoints import load_base, load_tokenizer, save_base, save_planner
+from quizglass_export.checkpoints.files import ROUTER
+from quizglass_export.starter.data import pictures
+from quizglass_export.starter.model.checkpoints import load_base, save_adapter, save_base
 from quizglass_export.starter.model.tokenizer import build_tokenizer
-from quizglass_export.starter.model.vlm import new_model
-from quizglass_export.starter.stages import annotate, joint, language, planner, vision
+from quizglass_export.starter.stages import annotate, decider, joint, language, search_router, vision
+from quizglass_export.starter.workplace import Sizes, Workplace
 
 _log = logging.getLogger(__name__)
-STAGES = ("tokenizer", "pictures", "vision", "language", "grounding", "joint", "annotate", "planner")
-MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "planner": 24.0}
-"""Budgets that two CPU cores manage together in under two hours."""
-SHARDS = 8
-JOINT_BLOCKS = (3_000_000, 40)
-PLANNER_BLOCKS = (3_100_000, 140)
-"""Many worlds seen about once: trained for epochs on a few, the planner learns the things by heart instead of whether
-the base knows them."""
-HELD_OUT_BLOCKS = (3_900_000, 4)
-_SEED = 3
-_DONE = "done.json"
-
-
-@dataclass(frozen=True)
-class Workplace:
-    """Paths of everything that a training run reads and writes."""
-
-    root: Path
-
-    def stage(self, name: str) -> Path:
-        """A stage's own folder."""
-        return self.root / name
-
-    @property
-    def base(self) -> Path:
-        """The final base checkpoint."""
-        return self.root / "base"
-
-    @property
-    def adapter(self) -> Path:
-        """The final planner adapter."""
-        return self.root / "planner"
-
-    def tokenizer(self) -> PreTrainedTokenizerFast:
-        """The shared tokenizer."""
-        return load_tokenizer(self.stage("tokenizer"))
-
-    def encoder(self) -> Encoder:
-        """Prompts to token ids."""
-        return Encoder(self.stage("tokenizer"))
-
-    def new_model(self) -> Qwen2_5_VLForConditionalGeneration:
-        """An untrained base."""
-        return new_model(self.tokenizer(), _SEED)
-
-    def joint_questions(self) -> store.Asked:
-        """Questions that the base learns from."""
-        return store.asked(self.stage("joint"), *JOINT_BLOCKS)
-
-    def planner_questions(self) -> store.Asked:
-        """Questions that are annotated for the planner: the base never saw their scenes."""
-        return store.asked(self.stage("annotate"), *PLANNER_BLOCKS)
-
-    def held_out_questions(self) -> store.Asked:
-        """Questions on other worlds and other scenes, for measuring."""
-        return store.asked(self.stage("joint"), *HELD_OUT_BLOCKS, own=0)
-
-    def finished(self, name: str) -> bool:
-        """Whether a stage is done."""
-        return (self.stage(name) / _DONE).is_file()
-
-    def finish(self, name: str, report: Mapping[str, object]) -> None:
-        """Note a stage's measurements and mark it done."""
-        self.stage(name).mkdir(parents=True, exist_ok=True)
-        text = json.dumps(report, indent=2, sort_keys=True) + "\n"
-        (self.stage(name) / _DONE).write_text(text, encoding="utf-8")
-        _log.info("%s done: %s", name, json.dumps(report, sort_keys=True))
+STAGES = (
+    "tokenizer",
+    "pictures",
+    "vision",
+    "language",
+    "grounding",
+    "joint",
+    "annotate",
+    "decider",
+    "search_router",
+)
+MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "decider": 24.0}
+"""Budgets that two CPU cores manage together in about two hours."""
+CONTINUED_RATE = 6e-4
+"""Of the joint stage, for a base that was trained before."""
+SHARDS, QUIZ_SHARDS = 8, 4
+"""Of 8,000 labelled scenes: to learn to see from, or only to be asked about, for a tower that sees already."""
 
 
 def train(
@@ -102,14 +46,16 @@ def train(
     minutes: Mapping[str, float] | None = None,
     threads: int = 2,
     workdir: Path = Path("work/starter"),
+    sizes: Sizes | None = None,
 ) -> None:
     """Run stages in order; those already done are skipped.
 
     Args:
         stages: names out of STAGES.
         minutes: wall-clock budgets by stage, instead of MINUTES.
-        threads: CPU threads for torch.
+        threads: CPU threads for torch, and processes that draw pictures.
         workdir: where progress, checkpoints and measurements go.
+        sizes: how much is drawn.
 
     Raises:
         ValueError: an unknown stage.
@@ -118,11 +64,13 @@ def train(
     if unknown:
         raise ValueError(f"stages: no such stage {', '.join(unknown)}; choose from {', '.join(STAGES)}")
     torch.set_num_threads(threads)
-    work, budget = Workplace(workdir), {**MINUTES, **(minutes or {})}
+    work, budget = Workplace(workdir, threads, sizes or Sizes()), {**MINUTES, **(minutes or {})}
     for name in STAGES:
         if name in stages and not work.finished(name):
             _log.info("stage %s", name)
-            work.finish(name, _RUN[name](work, budget.get(name, 0.0)))
+            with work.sitting(name):
+                report = _RUN[name](work, budget.get(name, 0.0))
+            work.finish(name, report)
 
 
 def _tokenizer(work: Workplace, minutes: float) -> dict[str, object]:
@@ -130,15 +78,17 @@ def _tokenizer(work: Workplace, minutes: float) -> dict[str, object]:
 
 
 def _pictures(work: Workplace, minutes: float) -> dict[str, object]:
-    for index in range(SHARDS):
+    first, end = (vision.HELD_OUT_SHARDS, QUIZ_SHARDS) if work.continued else (0, SHARDS)
+    for index in range(first, end):
         if not (work.stage("vision") / f"pictures-{index:03d}.npy").is_file():
-            pictures.make_shard(work.stage("vision"), index, vision.SHARD)
+            pictures.make_shard(work.stage("vision"), index, work.sizes.shard, work.workers)
     asked = {
         "joint": work.joint_questions(),
-        "planner": work.planner_questions(),
+        "decider": work.decider_questions(),
         "held-out": work.held_out_questions(),
     }
-    return {"scenes": SHARDS * vision.SHARD, **{name: len(made.questions) for name, made in asked.items()}}
+    scenes = (end - first) * work.sizes.shard
+    return {"scenes": scenes, **{name: len(made.questions) for name, made in asked.items()}}
 
 
 def _vision(work: Workplace, minutes: float) -> dict[str, object]:
@@ -161,7 +111,7 @@ def _pictured(work: Workplace, mixture: joint.Mixture, seed: int) -> tuple[joint
     scenes = [
         scene
         for index in range(vision.HELD_OUT_SHARDS, vision.HELD_OUT_SHARDS + len(shards))
-        for scene in pictures.pretraining_scenes(vision.SHARD, pictures.SHARD_SEED + index)
+        for scene in pictures.pretraining_scenes(work.sizes.shard, pictures.SHARD_SEED + index)
     ]
     asked = work.joint_questions()
     images = pictures.Album([*(shard[0] for shard in shards), asked.pictures])
@@ -174,7 +124,7 @@ def _grounding(work: Workplace, minutes: float) -> dict[str, object]:
     _load(model.model.language_model, work.stage("language") / "language.pt")
     batches, images = _pictured(work, joint.GROUNDING, 4)
     joint.match_scale(model, images)
-    meter = joint.train_joint(model, batches, images, work.stage("grounding"), minutes, rate=1.2e-3, vision_scale=0.5)
+    meter = joint.train_joint(model, batches, images, work.stage("grounding"), minutes, rate=1.2e-3)
     torch.save(model.state_dict(), work.stage("grounding") / "model.pt")
     return dict(meter.shares)
 
@@ -183,7 +133,8 @@ def _joint(work: Workplace, minutes: float) -> dict[str, object]:
     model = work.new_model()
     _load(model, work.stage("grounding") / "model.pt")
     batches, images = _pictured(work, joint.SERVING, 5)
-    joint.train_joint(model, batches, images, work.stage("joint"), minutes)
+    rate = CONTINUED_RATE if work.continued else joint.RATE
+    joint.train_joint(model, batches, images, work.stage("joint"), minutes, rate=rate)
     save_base(model, work.tokenizer(), work.base)
     return dict(measure_base(work))
 
@@ -197,7 +148,7 @@ def measure_base(work: Workplace) -> dict[str, float]:
 def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
     model, encoder = load_base(work.base), work.encoder()
     folder, counts = work.stage("annotate"), {}
-    for name, asked in (("training", work.planner_questions()), ("held-out", work.held_out_questions())):
+    for name, asked in (("training", work.decider_questions()), ("held-out", work.held_out_questions())):
         rows = annotate.balanced_rows(asked, annotate.MOST[name], random.Random(1))
         made = annotate.annotate(model, encoder, asked, rows)
         annotate.save(made, folder / f"{name}.jsonl")
@@ -205,16 +156,21 @@ def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
     return dict(counts)
 
 
-def _planner(work: Workplace, minutes: float) -> dict[str, object]:
+def _decider(work: Workplace, minutes: float) -> dict[str, object]:
     encoder = work.encoder()
-    adapted = planner.with_adapter(load_base(work.base))
-    asked, held_out = work.planner_questions(), work.held_out_questions()
+    adapted = decider.with_adapter(load_base(work.base))
+    asked, held_out = work.decider_questions(), work.held_out_questions()
     labelled = annotate.load(work.stage("annotate") / "training.jsonl")
-    examples = planner.encode(planner.balanced(labelled, random.Random(2)), asked, encoder)
-    planner.train_planner(adapted, examples, encoder, asked.pictures, work.stage("planner"), minutes)
-    save_planner(adapted, work.adapter)
+    groups = decider.encode(decider.training_groups(asked, labelled, random.Random(2)), encoder)
+    decider.train_decider(adapted, groups, encoder, asked.pictures, work.stage("decider"), minutes)
+    save_adapter(adapted, work.adapter, decider.DECISIONS)
     tests = annotate.load(work.stage("annotate") / "held-out.jsonl")
-    return planner.report(adapted, tests, held_out, encoder)
+    return decider.report(adapted, tests, held_out, encoder)
+
+
+def _search_router(work: Workplace, minutes: float) -> dict[str, object]:
+    model, encoder, path = load_base(work.base), work.encoder(), work.adapter / ROUTER
+    return search_router.train_router(model, encoder, work.decider_questions(), work.held_out_questions(), path)
 
 
 def _load(module: nn.Module, path: Path) -> None:
@@ -229,22 +185,6 @@ _RUN: dict[str, Callable[[Workplace, float], dict[str, object]]] = {
     "grounding": _grounding,
     "joint": _joint,
     "annotate": _annotate,
-    "planner": _planner,
+    "decider": _decider,
+    "search_router": _search_router,
 }
-
-
-def main() -> None:
-    """Parse the command line and train."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--workdir", type=Path, default=Path("work/starter"))
-    parser.add_argument("--stages", nargs="+", default=list(STAGES), choices=STAGES)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--minutes", nargs="*", default=[], metavar="STAGE=MINUTES")
-    arguments = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    minutes = {name: float(value) for name, value in (item.split("=") for item in arguments.minutes)}
-    train(arguments.stages, minutes, arguments.threads, arguments.workdir)
-
-
-if __name__ == "__main__":
-    main()

@@ -35,7 +35,9 @@ from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.steps.wording import same_wording
+from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
+from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.outbox import Outbox
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
@@ -43,6 +45,7 @@ from quizglass_server.turn.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
 _ANY = SearchOptions()
+_LOOK_AHEAD_S = 10.0
 
 
 class Assistant:
@@ -104,6 +107,32 @@ class Assistant:
                 await asyncio.wait({task})
             if not task.cancelled():
                 task.exception()  # seen, also when nobody waits for the turn any more
+
+    async def look_ahead(self, picture: Picture) -> AsyncGenerator[str, None]:
+        """Do for a picture what any question about it begins with; each step's name before it begins.
+
+        Words are read, the picture is embedded as a question that names no place would have it, and the generator
+        looks at it. What comes of that is kept where turns look for it, as long as there is room.
+        """
+        resources, models = self._resources, self._resources.models
+        turn, journal = Turn("", "", picture), Journal(lambda _: None)
+        runner = StepRunner(Budget(_LOOK_AHEAD_S), resources, journal, "looking ahead")
+        lookups = Lookups(turn, runner, resources, journal)
+        try:
+            yield "read"
+            await Givens(turn, runner, resources, journal, lambda: None).words()
+            if models.image_encoder is not None and resources.knowledge.count():
+                yield "embed"
+                await lookups.embed()
+            if models.generator is not None:
+                yield "prepare"
+                await models.generator.prepare(picture)
+        finally:
+            await runner.end()
+
+    def usual_s(self, stage: str) -> float:
+        """Seconds that a stage of a turn usually takes; 0: that is not known."""
+        return self._resources.costs.usual(stage)
 
     async def search(
         self,

@@ -1,4 +1,6 @@
-"""Where the knowledge is: a directory of this machine, or Milvus.
+"""Addresses as settings have them: where the knowledge is, and which origins of web pages there are.
+
+Knowledge is in a directory of this machine, or in Milvus:
 
 DIR                             a directory (the local backend)
 milvus:FILE.db                  a file of Milvus Lite, in this process
@@ -96,3 +98,22 @@ def _server(address: str) -> MilvusAddress:
         raise ValueError(f"{database!r} is not the name of a Milvus database (letters, digits and _)")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return MilvusAddress(f"{parts.scheme}://{host}:{port}", database, parts.hostname)
+
+
+def web_origin(origin: str) -> str:
+    """An origin as browsers write it, in small letters and without a slash at its end.
+
+    Raises:
+        ValueError: it is none; says what is wrong with it.
+    """
+    wrong = f"{origin[:80]!r} is not of the form https://HOST or http://HOST:PORT"
+    try:
+        parts = urlsplit(origin)
+        _ = parts.port
+    except ValueError:
+        raise ValueError(wrong) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
+        raise ValueError(wrong)
+    if parts.query or parts.fragment or parts.username is not None:
+        raise ValueError(wrong)
+    return f"{parts.scheme}://{parts.netloc.lower()}"

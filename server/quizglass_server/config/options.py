@@ -15,6 +15,8 @@ from annotated_types import Ge, Gt, Le, MinLen
 
 from quizglass_server.config.address import MilvusAddress
 
+WEB_PACKAGES = ("uvicorn", "connectrpc")
+"""What serving HTTP needs; the extra web installs them."""
 Seconds = Annotated[float, Gt(0), Le(3600)]
 
 
@@ -146,6 +148,22 @@ class AddressOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class WebOptions(Options):
+    """Where browsers and other clients of HTTP connect to, if they may."""
+
+    title: ClassVar[str] = "address"
+    web_port: Annotated[int, Ge(0), Le(65535)] | None = None
+    """Port for HTTP: a page for browsers, the services over Connect and gRPC-Web, and OpenAI's chat completions; 0
+    takes a free one, see the ready line. Without one, the default, nothing listens. Needs the extra web."""
+    web_host: Annotated[str, MinLen(1)] = "127.0.0.1"
+    """Address to listen on for HTTP. The default can be reached from this machine only; as with `host`, there is no
+    encryption and no login."""
+    web_origins: tuple[str, ...] = ()
+    """Origins under which the port is reached or whose pages may ask it, https://glasses.example, with commas between
+    them. This machine's own names need none. Each that is added is trusted with everything the server knows."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PictureLimits(Options):
     """What pictures may be at most, those asked about and those of entries alike."""
 
@@ -212,6 +230,50 @@ class SessionOptions(Options):
     session_ttl_s: Annotated[int, Ge(1), Le(100 * 366 * 86_400)] = 3600
     """Seconds after a turn within which its dialogue can go on. Longer suits slow conversations; shorter ends sooner
     what a lost session can be used for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkOptions(Options):
+    """What a wearable's session may hold, and how long it outlives its link."""
+
+    title: ClassVar[str] = "wearables' sessions"
+    max_sessions: Annotated[int, Ge(1), Le(1_000_000)] = 1024
+    """Sessions that are open at once. Beyond, the one that has been without a link for longest makes room, or the new
+    one is refused. More serve more wearers; each takes memory while it is open."""
+    session_away_s: Seconds = 120.0
+    """Seconds that a session waits for its client to come back. What it is asked goes on meanwhile and is cancelled
+    then. Longer bridges longer walks through dead spots; shorter frees frames and engines sooner."""
+    session_unacknowledged_bytes: Annotated[int, Ge(16 << 10), Le(64 << 20)] = 256 << 10
+    """Bytes of messages that a session keeps for a client that has not acknowledged them. More survives longer answers
+    without a link; a turn that goes beyond while nobody reads is cancelled."""
+    session_unacknowledged_s: Seconds = 120.0
+    """Seconds that they are kept once they were sent. Longer lets a client that seldom acknowledges resume from further
+    back; shorter takes less memory."""
+    session_frames_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 24 << 20
+    """Bytes of encoded frames that one session holds; beyond, its oldest that are not pinned go. More spares
+    uploads."""
+    all_frames_bytes: Annotated[int, Ge(1 << 20), Le(1 << 40)] = 256 << 20
+    """Bytes of encoded frames of all sessions together; beyond, the oldest that are not pinned go, whoever sent them.
+    More spares uploads; less protects a small machine's memory."""
+    session_frames: Annotated[int, Ge(1), Le(10_000)] = 64
+    """Frames that one session holds or has announced."""
+    session_pins: Annotated[int, Ge(0), Le(10_000)] = 4
+    """Frames that one session pins, which nothing but itself makes go. More can hold memory for longer."""
+    session_queue: Annotated[int, Ge(0), Le(64)] = 4
+    """Questions that wait behind the one that a session runs, where their client wants that."""
+    frame_wait_s: Seconds = 10.0
+    """Seconds that a question waits for a frame it names and the session lacks. Longer suits slow links."""
+    look_ahead: bool = True
+    """Whether a frame is decoded, embedded, read and looked at by the generator as soon as it is whole, before there is
+    a question. Faster answers, for work that is in vain where nobody asks; it gives way to every turn."""
+    keepalive_s: Seconds = 60.0
+    """Seconds without a word after which the server asks a connection with calls under way whether it is still there.
+    Shorter notices sooner that a client is gone, and wakes its radio more often."""
+    keepalive_timeout_s: Seconds = 20.0
+    """Seconds that a connection may leave that without an answer."""
+    least_keepalive_s: Seconds = 5.0
+    """Seconds that clients have to leave between two such questions of their own; those that ask more often are cut off
+    (too_many_pings). Shorter permits clients that notice a dead link sooner; it has to be below their interval."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from quizglass_server.config.address import knowledge_address
+from quizglass_server.config.address import knowledge_address, web_origin
 from quizglass_server.config.options import (
     AddressOptions,
     BundleOptions,
@@ -26,6 +26,7 @@ from quizglass_server.config.options import (
     EngineOptions,
     GeneratorOptions,
     KnowledgeOptions,
+    LinkOptions,
     LogOptions,
     MemoryOptions,
     Options,
@@ -33,6 +34,7 @@ from quizglass_server.config.options import (
     RequestLimits,
     SessionOptions,
     TurnOptions,
+    WebOptions,
 )
 from quizglass_server.config.sources import (
     CONFIG_VARIABLE,
@@ -55,10 +57,12 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
     GeneratorOptions,
     MemoryOptions,
     AddressOptions,
+    WebOptions,
     PictureLimits,
     RequestLimits,
     TurnOptions,
     SessionOptions,
+    LinkOptions,
     ClientOptions,
     LogOptions,
 ):
@@ -84,6 +88,16 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
             wanted = f"String should match pattern '{_COLLECTIONS.pattern}'"
             raise PydanticCustomError("knowledge_collections", "{wanted}", {"wanted": wanted})
         return given
+
+    @field_validator("web_origins", mode="before")
+    @classmethod
+    def _origins(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        try:
+            return tuple(web_origin(each.strip()) for each in given.split(",") if each.strip())
+        except ValueError as error:
+            raise PydanticCustomError("web_origins", "{why}", {"why": str(error)}) from None
 
     @classmethod
     def settings_customise_sources(
@@ -155,6 +169,8 @@ def as_toml(settings: Settings) -> str:
         value = getattr(settings, name)
         unset = "# " if value is None else ""
         lines += textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
+        if isinstance(value, tuple):
+            value = ",".join(value)
         shown = value if isinstance(value, bool | int | float | str) else str(value or "")
         lines.append(f"{unset}{name} = {json.dumps(shown)}")
     return "\n".join(lines) + "\n"

@@ -65,6 +65,7 @@ async def _looked_at(settings: Settings | None) -> AsyncIterator[Finding]:
         *serving.directories(settings),
         *engines.looked_at(frozenset(cpu_features()), settings.provider),
         serving.address(settings.host, settings.port),
+        *serving.web(settings.web_host, settings.web_port),
         about,
     )
     for finding in quick:

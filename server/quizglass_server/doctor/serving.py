@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.config.options import WEB_PACKAGES
 from quizglass_server.config.settings import Settings
 from quizglass_server.doctor import machine
 from quizglass_server.doctor.finding import Finding, Status
@@ -17,8 +19,8 @@ from quizglass_server.policies.serving import preferred, survey
 from quizglass_server.roles.load import LoadedModels, load_models
 
 
-def address(host: str, port: int) -> Finding:
-    """Whether the address can be listened on."""
+def address(host: str, port: int, name: str = "address", flag: str = "--port") -> Finding:
+    """Whether an address can be listened on."""
     values = {"host": host, "port": port}
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -26,9 +28,21 @@ def address(host: str, port: int) -> Finding:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind((host, port))
     except OSError as error:
-        remedy = "stop what listens there, or take another --port (0 takes a free one)"
-        return Finding("address", Status.WRONG, f"{host}:{port}: {error.strerror}", remedy, values)
-    return Finding("address", Status.OK, f"{host}:{port} is free", "", values)
+        remedy = f"stop what listens there, or take another {flag} (0 takes a free one)"
+        return Finding(name, Status.WRONG, f"{host}:{port}: {error.strerror}", remedy, values)
+    return Finding(name, Status.OK, f"{host}:{port} is free", "", values)
+
+
+def web(host: str, port: int | None) -> Iterator[Finding]:
+    """Whether HTTP can be served, if it is to be."""
+    name = "HTTP"
+    missing = [package for package in WEB_PACKAGES if find_spec(package) is None]
+    if port is None:
+        return
+    if missing:
+        yield Finding(name, Status.WRONG, f"{missing[0]} is not installed", "pip install 'quizglass[web]'")
+    else:
+        yield address(host, port, name, "--web-port")
 
 
 def directories(settings: Settings) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from quizglass.values import (
     Decided,
     Done,
     EvidenceFound,
+    Exchange,
     FinishReason,
     Origin,
     Plan,
@@ -110,14 +111,6 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """An earlier question of the dialogue and its answer."""
-
-    question: str
-    answer: str
-
-
-@dataclass(frozen=True, slots=True)
 class Turn:
     """One question about zero or one picture."""
 
@@ -138,6 +131,8 @@ class Turn:
     """Texts that name things which the question is not about ("the other one")."""
     explain: bool = False
     """Whether every step is told of, with what it was given and what it brought."""
+    answer_schema: str = ""
+    """JSON schema that the answer has to follow; empty: it is plain text."""
 
 
 @dataclass(frozen=True, slots=True)

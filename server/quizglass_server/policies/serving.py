@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from quizglass_server.policies import POLICIES, Policy
 
 Has = Callable[[str], bool]
-"""Whether a role is filled or a decider there ("planner"), or a part of one ("generator.prompts.plan")."""
+"""Whether a role is filled or a decider there ("planner", "deciders.act"), or a part of one
+("generator.prompts.plan")."""
 
 BY_PREFERENCE = ("planning-agent", "draft-first", "both", "image", "text", "none")
 """Which policy a server takes when nobody names one: the first of these that it can serve. One that was taught to
@@ -41,9 +42,13 @@ def status_of(policy: Policy, has: Has) -> PolicyStatus:
     """What a policy lacks: roles, and prompts ("generator.prompts.plan") that no decider stands in for."""
     missing = [need for need in policy.needs if not has(need)]
     if "generator" not in missing:
-        prompts = {task: f"generator.prompts.{task}" for task in policy.tasks}
-        missing += [prompt for task, prompt in prompts.items() if not (has(task) or has(prompt))]
+        missing += [f"generator.prompts.{task}" for task in policy.tasks if not _done(task, has)]
     return PolicyStatus(policy.name, tuple(missing))
+
+
+def _done(task: str, has: Has) -> bool:
+    """Whether a prompt of the generator or a decider does a task."""
+    return any(has(part) for part in (f"generator.prompts.{task}", task, f"deciders.{task}"))
 
 
 def survey(has: Has) -> tuple[PolicyStatus, ...]:

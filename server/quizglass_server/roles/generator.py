@@ -19,7 +19,7 @@ from quizglass_server.domain.turns import GenerationEnd, Picture, Token
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, Piece, Terms, TextPart
 from quizglass_server.engines.llama.process.breaker import BreakerOptions
-from quizglass_server.engines.llama.process.client import PromptRefused
+from quizglass_server.engines.llama.process.client import ConstraintUnusable, PromptRefused
 from quizglass_server.engines.llama.process.heartbeat import HeartbeatOptions
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.state import StateDirectory
@@ -58,6 +58,11 @@ def lines(most: int) -> Constraint:
     """A constraint to at least one and at most `most` lines, none of them empty."""
     further = f'("\\n" line){{0,{most - 1}}}' if most > 1 else ""
     return Constraint("grammar", f"root ::= line {further}\nline ::= [ ]? [^ \\t\\r\\n] [^\\r\\n]*")
+
+
+def json_like(schema: str) -> Constraint:
+    """A constraint to JSON that follows a schema, given as JSON."""
+    return Constraint("json_schema", schema)
 
 
 class Generator(Protocol):
@@ -193,7 +198,7 @@ class LlamaGenerator:
         """Stream tokens, then one end. White space before the first word is left out.
 
         Raises:
-            InvalidInput: the prompt does not fit the model's context.
+            InvalidInput: the prompt does not fit the model's context, or a schema cannot be used.
             Overloaded: the engine's queue is full, or what is ahead leaves the work no time before it is due.
             BudgetExceeded: the work would not be done before it is due even if nothing else were.
             EngineLost: the process died or hangs, or is being restarted for too long.
@@ -320,9 +325,13 @@ def _terms() -> Terms:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """A prompt that the engine refuses is too long, as far as the question is concerned."""
+    """A prompt that the engine refuses is too long, as far as the question is concerned; of what it is constrained to,
+    clients have a say in the schema alone.
+    """
     try:
         yield
+    except ConstraintUnusable as error:
+        raise InvalidInput("answer_schema", error.message) from None
     except PromptRefused as error:
         raise InvalidInput(
             "question", f"cannot be put to the generator with its history and evidence: {error.message}"

@@ -1,88 +1,64 @@
-"""Frames of requests: decoded once per content, remembered for a while by their hash."""
+"""Frames of requests: bytes, or the hash of a frame that came over the same connection a moment ago."""
 
 from __future__ import annotations
-
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
 
 from cachetools import LRUCache
 
 from quizglass.v1 import types_pb2
-from quizglass_server.decoding.decoder import PictureDecoder, digest
+from quizglass_server.decoding.decoder import PictureDecoder
+from quizglass_server.decoding.kept import KeptPictures
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, NotFound
 from quizglass_server.scheduling.memory import WorkMemory
 
+_MOST_NAMES = 16_384
 
-class FrameStore:
-    """Decodes frames and keeps the most recent, bounded by bytes of pixels."""
+
+class FrameStore(KeptPictures):
+    """Decodes frames and keeps the most recent, bounded by bytes of pixels.
+
+    A hash is as good as its bytes only for the connection that brought those: who knows or guesses the hash of
+    another's picture learns nothing from it.
+    """
 
     def __init__(self, decoder: PictureDecoder, work: WorkMemory, max_cached_bytes: int = 64 * 1024 * 1024) -> None:
-        self._decoder = decoder
-        self._work = work
-        work.keepers.append(self._let_go)
-        self._pictures: LRUCache[bytes, Picture] = LRUCache(max_cached_bytes, lambda picture: picture.pixels.nbytes)
+        super().__init__(decoder, work, max_cached_bytes)
+        self._names: LRUCache[tuple[str, bytes], None] = LRUCache(_MOST_NAMES)
 
-    @asynccontextmanager
-    async def received(self, size: int) -> AsyncGenerator[None, None]:
-        """Count a message of `size` bytes for as long as it is held.
-
-        Raises:
-            Overloaded: there is no memory for it; it is to be sent again later.
-        """
-        async with self._work.admit(size):
-            yield
-
-    async def picture(self, frame: types_pb2.Frame, field: str) -> Picture:
+    async def picture(self, frame: types_pb2.Frame, field: str, peer: str) -> Picture:
         """The picture of a frame.
+
+        Args:
+            frame: bytes or hash.
+            field: its path in the request, for errors.
+            peer: the connection that it came over.
 
         Raises:
             InvalidPicture: the bytes are not a usable picture.
             InvalidInput: neither bytes nor hash, or a hash of the wrong length.
-            NotFound: the hash is of a frame that is not held (any more).
+            NotFound: the hash is of no frame of this connection, or of one that is not held any more.
         """
         source = frame.WhichOneof("source")
         if source == "encoded":
-            return await self.decode(frame.encoded, f"{field}.encoded")
+            picture = await self.decode(frame.encoded, f"{field}.encoded")
+            self._names[peer, picture.sha256] = None
+            return picture
         if source == "sha256":
-            return self._held(frame.sha256, f"{field}.sha256")
+            return self._named(frame.sha256, f"{field}.sha256", peer)
         raise InvalidInput(field, "must have encoded bytes or the sha256 of an earlier frame")
 
-    def is_slow(self, frame: types_pb2.Frame, field: str) -> bool:
+    def is_slow_frame(self, frame: types_pb2.Frame, field: str) -> bool:
         """Whether the frame's picture takes long to decode.
 
         Raises:
             InvalidPicture: its header shows that it is not a usable picture.
         """
-        return frame.WhichOneof("source") == "encoded" and self._decoder.is_slow(frame.encoded, f"{field}.encoded")
+        return frame.WhichOneof("source") == "encoded" and self.is_slow(frame.encoded, f"{field}.encoded")
 
-    async def decode(self, encoded: bytes, field: str) -> Picture:
-        """Decode bytes, unless the same bytes were decoded a moment ago.
-
-        Raises:
-            InvalidPicture: the bytes are not a usable picture.
-            BudgetExceeded, Overloaded: there is no time or no memory for it.
-        """
-        sha256 = await digest(encoded)
-        picture = self._pictures.get(sha256)
-        if picture is None:
-            picture = await self._decoder.decode(encoded, field, sha256=sha256)
-            with suppress(ValueError):  # larger than all that is kept
-                self._pictures[sha256] = picture
-        return picture
-
-    def held(self, sha256: bytes) -> Picture | None:
-        """The picture of an earlier frame; None when it is not held (any more)."""
-        return self._pictures.get(sha256)
-
-    def _held(self, sha256: bytes, field: str) -> Picture:
+    def _named(self, sha256: bytes, field: str, peer: str) -> Picture:
         if len(sha256) != 32:
             raise InvalidInput(field, f"{len(sha256)} bytes is not a SHA-256, which has 32")
-        if (picture := self.held(sha256)) is None:
-            raise NotFound(f"{field}: the frame is not held any more; send its bytes", field=field)
+        picture = self.held(sha256) if (peer, sha256) in self._names else None
+        if picture is None:
+            raise NotFound(f"{field}: the frame is not held for this connection; send its bytes", field=field)
         return picture
-
-    def _let_go(self, size: int) -> None:
-        while self._pictures and size > 0:
-            _, oldest = self._pictures.popitem()
-            size -= oldest.pixels.nbytes

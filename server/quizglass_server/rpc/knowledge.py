@@ -9,10 +9,10 @@ from typing import Any
 from quizglass.convert import to_message, to_value, words
 from quizglass.v1 import knowledge_pb2, knowledge_pb2_grpc, types_pb2
 from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.domain import checks
 from quizglass_server.domain.entries import Entry, Filter, PicturedEntry, SearchMode, SearchOptions
 from quizglass_server.errors import InvalidInput, Overloaded, Unfinished
 from quizglass_server.knowledge.interface import KnowledgeStore
-from quizglass_server.rpc import checks
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.transport.guard import Context, Guard, due_with
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
+from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -16,9 +18,13 @@ from quizglass.v1 import (
     knowledge_pb2_grpc,
     memory_pb2,
     memory_pb2_grpc,
+    session_pb2,
+    session_pb2_grpc,
 )
 from quizglass_server import __version__
+from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CHARS, Asking
 from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
@@ -26,18 +32,22 @@ from quizglass_server.descriptors import connections_allowed
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.memory import SightingMemory
-from quizglass_server.rpc.assistant import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CHARS, AssistantServicer
+from quizglass_server.rpc.assistant import AssistantServicer
 from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.rpc.health import KnowledgeRole, RoleHealth
 from quizglass_server.rpc.knowledge import KnowledgeServicer
 from quizglass_server.rpc.memory import MemoryServicer
-from quizglass_server.rpc.transport.calls import Bound, Calls
+from quizglass_server.rpc.session import ProtobufWire, SessionServicer
+from quizglass_server.rpc.transport.calls import Bound, Calls, Limits
 from quizglass_server.rpc.transport.described import described
 from quizglass_server.rpc.transport.guard import Guard
 from quizglass_server.rpc.transport.incoming import UNASKED_BYTES, Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.session.directory import SessionDirectory, session_limits
+from quizglass_server.session.frames import FramePool
+from quizglass_server.session.session import Means
 from quizglass_server.session.token import Sessions
 
 if TYPE_CHECKING:
@@ -51,22 +61,12 @@ _SMALL_BYTES = 256 * 1024
 _MAX_STREAMS = 100
 # A connection that nobody uses gives its descriptor back; clients open another one without being told.
 _IDLE_MS = 10 * 60 * 1000
-# A client that is gone without a word, or reads nothing at all, is noticed while it has calls under way.
-_PING_MS, _PONG_MS = 60 * 1000, 20 * 1000
 _HELLO_MS = 10 * 1000
 _UNREAD_S = 30.0
 # Beyond this, reading small print gains nothing any more while the picture takes longer to send. Models may take more.
 USEFUL_PICTURE_SIDE = 672
 # Time for the last bytes of drained requests to leave; health watchers, which never end, are cut off after it.
 _FLUSH_S = 0.5
-SERVICES = tuple(
-    service.full_name
-    for service in (
-        assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
-        knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
-        memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
-    )
-)
 
 
 @dataclass(frozen=True)
@@ -86,22 +86,47 @@ class Services:
     """None: nothing is remembered."""
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A service and what answers its calls, whichever way they come."""
+
+    service: ServiceDescriptor
+    servicer: Any
+    register: Callable[[Any, grpc.aio.Server], None]
+
+
 class RpcServer:
     """A started server."""
 
     def __init__(
-        self, server: grpc.aio.Server, status: health.aio.HealthServicer, roles: RoleHealth, guard: Guard, port: int
+        self,
+        server: grpc.aio.Server,
+        status: health.aio.HealthServicer,
+        roles: RoleHealth,
+        guard: Guard,
+        asking: Asking,
+        sessions: SessionDirectory,
+        looks: LookAhead | None,
+        served: tuple[Served, ...],
+        limits: Limits,
+        port: int,
     ) -> None:
         self._server = server
         self._status = status
         self._roles = roles
-        self._guard = guard
+        self._looks = looks
+        self.sessions = sessions
         self.port = port
+        self.guard = guard
+        """Counts what runs, for whatever else answers requests beside gRPC."""
+        self.asking = asking
+        self.served = served
+        self.limits = limits
 
     async def set_serving(self, serving: bool) -> None:
         """Say in the health service whether requests are welcome."""
         status = health_pb2.HealthCheckResponse
-        for name in ("", *SERVICES):
+        for name in ("", *(each.service.full_name for each in self.served)):
             await self._status.set(name, status.SERVING if serving else status.NOT_SERVING)
 
     async def stop(self, grace_s: float) -> None:
@@ -111,8 +136,12 @@ class RpcServer:
         """
         await self._roles.stop()
         await self._status.enter_graceful_shutdown()
-        drained = await self._guard.drain(grace_s)
-        await self._server.stop(_FLUSH_S if drained else None)
+        self.sessions.stop(grace_s)
+        await self.guard.drain(grace_s)
+        self.sessions.end()
+        await self._server.stop(_FLUSH_S)
+        if self._looks is not None:
+            await self._looks.close()
 
 
 async def start_rpc(services: Services) -> RpcServer:
@@ -122,27 +151,67 @@ async def start_rpc(services: Services) -> RpcServer:
         SettingsError: the address cannot be bound.
     """
     settings = services.settings
-    server = grpc.aio.server(options=_options(settings), interceptors=[_calls(services)])
+    limits = _limits(services)
+    server = grpc.aio.server(options=_options(settings), interceptors=[_calls(settings, limits)])
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
     frames, guard = FrameStore(services.decoder, services.work), Guard({"AddEntries": settings.max_turns})
-    assistant = AssistantServicer(
-        services.assistant, frames, services.sessions, settings, guard, lambda: _capabilities(services)
-    )
-    assistant_pb2_grpc.add_AssistantServiceServicer_to_server(assistant, server)  # type: ignore[no-untyped-call]
-    knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
-    knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server(knowledge, server)  # type: ignore[no-untyped-call]
-    memory = MemoryServicer(services.memory, services.assistant, frames, guard)
-    memory_pb2_grpc.add_MemoryServiceServicer_to_server(memory, server)  # type: ignore[no-untyped-call]
+    looks = LookAhead(services.assistant) if settings.look_ahead else None
+    asking = Asking(services.assistant, frames, settings, settings.default_budget_s, looks)
+    sessions = _sessions(services, asking, looks)
+    served = _served(services, asking, frames, sessions, guard)
+    for each in served:
+        each.register(each.servicer, server)
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
-    names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
+    names = (*(each.service.full_name for each in served), health.SERVICE_NAME, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server, described(names))
     roles = RoleHealth(status, services.models, KnowledgeRole(services.knowledge))
-    rpc = RpcServer(server, status, roles, guard, _bind(server, settings.host, settings.port))
+    port = _bind(server, settings.host, settings.port)
+    rpc = RpcServer(server, status, roles, guard, asking, sessions, looks, served, limits, port)
     await server.start()
     await roles.start()
     await rpc.set_serving(True)
     return rpc
+
+
+def _served(
+    services: Services, asking: Asking, frames: FrameStore, sessions: SessionDirectory, guard: Guard
+) -> tuple[Served, ...]:
+    """Every service, over gRPC and over HTTP."""
+    assistant = AssistantServicer(asking, frames, services.sessions, guard, lambda: _capabilities(services))
+    knowledge = KnowledgeServicer(services.knowledge, services.assistant, frames, guard)
+    memory = MemoryServicer(services.memory, services.assistant, frames, guard)
+    session = SessionServicer(sessions, guard)
+    return (
+        Served(
+            assistant_pb2.DESCRIPTOR.services_by_name["AssistantService"],
+            assistant,
+            assistant_pb2_grpc.add_AssistantServiceServicer_to_server,
+        ),
+        Served(
+            knowledge_pb2.DESCRIPTOR.services_by_name["KnowledgeService"],
+            knowledge,
+            knowledge_pb2_grpc.add_KnowledgeServiceServicer_to_server,
+        ),
+        Served(
+            memory_pb2.DESCRIPTOR.services_by_name["MemoryService"],
+            memory,
+            memory_pb2_grpc.add_MemoryServiceServicer_to_server,
+        ),
+        Served(
+            session_pb2.DESCRIPTOR.services_by_name["SessionService"],
+            session,
+            session_pb2_grpc.add_SessionServiceServicer_to_server,
+        ),
+    )
+
+
+def _sessions(services: Services, asking: Asking, looks: LookAhead | None) -> SessionDirectory:
+    settings = services.settings
+    limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
+    pool = FramePool(settings.all_frames_bytes)
+    means = Means(asking, looks, pool, services.sessions, ProtobufWire(), limits)
+    return SessionDirectory(means, settings.max_sessions)
 
 
 def _options(settings: Settings) -> list[tuple[str, int]]:
@@ -152,8 +221,11 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
         ("grpc.max_concurrent_streams", _MAX_STREAMS),
         ("grpc.max_connection_idle_ms", _IDLE_MS),
         ("grpc.server_handshake_timeout_ms", _HELLO_MS),
-        ("grpc.keepalive_time_ms", _PING_MS),
-        ("grpc.keepalive_timeout_ms", _PONG_MS),
+        # A client that is gone without a word, or reads nothing at all, is noticed while it has calls under way.
+        ("grpc.keepalive_time_ms", round(settings.keepalive_s * 1000)),
+        ("grpc.keepalive_timeout_ms", round(settings.keepalive_timeout_s * 1000)),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", round(settings.least_keepalive_s * 1000)),
+        ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.so_reuseport", 0),
         ("grpc.http2.lookahead_bytes", UNASKED_BYTES),
         # It would let clients send megabytes of a message that nobody has asked for.
@@ -161,18 +233,26 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
     ]
 
 
-def _calls(services: Services) -> Calls:
-    """What every call passes first, with the sizes that requests may have."""
+def _limits(services: Services) -> Limits:
+    """What requests may be at most, by their method."""
     settings, check_room = services.settings, services.assistant.admission.check_room
-    sockets = Sockets()
-    return Calls(
+    return Limits(
         {
             "Ask": Bound(settings.max_frame_bytes + _dialogue_bytes(settings), check_room),
             "SearchEntries": Bound(_MAX_MESSAGE_BYTES, check_room),
             "SearchMemory": Bound(settings.max_frame_bytes + _SMALL_BYTES, check_room),
             "AddEntries": Bound(_MAX_MESSAGE_BYTES),
+            "Converse": Bound(_SMALL_BYTES, patient=True),
         },
         Bound(_SMALL_BYTES),
+    )
+
+
+def _calls(settings: Settings, limits: Limits) -> Calls:
+    """What every call passes first."""
+    sockets = Sockets()
+    return Calls(
+        limits,
         Incoming(settings.message_bytes, _MAX_MESSAGE_BYTES, settings.message_s, sockets),
         Outgoing(settings.message_bytes, _UNREAD_S),
         sockets,
@@ -191,6 +271,10 @@ def _bind(server: grpc.aio.Server, host: str, port: int) -> int:
         return server.add_insecure_port(address)
     except RuntimeError as error:
         raise SettingsError(f"port: cannot listen on {address}; is another server running there?") from error
+
+
+def _useful_side(services: Services) -> int:
+    return max([USEFUL_PICTURE_SIDE, *(status.picture_side for status in services.models.statuses())])
 
 
 def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
@@ -224,7 +308,7 @@ def _capabilities(services: Services) -> assistant_pb2.GetCapabilitiesResponse:
             max_frame_aspect=settings.max_frame_aspect,
         ),
         entries=services.knowledge.count(),
-        useful_picture_side=max([USEFUL_PICTURE_SIDE, *(status.picture_side for status in statuses)]),
+        useful_picture_side=_useful_side(services),
         memory=services.memory is not None,
         knowledge=assistant_pb2.KnowledgeCapability(backend=services.knowledge.backend, ready=services.knowledge.ready),
     )

@@ -33,6 +33,8 @@ class Admission:
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._interval_s = _FIRST_WAIT_S
         self._last_end: float | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     @property
     def running(self) -> int:
@@ -58,6 +60,10 @@ class Admission:
             self._learn()
             self._release()
 
+    async def idle(self) -> None:
+        """Wait until no turn holds a permit."""
+        await self._idle.wait()
+
     def check_room(self) -> None:
         """Look, without taking anything, whether `admit` would refuse at once.
 
@@ -74,6 +80,7 @@ class Admission:
         self.check_room()
         if self._running < self._limit:
             self._running += 1
+            self._idle.clear()
             return
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
@@ -94,6 +101,8 @@ class Admission:
                 waiter.set_result(None)  # the permit changes hands: `_running` stays
                 return
         self._running -= 1
+        if not self._running:
+            self._idle.set()
 
     def _learn(self) -> None:
         """Mean time between two ends while all permits are taken: how soon a place becomes free."""

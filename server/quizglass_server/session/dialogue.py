@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from quizglass_server.domain.turns import (
@@ -10,11 +10,13 @@ from quizglass_server.domain.turns import (
     EvidenceFound,
     Exchange,
     Origin,
+    Picture,
     Turn,
     TurnEvent,
     Verdict,
     VerdictOutcome,
 )
+from quizglass_server.errors import NotFound
 from quizglass_server.session.references import Reference, asks_for_other, carried, refers
 
 _ENTITIES, _LONGEST_TITLE = 4, 200
@@ -32,6 +34,8 @@ class Spoken:
     """SHA-256 of the picture that it was answered from; empty: from none."""
     entities: tuple[str, ...] = ()
     """Titles of the entries that its answer, checked and supported, is about."""
+    unheard: str = ""
+    """What was written of the answer and not heard, where that is known; no part of `answer`."""
 
 
 Dialogue = tuple[Spoken, ...]
@@ -77,6 +81,28 @@ def follow(turn: Turn, dialogue: Dialogue, longest: int) -> Followed:
         turn, question=again or turn.question, history=history[-longest:] if longest else (), other_than=other
     )
     return Followed(told, frame, needed and bool(frame))
+
+
+def understood(turn: Turn, dialogue: Dialogue, longest: int, held: Callable[[bytes], Picture | None]) -> Turn:
+    """The turn as it is meant after a dialogue, with the dialogue's picture if it is about that.
+
+    Args:
+        turn: its question and picture, if it brings one.
+        dialogue: what was said before.
+        longest: most exchanges of the history.
+        held: the picture of a SHA-256; None when it is not held any more.
+
+    Raises:
+        NotFound: the picture is needed and not held.
+    """
+    followed = follow(turn, dialogue, longest)
+    picture = held(followed.frame) if followed.frame else turn.picture
+    if picture is None and followed.needed:
+        raise NotFound(
+            "session: the question is about its picture, which is not held any more; send that in frames",
+            field="session",
+        )
+    return replace(followed.turn, picture=picture)
 
 
 def _history(dialogue: Dialogue, reference: Reference, seen: bytes) -> tuple[Exchange, ...]:

@@ -30,6 +30,11 @@ _THE = re.compile(r"\bthe\b", re.IGNORECASE)
 _OTHER = re.compile(rf"\b(?:the others?\b(?! (?:{_SPAN}|hand|side)\b)|another one\b)", re.IGNORECASE)
 _OPENING = re.compile(r"^(?:and|or|but|so)?\s*(?:what about|how about)?\s*", re.IGNORECASE)
 _BARE = re.compile(r"(?:this|that|the other|another|the)?(?: ?\bone)?", re.IGNORECASE)
+_GO_ON = re.compile(
+    r"(?:please )?(?:go on|go ahead|continue|carry on|keep going|say the rest|what else (?:did|were) you .*)"
+    r"(?:,? please)?",
+    re.IGNORECASE,
+)
 _OPPOSITE = {"left": "right", "right": "left"}
 
 
@@ -58,6 +63,11 @@ def refers(question: str) -> Reference:
 def asks_for_other(question: str) -> bool:
     """Whether a question is about another thing than the one before: "And the other one?"."""
     return _OTHER.search(question) is not None
+
+
+def asks_to_go_on(question: str) -> bool:
+    """Whether a question wants the rest of an answer that was not heard to its end: "Go on."."""
+    return _GO_ON.fullmatch(question.strip(" .!?")) is not None
 
 
 def carried(question: str, earlier: str) -> str | None:

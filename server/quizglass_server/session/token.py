@@ -2,6 +2,8 @@
 
     version (1) | id of the key (4) | end in seconds since 1970 (8) | JSON, deflated | signature of all that (32)
 
+The state of a wearable's session is one too, signed for another purpose and with the hash of its holder's secret.
+
 A token is signed, not encrypted: it holds what its client has said and been told. It lets nobody do what a request
 without one could not.
 """
@@ -16,7 +18,7 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 
-from quizglass_server.errors import InvalidInput, SessionExpired, SessionForged, SessionUnknownKey
+from quizglass_server.errors import InvalidInput, SessionExpired, SessionForeign, SessionForged, SessionUnknownKey
 from quizglass_server.session.dialogue import Dialogue, Spoken
 
 LONGEST = 8192
@@ -26,6 +28,9 @@ _VERSION = 1
 _HEADER = struct.Struct(">B4sQ")
 _SIGNATURE = 32
 _PURPOSE = b"quizglass session\0"
+_STATE = b"quizglass session state\0"
+_HOLDER = 16
+"""Bytes of the hash of a holder's secret."""
 
 
 class Sessions:
@@ -48,16 +53,11 @@ class Sessions:
 
         What does not fit is left out, oldest turns first; of the last turn the texts are cut.
         """
-        end = int(self._now()) + self._ttl_s
-        kept = dialogue[-1:]
-        while len(token := self._signed(kept, end)) > LONGEST:
-            kept = (_halved(kept[0]),)
-        for earlier in reversed(dialogue[-_MOST:-1]):
-            kept = (earlier, *kept)
-            if len(longer := self._signed(kept, end)) > LONGEST:
-                break
-            token = longer
-        return token
+        return self._sealed(dialogue, _PURPOSE, b"")
+
+    def seal_state(self, dialogue: Dialogue, holder: bytes) -> bytes:
+        """The state of a session with this dialogue, for who knows the holder's secret; empty without a dialogue."""
+        return self._sealed(dialogue, _STATE, _hashed(holder)) if dialogue else b""
 
     def open(self, token: bytes) -> Dialogue:
         """The dialogue of a token.
@@ -66,6 +66,33 @@ class Sessions:
             InvalidInput: it is longer than any token.
             SessionUnknownKey, SessionForged, SessionExpired: it is not to be used.
         """
+        return _read(self._opened(token, _PURPOSE))
+
+    def open_state(self, state: bytes, holder: bytes) -> Dialogue:
+        """The dialogue of a session's state.
+
+        Raises:
+            InvalidInput, SessionUnknownKey, SessionForged, SessionExpired: as `open`.
+            SessionForeign: it was made for another holder.
+        """
+        body = self._opened(state, _STATE)
+        if not hmac.compare_digest(body[:_HOLDER], _hashed(holder)):
+            raise SessionForeign
+        return _read(body[_HOLDER:])
+
+    def _sealed(self, dialogue: Dialogue, purpose: bytes, head: bytes) -> bytes:
+        end = int(self._now()) + self._ttl_s
+        kept = dialogue[-1:]
+        while len(token := self._signed(kept, end, purpose, head)) > LONGEST:
+            kept = (_halved(kept[0]),)
+        for earlier in reversed(dialogue[-_MOST:-1]):
+            kept = (earlier, *kept)
+            if len(longer := self._signed(kept, end, purpose, head)) > LONGEST:
+                break
+            token = longer
+        return token
+
+    def _opened(self, token: bytes, purpose: bytes) -> bytes:
         if len(token) > LONGEST:
             raise InvalidInput("session", f"{len(token)} bytes is more than the {LONGEST} that a session has")
         if len(token) < _HEADER.size + _SIGNATURE:
@@ -76,33 +103,43 @@ class Sessions:
         if (key := self._keys.get(key_id)) is None:
             raise SessionUnknownKey
         signed, signature = token[:-_SIGNATURE], token[-_SIGNATURE:]
-        if not hmac.compare_digest(_signature(key, signed), signature):
+        if not hmac.compare_digest(_signature(key, signed, purpose), signature):
             raise SessionForged
         if self._now() >= end:
             raise SessionExpired
-        return _read(signed[_HEADER.size :])
+        return signed[_HEADER.size :]
 
-    def _signed(self, dialogue: Dialogue, end: int) -> bytes:
-        said = [[each.question, each.answer, each.frame.hex(), each.entities] for each in dialogue]
-        body = zlib.compress(json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode())
+    def _signed(self, dialogue: Dialogue, end: int, purpose: bytes, head: bytes) -> bytes:
+        said = [_written(each) for each in dialogue]
+        body = head + zlib.compress(json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode())
         signed = _HEADER.pack(_VERSION, _id(self._signing), end) + body
-        return signed + _signature(self._signing, signed)
+        return signed + _signature(self._signing, signed, purpose)
+
+
+def _written(spoken: Spoken) -> list[object]:
+    written: list[object] = [spoken.question, spoken.answer, spoken.frame.hex(), spoken.entities]
+    return [*written, spoken.unheard] if spoken.unheard else written
 
 
 def _read(body: bytes) -> Dialogue:
     said = json.loads(zlib.decompress(body))
     return tuple(
-        Spoken(question, answer, bytes.fromhex(frame), tuple(entities)) for question, answer, frame, entities in said
+        Spoken(question, answer, bytes.fromhex(frame), tuple(entities), *unheard)
+        for question, answer, frame, entities, *unheard in said
     )
 
 
 def _halved(spoken: Spoken) -> Spoken:
-    question, answer = spoken.question, spoken.answer
-    return Spoken(question[: len(question) // 2], answer[: len(answer) // 2], spoken.frame, spoken.entities)
+    question, answer, unheard = (text[: len(text) // 2] for text in (spoken.question, spoken.answer, spoken.unheard))
+    return Spoken(question, answer, spoken.frame, spoken.entities, unheard)
 
 
-def _signature(key: bytes, signed: bytes) -> bytes:
-    return hmac.digest(key, _PURPOSE + signed, "sha256")
+def _hashed(holder: bytes) -> bytes:
+    return hashlib.sha256(_STATE + holder).digest()[:_HOLDER]
+
+
+def _signature(key: bytes, signed: bytes, purpose: bytes) -> bytes:
+    return hmac.digest(key, purpose + signed, "sha256")
 
 
 def _id(key: bytes) -> bytes:

@@ -39,9 +39,13 @@ class Givens:
 
     async def values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
         """What a prompt may name, when all of it is there."""
-        words = await asyncio.shield(self._words)
+        words = await self.words()
         domain = await asyncio.shield(self._domain)
         return prompt_values(self._turn, words, domain, state, also)
+
+    async def words(self) -> str:
+        """Words in the picture, once they are read; empty when there are none or they could not be read."""
+        return await asyncio.shield(self._words)
 
     async def _name_domain(self) -> str:
         picture = self._turn.picture

@@ -32,6 +32,7 @@ from quizglass_server.scheduling.clock import stage_clock
 from quizglass_server.steps.step import Telling
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.branches import current_branch, current_round
+from quizglass_server.turn.stages import noted
 
 _Identity = tuple[Origin, str, str]
 
@@ -150,7 +151,7 @@ class Journal:
     def stage(self, name: str) -> Iterator[Span]:
         """Time a stage, however it ends, together with the engines called inside."""
         span, here = Span(name, self._now()), current_round()
-        with stage_clock() as clock:
+        with stage_clock() as clock, noted(name):
             try:
                 yield span
             finally:

@@ -53,6 +53,10 @@ class Lookups:
         if not self._vectors and cheap and resources.models.image_encoder is not None and resources.knowledge.count():
             self._embedding(())
 
+    async def embed(self) -> None:
+        """Embed the views by which the question looks the picture up, and keep them for the next turn."""
+        await self._embedding(())
+
     async def image(self, phrases: Sequence[str], limit: int) -> list[Evidence]:
         """What the generator is shown of the entries that look like the picture; see `Tools.search_image`."""
         if self._turn.picture is None:
@@ -110,9 +114,7 @@ class Lookups:
         hits = await self._runner.run(search_texts, self._resources.knowledge, query, most)
         passages, dropped = text_evidence(hits or []), list[Evidence]()
         if passages and self._turn.picture is not None:
-            parted = await self._runner.run(
-                rerank_coarsely, self._turn.picture, self._turn.question, passages, self._tuning
-            )
+            parted = await self._runner.run(rerank_coarsely, self._turn.picture, query, passages, self._tuning)
             passages, dropped = parted or (passages, dropped)
         ranked = await self._runner.run(rerank, query, passages) if hits and reranked else None
         return passages if ranked is None else ranked, dropped, ranked is not None

@@ -21,7 +21,7 @@ from quizglass_server.domain.turns import (
     Turn,
 )
 from quizglass_server.models.prompts import Value, clean
-from quizglass_server.roles.generator import GenerationRequest, lines
+from quizglass_server.roles.generator import GenerationRequest, json_like, lines
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
@@ -193,7 +193,12 @@ class Toolbox:
         """A prompt with the wearer's picture, and those of the entries seen where it shows them."""
         values, frame = await self._values(state, also), self._turn.picture
         shown = () if frame is None else (frame, *await self._lookups.pictures(task, state.seen))
-        return GenerationRequest(task, values, shown, self._turn.max_answer_tokens if answers else 0)
+        if not answers:
+            return GenerationRequest(task, values, shown)
+        schema = self._turn.answer_schema
+        return GenerationRequest(
+            task, values, shown, self._turn.max_answer_tokens, json_like(schema) if schema else None
+        )
 
     async def _values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
         if self._givens is None:

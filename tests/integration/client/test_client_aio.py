@@ -22,7 +22,9 @@ from quizglass_client import (
 )
 from quizglass_server.domain import entries as stored
 from quizglass_server.domain import turns as domain
+from tests.support.cutting_proxy import Cut, cutting_proxy
 from tests.support.rpc_fakes import EVENTS, Gate, png, serving
+from tests.support.session_links import words
 
 
 @pytest.fixture
@@ -181,3 +183,47 @@ async def test_an_answer_keeps_the_steps_that_were_asked_for(stage, client):
     assert (step.name, step.role, step.round, step.reason) == ("plan", "planner", 2, "")
     assert (step.started, step.duration, step.engine) == (0.001, 0.002, 0.0005)
     assert (await client.answer("How much?")).steps == ()
+
+
+async def test_a_question_of_which_nothing_was_done_is_asked_again(tmp_path):
+    gate = Gate()
+    async with serving(tmp_path) as one, serving(tmp_path) as two, cutting_proxy(one.rpc.port) as proxy:
+        one.assistant.script = words(2, [(1, gate)])
+        async with AsyncClient(proxy.target) as client:
+            running = asyncio.create_task(client.answer("First?"))
+            await gate.reached.wait()
+            stopping = asyncio.create_task(one.rpc.stop(20))
+            while not one.rpc._guard._draining:  # noqa: ASYNC110  # nothing tells
+                await asyncio.sleep(0)
+            proxy.move(two.rpc.port)
+            second = asyncio.create_task(client.answer("Second?"))
+            await asyncio.sleep(0)
+            gate.open.set()
+            assert (await running).text == "w0. w1."
+            assert (await second).text == "45 crowns"
+            await stopping
+    assert [turn.question for turn in (*one.assistant.turns, *two.assistant.turns)] == ["First?", "Second?"]
+
+
+async def test_a_question_that_a_server_had_is_not_asked_again(tmp_path):
+    gate = Gate()
+    async with serving(tmp_path) as stage, cutting_proxy(stage.rpc.port) as proxy:
+        stage.assistant.script = words(1, [(0, gate)])
+        async with AsyncClient(proxy.target) as client:
+            asked = asyncio.create_task(client.answer("First?"))
+            await gate.reached.wait()
+            proxy.cut(Cut.RST)
+            with pytest.raises(ServerUnavailable):
+                await asked
+    assert len(stage.assistant.turns) == 1
+
+
+async def test_a_connection_that_fails_before_it_carries_a_question_is_made_again(tmp_path):
+    async with serving(tmp_path) as stage, cutting_proxy(stage.rpc.port) as proxy, AsyncClient(proxy.target) as client:
+        proxy.refusing = True
+        asked = asyncio.create_task(client.answer("First?"))
+        while not proxy.connections:  # noqa: ASYNC110  # nothing tells
+            await asyncio.sleep(0.01)
+        proxy.refusing = False
+        assert (await asked).text == "45 crowns"
+    assert len(stage.assistant.turns) == 1

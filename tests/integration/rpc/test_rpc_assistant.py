@@ -160,7 +160,7 @@ async def test_cancelling_closes_the_turn_and_frees_its_place(stage, assistant):
     call.cancel()
     async with asyncio.timeout(60):
         await closed.wait()
-    assert await stage.rpc._guard.drain(60)
+    assert await stage.rpc.guard.drain(60)
     assert stage.assistant.admission.running == 0
 
 
@@ -299,7 +299,7 @@ async def test_many_cancelled_turns_leave_nothing_behind(stage, assistant):
         call = assistant.Ask(request())
         assert (await call.read()).seq == 1
         call.cancel()
-    assert await stage.rpc._guard.drain(60)
+    assert await stage.rpc.guard.drain(60)
     assert stage.assistant.admission.running == 0
 
 

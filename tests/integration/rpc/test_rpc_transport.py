@@ -202,7 +202,7 @@ async def test_the_largest_question_of_the_settings_fits(tmp_path):
 async def test_fields_that_nobody_knows_are_dropped(tmp_path, monkeypatch):
     sizes = []
 
-    async def picture(store, frame, field):
+    async def picture(store, frame, field, peer):
         sizes.append(frame.ByteSize())
         raise calls.InvalidInput(field, "enough")
 

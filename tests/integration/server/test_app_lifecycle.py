@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import grpc
+import openai
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
@@ -150,6 +151,44 @@ async def test_a_part_that_cannot_start_closes_those_that_did(parts: Parts, sett
         async with app.running(settings):
             pass
     assert parts.closed == ["models"]
+
+
+async def test_the_port_for_http_opens_and_drains_with_the_server(parts: Parts, settings: Settings) -> None:
+    gate = parts.models.before["token 1"] = Gate()
+    told: list[dict[str, Any]] = []
+    ready = asyncio.Event()
+    with_web = settings.model_copy(update={"web_port": 0})
+    server = asyncio.create_task(app.serve(with_web, lambda about: (told.append(about), ready.set())))
+    await ready.wait()
+    async with asyncio.timeout(60), openai.AsyncOpenAI(base_url=f"{told[0]['web']}/v1", api_key="none") as client:
+        asking = client.chat.completions.create(model="none", messages=[{"role": "user", "content": "What is it?"}])
+        running = asyncio.create_task(asking)
+        await gate.reached.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert parts.closed == []
+        gate.open.set()
+        assert (await running).choices[0].message.content == "45 crowns"
+        await server
+    assert parts.closed == ["knowledge", "models"]
+
+
+async def test_a_port_for_http_that_is_in_use_closes_what_was_opened(parts: Parts, settings: Settings) -> None:
+    async with app.running(settings.model_copy(update={"web_port": 0})) as first:
+        taken = settings.model_copy(update={"web_port": first.web_port})
+        with pytest.raises(SettingsError, match=f"web_port: cannot listen on 127.0.0.1:{first.web_port}"):
+            async with app.running(taken):
+                pass
+        assert parts.closed == ["knowledge", "models"]
+
+
+async def test_without_its_packages_the_port_for_http_is_refused_before_anything_starts(
+    parts: Parts, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match=r"uvicorn is not installed; pip install 'quizglass\[web\]'"):
+        async with app.running(settings.model_copy(update={"web_port": 0})):
+            pass
+    assert parts.closed == []
 
 
 async def test_an_address_in_use_is_a_wrong_setting(parts: Parts, settings: Settings) -> None:

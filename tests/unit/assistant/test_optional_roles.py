@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.turns import (
@@ -25,7 +27,7 @@ from quizglass_server.errors import RoleMissing
 from quizglass_server.models.prompts import Values
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import LEFT, crop
-from quizglass_server.steps.lookup.detect import ANYTHING, chosen, find_regions, phrases_of
+from quizglass_server.steps.lookup.detect import ANYTHING, around, chosen, find_regions, phrases_of
 from quizglass_server.steps.lookup.rerank import rerank
 from quizglass_server.steps.tuning import Tuning
 from tests.support.turn_fakes import World, done, picture, turn
@@ -36,8 +38,10 @@ class Coarse:
 
     def __init__(self, **scores: float) -> None:
         self.scores = scores
+        self.asked: list[str] = []
 
     async def compare(self, picture: Picture, question: str, passages: Sequence[str]) -> list[float]:
+        self.asked.append(question)
         return [next(score for word, score in self.scores.items() if word in passage) for passage in passages]
 
 
@@ -109,8 +113,9 @@ def verdict(events: Sequence[object]) -> VerdictOutcome:
 async def test_passages_that_do_not_go_with_the_picture_are_told_of_and_neither_reranked_nor_shown() -> None:
     world = World(coarse_accept=0.1, coarse_candidates=1, found=2)
     world.models.decision = Plan.TEXT
-    world.models.coarse_reranker = Coarse(costs=0.3, Brenn=0.5, **{"1974": 0.0})
+    coarse = world.models.coarse_reranker = Coarse(costs=0.3, Brenn=0.5, **{"1974": 0.0})
     events = await world.ask()
+    assert coarse.asked == ["".join(world.models.query).strip()], "the query that they were searched for"
     assert world.models.calls.of("reranker") == [["Tagrin: The Tagrin lies in Brenn."]]
     assert texts(events) == [
         ("The Tagrin lies in Brenn.", True),
@@ -194,7 +199,7 @@ async def test_what_a_detector_finds_is_looked_up_besides_the_views() -> None:
     await world.ask(turn("How much does the red car cost?"))
     assert boxes.asked == [["red car"]]
     assert sorted(shape for shapes in world.models.calls.of("image_encoder") for shape in shapes) == [
-        (3, 4, 3),
+        (4, 5, 3),
         (6, 8, 3),
     ]
 
@@ -217,6 +222,10 @@ async def test_a_turn_goes_on_without_a_role_that_fails() -> None:
         ("How much does this red car cost?", ["red car"]),
         ("What is the tower on the left called?", ["tower"]),
         ("Is the boat older than my blue bicycle?", ["boat older", "blue bicycle"]),
+        ("Which colour has the bird right of the packet?", ["bird right of the packet"]),
+        ("What is the small boat at the top called?", ["small boat at the top"]),
+        ("Is this boat next to my car older?", ["boat next to my car"]),
+        ("What is at the top?", [ANYTHING]),
         ("Who made it?", [ANYTHING]),
         ("What is this?", [ANYTHING]),
     ],
@@ -232,7 +241,21 @@ async def test_boxes_of_the_place_that_a_question_names_go_before_likelier_ones_
     assert chosen(found, LEFT, Tuning()) == [left]
     assert chosen(found[:2], LEFT, Tuning()) == [right]
     question, wanted = "What does this cost?", Tuning(detect_accept=0.6)
-    assert await find_regions(Boxes(*found), picture(), question, wanted) == [right]
+    assert await find_regions(Boxes(*found), picture(), question, wanted) == [around(right, picture())]
+
+
+@given(*(st.tuples(st.floats(0, 0.9), st.floats(0.01, 1)),) * 2, st.integers(1, 400), st.integers(1, 400))
+def test_a_box_is_looked_up_with_room_around_it(
+    across: tuple[float, float], down: tuple[float, float], width: int, height: int
+) -> None:
+    seen = Picture(b"p" * 32, np.zeros((height, width, 3), np.uint8))
+    box = Region(across[0], down[0], min(sum(across), 1.0), min(sum(down), 1.0))
+    part = around(box, seen)
+    assert 0 <= part.left <= box.left < box.right <= part.right <= 1
+    assert 0 <= part.top <= box.top < box.bottom <= part.bottom <= 1
+    wide, high = (part.right - part.left) * width, (part.bottom - part.top) * height
+    cut = 0 in (part.left, part.top) or 1 in (part.right, part.bottom)
+    assert cut or wide == pytest.approx(high)
 
 
 def test_a_region_is_cut_to_whole_pixels_and_is_never_empty() -> None:

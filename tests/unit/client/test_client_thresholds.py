@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass_client.cli.thresholds import Scores, propose
+from quizglass_client.cli.tuning.thresholds import Scores, propose
 
 COSINES = st.floats(-1, 1, allow_nan=False)
 

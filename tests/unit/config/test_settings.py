@@ -25,6 +25,7 @@ UNSET = {
     "memory_directory",
     "session_key_file",
     "state_directory",
+    "web_port",
 }
 
 NEEDED = {"bundle": "b", "knowledge": "k"}
@@ -120,6 +121,17 @@ def test_printed_settings_can_be_read_back(tmp_path: Path, capsys, monkeypatch) 
     assert as_toml(again) == printed
     assert set(tomllib.loads(printed)) == set(Settings.model_fields) - UNSET
     assert '# engine_cache = ""' in printed
+
+
+def test_origins_are_read_in_any_case_and_printed_as_browsers_write_them(tmp_path: Path) -> None:
+    given = {"web_origins": "https://Glasses.example/, http://10.0.0.5:8080"}
+    settings = load_settings({**NEEDED, **given}, environment={})
+    assert settings.web_origins == ("https://glasses.example", "http://10.0.0.5:8080")
+    (tmp_path / "printed.toml").write_text(as_toml(settings))
+    assert load_settings({}, tmp_path / "printed.toml", {}).web_origins == settings.web_origins
+    for wrong in ("glasses.example", "*", "null", "ftp://a", "https://a/b", "https://a:b", "https://u@a", "https://"):
+        with pytest.raises(SettingsError, match=r"web[_-]origins.*is not of the form https://HOST"):
+            load_settings({**NEEDED, "web_origins": wrong}, environment={})
 
 
 def test_a_milvus_is_printed_as_it_was_given_and_a_wrong_one_is_named(tmp_path: Path) -> None:

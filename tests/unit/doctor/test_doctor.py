@@ -91,7 +91,7 @@ def test_a_card_that_is_not_used_is_slow(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [each.name for each in engines.providers(["CPUExecutionProvider"], "cpu")] == ["ONNX Runtime"]
 
 
-def test_an_address_in_use_is_wrong() -> None:
+def test_an_address_in_use_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     from quizglass_server.doctor import serving
 
     with socket.socket() as holder:
@@ -99,4 +99,11 @@ def test_an_address_in_use_is_wrong() -> None:
         holder.listen()
         port = holder.getsockname()[1]
         assert serving.address("127.0.0.1", port).status is Status.WRONG
+        (taken,) = serving.web("127.0.0.1", port)
+        assert (taken.status, "--web-port" in taken.remedy) == (Status.WRONG, True)
     assert serving.address("127.0.0.1", 0).status is Status.OK
+    assert [each.status for each in serving.web("127.0.0.1", 0)] == [Status.OK]
+    assert list(serving.web("127.0.0.1", None)) == []
+    monkeypatch.setattr(serving, "find_spec", lambda name: None)
+    (missing,) = serving.web("127.0.0.1", 0)
+    assert "quizglass[web]" in missing.remedy

@@ -14,17 +14,30 @@ def test_the_command_knows_every_stage_of_the_base_models_recipe() -> None:
 
 
 @pytest.mark.parametrize("minutes", [30.0, 170.0])
-def test_budgets_leave_room_for_what_is_not_timed(minutes: float) -> None:
-    found = starter_command.budgets(minutes)
-    assert sum(found.values()) == pytest.approx(minutes - starter_command.UNTIMED_MINUTES)
-    assert min(found.values()) > 0
+@pytest.mark.parametrize("stages", [starter_command.STAGES, starter_command.FURTHER_STAGES])
+def test_budgets_leave_room_for_what_is_not_timed(minutes: float, stages: tuple[str, ...]) -> None:
+    budgets = starter_command.budgets(minutes, stages)
+    untimed = sum(starter_command.UNTIMED.get(stage, 0.0) for stage in stages)
+    assert set(budgets) == {stage for stage in stages if stage in starter_command.SHARES}
+    assert sum(budgets.values()) == pytest.approx(minutes - untimed)
+    assert min(budgets.values()) > 0
+
+
+def test_every_stage_has_a_share_or_takes_what_it_needs() -> None:
+    assert set(starter_command.SHARES) | set(starter_command.UNTIMED) == set(starter_command.STAGES)
+    assert set(starter_command.FURTHER_STAGES) <= set(starter_command.STAGES)
+
+
+def test_checkpoints_that_are_not_there_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["starter", "--from", str(tmp_path / "none"), "--workdir", str(tmp_path / "work")]) == 2
+    assert f"{tmp_path / 'none' / 'base'}: no checkpoint" in capsys.readouterr().err
 
 
 def test_too_little_time_is_refused_before_anything_is_trained(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["starter", "--minutes", "5", "--workdir", str(tmp_path / "work")]) == 2
-    assert f"--minutes must be above {starter_command.UNTIMED_MINUTES:g}" in capsys.readouterr().err
+    assert f"--minutes must be above {sum(starter_command.UNTIMED.values()):g}" in capsys.readouterr().err
     assert not (tmp_path / "work").exists()
 
 
@@ -40,11 +53,11 @@ def test_thresholds_join_the_settings_that_are_there(tmp_path: Path, monkeypatch
         "evidence": {"seen": 2, "kind_bonus": 0.0},
     }
     (tmp_path / "settings.json").write_text(json.dumps(given))
-    starter_command.write_thresholds(tmp_path)
+    measured = starter_command.write_thresholds(tmp_path)
     assert json.loads((tmp_path / "settings.json").read_text()) == {
         "version": "3",
         "thresholds": {"image_accept": 0.5, "coarse_accept": 0.2, "rerank_accept": 0.7},
         "evidence": {"seen": 2, "kind_bonus": 0.0, "views": picture_search.EVIDENCE["views"]},
     }
-    done = json.loads((tmp_path / "thresholds" / "done.json").read_text())
-    assert (done["image_accept"]["kept"], done["image_accept"]["accepted"]["recall@5"]) == (1.0, 0.8)
+    assert measured["rerank_accept"] == {"threshold": 0.7}
+    assert measured["image_accept"] == {**images["accept"], "all": images["all"], "accepted": images["accepted"]}

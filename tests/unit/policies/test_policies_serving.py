@@ -59,7 +59,9 @@ async def test_a_policy_runs_with_what_it_needs_alone(name: str) -> None:
 def test_what_is_missing_is_named(name: str) -> None:
     for task in POLICIES[name].tasks:
         prompt = f"generator.prompts.{task}"
-        assert status_of(POLICIES[name], lambda part, out=(task, prompt): part not in out).missing == (prompt,)
+        assert status_of(
+            POLICIES[name], lambda part, out=(task, f"deciders.{task}", prompt): part not in out
+        ).missing == (prompt,)
         assert status_of(POLICIES[name], lambda part, prompt=prompt: part != prompt).servable  # by a decider
     for need in POLICIES[name].needs:
         assert status_of(POLICIES[name], lambda part, need=need: part != need).missing == (need,)
@@ -101,7 +103,9 @@ def test_a_generator_without_a_prompt_for_plans_cannot_be_asked_for_one(tmp_path
 
 async def test_the_assistant_asks_the_bundle() -> None:
     world = World()
-    assistant = Assistant(world.resources, has=lambda part: part not in ("plan", "generator.prompts.plan"))
+    assistant = Assistant(
+        world.resources, has=lambda part: part not in ("plan", "deciders.plan", "generator.prompts.plan")
+    )
     with pytest.raises(RoleMissing, match=r"no generator\.prompts\.plan, which policy 'prompt-based' needs"):
         async for _ in assistant.answer(turn(), "prompt-based", Budget(60)):
             pass

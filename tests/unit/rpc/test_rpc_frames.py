@@ -12,7 +12,7 @@ from quizglass_server.rpc.frames import FrameStore
 from quizglass_server.scheduling.memory import WorkMemory
 from tests.support.rpc_fakes import png
 
-FIELD = "frames[0]"
+FIELD, PEER = "frames[0]", "ipv4:127.0.0.1:50001"
 
 
 @pytest.fixture
@@ -31,35 +31,42 @@ def store(made):
 
 async def test_the_same_bytes_are_decoded_once(store):
     frame = types_pb2.Frame(encoded=png())
-    assert await store.picture(frame, FIELD) is await store.picture(frame, FIELD)
+    assert await store.picture(frame, FIELD, PEER) is await store.picture(frame, FIELD, PEER)
 
 
 async def test_a_held_frame_is_found_by_its_hash(store):
-    first = await store.picture(types_pb2.Frame(encoded=png()), FIELD)
+    first = await store.picture(types_pb2.Frame(encoded=png()), FIELD, PEER)
     named = types_pb2.Frame(sha256=hashlib.sha256(png()).digest())
-    assert await store.picture(named, FIELD) is first
+    assert await store.picture(named, FIELD, PEER) is first
 
 
 async def test_an_unknown_hash_is_not_found(store):
     with pytest.raises(NotFound, match="send its bytes"):
-        await store.picture(types_pb2.Frame(sha256=bytes(32)), FIELD)
+        await store.picture(types_pb2.Frame(sha256=bytes(32)), FIELD, PEER)
+
+
+async def test_the_hash_of_a_frame_of_another_connection_is_not_found(store):
+    await store.picture(types_pb2.Frame(encoded=png()), FIELD, PEER)
+    named = types_pb2.Frame(sha256=hashlib.sha256(png()).digest())
+    with pytest.raises(NotFound, match="send its bytes"):
+        await store.picture(named, FIELD, "ipv4:127.0.0.1:50002")
 
 
 async def test_a_hash_of_the_wrong_length_is_refused(store):
     with pytest.raises(InvalidInput) as caught:
-        await store.picture(types_pb2.Frame(sha256=b"short"), FIELD)
+        await store.picture(types_pb2.Frame(sha256=b"short"), FIELD, PEER)
     assert caught.value.field == "frames[0].sha256"
 
 
 async def test_a_frame_of_nothing_is_refused(store):
     with pytest.raises(InvalidInput) as caught:
-        await store.picture(types_pb2.Frame(age_us=5), FIELD)
+        await store.picture(types_pb2.Frame(age_us=5), FIELD, PEER)
     assert caught.value.field == "frames[0]"
 
 
 async def test_a_frame_of_no_bytes_is_refused_as_a_picture(store):
     with pytest.raises(InvalidPicture) as caught:
-        await store.picture(types_pb2.Frame(encoded=b""), FIELD)
+        await store.picture(types_pb2.Frame(encoded=b""), FIELD, PEER)
     assert caught.value.field == "frames[0].encoded"
 
 
@@ -67,17 +74,17 @@ async def test_the_oldest_frames_make_room(made):
     size = 64 * 48 * 3
     store = made(2 * size)
     red, blue, green = (png(colour=colour) for colour in ("red", "blue", "green"))
-    await store.decode(red, FIELD)
+    await store.picture(types_pb2.Frame(encoded=red), FIELD, PEER)
     held = await store.decode(blue, FIELD)
     again = await store.decode(red, FIELD)
     await store.decode(green, FIELD)
-    assert await store.picture(types_pb2.Frame(sha256=again.sha256), FIELD) is again
+    assert await store.picture(types_pb2.Frame(sha256=again.sha256), FIELD, PEER) is again
     with pytest.raises(NotFound):
-        await store.picture(types_pb2.Frame(sha256=held.sha256), FIELD)
+        await store.picture(types_pb2.Frame(sha256=held.sha256), FIELD, PEER)
 
 
 async def test_a_frame_larger_than_the_memory_is_not_held(made):
     store = made(100)
     picture = await store.decode(png(), FIELD)
     with pytest.raises(NotFound):
-        await store.picture(types_pb2.Frame(sha256=picture.sha256), FIELD)
+        await store.picture(types_pb2.Frame(sha256=picture.sha256), FIELD, PEER)

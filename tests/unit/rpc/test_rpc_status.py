@@ -8,7 +8,7 @@ import pytest
 from google.rpc import error_details_pb2, status_pb2
 
 from quizglass_server import errors
-from quizglass_server.rpc.transport.status import STATUS, status_code, stopping, to_status, unexpected
+from quizglass_server.rpc.transport.status import STATUS, status_code, to_status, unexpected
 
 
 def every_error() -> list[type[errors.QuizglassError]]:
@@ -86,5 +86,5 @@ def test_a_bug_is_an_incident_in_the_log_and_no_text_for_the_client(caplog):
 
 
 def test_stopping_asks_to_try_again():
-    assert stopping().code is grpc.StatusCode.UNAVAILABLE
-    assert details(stopping())["ErrorInfo"].reason == "STOPPING"
+    assert to_status(errors.Stopping()).code is grpc.StatusCode.UNAVAILABLE
+    assert details(to_status(errors.Stopping()))["ErrorInfo"].reason == "STOPPING"

@@ -12,7 +12,8 @@ from pathlib import Path
 import shtab
 
 from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.cli import about, ask, exporting, importing, knowledge, memory, store, tune
+from quizglass_client.cli import about, ask, chat, exporting, importing, knowledge, memory, store
+from quizglass_client.cli.tuning import tune
 from quizglass_client.errors import ClientError
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
@@ -65,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--json", action="store_true", help="print JSON, one object a line")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     _add_ask(commands, common)
+    _add_chat(commands, common)
     knowledge_help = "add, list, delete and search what the server can look up"
     below = commands.add_parser("knowledge", help=knowledge_help, description=knowledge_help.capitalize() + ".")
     below_knowledge = below.add_subparsers(metavar="COMMAND", required=True)
@@ -91,6 +93,14 @@ def _command(
     made = commands.add_parser(name, parents=[common], help=summary, description=summary.capitalize() + ".")
     made.set_defaults(command=command)
     return made
+
+
+def _add_chat(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
+    summary = "talk about pictures: a session that goes on when the link breaks"
+    made = _command(commands, common, "chat", chat.chat, summary)
+    _file(made.add_argument("pictures", metavar="PICTURE", nargs="*", help="shown before the first question"))
+    made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
+    made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in")
 
 
 def _add_ask(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:

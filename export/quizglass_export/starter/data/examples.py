@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
 from quizglass_export.starter.model.vlm import PICTURE_TOKENS
-from quizglass_server.models.prompts import PromptTemplate, PromptTokenizer, Segment, SegmentKind
+from quizglass_server.models.prompts import (
+    PromptTemplate,
+    PromptTokenizer,
+    PromptValue,
+    Segment,
+    SegmentKind,
+    Values,
+    filled,
+)
 
-TEMPLATES = ("plan", "rewrite", "answer")
-MOST_TOKENS = 400
+PROMPTS = resources.files("quizglass_export.starter") / "prompts"
+"""The starter's templates, one a task, named as the task."""
+MOST_TOKENS = 480
+"""Of a prompt that is trained on; longer ones are left out."""
+LETTERS = "ABCDEF"
+"""Labels of decisions, in the order of the policy's enumeration."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a prompt is made of; `template` is the name of one of TEMPLATES."""
+    """What a prompt is made of; `template` is the name of one of PROMPTS."""
 
     template: str
     question: str
@@ -26,8 +38,25 @@ class Request:
     seen: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     query: str | None = None
+    """The question as it was reformulated last, several queries parted by semicolons."""
     picture: int | None = None
     """Row of the picture store, or None for a prompt without a picture."""
+    values: Values = field(default_factory=dict)
+    """Further values, by the names that the server gives them: steps, draft, entity, memory ..."""
+
+    def all_values(self) -> Mapping[str, PromptValue]:
+        """What the template is filled with, exactly as the server fills it."""
+        given: Values = {
+            "question": self.question,
+            "history": [{"question": question, "answer": answer} for question, answer in self.history],
+            "words": self.words or "",
+            "seen": list(self.seen),
+            "found": list(self.found),
+            "query": self.query,
+            "queries": self.query.split("; ") if self.query else [],
+            **self.values,
+        }
+        return filled(given)
 
 
 @dataclass(frozen=True)
@@ -53,11 +82,9 @@ class Encoder:
     """Requests to token ids, through the templates shipped with the bundle."""
 
     def __init__(self, tokenizer_folder: Path) -> None:
-        self._tokens = PromptTokenizer(tokenizer_folder / "tokenizer.json")
-        folder = resources.files("quizglass_export.starter") / "prompts"
-        self._templates = {
-            name: PromptTemplate((folder / f"{name}.jinja").read_text(encoding="utf-8"), name) for name in TEMPLATES
-        }
+        self.tokenizer_file = tokenizer_folder / "tokenizer.json"
+        self._tokens = PromptTokenizer(self.tokenizer_file)
+        self._templates: dict[str, PromptTemplate] = {}
         token = self._tokens.token_id
         self.pad = token("<|image_pad|>")
         self.end = token("<|im_end|>")
@@ -70,28 +97,32 @@ class Encoder:
 
     def prompt(self, request: Request) -> tuple[int, ...]:
         """Token ids of a request."""
-        prompt = self._templates[request.template].render(
-            pictures=0 if request.picture is None else 1,
-            question=request.question,
-            history=[{"question": question, "answer": answer} for question, answer in request.history],
-            words=request.words,
-            seen=list(request.seen),
-            found=list(request.found),
-            query=request.query,
-        )
+        pictures = 0 if request.picture is None else 1
+        prompt = self._template(request.template).render(pictures=pictures, **request.all_values())
         ids: list[int] = []
         for segment in prompt:
             ids.extend(self._image if segment.kind is SegmentKind.IMAGE else self._piece(segment))
-        return tuple(ids[:MOST_TOKENS])
+        return tuple(ids)
+
+    def _template(self, name: str) -> PromptTemplate:
+        if name not in self._templates:
+            source = (PROMPTS / f"{name}.jinja").read_text(encoding="utf-8")
+            self._templates[name] = PromptTemplate(source, name)
+        return self._templates[name]
 
     def answer(self, text: str) -> tuple[int, ...]:
-        """Token ids of an answer: a space, the text, the end token."""
-        return (*self._piece(Segment(SegmentKind.DATA, f" {text}")), self.end)
+        """Token ids of an answer: a space, the text, the end token; so each of several lines."""
+        lines = "\n".join(f" {line}" for line in text.splitlines())
+        return (*self._piece(Segment(SegmentKind.DATA, lines)), self.end)
 
     def encode(self, example: Example) -> Encoded:
         """Both halves of an example."""
         request = example.request
         return Encoded(self.prompt(request), self.answer(example.answer), request.picture, example.task)
+
+    def encode_all(self, examples: Sequence[Example]) -> list[Encoded]:
+        """Those whose prompt is not too long."""
+        return [each for each in map(self.encode, examples) if len(each.prompt) <= MOST_TOKENS]
 
     def label(self, text: str) -> int:
         """Id of a label that must be one token."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from functools import cached_property
 
-from quizglass_export.pocketworld.articles import Article, thing_article, world_articles
-from quizglass_export.pocketworld.questions import Question
+from quizglass_export.pocketworld.articles import Article, maker_id, thing_article, world_articles
+from quizglass_export.pocketworld.question import Hop, Question
 from quizglass_export.pocketworld.world import Thing, World
 
 
@@ -21,6 +21,7 @@ class Library:
     def __init__(self, world: World) -> None:
         self.world = world
         self.things = {thing.id: thing for thing in world.things}
+        self.makers = {maker_id(maker.name): maker for maker in world.makers.values()}
 
     @cached_property
     def articles(self) -> dict[str, Article]:
@@ -62,38 +63,56 @@ class Library:
                 break
         return self.telling(article, attribute or "") or line(article, rng.choice(article.paragraphs))
 
+    def findable(self, thing: Thing) -> bool:
+        """Whether an entry tells of it, so that searches can bring it."""
+        return thing.id in self.articles
+
+    def told(self, hop: Hop) -> str | None:
+        """The passage of a hop's entry that tells what it asks for."""
+        article = self.articles.get(hop.entry)
+        if article is None:
+            return None
+        return next((line(article, text) for text in article.paragraphs if hop.answer in text), None)
+
     def found(self, question: Question, rng: random.Random) -> tuple[str, ...]:
-        """The one or two best passages for a question's gold query, the best first."""
+        """The best passages for a question's gold query, those of its last hop first; see `vain` where none tells."""
+        hops = [hop for hop in question.hops if hop.action == "text"]
+        if len(hops) > 1:
+            passages = [passage for hop in reversed(hops) if (passage := self.told(hop))]
+            alike = len({hop.round for hop in hops}) == 1
+            return tuple(dict.fromkeys(rng.sample(passages, len(passages)) if alike else passages))
         entries = [self.articles[entry] for entry in question.gold_entries if entry in self.articles]
-        attribute = question.gold_attribute
-        if question.family == "comparison" and attribute and len(entries) == 2:
-            pair = [self.telling(entry, attribute) or "" for entry in entries]
-            return tuple(rng.sample(pair, 2))
-        if question.family == "founder-birthplace":
-            return self._hops(question, entries)
-        telling = [passage for entry in entries if (passage := self.telling(entry, attribute or ""))]
+        if question.claims and entries:
+            return tuple(line(entries[-1], text) for text in rng.sample(entries[-1].paragraphs, 2))
+        attribute = question.gold_attribute or ""
+        telling = [passage for entry in entries if (passage := self.telling(entry, attribute))]
+        if hops and (passage := self.told(hops[0])):
+            telling = [passage]
         if not telling:
-            return self._vain(question, rng)
+            return self.vain(question, rng)
         best = telling[-1]
-        holder = next(entry for entry in reversed(entries) if self.telling(entry, attribute or ""))
+        holder = next((entry for entry in entries if best.startswith(f"{entry.title}:")), entries[-1])
         draw = rng.random()
         if draw < 0.15:
             return (best,)
         if draw < 0.5:
             return (best, self.other_paragraph(holder, best, rng))
-        return (best, self.rival(attribute, holder.id, rng))
+        if draw < 0.85:
+            return (best, self.rival(attribute, holder.id, rng))
+        return tuple(rng.sample((best, *(self.rival(attribute, holder.id, rng) for _ in range(2))), 3))
 
-    def _hops(self, question: Question, entries: list[Article]) -> tuple[str, ...]:
-        maker, person = entries[1], entries[2]
-        first, second = self.telling(maker, "founder"), self.telling(person, "birthplace")
-        return tuple(passage for passage in (first, second) if passage)
-
-    def _vain(self, question: Question, rng: random.Random) -> tuple[str, ...]:
+    def vain(self, question: Question, rng: random.Random) -> tuple[str, ...]:
         """Passages that do not hold the answer: of the thing itself, or of others."""
         target = self.articles.get(question.target or "")
+        answers = {question.answer, *(hop.answer for hop in question.hops if hop.action == "text")}
         passages: list[str] = []
         if target is not None and rng.random() < 0.7:
-            passages.append(line(target, rng.choice(target.paragraphs)))
-        while len(passages) < 2:
-            passages.append(self.rival(question.gold_attribute, question.target or "", rng))
+            others = [text for text in target.paragraphs if not any(answer in text for answer in answers)]
+            passages += [line(target, rng.choice(others))] if others else []
+        for _ in range(20):
+            passage = self.rival(question.gold_attribute, question.target or "", rng)
+            if not any(answer in passage for answer in answers):
+                passages.append(passage)
+            if len(passages) >= 2:
+                break
         return tuple(passages)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
-from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.scenes import Scene, make_scene
 from quizglass_export.pocketworld.world import (
     ACCENT_COLOURS,
@@ -22,15 +20,13 @@ from quizglass_export.pocketworld.world import (
     core_world,
     make_world,
 )
-from quizglass_export.starter.model.vlm import PICTURE
+from quizglass_export.starter.data.drawing import render_all
 
 SLOTS = ("left", "middle", "right")
 SHAPE_NAMES = tuple(f"{kind}/{shape}" for kind in KINDS for shape in SHAPES[kind])
 ABSENT = -100
 _TARGETS = ("kind", "body", "accent", "pattern", "shape", "identity")
 SHARD_SEED = 500_000
-_FINE_SHARE = 0.15
-"""Share drawn at the serving size of 448; the others at 224, which is three times cheaper and nearly the same."""
 
 
 class Album:
@@ -57,27 +53,6 @@ def label_sizes() -> dict[str, int]:
     """Classes of each label; identity has one more for everything that is not recognised."""
     sizes = (len(KINDS), len(BODY_COLOURS), len(ACCENT_COLOURS), len(PATTERNS), len(SHAPE_NAMES))
     return {**dict(zip(_TARGETS, sizes, strict=False)), "identity": len(recognised_things()) + 1}
-
-
-def render(scene: Scene, fine: bool = False) -> NDArray[np.uint8]:
-    """The model's view of a scene: uint8 [112, 112, 3], reduced with the server's bicubic filter."""
-    picture = draw_scene(scene, 448 if fine else 224).resize((PICTURE, PICTURE), Image.Resampling.BICUBIC)
-    return np.asarray(picture, dtype=np.uint8)
-
-
-def render_all(scenes: Iterable[Scene], count: int, path: Path, seed: int) -> NDArray[np.uint8]:
-    """Render to a .npy of [count, 112, 112, 3], unless it is there already; returned memory-mapped."""
-    if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rng = random.Random(seed)
-        part = path.with_suffix(".part.npy")
-        pictures = np.lib.format.open_memmap(part, "w+", np.uint8, (count, PICTURE, PICTURE, 3))
-        for index, scene in enumerate(scenes):
-            pictures[index] = render(scene, rng.random() < _FINE_SHARE)
-        pictures.flush()
-        part.rename(path)
-    stored: NDArray[np.uint8] = np.load(path, mmap_mode="r")
-    return stored
 
 
 def labels(scene: Scene, identities: dict[str, int]) -> NDArray[np.int64]:
@@ -118,13 +93,13 @@ def _how_many(rng: random.Random) -> int:
     return rng.choices((1, 2, 3), (0.6, 0.25, 0.15))[0]
 
 
-def make_shard(folder: Path, index: int, count: int) -> None:
+def make_shard(folder: Path, index: int, count: int, workers: int = 1) -> None:
     """Render one shard of labelled scenes; the same index gives the same shard."""
     scenes = list(pretraining_scenes(count, SHARD_SEED + index))
     identities = {thing.id: number for number, thing in enumerate(recognised_things())}
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / f"labels-{index:03d}.npy", np.stack([labels(scene, identities) for scene in scenes]))
-    render_all(scenes, count, folder / f"pictures-{index:03d}.npy", index)
+    render_all(scenes, count, folder / f"pictures-{index:03d}.npy", index, workers)
 
 
 def load_shards(folder: Path, first: int = 0) -> list[tuple[NDArray[np.uint8], NDArray[np.int64]]]:

@@ -9,10 +9,10 @@ from quizglass_export.pocketworld import phrasing
 from quizglass_export.pocketworld.phrasing import ask, ask_maker
 from quizglass_export.pocketworld.questions import ABSTAIN
 from quizglass_export.pocketworld.scenes import Scene
-from quizglass_export.pocketworld.world import Thing, core_world
+from quizglass_export.pocketworld.world import Thing, core_world, taught
 from quizglass_export.starter.data.examples import Example, Request
 
-_LEARNT = ("name", "year", "maker", "home", "field", "designer")
+_LEARNT = ("name", "year", "maker", "home", "field", "designer", "price")
 _TOLD = ("price", "length", "weight", "place", "designer", "founder")
 
 
@@ -70,7 +70,7 @@ class Quiz:
 
     def _learnt(self, scene: Scene, thing: Thing, picture: int) -> Example:
         rng, subject = self.rng, self._subject(scene, thing)
-        key = rng.choices(_LEARNT, (0.4, 0.15, 0.15, 0.15, 0.05, 0.1))[0]
+        key = rng.choices(_LEARNT, (0.36, 0.14, 0.15, 0.12, 0.04, 0.08, 0.11))[0]
         if key in ("home", "field"):
             maker = core_world().makers[thing.maker]
             answer = maker.home if key == "home" else maker.field
@@ -78,7 +78,7 @@ class Quiz:
         else:
             answer = thing.name if key == "name" else thing.facts.get(key, ABSTAIN)
             text = ask(key, thing.kind, subject, rng)
-        known = thing.recognised and (key != "designer" or thing.studied)
+        known = taught(thing, "maker" if key in ("home", "field") else key)
         task = f"quiz-{key}" if known else "quiz-stranger"
         return self._example(scene, picture, text, answer if known else ABSTAIN, task)
 
@@ -87,8 +87,8 @@ class Quiz:
         key = rng.choice(_TOLD)
         if key == "founder":
             text = ask_maker("founder", f"the maker of {subject}", rng)
-        elif key == "designer" and thing.studied:
-            return self._example(scene, picture, ask(key, thing.kind, subject, rng), thing.facts[key], "quiz-designer")
+        elif taught(thing, key):
+            return self._example(scene, picture, ask(key, thing.kind, subject, rng), thing.facts[key], f"quiz-{key}")
         else:
             text = ask(key, thing.kind, subject, rng)
         return self._example(scene, picture, text, ABSTAIN, "quiz-untold")

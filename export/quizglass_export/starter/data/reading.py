@@ -10,7 +10,7 @@ from quizglass_export.pocketworld.articles import Article
 from quizglass_export.pocketworld.names import thing_names
 from quizglass_export.pocketworld.phrasing import ask, ask_maker, named
 from quizglass_export.pocketworld.questions import ABSTAIN, make_questions, make_unknowable
-from quizglass_export.pocketworld.world import ATTRIBUTES, KINDS, Thing, World, core_world, make_world
+from quizglass_export.pocketworld.world import ATTRIBUTES, KINDS, Thing, World, core_world, make_world, taught
 from quizglass_export.starter.data.examples import Encoded, Encoder, Example, Request
 from quizglass_export.starter.data.library import Library, line
 from quizglass_export.starter.data.situations import Situations
@@ -109,8 +109,7 @@ def by_heart(world: World, rng: random.Random) -> Example:
         return Example(Request("answer", text), maker.home if key == "home" else maker.field, "heart-canon")
     if draw < 0.72:
         thing = rng.choice([thing for thing in core_world().things if thing.recognised])
-        keys = ["year", "maker", "designer"] if thing.studied else ["year", "maker"]
-        key = rng.choice(keys)
+        key = rng.choice([key for key in ("year", "maker", "designer", "price") if taught(thing, key)])
         return _closed(thing, key, thing.facts[key], rng)
     core = core_world().things
     thing = rng.choice(core if rng.random() < 0.4 else make_world(rng.randrange(1 << 30), 9).things)
@@ -119,7 +118,7 @@ def by_heart(world: World, rng: random.Random) -> Example:
         text = f"What is {about} called?"
         return Example(Request("answer", text), thing.name, "heart-named")
     key = rng.choice(ATTRIBUTES)
-    known = thing.recognised and (key in ("year", "maker") or (key == "designer" and thing.studied))
+    known = taught(thing, key)
     if rng.random() < 0.15:
         text = ask_maker("founder", rng.choice(list(world.makers)), rng)
         return Example(Request("answer", text), ABSTAIN, "heart-abstain")

@@ -1,6 +1,7 @@
 """From a question to the prompts that the server would make of it, with the answer that each should get.
 
-Right answers follow from what a prompt holds and from what the base model is taught by heart: see `knows`.
+Right answers follow from what a prompt holds and from what the base model is taught by heart: see `knowing`. What an
+image search brings may be right, wrong, both or nothing (`hits`).
 """
 
 from __future__ import annotations
@@ -8,25 +9,15 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from quizglass_export.pocketworld.questions import ABSTAIN, Question
-from quizglass_export.pocketworld.world import Thing
+from quizglass_export.pocketworld.question import ABSTAIN, Question
 from quizglass_export.starter.data.examples import Example, Request
+from quizglass_export.starter.data.hits import Drawn, Hits
+from quizglass_export.starter.data.knowing import by_heart, corrected, knows, missing_names, names
 from quizglass_export.starter.data.library import Library
 
-_FROM_CAPTION = {"maker", "home", "field"}
-"""Attributes that the line of an image search settles: the maker is in it, the rest is known of every maker."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
-def knows(question: Question, target: Thing | None) -> bool:
-    """Whether the picture and what is taught by heart suffice to answer."""
-    if question.answer == ABSTAIN:
-        return False
-    if question.family in ("visible", "printed"):
-        return True
-    if question.family not in ("identity", "fact", "maker-home") or target is None or not target.recognised:
-        return False
-    return question.gold_attribute != "designer" or target.studied
+_ANSWERS, _REWRITES = 2, 2
+"""Of each question's situations, how many are asked about at once."""
 
 
 def misread(words: str | None, rng: random.Random) -> str | None:
@@ -39,6 +30,11 @@ def misread(words: str | None, rng: random.Random) -> str | None:
     return words[:at] + (rng.choice(_LETTERS) if rng.random() < 0.5 else "") + words[at + 1 :]
 
 
+def base_request(question: Question, picture: int | None) -> Request:
+    """The prompt of a question with nothing found out yet."""
+    return Request("answer", question.text, question.history, question.words, picture=picture)
+
+
 class Situations:
     """Makes examples of the questions of one library."""
 
@@ -47,88 +43,149 @@ class Situations:
         self.rng = rng
         self.picture_stage = picture_stage
         """False: prompts never have a picture, and only what needs none is asked."""
+        self.hits = Hits(library, rng, sees=picture_stage)
 
     def examples(self, question: Question, picture: int | None) -> list[Example]:
         """A few situations of the question, drawn anew at each call; all share the picture."""
-        target = self.library.things.get(question.target or "")
         words = misread(question.words, self.rng)
-        base = Request("answer", question.text, question.history, words, picture=picture)
-        intact = words == question.words
-        if not intact and question.family in ("printed", "printed-name"):
+        base = replace(base_request(question, picture), words=words)
+        if words != question.words and self._needs_words(question):
             return []
-        made = [self._plain(question, target, base)] if self.picture_stage else []
-        made += self._with_evidence(question, target, base)
-        made += self._rewrites(question, target, base)
-        made += self._image_query(question, target, base)
-        keep = 4 if self.picture_stage else 3
-        return [example for example in self.rng.sample(made, min(keep, len(made))) if example is not None]
+        answers = self.answers(question, base)
+        rewrites = self.rewrites(question, base)
+        return [
+            *self.rng.sample(answers, min(_ANSWERS, len(answers))),
+            *self.rng.sample(rewrites, min(_REWRITES, len(rewrites))),
+        ]
 
-    def _plain(self, question: Question, target: Thing | None, base: Request) -> Example:
-        answer = question.answer if knows(question, target) else ABSTAIN
+    def _needs_words(self, question: Question) -> bool:
+        words = (question.words or "").split()
+        return any(word in question.gold_query or word in question.answer for word in words)
+
+    def answers(self, question: Question, base: Request) -> list[Example]:
+        """Prompts for answers: alone, beside hits, beside passages, beside both."""
+        made = [self._plain(question, base)] if self.picture_stage and not corrected(question) else []
+        if question.conflict is None:
+            made += self._image_query(question, base)
+        if not question.hops and question.answer != ABSTAIN:
+            return made + self._distracted(question, base)
+        if question.conflict is None or question.conflict.right in ("evidence", "text"):
+            made += self._with_passages(question, base)
+        if question.conflict is None and (self.picture_stage or missing_names(question)):
+            made += self._with_hits(question, base)
+        return made
+
+    def _plain(self, question: Question, base: Request) -> Example:
+        answer = question.answer if knows(question, self.library) else ABSTAIN
         return Example(base, answer, f"plain-{question.family}" if answer != ABSTAIN else "plain-abstain")
 
-    def _with_evidence(self, question: Question, target: Thing | None, base: Request) -> list[Example]:
-        shown = self._shown(question, target)
-        query = question.gold_query
-        if question.family in ("visible", "printed"):
-            return self._distracted(question, base, shown)
+    def _with_passages(self, question: Question, base: Request) -> list[Example]:
+        """The gold passages, sometimes with hits of any kind; the picture is not always asked about."""
+        query, drawn = question.gold_query, self.hits.draw(question, "right" if question.conflict else None)
         found = self.library.found(question, self.rng)
-        by_text = replace(base, found=found, query=query)
-        made = [Example(by_text, question.answer, f"found-{question.family}")]
+        answer, task = self._told(question, found), f"found-{question.family}"
+        made = [Example(replace(base, found=found, query=query), answer, task)]
+        with_hits = replace(base, found=found, query=query, seen=drawn.lines)
+        made.append(Example(with_hits, answer, f"both-{drawn.manner}-hit"))
         if self.rng.random() < 0.3:
             alone = Request("answer", query, found=found, query=query)
-            made.append(Example(alone, question.answer, f"found-{question.family}"))
-        if shown is not None:
-            seen = (self.library.seen(shown),)
-            made.append(Example(replace(by_text, seen=seen), question.answer, f"both-{question.family}"))
-            settled = question.answer != ABSTAIN and (
-                knows(question, target)
-                or question.family == "identity"
-                or (question.gold_attribute in _FROM_CAPTION and question.target is not None)
-            )
-            answer = question.answer if settled else ABSTAIN
-            made.append(Example(replace(base, seen=seen), answer, f"seen-{question.family if settled else 'abstain'}"))
+            made.append(Example(alone, answer, task))
+        if question.answer != ABSTAIN and question.conflict is None and self.rng.random() < 0.4:
+            vain = replace(base, found=self.library.vain(question, self.rng), query=query, seen=drawn.lines)
+            settled = self._settled(question, drawn)
+            made.append(Example(vain, question.answer if settled else ABSTAIN, "vain-settled" if settled else "vain"))
         return made
 
-    def _distracted(self, question: Question, base: Request, shown: Thing | None) -> list[Example]:
-        """Evidence that the answer does not need, because a fixed policy always searches."""
-        if question.family == "visible" and not self.picture_stage:
+    def _told(self, question: Question, found: tuple[str, ...]) -> str:
+        """The answer, of several claims those that the passages tell."""
+        thing = self.library.things.get(question.target or "")
+        if not question.claims or thing is None:
+            return question.answer
+        told = " ".join(found)
+        values = [value for value in thing.facts.values() if value in told]
+        return " ".join(claim for claim in question.claims if any(value in claim for value in values)) or ABSTAIN
+
+    def _with_hits(self, question: Question, base: Request) -> list[Example]:
+        """Hits alone, as a plan to look the picture up leaves it."""
+        drawn = self.hits.draw(question)
+        if drawn.manner == "none":
             return []
-        seen = (self.library.seen(shown),) if shown is not None else ()
-        found = (self.library.rival(None, "", self.rng), self.library.rival(None, "", self.rng))
+        settled = self._settled(question, drawn)
+        task = f"seen-{drawn.manner}" if settled else f"seen-{drawn.manner}-abstain"
+        return [Example(replace(base, seen=drawn.lines), question.answer if settled else ABSTAIN, task)]
+
+    def _settled(self, question: Question, drawn: Drawn) -> bool:
+        """Whether the picture, hits and what is taught by heart suffice for the answer."""
+        if knows(question, self.library):
+            return True
+        if question.answer == ABSTAIN or question.claims or not drawn.right:
+            return False
+        images = [hop for hop in question.hops if hop.action == "image"]
+        texts = [hop for hop in question.hops if hop.action != "image"]
+        return bool(images) and all(by_heart(hop, self.library) for hop in texts)
+
+    def _distracted(self, question: Question, base: Request) -> list[Example]:
+        """Evidence that the answer does not need, because a fixed policy always searches."""
+        if not (question.words or question.history or self.picture_stage):
+            return []
+        drawn = self.hits.draw(question)
+        found = self.library.vain(question, self.rng)
         query = question.gold_query
-        options = [replace(base, seen=seen), replace(base, found=found, query=query)]
-        options.append(replace(base, seen=seen, found=found, query=query))
+        options = [
+            replace(base, seen=drawn.lines),
+            replace(base, found=found, query=query),
+            replace(base, seen=drawn.lines, found=found, query=query),
+        ]
         return [Example(self.rng.choice(options), question.answer, f"distracted-{question.family}")]
 
-    def _shown(self, question: Question, target: Thing | None) -> Thing | None:
-        """The thing that the question's picture shows where the question points."""
-        if target is not None and any(placed.thing.id == target.id for placed in question.scene.things):
-            return target
-        return question.scene.things[0].thing if question.family == "founder-named" else None
-
-    def _image_query(self, question: Question, target: Thing | None, base: Request) -> list[Example]:
-        """What is it called? The question, a sign or an earlier turn may tell, or it is recognised."""
-        if target is None or question.family in ("unknowable", "comparison", "founder-named"):
+    def _image_query(self, question: Question, base: Request) -> list[Example]:
+        """What is it called? The question, a sign or an earlier turn may tell, or it is recognised, or found."""
+        target = self.library.things.get(question.target or "")
+        images = [hop for hop in question.hops if hop.action == "image"]
+        if target is None or not question.image_answer or question.image_answer != target.name or len(images) > 1:
             return []
-        told = question.family in ("named", "printed-name", "dialogue")
-        if not told and not self.picture_stage:
+        asked = replace(base, question=question.image_query)
+        told = target.name in f"{question.text} {question.words} {question.history}"
+        if told:
+            return [Example(asked, target.name, "name-told")]
+        if not self.picture_stage or self.hits.target(question) is None:
             return []
-        answer = question.image_answer if told or target.recognised else ABSTAIN
-        task = "name-told" if told else "name-seen" if target.recognised else "name-abstain"
-        return [Example(replace(base, question=question.image_query), answer, task)]
+        drawn = self.hits.draw(question)
+        known = target.recognised or drawn.right
+        task = "name-told" if told else f"name-{drawn.manner}" + ("" if known else "-abstain")
+        return [Example(replace(asked, seen=drawn.lines), target.name if known else ABSTAIN, task)]
 
-    def _rewrites(self, question: Question, target: Thing | None, base: Request) -> list[Example]:
-        ask = replace(base, template="rewrite")
-        shown = self._shown(question, target)
+    def rewrites(self, question: Question, base: Request) -> list[Example]:
+        """Prompts for rewriting, beside hits of every kind."""
         made: list[Example] = []
-        if shown is not None:
-            made.append(Example(replace(ask, seen=(self.library.seen(shown),)), question.gold_query, "rewrite-seen"))
-        named = question.family in ("named", "founder-named", "comparison", "printed-name", "dialogue", "printed")
-        named = named or (question.target is None and question.family == "unknowable")
-        if named or question.gold_query == question.text:
-            made.append(Example(ask, question.gold_query, f"rewrite-{question.family}"))
-        elif self.picture_stage and target is not None:
-            gold = question.gold_query if target.recognised else question.text
-            made.append(Example(ask, gold, "rewrite-picture" if target.recognised else "rewrite-helpless"))
+        if question.conflict is not None and question.conflict.right in ("picture", "text"):
+            return made
+        for manner in ("none", "right", "wrong", "several"):
+            drawn = self.hits.draw(question, manner)
+            if manner != "none" and not drawn.lines:
+                continue
+            gold, how = self.gold_rewriting(question, drawn)
+            if gold is None:
+                continue
+            name = f"rewrite-{drawn.manner}-hit" if drawn.lines else "rewrite"
+            made.append(Example(replace(base, template="rewrite", seen=drawn.lines), gold, f"{name}-{how}"))
         return made
+
+    def gold_rewriting(self, question: Question, drawn: Drawn) -> tuple[str | None, str]:
+        """The rewriting that a prompt allows, and why: told, seen, recognised, helpless; None where that is open."""
+        missing = missing_names(question)
+        if not missing:
+            return question.gold_query, "told"
+        target = self.hits.target(question)
+        if target is None:
+            return None, "open"
+        right = self.hits.targets(question, target)
+        if not missing <= names(" ".join(f"it is {self.library.seen(thing)}" for thing in right)):
+            return None, "open"
+        if drawn.right:
+            return question.gold_query, "seen"
+        if not self.picture_stage:
+            return (question.text, "helpless") if drawn.lines else (None, "open")
+        if all(thing.recognised for thing in right):
+            return question.gold_query, "recognised"
+        return (question.text, "helpless") if len(right) == 1 else (None, "open")

@@ -9,13 +9,29 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from quizglass_export.pocketworld.questions import Question, make_questions, make_unknowable
+from quizglass_export.pocketworld.disputes import with_disputes
+from quizglass_export.pocketworld.questions import (
+    Question,
+    make_conflicts,
+    make_questions,
+    make_sessions,
+    make_unknowable,
+)
 from quizglass_export.pocketworld.world import core_world, make_world, with_core
+from quizglass_export.starter.data.drawing import render_all
 from quizglass_export.starter.data.library import Library
-from quizglass_export.starter.data.pictures import render_all
 
 BLOCK = 440
-"""Questions of one world: a balanced set, a set that the base can answer itself, and some nobody can."""
+"""About how many questions there are of one world: a balanced set, one of several lookups, one about what sources
+disagree on, sessions, one that the base can mostly answer itself, and some nobody can."""
+FIRST_FORMAT = 5
+"""Every so many blocks one is of format 1."""
+_UNKNOWABLE = 40
+_OF_LOOKUPS = 80
+_OF_CONFLICTS = 36
+_SESSIONS = 8
+_CASES = 6
+"""Disputes of each kind in a world."""
 
 
 @dataclass(frozen=True)
@@ -27,22 +43,39 @@ class Asked:
     pictures: NDArray[np.uint8]
 
 
-def _block(seed: int, *, unseen_share: float, own: int) -> tuple[list[Question], Library]:
-    world = with_core(make_world(seed, 90), core_world())
-    balanced = make_questions(world, BLOCK - own - 30, seed, unseen_share=unseen_share)
-    recognised = make_questions(core_world(), own, seed, groups=("none", "text")) if own else []
-    return balanced + recognised + make_unknowable(world, 30, seed), Library(world)
+Part = tuple[list[Question], Library]
 
 
-def blocks(
-    first_seed: int, count: int, *, unseen_share: float = 0.5, own: int = 120
-) -> Iterator[tuple[list[Question], Library]]:
-    """`count` blocks of questions, each of its own world."""
+def _block(seed: int, number: int, *, unseen_share: float, own: int) -> list[Part]:
+    """`number` is the world's format; the recognised things' own questions are of its format too."""
+    core = core_world(number)
+    world = with_core(make_world(seed, 90, format=number), core)
+    lookups, conflicts = (_OF_LOOKUPS, _OF_CONFLICTS) if number == 2 else (0, 0)
+    sessions = 4 * _SESSIONS if number == 2 else 0
+    balanced = BLOCK - own - lookups - conflicts - sessions - _UNKNOWABLE
+    questions = make_questions(world, balanced, seed, unseen_share=unseen_share, format=number)
+    if lookups:
+        questions += make_questions(world, lookups, seed, unseen_share=unseen_share, format=number, mix="cog")
+        questions += make_sessions(world, _SESSIONS, seed, unseen_share=unseen_share)
+    if own:
+        questions += make_questions(core, own, seed, groups=("none", "text"), format=number)
+    parts = [(questions + make_unknowable(world, _UNKNOWABLE, seed, format=number), Library(world))]
+    if conflicts:
+        disputed = with_disputes(world, _CASES)
+        parts.append((make_conflicts(disputed, conflicts, seed), Library(disputed)))
+    return parts
+
+
+def blocks(first_seed: int, count: int, *, unseen_share: float = 0.5, own: int = 120) -> Iterator[Part]:
+    """`count` blocks of questions, each of its own world; what is in dispute comes with a world of its own."""
     for index in range(count):
-        yield _block(first_seed + index, unseen_share=unseen_share, own=own)
+        number = 1 if index % FIRST_FORMAT == FIRST_FORMAT - 1 else 2
+        yield from _block(first_seed + index, number, unseen_share=unseen_share, own=own)
 
 
-def asked(folder: Path, first_seed: int, count: int, *, unseen_share: float = 0.5, own: int = 120) -> Asked:
+def asked(
+    folder: Path, first_seed: int, count: int, *, unseen_share: float = 0.5, own: int = 120, workers: int = 1
+) -> Asked:
     """`count` blocks, rendered once into `folder`."""
     questions: list[Question] = []
     libraries: list[Library] = []
@@ -50,5 +83,5 @@ def asked(folder: Path, first_seed: int, count: int, *, unseen_share: float = 0.
         questions.extend(made)
         libraries.extend([library] * len(made))
     path = folder / f"questions-{first_seed}-{count}.npy"
-    pictures = render_all((question.scene for question in questions), len(questions), path, first_seed)
+    pictures = render_all((question.scene for question in questions), len(questions), path, first_seed, workers)
     return Asked(questions, libraries, pictures)

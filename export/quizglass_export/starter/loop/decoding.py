@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -64,12 +65,27 @@ def _forward(model: Model, embeddings: Tensor, positions: Tensor, cache: _Cache)
     return normed(x[:, -1], language.norm)
 
 
-@torch.inference_mode()
+@dataclass(frozen=True)
+class GreedyAnswer:
+    """A greedy answer and the probability of each of its tokens, the end token among them."""
+
+    text: str
+    probabilities: tuple[float, ...]
+
+
 def generate(model: Model, encoder: Encoder, requests: Sequence[Request], store: Pictures | None) -> list[str]:
-    """Greedy answers to requests, in their order; prompts of one length are decoded together."""
+    """Greedy answers to requests, in their order."""
+    return [written.text for written in write(model, encoder, requests, store)]
+
+
+@torch.inference_mode()
+def write(
+    model: Model, encoder: Encoder, requests: Sequence[Request], store: Pictures | None, most: int = MOST_NEW_TOKENS
+) -> list[GreedyAnswer]:
+    """Greedy answers of at most `most` tokens, in the requests' order; prompts of one length are decoded together."""
     prompts = [encoder.prompt(request) for request in requests]
     order = sorted(range(len(requests)), key=lambda index: (len(prompts[index]), requests[index].picture is None))
-    answers = [""] * len(requests)
+    answers = [GreedyAnswer("", ())] * len(requests)
     start = 0
     while start < len(order):
         first = order[start]
@@ -80,9 +96,11 @@ def generate(model: Model, encoder: Encoder, requests: Sequence[Request], store:
                 break
             end += 1
         rows = order[start:end]
-        made = _decode(model, encoder, [prompts[row] for row in rows], [requests[row].picture for row in rows], store)
-        for row, ids in zip(rows, made, strict=True):
-            answers[row] = encoder.decode(ids)
+        shown = [requests[row].picture for row in rows]
+        for row, written in zip(
+            rows, _decode(model, encoder, [prompts[row] for row in rows], shown, store, most), strict=True
+        ):
+            answers[row] = written
         start = end
     return answers
 
@@ -93,7 +111,8 @@ def _decode(
     prompts: Sequence[tuple[int, ...]],
     pictures: Sequence[int | None],
     store: Pictures | None,
-) -> list[list[int]]:
+    most: int,
+) -> list[GreedyAnswer]:
     ids = torch.tensor(prompts)
     embeddings = model.model.language_model.embed_tokens(ids)
     shown = [picture for picture in pictures if picture is not None]
@@ -106,11 +125,13 @@ def _decode(
     hidden = _forward(model, embeddings, positions, cache)
     following = positions[:, :, -1:].max(0, keepdim=True).values.expand(3, -1, -1)
     made: list[list[int]] = [[] for _ in prompts]
+    sure: list[list[float]] = [[] for _ in prompts]
     open_rows = set(range(len(prompts)))
-    for _ in range(MOST_NEW_TOKENS):
-        best = logits(model, hidden).argmax(-1)
+    for _ in range(most):
+        shares, best = logits(model, hidden).float().softmax(-1).max(-1)
         for row in list(open_rows):
             token = int(best[row])
+            sure[row].append(float(shares[row]))
             if token == encoder.end:
                 open_rows.discard(row)
             else:
@@ -119,4 +140,4 @@ def _decode(
             break
         following = following + 1
         hidden = _forward(model, model.model.language_model.embed_tokens(best[:, None]), following, cache)
-    return made
+    return [GreedyAnswer(encoder.decode(ids), tuple(each)) for ids, each in zip(made, sure, strict=True)]

@@ -55,7 +55,7 @@ class Schedule:
 
     def part(self) -> float:
         """Share of the budget spent, 0 to 1."""
-        return min(1.0, self.spent / self.budget)
+        return min(1.0, self.spent / self.budget) if self.budget > 0 else 1.0
 
     def progress(self) -> str:
         """Text for log lines: minutes spent of minutes given."""

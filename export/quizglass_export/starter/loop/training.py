@@ -48,18 +48,20 @@ def exact(scores: Tensor, batch: Batch) -> Tensor:
 
 @dataclass
 class Meter:
-    """Running share of exact answers by task."""
+    """Running share of exact answers by task, over about the last `window` of each."""
 
-    momentum: float = 0.98
+    window: int = 50
     shares: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, batch: Batch, right: Tensor) -> None:
         """Count a batch's examples."""
         for task in set(batch.tasks):
             hits = [float(right[index]) for index, name in enumerate(batch.tasks) if name == task]
             for hit in hits[:8]:
-                old = self.shares.get(task, hit)
-                self.shares[task] = self.momentum * old + (1 - self.momentum) * hit
+                self.counts[task] = min(self.counts.get(task, 0) + 1, self.window)
+                old = self.shares.get(task, 0.0)
+                self.shares[task] = old + (hit - old) / self.counts[task]
 
     def line(self) -> str:
         """Share of right answers by task, as text for log lines."""

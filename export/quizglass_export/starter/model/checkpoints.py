@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
 from peft import PeftModel
 from transformers import PreTrainedTokenizerFast, Qwen2_5_VLForConditionalGeneration
+
+from quizglass_export.checkpoints.files import DECISIONS
 
 BASE_NAME = "quizglass-starter-base"
 
@@ -43,10 +46,17 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast.from_pretrained(folder)
 
 
-def save_planner(adapted: PeftModel, folder: Path) -> None:
-    """A PEFT adapter that names its base relatively, so that the folder can move."""
+def save_adapter(adapted: PeftModel, folder: Path, decisions: Mapping[str, Sequence[str]] | None = None) -> None:
+    """A PEFT adapter that names its base relatively, so that the folder can move.
+
+    `decisions` are the roles that it was trained for, with the labels that their letters stand for; they go to
+    `DECISIONS`.
+    """
     adapted.save_pretrained(folder)
     path = folder / "adapter_config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     config["base_model_name_or_path"] = BASE_NAME
     path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    if decisions is not None:
+        text = json.dumps({role: list(labels) for role, labels in decisions.items()}, indent=1) + "\n"
+        (folder / DECISIONS).write_text(text, encoding="utf-8")

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerFast, Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
+from quizglass_export.starter.model.sizes import PICTURE
+
 Model = Any
 """transformers' model or PEFT's view of it: their submodules carry no types."""
-PICTURE = 112
 PATCH = 14
 MERGE = 2
 GRID = PICTURE // PATCH

@@ -13,12 +13,14 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.scoring.answers import exact_match
 from quizglass_export.starter.data.examples import Encoder, Request
+from quizglass_export.starter.data.knowing import Known
+from quizglass_export.starter.data.situations import base_request
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.loop.decoding import generate
 from quizglass_export.starter.model.vlm import Model
@@ -39,15 +41,21 @@ class Annotation:
     seen_in_training: bool
     answers: tuple[str, str, str]
 
+    def known(self, question: Question) -> Known:
+        """What of its question the base knew."""
+        return known(question, self.answers)
+
 
 def plan_request(question: Question, picture: int) -> Request:
     """What the planner is asked."""
-    return Request("plan", question.text, question.history, question.words, picture=picture)
+    return replace(base_request(question, picture), template="plan")
 
 
 def _asks_picture(question: Question) -> bool:
     """Whether anything in the picture has to be told: not when the question names all it is about."""
-    return question.target is not None and question.family != "comparison"
+    if question.target is None:
+        return False
+    return any(hop.action == "image" for hop in question.hops) or question.image_answer not in question.text
 
 
 def decide(own: bool, image: bool, gold: bool) -> str | None:
@@ -88,8 +96,8 @@ def annotate(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]) 
     return made
 
 
-MOST = {"training": 60000, "held-out": 1400}
-"""Questions annotated for training the planner and for measuring it."""
+MOST = {"training": 28000, "held-out": 1400}
+"""Questions annotated for training the decider and for measuring it."""
 
 
 def balanced_rows(asked: Asked, count: int, rng: random.Random) -> list[int]:
@@ -110,10 +118,15 @@ def shares(made: Sequence[Annotation]) -> dict[str, int]:
 
 def label_of(question: Question, given: tuple[str, str, str]) -> str | None:
     """The label of a question from the model's answers to q, q_i and q_g; None for the illogical."""
+    verdicts = known(question, given)
+    return decide(verdicts.answer, verdicts.name, verdicts.rest)
+
+
+def known(question: Question, given: tuple[str, str, str]) -> Known:
+    """Which of q, q_i and q_g the answers show to be known."""
     own = exact_match(given[0], question.answer, question.aliases)
     image = not _asks_picture(question) or exact_match(given[1], question.image_answer)
-    gold = exact_match(given[2], question.answer, question.aliases)
-    return decide(own, image, gold)
+    return Known(own, image, exact_match(given[2], question.answer, question.aliases))
 
 
 def save(annotations: Sequence[Annotation], path: Path) -> None:

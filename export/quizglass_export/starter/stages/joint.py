@@ -15,13 +15,17 @@ from quizglass_export.starter.data.batches import Batch, bucketed
 from quizglass_export.starter.data.examples import Encoded, Encoder, Example
 from quizglass_export.starter.data.quiz import Quiz
 from quizglass_export.starter.data.reading import TextSource, printed, repeating
-from quizglass_export.starter.data.situations import Situations
 from quizglass_export.starter.data.store import Asked
+from quizglass_export.starter.data.tasks.comparing import Comparing
+from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
 from quizglass_export.starter.loop.training import Meter, Pictures, exact, fit, predict
 from quizglass_export.starter.model.vlm import Model, picture_features
 
 BATCH_TOKENS = 4096
+RATE = 8e-4
 _POOL = 360
+_MEASURED = 500
+"""Questions."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +33,22 @@ class Mixture:
     """What a pool is made of: quizzes first, in a share that goes from `quizzes[0]` to `quizzes[1]` over the stage.
 
     Of the quizzes' pictures, `known` show at least one recognised thing; `questions` are asked about each. Of what is
-    not a quiz, `situations` are questions in serving situations, the rest is text alone.
+    not a quiz, `situations` are questions in serving situations, `comparisons` ask which of two is more, the rest is
+    text alone.
     """
 
     quizzes: tuple[float, float]
     known: float
     questions: int
     situations: float
+    comparisons: float
     tokens: int
     """Padded tokens of a batch."""
 
 
-GROUNDING = Mixture((0.9, 0.8), 0.85, 8, 0.3, 1700)
+GROUNDING = Mixture((0.9, 0.8), 0.85, 8, 0.3, 0.0, 1700)
 """Small, frequent steps until words follow from what the picture shows; the long prompts come after."""
-SERVING = Mixture((0.35, 0.2), 0.6, 6, 0.6, 3000)
+SERVING = Mixture((0.3, 0.16), 0.6, 6, 0.72, 0.12, 3000)
 """The server's mixture."""
 
 
@@ -61,17 +67,16 @@ class JointBatches:
         self.quiz = Quiz(self.rng)
         self.text = TextSource(seed)
         self._known = [row for row, scene in enumerate(scenes) if any(p.thing.recognised for p in scene.things)]
-        self._situations = {
-            id(library): Situations(library, self.rng, picture_stage=True) for library in asked.libraries
-        }
+        self.comparing = Comparing(self.rng)
+        self._tasks = {id(library): GeneratorTasks(library, self.rng) for library in asked.libraries}
 
     def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
         """The next pool, for the share of the budget already spent."""
         first, last = self.mixture.quizzes
         quizzes = first + (last - first) * part
-        groups = [self._encoded(self._group(quizzes)) for _ in range(_POOL)]
+        groups = [self.encoder.encode_all(self._group(quizzes)) for _ in range(_POOL)]
         groups += [repeating(self.encoder, self.text.passage()) for _ in range(_POOL // 7)]
-        groups += [self._encoded(printed(self.rng)) for _ in range(_POOL // 9)]
+        groups += [self.encoder.encode_all(printed(self.rng)) for _ in range(_POOL // 9)]
         batches = bucketed([group for group in groups if group], self.encoder, self.mixture.tokens)
         return iter(self.rng.sample(batches, len(batches)))
 
@@ -81,18 +86,25 @@ class JointBatches:
             known = self.rng.random() < self.mixture.known
             row = self.rng.choice(self._known) if known else self.rng.randrange(len(self.scenes))
             return self.quiz.group(self.scenes[row], row, self.mixture.questions)
-        if draw < quizzes + (1 - quizzes) * self.mixture.situations:
+        draw = self.rng.random()
+        if draw < self.mixture.situations:
             return self.situation()
+        if draw < self.mixture.situations + self.mixture.comparisons:
+            return self.comparison()
         return self.text.group()
 
     def situation(self) -> Sequence[Example]:
-        """Situations of one stored question."""
+        """Prompts of one kind about one stored question."""
         row = self.rng.randrange(len(self.asked.questions))
-        situations = self._situations[id(self.asked.libraries[row])]
-        return situations.examples(self.asked.questions[row], len(self.scenes) + row)
+        tasks = self._tasks[id(self.asked.libraries[row])]
+        return tasks.group(self.asked.questions[row], len(self.scenes) + row)
 
-    def _encoded(self, group: Sequence[Example]) -> list[Encoded]:
-        return [self.encoder.encode(example) for example in group]
+    def comparison(self) -> Sequence[Example]:
+        """Which of two is more: of plain numbers, of short passages, of those of a world."""
+        draw = self.rng.random()
+        if draw < 0.2:
+            return self.comparing.plain(6)
+        return self.comparing.told() if draw < 0.6 else self.comparing.read(self.rng.choice(self.asked.libraries))
 
 
 def train_joint(
@@ -102,7 +114,7 @@ def train_joint(
     folder: Path,
     minutes: float,
     *,
-    rate: float = 8e-4,
+    rate: float = RATE,
     vision_scale: float = 0.5,
 ) -> Meter:
     """Train everything in place, the vision part more slowly. Resumable from `folder`."""
@@ -134,11 +146,16 @@ def evaluate(model: Model, groups: Sequence[Sequence[Encoded]], encoder: Encoder
 
 
 def held_out_groups(asked: Asked, encoder: Encoder, seed: int) -> list[list[Encoded]]:
-    """Every situation of every stored question, on the pictures of `asked` alone."""
+    """Every kind of prompt about some stored questions, on the pictures of `asked` alone, and comparisons."""
     rng = random.Random(seed)
-    situations = {id(library): Situations(library, rng, picture_stage=True) for library in asked.libraries}
+    every = list(enumerate(zip(asked.questions, asked.libraries, strict=True)))
+    tasks = {id(library): GeneratorTasks(library, rng) for library in asked.libraries}
+    comparing = Comparing(rng)
     groups: list[list[Encoded]] = []
-    for row, (question, library) in enumerate(zip(asked.questions, asked.libraries, strict=True)):
-        made = situations[id(library)].examples(question, row)
-        groups.append([encoder.encode(example) for example in made])
+    for row, (question, library) in rng.sample(every, min(_MEASURED, len(every))):
+        groups += [encoder.encode_all(made) for made in tasks[id(library)].every(question, row)]
+        if row % 4 == 0:
+            groups += [
+                encoder.encode_all(made) for made in (comparing.plain(), comparing.told(), comparing.read(library))
+            ]
     return [group for group in groups if group]

@@ -25,7 +25,6 @@ _log = logging.getLogger(__name__)
 _WEIGHTS = {"kind": 0.5, "body": 0.5, "accent": 0.4, "pattern": 0.4, "shape": 0.6, "identity": 1.5}
 Shard = tuple[NDArray[np.uint8], NDArray[np.int64]]
 HELD_OUT_SHARDS = 1
-SHARD = 8000
 
 
 class SceneHeads(nn.Module):
@@ -82,7 +81,7 @@ def evaluate(model: Model, heads: SceneHeads, folder: Path, count: int = 1500) -
     """Accuracies over the held-out shard."""
     images, labels = pictures.load_shards(folder)[0]
     sums: dict[str, list[float]] = {}
-    for start in range(0, count, 250):
+    for start in range(0, min(count, len(images)), 250):
         features = picture_features(model, torch.from_numpy(np.array(images[start : start + 250])))
         _, hits = loss_and_hits(heads(features), torch.from_numpy(labels[start : start + 250]))
         for name, value in hits.items():

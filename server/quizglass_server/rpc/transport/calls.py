@@ -45,24 +45,36 @@ class Bound:
     most_bytes: int
     check_room: Callable[[], None] | None = None
     """Raises Overloaded when a call would be refused anyway: then its request need not be received."""
+    patient: bool = False
+    """Whether its client may say nothing for as long as it likes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What requests may be at most."""
+
+    bounds: Mapping[str, Bound]
+    """Of methods by their name, such as "Ask"."""
+    others: Bound
+    """Of every other method."""
+
+    def of(self, method: str) -> Bound:
+        """The bound of a method."""
+        return self.bounds.get(method, self.others)
 
 
 class Calls(grpc.aio.ServerInterceptor):
     """All calls of a server.
 
     Args:
-        bounds: of methods by their name, such as "Ask".
-        others: of every other method.
+        limits: what requests may be at most.
         incoming: bounds what is not received yet.
         outgoing: bounds what is not read yet.
         sockets: closes connections of clients that do not read.
     """
 
-    def __init__(
-        self, bounds: Mapping[str, Bound], others: Bound, incoming: Incoming, outgoing: Outgoing, sockets: Sockets
-    ) -> None:
-        self._bounds = bounds
-        self._others = others
+    def __init__(self, limits: Limits, incoming: Incoming, outgoing: Outgoing, sockets: Sockets) -> None:
+        self._limits = limits
         self._incoming = incoming
         self._outgoing = outgoing
         self._sockets = sockets
@@ -85,7 +97,7 @@ class Calls(grpc.aio.ServerInterceptor):
         return handler_of_method
 
     def _timed(self, method: str, handler: Handler) -> Handler:
-        bound = self._bounds.get(method, self._others)
+        bound = self._limits.of(method)
 
         async def serve(_: object, context: Context) -> None:
             self._running += 1
@@ -149,7 +161,7 @@ class _Call:
             InvalidInput: it is too large or no message of its kind.
             Unfinished, Overloaded: it did not come whole in time, or too much comes in.
         """
-        received: Any = await self._incoming.message(self.context.peer(), self.context.read)
+        received: Any = await self._incoming.message(self.context.peer(), self.context.read, patient=self.bound.patient)
         if received is grpc.aio.EOF:
             raise StopAsyncIteration
         return self._parsed(received)

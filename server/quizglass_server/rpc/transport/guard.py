@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, nullcontext
@@ -11,11 +10,9 @@ from typing import Any
 
 import grpc
 
-from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError
-from quizglass_server.rpc.transport.status import stopping, to_status, unexpected
+from quizglass_server.errors import Overloaded, QuizglassError, Stopping
+from quizglass_server.rpc.transport.status import log_cause, to_status, unexpected
 from quizglass_server.scheduling.deadline import due_within
-
-log = logging.getLogger(__name__)
 
 _RETRY_S = 1.0
 
@@ -50,28 +47,43 @@ class Guard:
 
         CancelledError passes through untouched: a handler that swallows it leaks native memory (grpc#43360).
         """
-        if self._draining:
-            await context.abort_with_status(stopping())
+        with self._counted(method):
+            try:
+                self._check_room(method)
+                yield
+            except QuizglassError as error:
+                log_cause(error, method)
+                await context.abort_with_status(to_status(error))
+            except (grpc.aio.AbortError, grpc.aio.BaseError):
+                raise
+            except Exception as error:
+                await context.abort_with_status(unexpected(error, method))
+
+    @contextmanager
+    def running(self, method: str) -> Iterator[None]:
+        """Count the body of a handler that tells its client of errors itself.
+
+        Raises:
+            Stopping, Overloaded: it must not run.
+        """
+        with self._counted(method):
+            self._check_room(method)
+            yield
+
+    @contextmanager
+    def _counted(self, method: str) -> Iterator[None]:
         self._running[method] += 1
         self._idle.clear()
         try:
-            self._check_room(method)
             yield
-        except QuizglassError as error:
-            if error.__cause__ is not None and not isinstance(error, InvalidInput):
-                # Its message sends the operator to the log.
-                log.error("request failed", extra={"rpc": method, "code": error.code}, exc_info=error)
-            await context.abort_with_status(to_status(error))
-        except (grpc.aio.AbortError, grpc.aio.BaseError):
-            raise
-        except Exception as error:
-            await context.abort_with_status(unexpected(error, method))
         finally:
             self._running[method] -= 1
             if not self._running.total():
                 self._idle.set()
 
     def _check_room(self, method: str) -> None:
+        if self._draining:
+            raise Stopping
         running, most = self._running[method], self._most.get(method)
         if most is not None and running > most:
             raise Overloaded(f"{most} calls of {method} are under way; try again later", retry_after_s=_RETRY_S)

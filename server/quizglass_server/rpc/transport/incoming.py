@@ -32,6 +32,8 @@ _COPIES = 4
 _TRIM_BYTES, _TRIM_S = 64 << 20, 0.25
 """After so many bytes, free memory is given back: gRPC receives in small blocks, which the allocator would keep."""
 _MANY = 4096
+_PATIENT_AT_ONCE = 64
+"""Idle connections at which one look looks."""
 _RETRY_S = 1.0
 
 
@@ -50,6 +52,7 @@ class _Connection:
 class _Expected:
     timeout: asyncio.Timeout
     slot: ReceiveSlot
+    patient: bool
     too_much: bool = False
 
 
@@ -70,19 +73,22 @@ class Incoming:
         self._sockets = sockets
         self._connections: dict[str, _Connection] = {}
         self._watching: asyncio.Task[None] | None = None
+        self._turn = 0
         self._untrimmed = 0
         self._trimmed = 0.0
 
-    async def message(self, peer: str, read: Callable[[], Awaitable[object]]) -> object:
+    async def message(self, peer: str, read: Callable[[], Awaitable[object]], *, patient: bool = False) -> object:
         """The next message of a call, asked for by `read` when its turn has come, or what stands for its end.
+
+        One that is waited for with patience has all the time of the world, and is bounded in bytes like any other.
 
         Raises:
             Unfinished: it did not come, or not whole, in time.
             Overloaded: too much was coming in, and most of it on this connection.
         """
         connection = self._connection(peer)
-        timeout = asyncio.timeout(self._limit_s)
-        expected = _Expected(timeout, self._slots.take(peer))
+        timeout = asyncio.timeout(None if patient else self._limit_s)
+        expected = _Expected(timeout, self._slots.take(peer), patient)
         connection.expected.add(expected)
         self._watch()
         try:
@@ -128,13 +134,21 @@ class Incoming:
                 self._give_back(0, last=True)
                 return
             started = perf_counter()
-            received = self._sockets.received(busy)
+            received = {peer: each.latest for peer, each in busy.items()} | self._sockets.received(self._due(busy))
             self._give_back(sum(max(0, received.get(peer, 0) - each.latest) for peer, each in busy.items()))
             unfinished = {peer: max(0, received.get(peer, 0) - each.before - each.whole) for peer, each in busy.items()}
             self._let_small_pass(busy, received, unfinished)
             self._bound(busy, unfinished)
             least = _HURRIED_LOOK_S if self._slots.waiting else _LOOK_S
             pause = max(least, (perf_counter() - started) / _LOOK_SHARE)
+
+    def _due(self, busy: dict[str, _Connection]) -> list[str]:
+        """Whose bytes are counted now: of connections that may say nothing for hours, a few in their turn."""
+        patient = [peer for peer, each in busy.items() if all(expected.patient for expected in each.expected)]
+        begin = self._turn % max(1, len(patient))
+        self._turn = begin + _PATIENT_AT_ONCE
+        in_turn = (patient[begin:] + patient[:begin])[:_PATIENT_AT_ONCE]
+        return [*(busy.keys() - set(patient)), *in_turn]
 
     def _give_back(self, more: int, *, last: bool = False) -> None:
         self._untrimmed += more

@@ -1,7 +1,8 @@
 """Leaves out the passages that do not go with the picture, before the finer and slower reranker reads the rest.
 
 The coarse stage of QA-Dragon's coarse-to-fine reranker: a passage counts by its vector's largest dot product with the
-query vectors of the picture and the question.
+query vectors of the picture and the question. The question is the query that the passages were searched for: it stands
+alone, and of several parts it is the one that they may answer.
 """
 
 from __future__ import annotations

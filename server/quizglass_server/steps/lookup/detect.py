@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import islice
 
 from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.turns import Picture, StepDetail
@@ -19,24 +19,42 @@ ANYTHING = "object"
 _MOST_WORDS = 3
 _SMALLEST = 0.01
 """Boxes under this share of the picture show nothing that could be recognised."""
+_ROOM = 1.2
 _WORD = re.compile(r"[\w'-]+")
-_POINTERS = frozenset(("this", "that", "these", "those", "the", "my", "your"))
+_POINTER = re.compile(r"\b(?:this|that|these|those|the|my|your)\s+")
+# Left, right and middle are not told to the detector: `crop.place_of` knows them.
+_WHERE = re.compile(
+    r"\s+(?:(?:at|in|on) the (?:top|bottom|front|back)"
+    r"|(?:beside|next to|behind|above|below|under|(?:to the )?(?:left|right) of) (?:the|this|that|my|your) [\w'-]+)"
+)
 # What cannot be part of a thing's name ends it.
 _ENDS = frozenset(
-    """a about am an and are as at be been before by can come comes cost costs could did do does for from had has
-    have here how i if in is it its left made me middle my of on one or right say says should side than that the there
-    these they this those to was we were what when where which who whose why will with would you your""".split()  # noqa: SIM905
+    """a about above am an and are as at be been before behind below beside bottom by can come comes cost costs could
+    did do does for from front had has have here how i if in is it its left made me middle my next of on one or right
+    say says should side than that the there these they this those to top under was we were what when where which who
+    whose why will with would you your""".split()  # noqa: SIM905
 )
 
 
 def phrases_of(question: str) -> list[str]:
-    """What a question names with "this", "the" and the like, a few words each; "object" when it names nothing."""
-    words, found = _WORD.findall(question.lower()), []
-    for place, word in enumerate(words):
-        if word in _POINTERS:
-            named = list(takewhile(lambda each: each not in _ENDS, words[place + 1 : place + 1 + _MOST_WORDS]))
-            found += [" ".join(named)] if named else []
-    return list(dict.fromkeys(found)) or [ANYTHING]
+    """What a question names with "this", "the" and the like, a few words each; "object" when it names nothing.
+
+    What is told apart by its neighbour or height keeps that: "bird right of the packet", "boat at the top".
+    """
+    text, named, end = question.lower(), [], 0
+    for pointer in _POINTER.finditer(text):
+        if pointer.start() < end:
+            continue
+        name = ""
+        for word in islice(_WORD.finditer(text, pointer.end()), _MOST_WORDS):
+            if word[0] in _ENDS:
+                break
+            name, end = f"{name} {word[0]}", word.end()
+        if name:
+            where = _WHERE.match(text, end)
+            named.append(" ".join((name + (where[0] if where else "")).split()))
+            end = where.end() if where else end
+    return list(dict.fromkeys(named)) or [ANYTHING]
 
 
 def _told(regions: list[Region] | None, _: Picture, question: str, __: Tuning, phrases: Sequence[str] = ()) -> Telling:
@@ -50,6 +68,8 @@ async def find_regions(
 ) -> list[Region]:
     """The likeliest `boxes` parts of the picture that show what is asked about, above the threshold; may be none.
 
+    Each is the square around the box, with some room: pictures of entries have that too, and are not distorted.
+
     Args:
         detector: finds things by words for them.
         picture: where they are looked for.
@@ -58,7 +78,7 @@ async def find_regions(
         phrases: things, a few words each.
     """
     found = await detector.detect(picture, list(phrases) or phrases_of(question), tuning.detect_accept)
-    return chosen(found, place_of(question), tuning)
+    return [around(region, picture) for region in chosen(found, place_of(question), tuning)]
 
 
 def chosen(found: Sequence[Detection], place: str | None, tuning: Tuning) -> list[Region]:
@@ -66,6 +86,14 @@ def chosen(found: Sequence[Detection], place: str | None, tuning: Tuning) -> lis
     large = [each.region for each in found if each.region.area >= _SMALLEST]
     there = [region for region in large if place is not None and _place(region) == place]
     return (there or large)[: tuning.boxes]
+
+
+def around(region: Region, picture: Picture) -> Region:
+    """The square of pixels around a region, a fifth wider than its longer side, as far as the picture reaches."""
+    side = _ROOM * max((region.right - region.left) * picture.width, (region.bottom - region.top) * picture.height)
+    wide, high = side / picture.width / 2, side / picture.height / 2
+    x, y = (region.left + region.right) / 2, (region.top + region.bottom) / 2
+    return Region(max(x - wide, 0.0), max(y - high, 0.0), min(x + wide, 1.0), min(y + high, 1.0))
 
 
 def _place(region: Region) -> str:

@@ -1,62 +1,284 @@
-"""What the starter is taught to answer follows from what a prompt holds and what is known by heart."""
+"""What the starter is taught to answer follows from what a prompt holds and from what is known by heart."""
 
 import random
+import re
+from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from quizglass_export.pocketworld.questions import ABSTAIN, make_questions, make_unknowable
+from quizglass_export.pocketworld.question import ABSTAIN, Question
+from quizglass_export.pocketworld.questions import make_questions, make_unknowable
 from quizglass_export.pocketworld.world import core_world, make_world, with_core
+from quizglass_export.starter.data.examples import LETTERS, Example
+from quizglass_export.starter.data.hits import MANNERS, Hits
+from quizglass_export.starter.data.knowing import Known, by_heart, knows, missing_names, names
 from quizglass_export.starter.data.library import Library
 from quizglass_export.starter.data.reading import TextSource
-from quizglass_export.starter.data.situations import Situations, knows
+from quizglass_export.starter.data.situations import Situations
+from quizglass_export.starter.data.store import blocks
+from quizglass_export.starter.data.tasks.choices import JUDGEMENTS, SUBJECTS, Choices
+from quizglass_export.starter.data.tasks.comparing import Comparing
+from quizglass_export.starter.data.tasks.conflicts import Conflicts
+from quizglass_export.starter.data.tasks.drafts import Drafts
+from quizglass_export.starter.data.tasks.lookups import ACTIONS, NEXT, Lookups, needed, rounds_of
 from quizglass_export.starter.stages.annotate import decide
+from quizglass_export.starter.stages.decider import DECISIONS
+from quizglass_server.domain.turns import Plan
+from quizglass_server.policies.cogplanner import Action
+from quizglass_server.policies.core_mmrag import Entry
+from quizglass_server.policies.omnisearch import Next
+from quizglass_server.policies.qa_dragon import Judgement, Same, Subject
 
-WORLD = with_core(make_world(4321, 60), core_world())
+WORLD = with_core(make_world(4321, 60, format=2), core_world(2))
 LIBRARY = Library(WORLD)
-QUESTIONS = make_questions(WORLD, 400, 7, unseen_share=0.5)
+QUESTIONS = make_questions(WORLD, 300, 7, unseen_share=0.5, format=2)
+UNKNOWABLE = make_unknowable(WORLD, 60, 3, format=2)
+EVERY = QUESTIONS + UNKNOWABLE
+seeds = st.integers(0, 1 << 30)
 
 
-def test_without_evidence_only_what_is_known_by_heart_is_answered() -> None:
-    situations = Situations(LIBRARY, random.Random(0), picture_stage=True)
-    for question in QUESTIONS:
-        for example in situations.examples(question, 0):
-            request = example.request
-            evidence = request.seen or request.found
-            if request.template != "answer" or evidence or request.question != question.text:
+def made(question: Question, rng: random.Random) -> Iterator[Example]:
+    """Examples of every kind of prompt about a question."""
+    known = Known.taught(question, LIBRARY)
+    choices, lookups = Choices(LIBRARY, rng), Lookups(LIBRARY, rng)
+    yield from Situations(LIBRARY, rng, picture_stage=True).examples(question, 0)
+    yield from lookups.lines(question, 0, known)
+    yield from lookups.grading(question, 0, known)
+    yield lookups.act(question, 0, known)
+    yield from Drafts(LIBRARY, rng).lines(question, 0, known)
+    yield from Conflicts(LIBRARY, rng).lines(question, 0, known)
+    options = (choices.entity(question, 0), choices.select(question, 0), choices.select(question, 0, "select_by_text"))
+    yield from (example for example in (*options, choices.verify(question, 0, known)) if example is not None)
+
+
+def shown(example: Example) -> str:
+    """All text that a prompt shows."""
+    request = example.request
+    parts = [request.question, request.words or "", request.query or "", *request.seen, *request.found]
+    parts += [part for turn in request.history for part in turn]
+    for value in request.values.values():
+        parts += [str(value)] if isinstance(value, str | float) else [str(each) for each in value or ()]
+    return " ".join(parts)
+
+
+@given(seeds)
+@settings(max_examples=8, deadline=None)
+def test_an_answer_is_known_or_shown(seed: int) -> None:
+    rng = random.Random(seed)
+    for question in rng.sample(EVERY, 8):
+        for example in made(question, rng):
+            if example.request.template not in ("answer", "conclude", "draft", "reconcile"):
                 continue
-            known = knows(question, LIBRARY.things.get(question.target or ""))
-            assert example.answer == (question.answer if known else ABSTAIN)
+            if example.answer == ABSTAIN or question.claims or question.domain == "number":
+                continue
+            told = example.answer in shown(example)
+            asked_name = example.answer == question.image_answer
+            recognised = asked_name and LIBRARY.things[question.target or ""].recognised
+            canon = any(by_heart(hop, LIBRARY) for hop in question.hops[-1:])  # of a maker that is shown
+            assert told or recognised or canon or knows(question, LIBRARY), example
+
+
+@given(seeds)
+@settings(max_examples=8, deadline=None)
+def test_who_abstains_was_shown_no_passage_that_tells(seed: int) -> None:
+    rng = random.Random(seed)
+    for question in rng.sample(QUESTIONS, 8):
+        texts = [hop for hop in question.hops if hop.action == "text"]
+        if not texts or question.claims or len(texts) > 1:
+            continue
+        passage = LIBRARY.told(texts[0])
+        assert passage
+        for example in made(question, rng):
+            if example.request.template == "answer" and example.answer == ABSTAIN:
+                assert passage not in example.request.found
+
+
+@given(seeds, st.sampled_from(MANNERS))
+@settings(max_examples=30, deadline=None)
+def test_a_wrong_hit_is_of_another_kind_or_colour(seed: int, manner: str) -> None:
+    rng = random.Random(seed)
+    hits = Hits(LIBRARY, rng)
+    for question in rng.sample(EVERY, 8):
+        drawn, target = hits.draw(question, manner), hits.target(question)
+        if target is None or not drawn.lines:
+            continue
+        assert len(drawn.lines) == len(drawn.things)
+        if drawn.right:
+            assert drawn.things[drawn.place or 0] == target
+            before = drawn.things[: drawn.place]
+        else:
+            before = drawn.things
+        right = {thing.id for thing in hits.targets(question, target)}
+        assert all((t.kind, t.look.body) != (target.kind, target.look.body) for t in before if t.id not in right)
+
+
+def test_without_sight_a_wrong_hit_is_of_another_kind() -> None:
+    hits = Hits(LIBRARY, random.Random(1), sees=False)
+    for question in QUESTIONS:
+        drawn, target = hits.draw(question, "wrong"), hits.target(question)
+        if target is not None:
+            assert all(thing.kind != target.kind for thing in drawn.things)
+
+
+@given(seeds)
+@settings(max_examples=8, deadline=None)
+def test_a_rewriting_uses_names_that_are_told_or_of_what_is_recognised(seed: int) -> None:
+    rng = random.Random(seed)
+    situations = Situations(LIBRARY, rng, picture_stage=True)
+    for question in rng.sample(EVERY, 8):
+        target = LIBRARY.things.get(question.target or "")
+        by_sight = {target.name, target.maker} if target is not None and target.recognised else set()
+        for example in situations.examples(question, 0):
+            if example.request.template == "rewrite" and "hit-told" not in example.task and len(question.hops) < 3:
+                told = set(re.findall(r"\w+", shown(example)))
+                assert names(example.answer) <= told | by_sight, example
+
+
+def test_what_the_question_tells_is_rewritten_alike_beside_every_hit() -> None:
+    situations = Situations(LIBRARY, random.Random(3), picture_stage=True)
+    tasks = set()
+    for question in QUESTIONS:
+        if missing_names(question):
+            continue
+        for example in situations.examples(question, 0):
+            if example.request.template == "rewrite":
+                tasks.add(example.task)
+                assert example.answer == question.gold_query
+    assert {f"rewrite-{manner}-hit-told" for manner in ("right", "wrong", "several")} <= tasks
+
+
+def test_a_wrong_hit_leaves_the_question_as_it_is_where_nothing_else_tells() -> None:
+    situations = Situations(LIBRARY, random.Random(4), picture_stage=True)
+    made_for = [(q, e) for q in QUESTIONS for e in situations.examples(q, 0) if e.task == "rewrite-wrong-hit-helpless"]
+    assert made_for
+    assert all(example.answer == question.text for question, example in made_for)
 
 
 def test_by_construction_only_the_group_none_is_known() -> None:
-    for question in QUESTIONS:
-        assert knows(question, LIBRARY.things.get(question.target or "")) == (question.group == "none")
+    for question in EVERY:
+        assert knows(question, LIBRARY) == (question.group == "none"), question
 
 
 def test_passages_brought_for_an_answerable_question_hold_its_answer() -> None:
     rng = random.Random(1)
     for question in QUESTIONS:
-        if question.gold_attribute is None or question.family == "comparison":
+        texts = [hop for hop in question.hops if hop.action == "text"]
+        if not texts or question.claims:
             continue
         found = LIBRARY.found(question, rng)
-        assert any(question.answer in passage for passage in found), question
+        assert all(any(hop.answer in passage for passage in found) for hop in texts), question
 
 
 def test_passages_brought_for_an_unknowable_question_never_tell_its_attribute_of_its_target() -> None:
     rng = random.Random(2)
-    for question in make_unknowable(WORLD, 80, 3):
+    for question in UNKNOWABLE:
         thing = LIBRARY.things.get(question.target or "")
         for passage in LIBRARY.found(question, rng):
             about_target = thing is not None and passage.startswith(f"{thing.name}:")
             assert not about_target or question.gold_attribute not in (thing.facts if thing else {})
 
 
-def test_rewriting_with_a_seen_line_gives_the_gold_query() -> None:
-    situations = Situations(LIBRARY, random.Random(3), picture_stage=True)
-    golds = {question.gold_query for question in QUESTIONS}
-    made = [e for question in QUESTIONS for e in situations.examples(question, 0) if e.task == "rewrite-seen"]
-    assert made
-    assert all(example.answer in golds and example.request.seen for example in made)
+def test_rounds_follow_answers_that_queries_need() -> None:
+    for question in QUESTIONS:
+        rounds = rounds_of(question.hops)
+        assert [hop for hops in rounds for hop in hops] == list(question.hops)
+        for hops in rounds:
+            assert not any(one.answer in other.query for one in hops for other in hops if one is not other)
+
+
+def test_what_is_known_needs_no_round() -> None:
+    for question in QUESTIONS:
+        known = Known.taught(question, LIBRARY)
+        rounds = needed(question, known)
+        assert not (known.answer and rounds)
+        assert known.answer or rounds, question
+        lookups = [hop for hops in rounds for hop in hops]
+        assert not (known.name and any(hop.action == "image" for hop in lookups))
+
+
+@given(seeds)
+@settings(max_examples=8, deadline=None)
+def test_an_action_goes_with_its_reformulation(seed: int) -> None:
+    rng = random.Random(seed)
+    lookups = Lookups(LIBRARY, rng)
+    for question in rng.sample(QUESTIONS, 8):
+        moment = lookups.moment(question, 0, Known.taught(question, LIBRARY))
+        assert moment.asked
+        if moment.action == "text":
+            queries = {hop.query for hop in question.hops}
+            assert set(moment.asked) <= queries
+            assert not set(moment.asked) <= set((moment.request.query or "").split("; "))
+
+
+@given(seeds)
+@settings(max_examples=8, deadline=None)
+def test_the_right_entry_is_the_targets(seed: int) -> None:
+    rng = random.Random(seed)
+    choices = Choices(LIBRARY, rng)
+    for question in rng.sample(QUESTIONS, 8):
+        for template in ("select", "select_by_text"):
+            example = choices.select(question, 0, template)
+            if example is None:
+                continue
+            place = LETTERS.index(example.answer)
+            name = LIBRARY.things[question.target or ""].name
+            starts = [line.startswith(f"{name}:") for line in example.request.seen]
+            assert starts[place] if place < 5 else not any(starts)
+
+
+def test_what_is_judged_supported_is_told_or_seen() -> None:
+    rng = random.Random(8)
+    choices = Choices(LIBRARY, rng)
+    labels = set()
+    for question in QUESTIONS:
+        example = choices.verify(question, 0, Known.taught(question, LIBRARY))
+        if example is None or question.claims:
+            continue
+        label = JUDGEMENTS[LETTERS.index(example.answer)]
+        labels.add(label)
+        evidence, answer = str(example.request.values["evidence"]), str(example.request.values["answer"])
+        if label == "supported":
+            assert answer == question.answer
+        elif label == "contradicted":
+            assert answer != question.answer
+        elif question.hops:
+            hop = question.hops[-1]
+            assert (LIBRARY.told(hop) or "?") not in evidence
+    assert labels == {"supported", "unsupported", "contradicted"}
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_of_two_numbers_the_right_one_is_named(seed: int) -> None:
+    comparing = Comparing(random.Random(seed))
+    for example in comparing.plain():
+        low, high = sorted(int(number) for number in re.findall(r"\d+", example.request.question))
+        assert int(example.answer) == (high if "more" in example.request.question else low)
+    for example in (*comparing.told(), *comparing.read(LIBRARY)):
+        numbers = {line.split(":")[0]: line for line in example.request.found}
+        assert example.answer in numbers
+        assert all(name in example.request.question for name in numbers)
+
+
+def test_letters_stand_for_the_policies_labels() -> None:
+    assert [label.value for label in Action] == list(ACTIONS) == list(DECISIONS["act"])
+    assert [label.value for label in Next] == list(NEXT)
+    assert [label.value for label in Entry] == list(DECISIONS["select"]) == list(DECISIONS["select_by_text"])
+    assert [label.value for label in Subject] == list(SUBJECTS) == list(DECISIONS["subject"])
+    assert [label.value for label in Judgement] == list(JUDGEMENTS) == list(DECISIONS["verifier"])
+    assert [label.value for label in Same] == list(DECISIONS["entity"])
+    assert [label.value for label in Plan] == list(DECISIONS["planner"]) == list(DECISIONS["tool_router"])
+
+
+def test_blocks_hold_both_formats_and_conflicts() -> None:
+    parts = list(blocks(3_000_000, 5, own=0))
+    questions = [question for part, _ in parts for question in part]
+    assert {q.conflict.kind for q in questions if q.conflict} >= {"stale", "rumour", "twin"}
+    assert any(question.scene.free for question in questions)
+    assert not all(question.scene.free for question in questions)
+    assert len({question.id for question in questions}) == len(questions)
 
 
 def test_text_groups_are_the_same_for_the_same_seed() -> None:

@@ -16,6 +16,7 @@ from quizglass_server.engines.llama.link.pixels import PictureUnknown, PixelStor
 from quizglass_server.engines.llama.link.prompt import (
     Busy,
     Constraint,
+    ConstraintRefused,
     EngineStats,
     Failure,
     Finished,
@@ -106,6 +107,8 @@ class GeneratorService:
 def to_failure(error: Exception) -> Failure:
     """What the server is told of an error; the rest is for the log."""
     match error:
+        case ConstraintRefused():
+            return Failure("constraint refused", str(error))
         case RequestRefused():
             return Failure("refused", str(error))
         case PictureUnknown():

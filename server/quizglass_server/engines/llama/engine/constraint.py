@@ -17,7 +17,7 @@ import numpy as np
 from llama_cpp.llama_grammar import json_schema_to_gbnf
 
 from quizglass_server.engines.llama.engine.sampling import Row
-from quizglass_server.engines.llama.link.prompt import Constraint, RequestRefused
+from quizglass_server.engines.llama.link.prompt import Constraint, ConstraintRefused
 from quizglass_server.engines.llama.native.model import NativeModel
 
 MAX_LABELS = 64
@@ -46,18 +46,18 @@ def follower(model: NativeModel, constraint: Constraint) -> Follower:
     """What follows an answer under a constraint; may be called in any thread.
 
     Raises:
-        RequestRefused: it cannot be understood; the message says where.
+        ConstraintRefused: it cannot be understood; the message says where.
     """
     if constraint.kind == "labels":
         values = (constraint.value,) if isinstance(constraint.value, str) else constraint.value
         return LabelFollower(label_tokens(model, values))
     if not isinstance(constraint.value, str):
-        raise RequestRefused(f"constraint {constraint.kind} takes one text, not {len(constraint.value)}")
+        raise ConstraintRefused(f"constraint {constraint.kind} takes one text, not {len(constraint.value)}")
     text = normalize("NFC", constraint.value)
     if len(text) > _MAX_GRAMMAR_BYTES:
-        raise RequestRefused(f"constraint {constraint.kind} of {len(text)} characters; {_MAX_GRAMMAR_BYTES} at most")
+        raise ConstraintRefused(f"constraint {constraint.kind} of {len(text)} characters; {_MAX_GRAMMAR_BYTES} at most")
     if _nesting(text) > _MAX_NESTING:
-        raise RequestRefused(f"constraint {constraint.kind} nests brackets deeper than {_MAX_NESTING}")
+        raise ConstraintRefused(f"constraint {constraint.kind} nests brackets deeper than {_MAX_NESTING}")
     if constraint.kind == "json_schema":
         text = _schema_grammar(text)
     return GrammarFollower(model, text)
@@ -67,16 +67,16 @@ def label_tokens(model: NativeModel, labels: Sequence[str]) -> list[list[int]]:
     """Token ids of each label.
 
     Raises:
-        RequestRefused: there are none or too many, or one is empty or there twice.
+        ConstraintRefused: there are none or too many, or one is empty or there twice.
     """
     if not 0 < len(labels) <= MAX_LABELS:
-        raise RequestRefused(f"{len(labels)} labels; 1 to {MAX_LABELS} can be chosen from")
+        raise ConstraintRefused(f"{len(labels)} labels; 1 to {MAX_LABELS} can be chosen from")
     ids = [model.tokenise(label, special=False) for label in labels]
     for index, (label, tokens) in enumerate(zip(labels, ids, strict=True)):
         if not tokens:
-            raise RequestRefused(f"labels[{index}] is empty")
+            raise ConstraintRefused(f"labels[{index}] is empty")
         if tokens in ids[:index]:
-            raise RequestRefused(f"labels[{index}]: {label!r} is there twice")
+            raise ConstraintRefused(f"labels[{index}]: {label!r} is there twice")
     return ids
 
 
@@ -108,13 +108,13 @@ class GrammarFollower:
         """Compile a grammar whose first rule is `root`.
 
         Raises:
-            RequestRefused: it is not GBNF; the message gives llama.cpp's reason.
+            ConstraintRefused: it is not GBNF; the message gives llama.cpp's reason.
         """
         handle = None
         if "\0" not in grammar:
             handle = llama.llama_sampler_init_grammar(model.vocab, grammar.encode(), b"root")
         if not handle:
-            raise RequestRefused(f"constraint grammar cannot be used: {model.last_error()}")
+            raise ConstraintRefused(f"constraint grammar cannot be used: {model.last_error()}")
         self._handle = handle
         self._ends = model.ends
         weakref.finalize(self, llama.llama_sampler_free, handle)
@@ -154,14 +154,14 @@ class GrammarFollower:
 def _schema_grammar(text: str) -> str:
     try:
         if not isinstance(schema := json.loads(text), dict):
-            raise RequestRefused("constraint json_schema is not a JSON object")
+            raise ConstraintRefused("constraint json_schema is not a JSON object")
         # Accents may also be written as JSON's escapes.
         return str(json_schema_to_gbnf(normalize("NFC", json.dumps(schema, ensure_ascii=False))))
     except json.JSONDecodeError as error:
-        raise RequestRefused(f"constraint json_schema is not JSON: {error}") from None
+        raise ConstraintRefused(f"constraint json_schema is not JSON: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, IndexError, AssertionError) as error:
         # The converter raises whatever its walk over the schema stumbles over.
-        raise RequestRefused(f"constraint json_schema cannot be used: {type(error).__name__}: {error}") from None
+        raise ConstraintRefused(f"constraint json_schema cannot be used: {type(error).__name__}: {error}") from None
 
 
 def _nesting(text: str) -> int:

@@ -135,7 +135,7 @@ class ProcessInfo:
 class Failure:
     """Why a call failed."""
 
-    reason: Literal["refused", "pixels missing", "overloaded", "too late", "failed"]
+    reason: Literal["refused", "constraint refused", "pixels missing", "overloaded", "too late", "failed"]
     message: str
     retry_after_s: float = 0.0
     """Of "overloaded": when there may be room."""
@@ -143,6 +143,10 @@ class Failure:
 
 class RequestRefused(Exception):
     """The request cannot be served as it is; the message names the limit."""
+
+
+class ConstraintRefused(RequestRefused):
+    """What an answer must look like cannot be understood, or is too much; the message says why."""
 
 
 class TooLate(Exception):

@@ -41,6 +41,12 @@ class PromptRefused(QuizglassError):
     code = "PROMPT_REFUSED"
 
 
+class ConstraintUnusable(QuizglassError):
+    """The generator cannot keep to what the answer must look like; the message says why."""
+
+    code = "CONSTRAINT_REFUSED"
+
+
 class _PixelsMissing(Exception):
     """The process does not hold a picture that was sent without its pixels."""
 
@@ -73,7 +79,8 @@ class GeneratorClient:
         """Complete a prompt: pieces as they come, then the end. Closing it stops the engine.
 
         Raises:
-            PromptRefused: the prompt does not fit the model, or the constraint cannot be used.
+            PromptRefused: the prompt does not fit the model.
+            ConstraintUnusable: the constraint cannot be used.
             Overloaded: no room, or the deadline cannot be met because of other requests.
             BudgetExceeded: the deadline cannot be met in any case, or passed and the process said nothing.
             EngineLost: the process died or hangs.
@@ -169,6 +176,8 @@ def _raise(failure: Failure) -> NoReturn:
     match failure.reason:
         case "refused":
             raise PromptRefused(failure.message) from None
+        case "constraint refused":
+            raise ConstraintUnusable(failure.message) from None
         case "pixels missing":
             raise _PixelsMissing from None
         case "overloaded":

@@ -22,8 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 from quizglass.values import AnswerDelta, Capabilities, Evidence, EvidenceFound
-from quizglass_client.cli.anew import taken_anew
-from quizglass_client.cli.thresholds import Proposal, Scores, propose
+from quizglass_client.cli.tuning.anew import taken_anew
+from quizglass_client.cli.tuning.thresholds import Proposal, Scores, propose
 from quizglass_client.errors import ClientError, NotSupported
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout

@@ -2,8 +2,8 @@
 
 import pytest
 
+from quizglass_server.domain import checks
 from quizglass_server.errors import InvalidInput
-from quizglass_server.rpc import checks
 
 
 def test_text_is_trimmed_and_loses_control_characters():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from quizglass_client.cli.anew import SIDE, taken_anew
+from quizglass_client.cli.tuning.anew import SIDE, taken_anew
 from quizglass_client.errors import ClientError
 from quizglass_client.pictures import encode
 from quizglass_client.sync import Client

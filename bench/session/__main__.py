@@ -1,0 +1,61 @@
+"""`python -m bench.session [--only SECTION ...] [--resume] [--quick]`: measure, print and write results.
+
+Every section starts a server of its own on the starter bundle and a world of knowledge, and talks to it through the
+published SDK, where links break through a proxy. --quick runs everything with small counts and keeps nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from bench import sections
+from bench.hostile.sections import Setup
+from bench.sections import Part
+from bench.session.stage import Served, served
+
+SECTIONS = {
+    "first": ("turns", "first_words"),
+    "calls": ("turns", "calls"),
+    "cancel": ("turns", "cancel"),
+    "bytes": ("links", "second_question"),
+    "cuts": ("links", "cuts"),
+    "resume": ("links", "resume"),
+    "upload": ("links", "cancel_in_upload"),
+    "pong": ("idle", "pong"),
+    "memory": ("idle", "memory"),
+}
+"""Module and function of each, in the order of the table."""
+_LIMIT_S = 3600.0
+"""No section may take longer."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run sections. Returns 0, or 1 when one failed or a bar was missed."""
+    parser = sections.arguments("session", __doc__, SECTIONS)
+    parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
+    args: argparse.Namespace = parser.parse_args(arguments)
+    folder: Path = args.workdir.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside, it still ends what it started
+    runner = sections.Runner("session", SECTIONS, args)
+    with runner.status() as say:
+        setup = Setup(args.quick, folder, args.bundle.resolve(), say)
+        runner.measure(lambda name: asyncio.run(asyncio.wait_for(_run(name, setup), _LIMIT_S)))
+    return runner.finish()
+
+
+async def _run(name: str, setup: Setup) -> Part:
+    module, function = SECTIONS[name]
+    section: Callable[[Setup, Served], Awaitable[Part]] = getattr(import_module(f"bench.session.{module}"), function)
+    async with served(setup) as stage:
+        return await section(setup, stage)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

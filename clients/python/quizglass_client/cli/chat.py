@@ -1,0 +1,146 @@
+"""`quizglass chat`: a session on a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import threading
+from contextlib import suppress
+from typing import TextIO
+
+from quizglass.session import Interrupted, NeedFrame, Progress, TurnUpdate
+from quizglass_client.cli.ask import picture
+from quizglass_client.errors import ClientError, ServerUnavailable
+from quizglass_client.session.aio import AsyncSession, AsyncTurn
+from quizglass_client.session.core import LinkLost, LinkRestored
+from quizglass_client.session.turns import TurnSaid
+from quizglass_client.sync import Client
+from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
+from quizglass_client.terminal.show import TurnView
+from quizglass_client.types import Event
+
+_HELP = "ask; a new question ends the one that runs.  /show FILE  another picture   /stop  end the answer   /quit"
+
+
+def chat(client: Client, arguments: argparse.Namespace) -> int:
+    """Answer what is typed, line by line, until the end of the input."""
+    for name in arguments.pictures:
+        picture(name)
+    asyncio.run(_chat(client.target, arguments))
+    return OK
+
+
+async def _chat(target: str, arguments: argparse.Namespace) -> None:
+    lines = _lines(sys.stdin)
+    async with AsyncSession(target) as session:
+        talk = _Talk(session, arguments)
+        news = asyncio.create_task(talk.tell_news())
+        try:
+            for name in arguments.pictures:
+                await talk.show(name)
+            if sys.stdin.isatty():
+                say(_HELP)
+            while (line := await lines.get()) is not None and line.strip() != "/quit":
+                await talk.take(line.strip())
+                if not sys.stdin.isatty():
+                    await talk.finished()
+            await talk.finished()
+        finally:
+            news.cancel()
+            with suppress(asyncio.CancelledError):
+                await news
+
+
+class _Talk:
+    """What is typed, and what is shown of it."""
+
+    def __init__(self, session: AsyncSession, arguments: argparse.Namespace) -> None:
+        self._session = session
+        self._arguments = arguments
+        self._view = TurnView(stdout())
+        self._frame = b""
+        self._turn: AsyncTurn | None = None
+        self._telling: asyncio.Task[None] | None = None
+
+    async def show(self, name: str) -> None:
+        """Send a picture, which the next question is about."""
+        if (path := picture(name)) is not None:
+            self._frame = await self._session.show(path)
+
+    async def take(self, line: str) -> None:
+        """One line that was typed."""
+        match line.split(maxsplit=1):
+            case []:
+                return
+            case ["/show", name]:
+                try:
+                    await self.show(name)
+                except UsageError as error:
+                    say(str(error))
+            case ["/stop"]:
+                if self._turn is not None:
+                    await self._turn.cancel()
+            case _:
+                await self._ask(line)
+
+    async def _ask(self, question: str) -> None:
+        frame, self._frame = self._frame, b""  # later questions are understood after the dialogue
+        asked = self._arguments
+        self._turn = await self._session.ask(question, frame=frame, policy=asked.policy, budget=asked.budget)
+        before = self._telling
+        self._telling = asyncio.create_task(self._tell(self._turn, before))
+
+    async def finished(self) -> None:
+        """Wait until everything that was asked is answered."""
+        if self._telling is not None:
+            await self._telling
+
+    async def tell_news(self) -> None:
+        """Show what becomes of the link."""
+        async for news in self._session.news():
+            match news:
+                case LinkLost(reason):
+                    say(f"the link is lost ({reason}); trying again")
+                case LinkRestored(restored, reason, after):
+                    say(f"the link is back after {after:.1f} s, restored: {restored}{f' ({reason})' if reason else ''}")
+
+    async def _tell(self, turn: AsyncTurn, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await before
+        try:
+            async for said in turn:
+                self._print(said)
+        except ServerUnavailable:
+            raise
+        except ClientError as error:
+            self._view.interrupt()
+            say(error.message)
+
+    def _print(self, said: TurnSaid) -> None:
+        if self._arguments.json:
+            print_json(said)
+            return
+        match said:
+            case TurnUpdate(event=event) if event is not None:
+                self._view.event(Event(said.turn_id, said.seq, said.elapsed, event))
+            case Interrupted():
+                self._view.interrupt()
+                say("interrupted")
+            case NeedFrame() | Progress():
+                pass
+
+
+def _lines(source: TextIO) -> asyncio.Queue[str | None]:
+    """Lines as they are typed, then None. They are read on a thread that the program does not wait for at its end."""
+    lines: asyncio.Queue[str | None] = asyncio.Queue()
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        with suppress(RuntimeError):  # the loop has ended before
+            for line in source:
+                loop.call_soon_threadsafe(lines.put_nowait, line)
+            loop.call_soon_threadsafe(lines.put_nowait, None)
+
+    threading.Thread(target=read, name="typed lines", daemon=True).start()
+    return lines

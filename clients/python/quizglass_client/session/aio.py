@@ -1,0 +1,204 @@
+"""The session for asyncio programs; `quizglass_client.session.sync` is generated from it (`make client`)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from quizglass_client.channel import DEFAULT_TARGET
+from quizglass_client.session.core import News, SessionCore, SessionOptions
+from quizglass_client.session.runner import AsyncRunner
+from quizglass_client.session.turns import TurnFeed, TurnSaid
+from quizglass_client.types import Answer, PictureLike
+
+
+class AsyncSession:
+    """A wearable's session with a quizglass server, for one event loop.
+
+    It lasts while links come and go: a broken link is made anew and goes on where it was, in the middle of an answer or
+    of a picture. What could not be saved is told by `news`, and fails the questions that it concerns.
+
+    Args:
+        target: "host:port", "[host]:port" or "unix:path".
+        connect_timeout: seconds in which the server has to answer, at each attempt.
+        patience: seconds without a link after which the session is given up; None: never.
+        keepalive: seconds of silence after which gRPC asks whether the connection is alive; None: the session's own
+            pings do. Servers end connections that ask more often than they permit.
+        max_segment_chars: longest piece of an answer in which it can be said; 0: the server's default.
+    """
+
+    def __init__(
+        self,
+        target: str = DEFAULT_TARGET,
+        *,
+        connect_timeout: float = 5.0,
+        patience: float | None = 120.0,
+        keepalive: float | None = None,
+        max_segment_chars: int = 0,
+    ) -> None:
+        self.target = target
+        options = SessionOptions(connect_timeout, patience, keepalive, max_segment_chars)
+        self._runner = AsyncRunner()
+        self._core = SessionCore(target, options)
+
+    async def __aenter__(self) -> Self:
+        """Open it.
+
+        Raises:
+            ClientError: it cannot be opened.
+        """
+        try:
+            await self._runner.run(self._core.start())
+        except BaseException:
+            await self._runner.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End it; what runs is cancelled, and the server lets its pictures go."""
+        await self._runner.run(self._core.close())
+        await self._runner.close()
+
+    async def show(self, picture: PictureLike, *, pinned: bool = False) -> bytes:
+        """Send a picture before there is a question about it; its name for `ask`.
+
+        It arrives while the program goes on, between other messages, and is looked at by the server meanwhile.
+
+        Args:
+            picture: resized to what the server can use.
+            pinned: whether the server is to keep it until it is dropped or shown again without this.
+        """
+        return await self._runner.run(self._core.show(picture, pinned))
+
+    async def drop(self, frame: bytes) -> None:
+        """Have a picture of that name let go."""
+        self._runner.call(partial(self._core.drop, frame))
+
+    async def ask(
+        self,
+        question: str,
+        picture: PictureLike | None = None,
+        *,
+        frame: bytes = b"",
+        overlap: str = "interrupt",
+        policy: str = "",
+        budget: float | None = None,
+        history: Sequence[tuple[str, str]] = (),
+        remember: bool = False,
+        recall: bool = False,
+        session_id: str = "",
+        explain: bool = False,
+    ) -> AsyncTurn:
+        """Ask a question; what is told of it comes by the turn. Other arguments as those of the client's `ask`.
+
+        Args:
+            question: what to answer. What was said and heard in the session is known.
+            picture: what it is about.
+            frame: name of a picture shown before, in place of `picture`.
+            overlap: what becomes of it while another question runs: that one ends (interrupt), it waits (queue), or it
+                fails (refuse).
+            policy: one that the server has; empty for its default.
+            budget: seconds to answer in, once its turn has come and its picture is there.
+            history: what was said since, without the server.
+            remember: whether the server may remember the picture, if it has a visual memory.
+            recall: whether the answer may come from that memory.
+            session_id: a name of the dialogue, of the caller's choice, by which the memory finds it.
+            explain: whether every step is told of.
+
+        Raises:
+            ClientError: the session was given up, or the question cannot be sent.
+        """
+        feed = await self._runner.run(
+            self._core.ask(
+                question,
+                picture,
+                frame,
+                overlap=overlap,
+                policy=policy,
+                budget=budget,
+                history=history,
+                remember=remember,
+                recall=recall,
+                session_id=session_id,
+                explain=explain,
+            )
+        )
+        return AsyncTurn(feed, self._core, self._runner)
+
+    async def answer(self, question: str, picture: PictureLike | None = None, *, frame: bytes = b"") -> Answer:
+        """Ask a question and wait for the whole answer; arguments and errors as those of `ask` and the turn's."""
+        turn = await self.ask(question, picture, frame=frame)
+        return await turn.answer()
+
+    async def news(self) -> AsyncIterator[News]:
+        """What is told of the session and not of one of its turns: links lost and restored, pictures, failures."""
+        while (news := await self._runner.run(self._core.next_news())) is not None:
+            yield news
+
+    def hint_reconnect(self) -> None:
+        """The network may have changed: see at once whether the link is alive, and do not wait to make a new one."""
+        self._runner.call(self._core.hint_reconnect)
+
+    @property
+    def state(self) -> bytes:
+        """What another session can take the dialogue from; it is of use to the same client only."""
+        return self._core.state
+
+    @property
+    def links(self) -> int:
+        """How many links there were so far."""
+        return self._core.links
+
+
+class AsyncTurn:
+    """One question of a session. Iterated, it yields what is told of it as that comes, until the turn is over."""
+
+    def __init__(self, feed: TurnFeed, core: SessionCore, runner: AsyncRunner) -> None:
+        """For the session only."""
+        self._feed = feed
+        self._core = core
+        self._runner = runner
+
+    @property
+    def id(self) -> str:
+        """Its name in the session."""
+        return self._feed.ask_id
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> TurnSaid:
+        """What is told next.
+
+        Raises:
+            ClientError: the turn, or the session, has failed.
+        """
+        said = await self._runner.run(self._feed.next())
+        if said is None:
+            raise StopAsyncIteration
+        return said
+
+    async def answer(self) -> Answer:
+        """The whole turn, when it is over.
+
+        Raises:
+            Cancelled: it was interrupted.
+            SessionLost: the session could not be resumed while it was half told.
+            ClientError: it has failed.
+        """
+        return await self._runner.run(self._feed.answer())
+
+    async def cancel(self) -> None:
+        """End it; one that is over is left as it is."""
+        self._runner.call(partial(self._core.cancel, self._feed))
+
+    async def played(self, segment: int, code_point: int) -> None:
+        """So much of its answer was said: all before that segment, and so many code points of it."""
+        self._runner.call(partial(self._core.played, self._feed, segment, code_point))

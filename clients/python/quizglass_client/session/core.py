@@ -1,0 +1,491 @@
+"""Keeps a session going: connects, resumes where it was when the link breaks, and says why when it cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import grpc
+
+from quizglass.convert import server_value, to_value
+from quizglass.session import (
+    Ack,
+    CancelAsk,
+    Close,
+    FrameStatus,
+    GoAway,
+    Interrupted,
+    NeedFrame,
+    Notice,
+    Open,
+    Opened,
+    OutputProfile,
+    Overlap,
+    Ping,
+    Playback,
+    Pong,
+    Progress,
+    Question,
+    Restored,
+    ServerSaid,
+    SessionAsk,
+    SessionLimits,
+    TurnUpdate,
+)
+from quizglass.v1 import session_pb2
+from quizglass.values import Done
+from quizglass_client import requests
+from quizglass_client.errors import (
+    Cancelled,
+    ClientError,
+    InvalidRequest,
+    ServerUnavailable,
+    SessionLost,
+    from_rpc,
+)
+from quizglass_client.pictures import encode_on_thread
+from quizglass_client.session.link import SessionConnection
+from quizglass_client.session.outgoing import OutgoingMessages
+from quizglass_client.session.turns import TurnFeed, TurnSaid
+from quizglass_client.types import PictureLike
+
+HOLDER_BYTES = 32
+_ACK_EVERY = 16
+_ACK_BYTES = 16 * 1024
+_MOST_NEWS = 1024
+_SILENT_PROGRESS = 2.5
+"""Times of `SessionLimits.progress` without a word, during a turn, after which a link is dead."""
+_PROBE_S = 1.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 5.0
+_CLOSE_S = 2.0
+_LASTING = {"INVALID_ARGUMENT", "UNIMPLEMENTED", "PERMISSION_DENIED", "UNAUTHENTICATED", "ABORTED"}
+"""Statuses that another attempt does not change."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How a session is kept."""
+
+    connect_timeout: float = 5.0
+    """Seconds in which a server has to answer."""
+    patience: float | None = 120.0
+    """Seconds without a link after which the session is given up; None: never."""
+    keepalive: float | None = None
+    """Of gRPC, in seconds; None: the session's own pings do."""
+    max_segment_chars: int = 0
+    """Longest segment; 0: the server's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLost:
+    """The link broke; another one is being made."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRestored:
+    """There is a link again, and how much of the session: all, its dialogue, or none of it."""
+
+    restored: Restored
+    reason: str
+    """Why not all of it."""
+    after: float
+    """Seconds without a link."""
+
+
+News = LinkLost | LinkRestored | FrameStatus | Notice | GoAway
+"""What is told of a session, and not of one of its turns."""
+
+
+class _Dead(Exception):
+    """The link says nothing any more, or something has got lost on it."""
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where the client is in its session."""
+
+    holder: bytes = field(default_factory=lambda: secrets.token_bytes(HOLDER_BYTES))
+    session_id: str = ""
+    seq: int = 0
+    state: bytes = b""
+    unacknowledged: int = 0
+    unacknowledged_bytes: int = 0
+
+
+class SessionCore:
+    """One session with a server, for the event loop that runs.
+
+    Args:
+        target: "host:port".
+        options: how it is kept.
+    """
+
+    def __init__(self, target: str, options: SessionOptions) -> None:
+        self._target = target
+        self._options = options
+        self._place = _Place()
+        self._outgoing = OutgoingMessages()
+        self._turns: dict[str, TurnFeed] = {}
+        self._news: deque[News] = deque(maxlen=_MOST_NEWS)
+        self._news_came = asyncio.Event()
+        self._connection: SessionConnection | None = None
+        self._limits: SessionLimits | None = None
+        self._opened = asyncio.Event()
+        self._stirred = asyncio.Event()
+        self._stirred_at = 0.0
+        self._hinted = False
+        self._heard = 0.0
+        self._lost_at: float | None = None
+        self._closing = False
+        self._failure: ClientError | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._count = 0
+        self.links = 0
+        """Links that there were so far."""
+
+    async def start(self) -> None:
+        """Open the session.
+
+        Raises:
+            ClientError: it cannot be opened.
+        """
+        self._lost_at = time.monotonic()
+        self._keeper = asyncio.create_task(self._keep(), name="keep a session")
+        opened = asyncio.create_task(self._opened.wait())
+        try:
+            await asyncio.wait({self._keeper, opened}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self._keeper.cancel()
+            raise
+        finally:
+            opened.cancel()
+        if self._failure is not None:
+            raise self._failure
+
+    async def close(self) -> None:
+        """End the session; the server lets its frames go."""
+        self._closing = True
+        if self._keeper is not None and not self._keeper.done():
+            if self._connection is not None:
+                self._outgoing.say(Close())
+                await asyncio.wait({self._keeper}, timeout=_CLOSE_S)
+            self._keeper.cancel()
+            await asyncio.wait({self._keeper})
+        self._fail(Cancelled("the session was closed", reason="CLOSED"))
+
+    @property
+    def limits(self) -> SessionLimits | None:
+        """What the server has told of its limits."""
+        return self._limits
+
+    @property
+    def state(self) -> bytes:
+        """What the session's dialogue can be continued with elsewhere."""
+        return self._place.state
+
+    async def show(self, picture: PictureLike, pinned: bool) -> bytes:
+        """Send a picture ahead of any question; its name. It arrives while the program goes on."""
+        self._check()
+        side = self._limits.useful_picture_side if self._limits is not None else 0
+        return self._outgoing.show(await encode_on_thread(picture, side), pinned=pinned)
+
+    def drop(self, name: bytes) -> None:
+        """Have a picture forgotten."""
+        self._check()
+        self._outgoing.drop(name)
+
+    async def ask(
+        self,
+        question: str,
+        picture: PictureLike | None,
+        frame: bytes,
+        *,
+        overlap: str,
+        policy: str,
+        budget: float | None,
+        history: Sequence[tuple[str, str]],
+        remember: bool,
+        recall: bool,
+        session_id: str,
+        explain: bool,
+    ) -> TurnFeed:
+        """Ask a question; what is told of it comes by the feed."""
+        self._check()
+        request = requests.ask(question, None, history, policy, budget, b"", session_id, remember, recall, explain)
+        name = frame or (b"" if picture is None else await self.show(picture, False))
+        if name:
+            request.frames.add(sha256=name)
+        value = to_value(request, Question)
+        if overlap not in {str(each) for each in Overlap}:
+            raise InvalidRequest.of("overlap", f"{overlap!r} is not interrupt, queue or refuse")
+        self._count += 1
+        feed = TurnFeed(f"{self._count}-{secrets.token_hex(4)}")
+        self._turns[feed.ask_id] = feed
+        self._outgoing.say(SessionAsk(feed.ask_id, value, Overlap(overlap)))
+        self._stirred_at = time.monotonic()  # from now on, silence is not what is expected
+        self._stirred.set()
+        return feed
+
+    def cancel(self, feed: TurnFeed) -> None:
+        """End a question."""
+        if not feed.over:
+            self._check()
+            self._outgoing.say(CancelAsk(feed.ask_id))
+
+    def played(self, feed: TurnFeed, segment: int, code_point: int) -> None:
+        """So much of an answer was said aloud."""
+        self._check()
+        self._outgoing.say(Playback(feed.ask_id, segment, code_point))
+
+    async def next_news(self) -> News | None:
+        """What is told of the session next; None when it is closed."""
+        while not self._news:
+            if self._failure is not None:
+                return None
+            self._news_came.clear()
+            await self._news_came.wait()
+        return self._news.popleft()
+
+    def hint_reconnect(self) -> None:
+        """The network may have changed: see at once whether the link is alive, and do not wait to make a new one."""
+        self._hinted = True
+        self._stirred.set()
+
+    # How the link is kept.
+
+    def _ends(self) -> bool:
+        return self._closing or self._failure is not None
+
+    async def _keep(self) -> None:
+        try:
+            await self._keep_linked()
+        except Exception as error:  # nobody is to wait for a session that is not kept any more
+            self._fail(ClientError(f"the session failed: {error!r}", reason="UNEXPECTED"))
+            raise
+
+    async def _keep_linked(self) -> None:
+        pause = 0.0
+        while not self._ends():
+            links = self.links
+            try:
+                await self._linked()
+                reason = "the server ended it"
+            except grpc.RpcError as error:
+                reason = self._judge(from_rpc(error))
+            except ClientError as error:
+                reason = self._judge(error)
+            except _Dead as error:
+                reason = str(error)
+            if self._ends():
+                return
+            if self.links > links:
+                self._lost_at, pause = time.monotonic(), 0.0
+                self._tell(LinkLost(reason))
+            await self._pause(pause, reason)
+            pause = min(max(2 * pause, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
+
+    async def _linked(self) -> None:
+        """One link, from connecting to its end."""
+        connection = SessionConnection(self._target, self._options.keepalive)
+        tasks: set[asyncio.Task[None]] = set()
+        try:
+            await connection.open(self._open(), self._options.connect_timeout)
+            try:
+                async with asyncio.timeout(self._options.connect_timeout):
+                    first = await connection.read()
+            except TimeoutError:
+                raise _Dead("the server does not open the session") from None
+            if first is None or first.WhichOneof("message") != "opened":
+                raise _Dead("the server does not open the session")
+            self._take_opened(first, connection)
+            tasks = {
+                asyncio.create_task(work) for work in (self._write(connection), self._read(connection), self._watch())
+            }
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            self._connection = None
+            for task in tasks:
+                task.cancel()
+            await connection.close()
+            if tasks:
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _open(self) -> Open:
+        place = self._place
+        output = OutputProfile(self._options.max_segment_chars)
+        return Open(place.holder, place.session_id, place.seq if place.session_id else 0, place.state, output)
+
+    def _take_opened(self, message: session_pb2.ServerMessage, connection: SessionConnection) -> None:
+        opened = server_value(message)
+        if not isinstance(opened, Opened):
+            raise _Dead("the server does not open the session")
+        resumed, again = opened.restored is Restored.ALL, bool(self._place.session_id)
+        if not resumed:
+            self._place.seq = 0
+            if again:
+                self._lose(opened.restored_reason)
+        self._place.session_id, self._limits = opened.session_id, opened.limits
+        self._place.state = message.state or self._place.state
+        self._place.unacknowledged = self._place.unacknowledged_bytes = 0
+        self._outgoing.again(resumed=resumed)
+        self.links += 1
+        self._heard = time.monotonic()
+        self._connection = connection
+        if again:
+            self._tell(LinkRestored(opened.restored, opened.restored_reason, self._heard - (self._lost_at or 0.0)))
+        self._lost_at = None
+        self._opened.set()
+
+    def _lose(self, reason: str) -> None:
+        """Questions that were half answered cannot be taken up again in a new session."""
+        for feed in list(self._turns.values()):
+            if feed.begun and not feed.over:
+                self._over(feed.ask_id)
+                feed.fail(SessionLost(f"the session could not be resumed: {reason}; ask again", reason=reason))
+
+    async def _write(self, connection: SessionConnection) -> None:
+        while True:
+            said = await self._outgoing.next()
+            await connection.write(said)
+            if isinstance(said, Close):
+                await asyncio.Event().wait()  # the server ends the link
+
+    async def _read(self, connection: SessionConnection) -> None:
+        while (message := await connection.read()) is not None:
+            self._heard = time.monotonic()
+            self._place.state = message.state or self._place.state
+            said = server_value(message)
+            if message.WhichOneof("message") in ("opened", "progress", "go_away", "pong"):
+                if message.seq != self._place.seq:
+                    raise _Dead("messages have got lost")
+            elif message.seq <= self._place.seq:
+                continue
+            elif message.seq > self._place.seq + 1:
+                raise _Dead("messages have got lost")
+            else:
+                self._place.seq = message.seq
+                self._acknowledge(said, message.ByteSize())
+            if said is not None:
+                self._take(said)
+
+    def _acknowledge(self, said: ServerSaid | None, size: int) -> None:
+        place = self._place
+        place.unacknowledged += 1
+        place.unacknowledged_bytes += size
+        ends = isinstance(said, Interrupted) or (isinstance(said, TurnUpdate) and isinstance(said.event, Done))
+        if ends or place.unacknowledged >= _ACK_EVERY or place.unacknowledged_bytes >= _ACK_BYTES:
+            place.unacknowledged = place.unacknowledged_bytes = 0
+            self._outgoing.say(Ack(place.seq))
+
+    def _take(self, said: ServerSaid) -> None:
+        match said:
+            case Pong(payload=payload):
+                self._outgoing.pong(payload)
+            case FrameStatus():
+                self._outgoing.status(said)
+                self._tell(said)
+            case NeedFrame(frames=frames):
+                for need in frames:
+                    self._outgoing.need(need)
+                self._feed(said.ask_id, said)
+            case TurnUpdate() | Interrupted() | Progress():
+                self._feed(said.ask_id, said)
+            case Notice():
+                self._notice(said)
+            case GoAway():
+                self._tell(said)
+
+    def _notice(self, notice: Notice) -> None:
+        feed = self._turns.get(notice.ask_id)
+        if feed is not None and notice.turn_over and notice.reason == "STOPPING" and not feed.begun:
+            return  # nothing was done: it is asked again over the next link
+        if feed is not None:
+            feed.take(notice)
+            if feed.over:
+                self._over(feed.ask_id)
+        self._tell(notice)
+
+    def _feed(self, ask_id: str, said: TurnSaid) -> None:
+        if (feed := self._turns.get(ask_id)) is not None:
+            feed.take(said)
+            if feed.over:
+                self._over(ask_id)
+
+    def _over(self, ask_id: str) -> None:
+        self._turns.pop(ask_id, None)
+        self._outgoing.over(ask_id)
+
+    async def _watch(self) -> None:
+        """Ask a silent link whether it is alive; end one that does not answer."""
+        limits = self._limits
+        if limits is None:
+            return
+        asked = 0.0
+        while True:
+            silence = _SILENT_PROGRESS * limits.progress if self._turns else 2 * limits.ping
+            now, before = time.monotonic(), max(self._heard, self._stirred_at)
+            if now - before >= silence:
+                raise _Dead("the link is silent")
+            probe_after = min(limits.ping, silence / 2)
+            if now - before >= probe_after and asked <= before:
+                self._outgoing.say(Ping())
+                asked = now
+            await self._wait(before + (silence if asked > before else probe_after) - now)
+            if self._hinted:
+                await self._probe()
+
+    async def _probe(self) -> None:
+        """The network may have changed: a link that does not answer at once is dead."""
+        self._hinted, before = False, self._heard
+        self._outgoing.say(Ping())
+        await asyncio.sleep(_PROBE_S)
+        if self._heard == before:
+            raise _Dead("the link does not answer since the network may have changed")
+
+    async def _wait(self, within: float) -> None:
+        """Wait so long, or until something changes what is waited for."""
+        self._stirred.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, within)):
+                await self._stirred.wait()
+
+    async def _pause(self, pause: float, reason: str) -> None:
+        """Before the next attempt, unless the session is given up."""
+        patience, lost = self._options.patience, self._lost_at
+        if patience is not None and lost is not None and time.monotonic() - lost + pause > patience:
+            self._fail(ServerUnavailable(f"no link for {patience:g} s: {reason}", status="UNAVAILABLE"))
+        elif pause:
+            await self._wait(pause * random.uniform(0.5, 1.0))  # many clients lose the same server
+            self._hinted = False
+
+    def _judge(self, error: ClientError) -> str:
+        """Why a link ended; a session that cannot be had is given up."""
+        if error.status in _LASTING or (self._limits is None and error.reason != "STOPPING"):
+            self._fail(error)
+        return error.message
+
+    def _fail(self, error: ClientError) -> None:
+        if self._failure is None:
+            self._failure = error
+            for feed in list(self._turns.values()):
+                feed.fail(error)
+            self._turns.clear()
+            self._news_came.set()
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _tell(self, news: News) -> None:
+        self._news.append(news)
+        self._news_came.set()

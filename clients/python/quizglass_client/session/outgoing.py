@@ -1,0 +1,160 @@
+"""What a session has to say over its link: messages first, and between them pieces of frames.
+
+Knows what has to be said again over a new link. Knows no gRPC.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import OrderedDict, deque
+from dataclasses import dataclass
+
+from google_crc32c import value as crc32c
+
+from quizglass.session import (
+    CancelAsk,
+    ClientSaid,
+    FrameBegin,
+    FrameDrop,
+    FrameNeed,
+    FramePart,
+    FrameState,
+    FrameStatus,
+    Ping,
+    Playback,
+    SessionAsk,
+)
+from quizglass_client.session.pacing import Window
+
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of frames that are kept to be sent again; the oldest go."""
+
+
+@dataclass(slots=True)
+class Upload:
+    """A frame that is sent, or can be sent again."""
+
+    begin: FrameBegin
+    data: bytes
+    offset: int | None = None
+    """First byte to be sent; None: the server has not said, or has it."""
+    held: bool = False
+
+
+class OutgoingMessages:
+    """What is to be sent, in order."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[ClientSaid] = deque()
+        self._uploads: OrderedDict[bytes, Upload] = OrderedDict()
+        self._asks: OrderedDict[str, SessionAsk] = OrderedDict()
+        self._cancelled: dict[str, CancelAsk] = {}
+        self._played: dict[str, Playback] = {}
+        self._window = Window()
+        self._changed = asyncio.Event()
+
+    def say(self, said: ClientSaid) -> None:
+        """Send a message, and again over a new link as long as nobody knows that it has arrived."""
+        match said:
+            case SessionAsk(id=name):
+                self._asks[name] = said
+            case CancelAsk(ask_id=name):
+                self._cancelled[name] = said
+            case Playback(ask_id=name):
+                self._played = {name: said}
+        self._waiting.append(said)
+        self._changed.set()
+
+    def show(self, data: bytes, *, pinned: bool = False, mime: str = "") -> bytes:
+        """Send a frame, unless it was sent before; its SHA-256."""
+        name = hashlib.sha256(data).digest()
+        upload = self._uploads.get(name)
+        begin = FrameBegin(name, len(data), mime, pinned=pinned)
+        if upload is None:
+            upload = self._uploads[name] = Upload(begin, data)
+            self._forget_oldest()
+        elif upload.begin == begin:
+            return name
+        upload.begin = begin
+        self.say(begin)
+        return name
+
+    def drop(self, name: bytes) -> None:
+        """Give a frame up."""
+        if self._uploads.pop(name, None) is not None:
+            self.say(FrameDrop(name))
+
+    def status(self, status: FrameStatus) -> None:
+        """What the server has of a frame."""
+        if (upload := self._uploads.get(status.sha256)) is not None:
+            upload.held = status.state is FrameState.HELD
+            upload.offset = status.offset if status.state is FrameState.SEND else None
+            self._changed.set()
+
+    def need(self, need: FrameNeed) -> None:
+        """A question waits for a frame."""
+        upload = self._uploads.get(need.sha256)
+        if upload is not None and need.region is None and upload.offset is None:
+            upload.held = False
+            self.say(upload.begin)
+
+    def over(self, name: str) -> None:
+        """Nothing more comes of a question."""
+        self._asks.pop(name, None)
+        self._cancelled.pop(name, None)
+
+    def again(self, *, resumed: bool) -> None:
+        """There is a new link: what may not have arrived over the old one is said again.
+
+        Args:
+            resumed: whether the session is the same. Of another one, frames come when they are needed.
+        """
+        self._window = Window()
+        wanted = {frame.sha256 for ask in self._asks.values() for frame in ask.request.frames}
+        begins = []
+        for name, upload in self._uploads.items():
+            upload.offset = None
+            if not resumed:
+                upload.held = False
+            if not upload.held and (resumed or name in wanted or upload.begin.pinned):
+                begins.append(upload.begin)
+        played = self._played.values() if resumed else ()
+        self._waiting = deque([*begins, *self._asks.values(), *played, *self._cancelled.values()])
+        self._changed.set()
+
+    def pong(self, payload: bytes) -> None:
+        """The link has carried all that was sent before this ping."""
+        self._window.answered(payload, time.monotonic())
+        self._changed.set()
+
+    async def next(self) -> ClientSaid:
+        """The next message to be sent, when there is one."""
+        while True:
+            if self._waiting:
+                return self._waiting.popleft()
+            if (part := self._part()) is not None:
+                return part
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _part(self) -> FramePart | None:
+        """The next piece of the frame that was shown last and is not whole, if the link has room for it."""
+        window = self._window
+        for upload in reversed(self._uploads.values()):
+            if upload.offset is None or upload.offset >= len(upload.data):
+                continue
+            size = min(window.piece, len(upload.data) - upload.offset)
+            if window.room < size:
+                return None
+            data = upload.data[upload.offset : upload.offset + size]
+            part = FramePart(upload.begin.sha256, upload.offset, data, crc32c(data))
+            upload.offset += size
+            self._waiting.append(Ping(window.sent(size, time.monotonic())))
+            return part
+        return None
+
+    def _forget_oldest(self) -> None:
+        while sum(len(upload.data) for upload in self._uploads.values()) > _MOST_BYTES and len(self._uploads) > 1:
+            self._uploads.popitem(last=False)

@@ -1,0 +1,78 @@
+"""Where a session lives: on the event loop that runs, or on one of its own for programs that wait for each call."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError
+from typing import Any, TypeVar
+
+from quizglass_client.errors import Cancelled
+
+Result = TypeVar("Result")
+
+
+class AsyncRunner:
+    """Runs on the event loop that runs already."""
+
+    async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Wait for work."""
+        return await work
+
+    def call(self, work: Callable[[], None]) -> None:
+        """Do something that does not wait."""
+        work()
+
+    async def close(self) -> None:
+        """Nothing is to be ended."""
+
+
+class Runner:
+    """Runs on an event loop and a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="quizglass session", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Wait for work; an interruption of the waiting cancels it.
+
+        Raises:
+            Cancelled: the runner was closed.
+        """
+        if not self._thread.is_alive():
+            work.close()
+            raise Cancelled("the session was closed", reason="CLOSED")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except CancelledError:
+            raise Cancelled("the session was closed", reason="CLOSED") from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def call(self, work: Callable[[], None]) -> None:
+        """Do something that does not wait."""
+
+        async def done() -> None:
+            work()
+
+        self.run(done())
+
+    def close(self) -> None:
+        """End the loop with whatever still waits in it."""
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -1,0 +1,119 @@
+"""What an image search may bring for a question: the right entry, others, both, or nothing.
+
+Whether a line is the right one can always be told: a wrong one is of another kind than what the question points at or,
+where the picture is shown, of another colour. Entries that look alike in both come behind the right one only.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quizglass_export.pocketworld.question import Question
+from quizglass_export.pocketworld.world import Thing
+from quizglass_export.starter.data.library import Library
+
+MANNERS = ("none", "right", "wrong", "several")
+_MOST = 5
+_TRIES = 30
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Lines of an image search; `place` is that of the right one, None where it is not among them."""
+
+    manner: str
+    lines: tuple[str, ...] = ()
+    place: int | None = None
+    things: tuple[Thing, ...] = ()
+
+    @property
+    def right(self) -> bool:
+        """Whether the right entry is among them."""
+        return self.place is not None
+
+
+class Hits:
+    """Draws the hits of image searches in one library."""
+
+    def __init__(self, library: Library, rng: random.Random, *, sees: bool = True) -> None:
+        """`sees`: whether the prompt shows the picture, so that colours tell entries apart."""
+        self.library = library
+        self.rng = rng
+        self.sees = sees
+        self._all = [thing for thing in library.world.things if library.findable(thing)]
+
+    def target(self, question: Question) -> Thing | None:
+        """The thing that the question is about, if the picture shows it."""
+        shown = [placed.thing for placed in question.scene.things]
+        return next((thing for thing in shown if thing.id == question.target), None)
+
+    def targets(self, question: Question, target: Thing) -> list[Thing]:
+        """The target, and what else of the picture has to be looked up."""
+        asked = {hop.entry for hop in question.hops if hop.action == "image"} - {target.id}
+        return [target, *(placed.thing for placed in question.scene.things if placed.thing.id in asked)]
+
+    def draw(self, question: Question, manner: str | None = None) -> Drawn:
+        """Hits in one of `MANNERS`, any by default; "right" and "several" hold the target if the picture shows it."""
+        manner = manner or self.rng.choices(MANNERS, (0.15, 0.3, 0.3, 0.25))[0]
+        target = self.target(question)
+        if manner == "none":
+            return Drawn(manner)
+        if target is None:
+            return self._unrelated(question, 1 if manner == "right" else self._few())
+        right = self.targets(question, target)
+        beside = self._beside(question, right)
+        if manner == "wrong" or not all(self.library.findable(thing) for thing in right):
+            return self._as_drawn("wrong", self.rivals(right, self._few(), beside), None)
+        if manner == "right":
+            return self._as_drawn(manner, right, 0)
+        rivals = self.rivals(right, self.rng.randint(1, _MOST - len(right)), beside)
+        mixed = self.rng.sample([*rivals, *right], len(rivals) + len(right))
+        alike = [self._alike(target)] if self.rng.random() < 0.3 and len(mixed) < _MOST else []
+        return self._as_drawn(manner, [*mixed, *alike], mixed.index(target))
+
+    def rivals(self, right: Sequence[Thing], count: int, first: Sequence[Thing] = ()) -> list[Thing]:
+        """Things that none of the right ones can be taken for; half of the target's kind where colours can be seen."""
+        chosen = [thing for thing in first if self._differs(thing, right)][:count]
+        for _ in range(_TRIES):
+            if len(chosen) >= count:
+                break
+            rival = self._rival(right)
+            if rival is not None and rival not in chosen:
+                chosen.append(rival)
+        return chosen
+
+    def _rival(self, right: Sequence[Thing]) -> Thing | None:
+        same_kind = self.sees and self.rng.random() < 0.5
+        for _ in range(_TRIES):
+            thing = self.rng.choice(self._all)
+            if self._differs(thing, right) and (thing.kind == right[0].kind) == same_kind:
+                return thing
+        return None
+
+    def _differs(self, thing: Thing, right: Sequence[Thing]) -> bool:
+        return all(thing.kind != one.kind or (self.sees and thing.look.body != one.look.body) for one in right)
+
+    def _alike(self, target: Thing) -> Thing:
+        """A thing of the same kind and, if there is one, the same colour."""
+        kind = [thing for thing in self._all if thing.kind == target.kind and thing.id != target.id]
+        return self.rng.choice([thing for thing in kind if thing.look.body == target.look.body] or kind or [target])
+
+    def _unrelated(self, question: Question, count: int) -> Drawn:
+        """The picture's own things, or any: the question is not about what the picture shows."""
+        shown = [placed.thing for placed in question.scene.things if self.library.findable(placed.thing)]
+        shown = shown if self.rng.random() < 0.6 else []
+        others = [self.rng.choice(self._all) for _ in range(count)]
+        return self._as_drawn("wrong", [*shown[:1], *others][:count], None)
+
+    def _beside(self, question: Question, right: Sequence[Thing]) -> list[Thing]:
+        """Other things of the scene, which searches for its parts bring."""
+        others = [placed.thing for placed in question.scene.things if placed.thing not in right]
+        return [thing for thing in others if self.library.findable(thing)] if self.rng.random() < 0.5 else []
+
+    def _few(self) -> int:
+        return self.rng.choices((1, 2, 3, 5), (0.6, 0.2, 0.12, 0.08))[0]
+
+    def _as_drawn(self, manner: str, things: Sequence[Thing], place: int | None) -> Drawn:
+        return Drawn(manner, tuple(self.library.seen(thing) for thing in things), place, tuple(things))

@@ -1,0 +1,167 @@
+"""Decisions about entries and answers: which entry it is, what a draft lacks, whether evidence bears an answer out."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from quizglass_export.pocketworld.question import ABSTAIN, Question
+from quizglass_export.pocketworld.world import Thing
+from quizglass_export.starter.data.examples import LETTERS, Example
+from quizglass_export.starter.data.hits import MANNERS, Drawn, Hits
+from quizglass_export.starter.data.knowing import Known
+from quizglass_export.starter.data.library import Library
+from quizglass_export.starter.data.situations import base_request
+from quizglass_export.starter.data.tasks.drafts import NOTHING_TELLS, Drafts, thoughts
+
+PLANS = ("none", "image", "text", "both")
+SUBJECTS = ("other", "book", "logo", "plant", "calculation", "translation")
+"""In the order of `policies.qa_dragon.Subject`."""
+JUDGEMENTS = ("supported", "unsupported", "contradicted", "incomplete")
+"""In the order of `policies.qa_dragon.Judgement`."""
+MOST_ENTRIES = 5
+_NONE = LETTERS[MOST_ENTRIES]
+
+
+def _letter(options: tuple[str, ...], label: str) -> str:
+    return LETTERS[options.index(label)]
+
+
+class Choices:
+    """Makes examples of decisions; the answer of each is a letter."""
+
+    def __init__(self, library: Library, rng: random.Random) -> None:
+        self.library = library
+        self.rng = rng
+        self.hits = Hits(library, rng)
+        self.blind = Hits(library, rng, sees=False)
+        self.drafts = Drafts(library, rng)
+
+    def entity(self, question: Question, picture: int | None) -> Example | None:
+        """Whether an entry is what the picture shows."""
+        drawn = self.hits.draw(question, self.rng.choice(("right", "wrong")))
+        if self.hits.target(question) is None or question.conflict is not None:
+            return None
+        base = replace(base_request(question, picture), template="entity", seen=drawn.lines[:1])
+        return Example(base, "A" if drawn.right else "B", "entity-yes" if drawn.right else "entity-no")
+
+    def select(self, question: Question, picture: int | None, template: str = "select") -> Example | None:
+        """Which of up to five entries the question is about."""
+        hits = self.hits if template == "select" else self.blind
+        drawn = hits.draw(question, self.rng.choices(MANNERS[1:], (0.15, 0.2, 0.65))[0])
+        target = hits.target(question)
+        if target is None or len(hits.targets(question, target)) > 1 or (drawn.place or 0) >= MOST_ENTRIES:
+            return None
+        if question.conflict is not None:
+            alike = self._alike(question, target)
+            if alike is None or template != "select":
+                return None
+            drawn = alike
+        seen = picture if template == "select" else None
+        base = replace(base_request(question, seen), template=template, seen=drawn.lines[:MOST_ENTRIES])
+        letter = _NONE if drawn.place is None else LETTERS[drawn.place]
+        return Example(base, letter, f"{template}-{'none' if drawn.place is None else 'entry'}")
+
+    def _alike(self, question: Question, target: Thing) -> Drawn | None:
+        """The right entry and the one that is easily taken for it, which their texts tell apart."""
+        conflict = question.conflict
+        rival = self.library.things.get(conflict.rival) if conflict and conflict.right == "text" else None
+        if rival is None:
+            return None
+        others = self.hits.rivals([target, rival], self.rng.randint(0, 2))
+        things = self.rng.sample([target, rival, *others], 2 + len(others))
+        lines = tuple(self.library.seen(thing) for thing in things)
+        return Drawn("several", lines, things.index(target), tuple(things))
+
+    def subject(self, question: Question, picture: int | None, known: Known) -> Example:
+        """What the thoughts are about, as far as searches do not help with it."""
+        target = self.hits.target(question)
+        values = {"steps": thoughts(question, target, known)}
+        kind = target.kind if target else ""
+        named = bool(question.words and target and target.name in question.words)
+        label = "other"
+        if question.domain == "number":
+            label = "calculation"
+        elif named and kind in ("book", "packet"):
+            label = "book" if kind == "book" else "logo"
+        elif kind == "plant" and known.name:
+            label = "plant"
+        request = replace(base_request(question, picture), template="subject", values=values)
+        return Example(request, _letter(SUBJECTS, label), f"subject-{label}")
+
+    def tool(self, question: Question, picture: int | None, known: Known, plan: str, draft: str) -> Example:
+        """What a draft lacks: with thoughts (QA-Dragon), or the draft alone (draft-first)."""
+        values: dict[str, str | list[str]] = {"draft": draft}
+        if self.rng.random() < 0.6:
+            values["steps"] = thoughts(question, self.hits.target(question), known)
+        request = replace(base_request(question, picture), template="tool_router", values=values)
+        return Example(request, _letter(PLANS, plan), f"tool-{plan}")
+
+    def verify(self, question: Question, picture: int | None, known: Known) -> Example | None:
+        """Whether the evidence bears an answer out."""
+        texts = [hop for hop in question.hops if hop.action == "text"]
+        if question.answer == ABSTAIN or question.conflict is not None or (question.hops and not texts):
+            return None
+        if question.claims:
+            return self._verify_claims(question, picture)
+        drawn, base = self.hits.draw(question), base_request(question, picture)
+        label = self.rng.choices(JUDGEMENTS[:3], (0.4, 0.3, 0.3))[0]
+        telling = label != "unsupported" and bool(texts)
+        found = (self.library.found if telling else self.library.vain)(question, self.rng)
+        if not texts and label == "unsupported":
+            label = "contradicted"
+        answer = self._answer(question, label)
+        if answer is None:
+            return None
+        reason = self.drafts.telling(found, texts[-1].answer) if telling else NOTHING_TELLS
+        reason = reason if self.rng.random() < 0.7 else ""
+        values = {"evidence": [*drawn.lines, *found], "answer": answer, "reason": reason}
+        request = replace(base, template="verifier", values=values)
+        return Example(request, _letter(JUDGEMENTS, label), f"verifier-{label}")
+
+    def _verify_claims(self, question: Question, picture: int | None) -> Example | None:
+        """An answer of several claims: all of them, or some."""
+        found = self.library.found(question, self.rng)
+        partly = self.rng.random() < 0.7
+        answer = question.claims[0] if partly else " ".join(question.claims)
+        values = {"evidence": list(found), "answer": answer}
+        request = replace(base_request(question, picture), template="verifier", values=values)
+        label = "incomplete" if partly else "supported"
+        return Example(request, _letter(JUDGEMENTS, label), f"verifier-{label}")
+
+    def _answer(self, question: Question, label: str) -> str | None:
+        if label == "supported":
+            return question.answer
+        if label == "unsupported" and self.rng.random() < 0.6:
+            return question.answer
+        return self.other_answer(question)
+
+    def other_answer(self, question: Question) -> str | None:
+        """A wrong answer of the same kind, or None."""
+        key = question.gold_attribute or ""
+        number, _, unit = question.answer.partition(" ")
+        if number.isdigit():
+            other = self.rng.choice([value for value in (self.rng.randint(11, 999), 1998, 12) if str(value) != number])
+            return f"{other} {unit}" if unit else str(self.rng.randint(1910, 1998))
+        for _ in range(20):
+            thing = self.rng.choice(self.library.world.things)
+            maker = self.library.world.makers[thing.maker]
+            facts = {**thing.facts, "home": maker.home, "field": maker.field, "founder": maker.founder}
+            value = facts.get(key) or _seen_value(question, thing.look.body, thing.kind, thing.look.shape, thing.name)
+            if value and value != question.answer:
+                return value
+        return None
+
+
+def _seen_value(question: Question, body: str, kind: str, shape: str, name: str) -> str | None:
+    """What the picture would tell of another thing, where that is the kind of answer asked for."""
+    things = [placed.thing for placed in question.scene.things]
+    for values, value in (
+        ([thing.look.body for thing in things], body),
+        ([thing.kind for thing in things], kind),
+        ([thing.look.shape for thing in things], shape),
+        ([thing.name for thing in things], name),
+    ):
+        if question.answer in values:
+            return value
+    return None

@@ -1,0 +1,80 @@
+"""Which of two is more: plain numbers first, then numbers and years read in passages, in every order and both ways."""
+
+from __future__ import annotations
+
+import random
+
+from quizglass_export.pocketworld.names import thing_names
+from quizglass_export.pocketworld.phrasing import ask_which, named
+from quizglass_export.starter.data.examples import Example, Request
+from quizglass_export.starter.data.library import Library
+
+_PLAIN = {True: ("Which is more, {a} or {b}?",), False: ("Which is less, {a} or {b}?",)}
+_RANGES = {"price": (11, 980), "year": (1910, 1999)}
+_TOLD = {"price": "The {name} costs {value} crowns.", "year": "The {name} was first made in {value}."}
+
+
+class Comparing:
+    """Makes groups of comparisons; all of a group share their passages."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+
+    def plain(self, count: int = 4) -> list[Example]:
+        """Two numbers that the question gives."""
+        made: list[Example] = []
+        for _ in range(count):
+            low, high = self._pair(self.rng.choice(("price", "year")))
+            more = self.rng.random() < 0.5
+            first, second = self.rng.sample((low, high), 2)
+            text = self.rng.choice(_PLAIN[more]).format(a=first, b=second)
+            made.append(Example(Request("answer", text), str(high if more else low), "compare-plain"))
+        return made
+
+    def told(self) -> list[Example]:
+        """Two short passages about invented things."""
+        attribute = self.rng.choice(("price", "year"))
+        low, high = self._pair(attribute)
+        cheap, dear = thing_names(self.rng.randrange(1 << 30), 2)
+        found = tuple(
+            f"{name}: {_TOLD[attribute].format(name=name, value=value)}" for name, value in ((cheap, low), (dear, high))
+        )
+        return self._asked(attribute, cheap, dear, tuple(self.rng.sample(found, 2)), "compare-told")
+
+    def read(self, library: Library) -> list[Example]:
+        """Two passages of a world."""
+        attribute = self.rng.choice(("price", "year"))
+        things = [thing for thing in library.world.things if library.findable(thing)]
+        for _ in range(20):
+            pair = self.rng.sample(things, 2)
+            numbers = [int(thing.facts.get(attribute, "0").split()[0]) for thing in pair]
+            passages = [library.telling(library.articles[thing.id], attribute) for thing in pair]
+            if numbers[0] and numbers[1] and numbers[0] != numbers[1] and all(passages):
+                low, high = (
+                    thing.name for _, thing in sorted(zip(numbers, pair, strict=True), key=lambda each: each[0])
+                )
+                found = tuple(passage for passage in passages if passage)
+                return self._asked(attribute, low, high, found, "compare-read")
+        return self.plain()
+
+    def _asked(self, attribute: str, low: str, high: str, found: tuple[str, ...], task: str) -> list[Example]:
+        """More and less, in either order of the names."""
+        made: list[Example] = []
+        for more in (True, False):
+            for first, second in ((low, high), (high, low)):
+                text = ask_which(attribute, more, named(first), named(second), self.rng)
+                query = text if self.rng.random() < 0.5 else None
+                made.append(Example(Request("answer", text, found=found, query=query), high if more else low, task))
+        return made
+
+    def _pair(self, attribute: str) -> tuple[int, int]:
+        """Two different numbers, the lower first; half of the pairs are close."""
+        low, high = _RANGES[attribute]
+        first = self.rng.randint(low, high)
+        second = first
+        while second == first:
+            near = self.rng.random() < 0.5
+            second = (
+                self.rng.randint(max(low, first - 60), min(high, first + 60)) if near else self.rng.randint(low, high)
+            )
+        return min(first, second), max(first, second)

@@ -1,0 +1,147 @@
+"""QA-Dragon's writing: thoughts, a draft, the objects, queries in parts and whole, the reason of an answer."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import replace
+
+from quizglass_export.pocketworld.phrasing import SLOT_WORDS
+from quizglass_export.pocketworld.question import ABSTAIN, Question
+from quizglass_export.pocketworld.world import Thing
+from quizglass_export.starter.data.examples import Example
+from quizglass_export.starter.data.hits import Drawn, Hits
+from quizglass_export.starter.data.knowing import Known, missing_names, names
+from quizglass_export.starter.data.library import Library
+from quizglass_export.starter.data.situations import base_request
+
+_SENTENCE = re.compile(r"(?<=\.) ")
+NOTHING_TELLS = "nothing tells"
+PICTURE_TELLS = "the picture tells"
+BY_HEART = "it is known"
+
+
+def thoughts(question: Question, thing: Thing | None, known: Known) -> list[str]:
+    """One to three lines: what is asked about, its name, and whether the answer can be determined.
+
+    Args:
+        question: what is asked.
+        thing: what it is about, if the picture shows it.
+        known: what needs no lookup.
+    """
+    steps = [question.meant or (f"{thing.look.body} {thing.kind}" if thing else "not in the picture")]
+    if question.domain == "number":
+        steps.append("a number to calculate")
+    if missing_names(question) and thing is not None:
+        named = known.name and thing.recognised
+        steps.append(f"called {thing.name}" if named else "the name cannot be determined")
+    if known.answer:
+        steps.append("the answer is known" if question.hops else PICTURE_TELLS)
+    elif not known.rest:
+        steps.append("the answer cannot be determined")
+    return steps
+
+
+class Drafts:
+    """Makes examples of the prompts that QA-Dragon has the generator write."""
+
+    def __init__(self, library: Library, rng: random.Random) -> None:
+        self.library = library
+        self.rng = rng
+        self.hits = Hits(library, rng)
+
+    def lines(self, question: Question, picture: int | None, known: Known) -> list[Example]:
+        """Two of the prompts for a question."""
+        made = [self.think(question, picture, known), self.draft(question, picture, known)]
+        made += self.objects(question, picture)
+        made += self.queries(question, picture)
+        made += self.reasons(question, picture, known)
+        return self.rng.sample(made, min(4, len(made)))
+
+    def _about(self, question: Question) -> dict[str, str]:
+        """The domain, where a router tells it."""
+        return {"domain": question.domain} if question.domain and self.rng.random() < 0.5 else {}
+
+    def think(self, question: Question, picture: int | None, known: Known) -> Example:
+        """D-CoT."""
+        request = replace(base_request(question, picture), template="think", values=self._about(question))
+        return Example(request, "\n".join(thoughts(question, self.hits.target(question), known)), "think")
+
+    def draft(self, question: Question, picture: int | None, known: Known) -> Example:
+        """The answer that the thoughts lead to."""
+        values = {**self._about(question), "steps": thoughts(question, self.hits.target(question), known)}
+        request = replace(base_request(question, picture), template="draft", values=values)
+        answer = question.answer if known.answer else ABSTAIN
+        return Example(request, answer, "draft" if known.answer else "draft-abstain")
+
+    def objects(self, question: Question, picture: int | None) -> list[Example]:
+        """What the question may be about, and which of it is meant."""
+        base, target = base_request(question, picture), self.hits.target(question)
+        kinds = question.objects or tuple(dict.fromkeys(placed.thing.kind for placed in question.scene.things))
+        made = [Example(replace(base, template="objects"), "\n".join(kinds), "objects")]
+        if target is not None:
+            request = replace(base, template="object", values={"objects": list(kinds)})
+            made.append(Example(request, question.meant or self._pointed(question, target), "object"))
+        return made
+
+    def _pointed(self, question: Question, target: Thing) -> str:
+        """A colour and a kind, and the place where several things are shown."""
+        things = question.scene.things
+        slot = next(placed.slot for placed in things if placed.thing.id == target.id)
+        place = f" {SLOT_WORDS[slot]}" if len(things) > 1 and slot in SLOT_WORDS else ""
+        return f"{target.look.body} {target.kind}{place}"
+
+    def queries(self, question: Question, picture: int | None) -> list[Example]:
+        """Sub-questions that can be searched for at once, in the question's words and then with names filled in."""
+        texts = [hop for hop in question.hops if hop.action == "text"]
+        if not texts:
+            return []
+        drawn = self.hits.draw(question, self.rng.choice(("none", "right", "right", "wrong")))
+        if len([hop for hop in question.hops if hop.action == "image"]) > 1:
+            return []
+        entity = drawn.things[drawn.place or 0] if drawn.things else None
+        shown = drawn if entity is None else Drawn(drawn.manner, (self.library.seen(entity),), drawn.place, (entity,))
+        base = replace(base_request(question, picture), seen=shown.lines)
+        values = {"entity": entity.name} if entity else {}
+        parts = [hop.query for hop in texts] if self._together(question) else [question.text]
+        made = [Example(replace(base, template="split", values=values), "\n".join(parts), "split")]
+        missing = missing_names(question)
+        if missing and not (shown.right and missing <= names(f"it is {shown.lines[0]}")):
+            whole = parts
+        else:
+            whole = parts if self._together(question) else [question.gold_query]
+        complete = replace(base, template="complete", query="; ".join(parts), values=values)
+        return [*made, Example(complete, "\n".join(whole), "complete")]
+
+    def _together(self, question: Question) -> bool:
+        """Whether its text hops name all they are about already."""
+        texts = [hop for hop in question.hops if hop.action == "text"]
+        told = f"{question.text} {question.words} {question.history}"
+        return len(texts) > 1 and all(name in told for hop in texts for name in names(hop.query))
+
+    def reasons(self, question: Question, picture: int | None, known: Known) -> list[Example]:
+        """What follows from the evidence, in a sentence of it, and the answer that follows from that."""
+        drawn, base = self.hits.draw(question), base_request(question, picture)
+        base = replace(base, seen=drawn.lines, values=self._about(question))
+        texts = [hop for hop in question.hops if hop.action == "text"]
+        if question.claims:
+            return []
+        if known.answer:
+            reason, answer = (BY_HEART if question.hops else PICTURE_TELLS), question.answer
+            if self.rng.random() < 0.5:
+                base = replace(base, found=self.library.vain(question, self.rng), query=question.gold_query)
+        elif texts and question.answer != ABSTAIN and question.conflict is None and self.rng.random() < 0.75:
+            base = replace(base, found=self.library.found(question, self.rng), query=question.gold_query)
+            reason, answer = self.telling(base.found, texts[-1].answer), question.answer
+        else:
+            base = replace(base, found=self.library.vain(question, self.rng), query=question.gold_query)
+            reason, answer = NOTHING_TELLS, ABSTAIN
+            if drawn.right and not texts and question.answer != ABSTAIN:
+                reason, answer = self.telling((drawn.lines[drawn.place or 0],), question.answer), question.answer
+        concluded = replace(base, template="conclude", values={**base.values, "reason": reason})
+        return [Example(replace(base, template="reason"), reason, "reason"), Example(concluded, answer, "conclude")]
+
+    def telling(self, found: tuple[str, ...], answer: str) -> str:
+        """The first sentence that holds the answer, without its title."""
+        sentences = [part for passage in found for part in _SENTENCE.split(passage.split(": ", 1)[-1])]
+        return next((sentence for sentence in sentences if answer in sentence), PICTURE_TELLS)

@@ -1,0 +1,47 @@
+"""Groups of examples about one question, over all that policies ask of the generator."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from quizglass_export.pocketworld.question import Question
+from quizglass_export.starter.data.examples import Example
+from quizglass_export.starter.data.knowing import Known
+from quizglass_export.starter.data.library import Library
+from quizglass_export.starter.data.situations import Situations
+from quizglass_export.starter.data.tasks.conflicts import Conflicts
+from quizglass_export.starter.data.tasks.drafts import Drafts
+from quizglass_export.starter.data.tasks.lookups import Lookups
+
+_SHARES = (0.5, 0.18, 0.06, 0.16, 0.1)
+_OF_CONFLICTS = (0.35, 0.0, 0.0, 0.0, 0.65)
+Maker = Callable[[Question, int, Known], list[Example]]
+
+
+class GeneratorTasks:
+    """What the generator is asked in one library; knowledge is that by construction."""
+
+    def __init__(self, library: Library, rng: random.Random) -> None:
+        self.library = library
+        self.rng = rng
+        self.situations = Situations(library, rng, picture_stage=True)
+        lookups, drafts, conflicts = Lookups(library, rng), Drafts(library, rng), Conflicts(library, rng)
+        self._makers: tuple[Maker, ...] = (
+            lambda question, picture, known: self.situations.examples(question, picture),
+            lookups.lines,
+            lookups.grading,
+            drafts.lines,
+            conflicts.lines,
+        )
+
+    def group(self, question: Question, picture: int) -> list[Example]:
+        """Examples of one kind of prompt about a question; all share the picture."""
+        shares = _SHARES if question.conflict is None else _OF_CONFLICTS
+        (make,) = self.rng.choices(self._makers, shares)
+        return make(question, picture, Known.taught(question, self.library))
+
+    def every(self, question: Question, picture: int) -> list[list[Example]]:
+        """Groups of every kind of prompt."""
+        known = Known.taught(question, self.library)
+        return [make(question, picture, known) for make in self._makers]

@@ -1,0 +1,109 @@
+"""QA-Dragon's search router: a logistic regression on the signs of drafts that the trained base writes.
+
+A draft that is right needs nothing where the picture tells, a check where it comes from memory, and searches where it
+is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional as F
+
+from quizglass_export.pocketworld.question import Question
+from quizglass_export.scoring.answers import exact_match
+from quizglass_export.starter.data.examples import Encoder
+from quizglass_export.starter.data.situations import base_request
+from quizglass_export.starter.data.store import Asked
+from quizglass_export.starter.loop.decoding import GreedyAnswer, write
+from quizglass_export.starter.model.vlm import Model
+from quizglass_server.domain.state import Draft
+from quizglass_server.policies.qa_dragon_signs import SIGNS, features, signs
+
+FEATURES = (*SIGNS, "p_min", "p_mean")
+BRANCHES = ("direct", "verify", "rag")
+"""In the order of `policies.qa_dragon.Branch`."""
+MOST_QUESTIONS = 6000
+_THOUGHT_TOKENS = 40
+
+
+def drafted(
+    model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]
+) -> tuple[list[list[str]], list[GreedyAnswer]]:
+    """The base's thoughts and drafts for questions."""
+    requests = [base_request(asked.questions[row], row) for row in rows]
+    thinking = [replace(request, template="think") for request in requests]
+    steps = [written.text.splitlines() for written in write(model, encoder, thinking, asked.pictures, _THOUGHT_TOKENS)]
+    steps = [[line.strip() for line in lines if line.strip()] for lines in steps]
+    drafts = [replace(r, template="draft", values={"steps": s}) for r, s in zip(requests, steps, strict=True)]
+    return steps, write(model, encoder, drafts, asked.pictures)
+
+
+def table(
+    model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Features [N, F] and branches [N] of the base's drafts."""
+    values: list[list[float]] = []
+    branches: list[int] = []
+    for row, steps, written in zip(rows, *drafted(model, encoder, asked, rows), strict=True):
+        draft = Draft(written.text, written.probabilities)
+        numbers = features(draft, signs(draft, steps))
+        values.append([numbers[name] for name in FEATURES])
+        branches.append(BRANCHES.index(branch(asked.questions[row], written.text)))
+    return np.array(values, np.float32), np.array(branches)
+
+
+def branch(question: Question, draft: str) -> str:
+    """What a draft needs, by the record."""
+    if not exact_match(draft, question.answer, question.aliases) or question.group is None:
+        return "rag"
+    return "verify" if question.hops else "direct"
+
+
+def fit(values: NDArray[np.float32], branches: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Weights [3, F] and bias [3] of a multinomial logistic regression with a little L2."""
+    inputs, targets = torch.from_numpy(values).double(), torch.from_numpy(branches)
+    layer = torch.nn.Linear(inputs.shape[1], len(BRANCHES)).double()
+    torch.nn.init.zeros_(layer.weight)
+    torch.nn.init.zeros_(layer.bias)
+    optimizer = torch.optim.LBFGS(layer.parameters(), max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss() -> torch.Tensor:
+        optimizer.zero_grad()
+        value = F.cross_entropy(layer(inputs), targets) + 1e-3 * layer.weight.square().sum()
+        value.backward()  # type: ignore[no-untyped-call]
+        return value
+
+    optimizer.step(loss)  # type: ignore[no-untyped-call]
+    return layer.weight.detach().numpy(), layer.bias.detach().numpy()
+
+
+def train_router(
+    model: Model, encoder: Encoder, asked: Asked, tests: Asked, path: Path, most: int | None = None
+) -> dict[str, object]:
+    """Fit on drafts about `asked`, write the weights to `path`, and measure on `tests`."""
+    rng, most = random.Random(6), most or MOST_QUESTIONS
+    rows = sorted(rng.sample(range(len(asked.questions)), min(most, len(asked.questions))))
+    weights, bias = fit(*table(model, encoder, asked, rows))
+    record = {
+        "features": list(FEATURES),
+        "labels": list(BRANCHES),
+        "weights": weights.round(5).tolist(),
+        "bias": bias.round(5).tolist(),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    values, branches = table(model, encoder, tests, range(min(most, len(tests.questions))))
+    chosen = (values @ weights.T + bias).argmax(-1)
+    confusion = {
+        right: {name: int(((branches == i) & (chosen == j)).sum()) for j, name in enumerate(BRANCHES)}
+        for i, right in enumerate(BRANCHES)
+    }
+    return {"accuracy": round(float((chosen == branches).mean()), 4), "confusion": confusion, "questions": len(rows)}

@@ -1,0 +1,369 @@
+"""What crosses the wire in a wearable's session, as plain values; classes are named as their messages in session.proto.
+
+`quizglass.values` has what questions and turns are made of. Durations are seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from quizglass.values import Exchange, MemoryUse, Region, TurnEvent
+
+
+class Role(StrEnum):
+    """What a frame is in its scene."""
+
+    UNKNOWN = ""
+    """As FULL."""
+    THUMBNAIL = "thumbnail"
+    FULL = "full"
+    CROP = "crop"
+
+
+class FrameState(StrEnum):
+    """What a session has of a frame."""
+
+    UNKNOWN = ""
+    HELD = "held"
+    SEND = "send"
+    DROPPED = "dropped"
+
+
+class Overlap(StrEnum):
+    """What becomes of a question that is asked while another one runs."""
+
+    UNKNOWN = ""
+    """As INTERRUPT."""
+    INTERRUPT = "interrupt"
+    QUEUE = "queue"
+    REFUSE = "refuse"
+
+
+class Heat(StrEnum):
+    """How warm a device is."""
+
+    UNKNOWN = ""
+    NORMAL = "normal"
+    WARM = "warm"
+    HOT = "hot"
+
+
+class LinkQuality(StrEnum):
+    """How good a device's link is."""
+
+    UNKNOWN = ""
+    GOOD = "good"
+    FAIR = "fair"
+    POOR = "poor"
+
+
+class Restored(StrEnum):
+    """How much of an earlier session is there."""
+
+    NEW = ""
+    """Nothing was to be restored."""
+    ALL = "all"
+    DIALOGUE = "dialogue"
+    NONE = "none"
+
+
+class SegmentState(StrEnum):
+    """Whether a piece of an answer can be relied on."""
+
+    UNKNOWN = ""
+    DRAFT = "draft"
+    CONFIRMED = "confirmed"
+    RETRACTED = "retracted"
+
+
+class Cause(StrEnum):
+    """Who ended a turn before it was over."""
+
+    UNKNOWN = ""
+    ASK = "ask"
+    CANCEL = "cancel"
+    UNREAD = "unread"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputProfile:
+    """What answers should look like."""
+
+    max_segment_chars: int = 0
+    """0: the server's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Begins a session, or goes on with one."""
+
+    holder: bytes
+    """Secret of the client: 16 to 64 bytes."""
+    session_id: str = ""
+    last_seq: int = 0
+    state: bytes = b""
+    output: OutputProfile = OutputProfile()
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBegin:
+    """Announces a frame."""
+
+    sha256: bytes
+    size: int
+    mime: str = ""
+    age: float = 0.0
+    """Seconds since it was taken."""
+    role: Role = Role.UNKNOWN
+    parent: bytes = b""
+    """SHA-256 of the frame that it is a part of, or a sharper one of."""
+    region: Region | None = None
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FramePart:
+    """A piece of an announced frame."""
+
+    sha256: bytes
+    offset: int
+    data: bytes
+    crc32c: int
+
+
+@dataclass(frozen=True, slots=True)
+class FrameDrop:
+    """Gives up a frame."""
+
+    sha256: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FrameName:
+    """A frame that a question is about."""
+
+    sha256: bytes | None = None
+    encoded: bytes | None = None
+    """Not in a session, whose frames are sent before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, named as the fields of `AskRequest`; 0 and empty stand for the server's defaults."""
+
+    question: str
+    frames: tuple[FrameName, ...] = ()
+    history: tuple[Exchange, ...] = ()
+    policy: str = ""
+    budget: float = 0.0
+    session_id: str = ""
+    max_answer_tokens: int = 0
+    session: bytes = b""
+    explain: bool = False
+    memory: MemoryUse = field(default_factory=MemoryUse)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAsk:
+    """A question under a name of the client's choice."""
+
+    id: str
+    request: Question
+    overlap: Overlap = Overlap.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAsk:
+    """Ends a question; an empty name ends all."""
+
+    ask_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Playback:
+    """How much of an answer has been said."""
+
+    ask_id: str
+    segment: int
+    code_point: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceState:
+    """How the device is; None and UNKNOWN: as it was said before."""
+
+    battery_percent: int | None = None
+    charging: bool | None = None
+    heat: Heat = Heat.UNKNOWN
+    link: LinkQuality = LinkQuality.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """All messages up to this one have arrived."""
+
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Is anybody there?"""
+
+    payload: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Ends the session."""
+
+
+ClientSaid = (
+    Open | FrameBegin | FramePart | FrameDrop | SessionAsk | CancelAsk | Playback | DeviceState | Ack | Ping | Close
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """What a session may hold, and for how long."""
+
+    max_part_bytes: int
+    max_frame_bytes: int
+    max_frames_bytes: int
+    max_frames: int
+    max_pins: int
+    max_queued_asks: int
+    unacknowledged_bytes: int
+    unacknowledged: float
+    away: float
+    ping: float
+    progress: float
+    frame_wait: float
+    useful_picture_side: int = 0
+    """Pixels; 0: not said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The session is open."""
+
+    session_id: str
+    stream: int
+    restored: Restored
+    restored_reason: str
+    limits: SessionLimits
+    open_asks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FrameStatus:
+    """What the session has of a frame."""
+
+    sha256: bytes
+    state: FrameState
+    offset: int = 0
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrameNeed:
+    """One frame, or part of one, that is needed."""
+
+    sha256: bytes
+    offset: int = 0
+    region: Region | None = None
+    least_side: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NeedFrame:
+    """A question waits for frames."""
+
+    ask_id: str
+    frames: tuple[FrameNeed, ...]
+    wait: float
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of an answer that can be said or shown."""
+
+    index: int
+    state: SegmentState
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnUpdate:
+    """Something happened in a turn."""
+
+    ask_id: str
+    turn_id: str
+    seq: int
+    """Of the event, in the turn."""
+    elapsed: float
+    event: TurnEvent | None
+    """None: one that only later versions know."""
+    segments: tuple[Segment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A turn is being worked on."""
+
+    ask_id: str
+    stage: str
+    elapsed: float
+    left: float = 0.0
+    """0: it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """A turn was ended before it was over."""
+
+    ask_id: str
+    cause: Cause
+    by_ask_id: str = ""
+    heard: str = ""
+    unheard: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message has failed; the session goes on."""
+
+    message_id: int = 0
+    message: str = ""
+    """Its kind."""
+    ask_id: str = ""
+    frame: bytes = b""
+    """SHA-256."""
+    status: int = 0
+    """As google.rpc.Code."""
+    reason: str = ""
+    text: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    field: str = ""
+    retry_after: float = 0.0
+    turn_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GoAway:
+    """The server is about to end the link."""
+
+    left: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """Somebody is there."""
+
+    payload: bytes = b""
+
+
+ServerSaid = Opened | FrameStatus | NeedFrame | TurnUpdate | Progress | Interrupted | Notice | GoAway | Pong

@@ -1,0 +1,450 @@
+from quizglass.v1 import assistant_pb2 as _assistant_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class AttachRequest(_message.Message):
+    __slots__ = ("open",)
+    OPEN_FIELD_NUMBER: _ClassVar[int]
+    open: Open
+    def __init__(self, open: _Optional[_Union[Open, _Mapping]] = ...) -> None: ...
+
+class SendRequest(_message.Message):
+    __slots__ = ("session_id", "stream", "messages")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    stream: int
+    messages: _containers.RepeatedCompositeFieldContainer[ClientMessage]
+    def __init__(self, session_id: _Optional[str] = ..., stream: _Optional[int] = ..., messages: _Optional[_Iterable[_Union[ClientMessage, _Mapping]]] = ...) -> None: ...
+
+class SendResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ClientMessage(_message.Message):
+    __slots__ = ("id", "open", "frame_begin", "frame_part", "frame_drop", "ask", "cancel", "playback", "device_state", "ack", "ping", "close")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    OPEN_FIELD_NUMBER: _ClassVar[int]
+    FRAME_BEGIN_FIELD_NUMBER: _ClassVar[int]
+    FRAME_PART_FIELD_NUMBER: _ClassVar[int]
+    FRAME_DROP_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
+    CANCEL_FIELD_NUMBER: _ClassVar[int]
+    PLAYBACK_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_STATE_FIELD_NUMBER: _ClassVar[int]
+    ACK_FIELD_NUMBER: _ClassVar[int]
+    PING_FIELD_NUMBER: _ClassVar[int]
+    CLOSE_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    open: Open
+    frame_begin: FrameBegin
+    frame_part: FramePart
+    frame_drop: FrameDrop
+    ask: SessionAsk
+    cancel: CancelAsk
+    playback: Playback
+    device_state: DeviceState
+    ack: Ack
+    ping: Ping
+    close: Close
+    def __init__(self, id: _Optional[int] = ..., open: _Optional[_Union[Open, _Mapping]] = ..., frame_begin: _Optional[_Union[FrameBegin, _Mapping]] = ..., frame_part: _Optional[_Union[FramePart, _Mapping]] = ..., frame_drop: _Optional[_Union[FrameDrop, _Mapping]] = ..., ask: _Optional[_Union[SessionAsk, _Mapping]] = ..., cancel: _Optional[_Union[CancelAsk, _Mapping]] = ..., playback: _Optional[_Union[Playback, _Mapping]] = ..., device_state: _Optional[_Union[DeviceState, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ...) -> None: ...
+
+class ServerMessage(_message.Message):
+    __slots__ = ("seq", "state", "opened", "frame_status", "need_frame", "turn", "progress", "interrupted", "notice", "go_away", "pong")
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    OPENED_FIELD_NUMBER: _ClassVar[int]
+    FRAME_STATUS_FIELD_NUMBER: _ClassVar[int]
+    NEED_FRAME_FIELD_NUMBER: _ClassVar[int]
+    TURN_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    INTERRUPTED_FIELD_NUMBER: _ClassVar[int]
+    NOTICE_FIELD_NUMBER: _ClassVar[int]
+    GO_AWAY_FIELD_NUMBER: _ClassVar[int]
+    PONG_FIELD_NUMBER: _ClassVar[int]
+    seq: int
+    state: bytes
+    opened: Opened
+    frame_status: FrameStatus
+    need_frame: NeedFrame
+    turn: TurnUpdate
+    progress: Progress
+    interrupted: Interrupted
+    notice: Notice
+    go_away: GoAway
+    pong: Pong
+    def __init__(self, seq: _Optional[int] = ..., state: _Optional[bytes] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., frame_status: _Optional[_Union[FrameStatus, _Mapping]] = ..., need_frame: _Optional[_Union[NeedFrame, _Mapping]] = ..., turn: _Optional[_Union[TurnUpdate, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., interrupted: _Optional[_Union[Interrupted, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., go_away: _Optional[_Union[GoAway, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ...) -> None: ...
+
+class Open(_message.Message):
+    __slots__ = ("holder", "session_id", "last_seq", "state", "output")
+    HOLDER_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    LAST_SEQ_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    holder: bytes
+    session_id: str
+    last_seq: int
+    state: bytes
+    output: OutputProfile
+    def __init__(self, holder: _Optional[bytes] = ..., session_id: _Optional[str] = ..., last_seq: _Optional[int] = ..., state: _Optional[bytes] = ..., output: _Optional[_Union[OutputProfile, _Mapping]] = ...) -> None: ...
+
+class OutputProfile(_message.Message):
+    __slots__ = ("max_segment_chars",)
+    MAX_SEGMENT_CHARS_FIELD_NUMBER: _ClassVar[int]
+    max_segment_chars: int
+    def __init__(self, max_segment_chars: _Optional[int] = ...) -> None: ...
+
+class Opened(_message.Message):
+    __slots__ = ("session_id", "stream", "restored", "restored_reason", "limits", "open_asks")
+    class Restored(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        RESTORED_UNSPECIFIED: _ClassVar[Opened.Restored]
+        RESTORED_ALL: _ClassVar[Opened.Restored]
+        RESTORED_DIALOGUE: _ClassVar[Opened.Restored]
+        RESTORED_NONE: _ClassVar[Opened.Restored]
+    RESTORED_UNSPECIFIED: Opened.Restored
+    RESTORED_ALL: Opened.Restored
+    RESTORED_DIALOGUE: Opened.Restored
+    RESTORED_NONE: Opened.Restored
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    RESTORED_FIELD_NUMBER: _ClassVar[int]
+    RESTORED_REASON_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    OPEN_ASKS_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    stream: int
+    restored: Opened.Restored
+    restored_reason: str
+    limits: SessionLimits
+    open_asks: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, session_id: _Optional[str] = ..., stream: _Optional[int] = ..., restored: _Optional[_Union[Opened.Restored, str]] = ..., restored_reason: _Optional[str] = ..., limits: _Optional[_Union[SessionLimits, _Mapping]] = ..., open_asks: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class SessionLimits(_message.Message):
+    __slots__ = ("max_part_bytes", "max_frame_bytes", "max_frames_bytes", "max_frames", "max_pins", "max_queued_asks", "unacknowledged_bytes", "unacknowledged_us", "away_us", "ping_us", "progress_us", "frame_wait_us", "useful_picture_side")
+    MAX_PART_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_FRAME_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_FRAMES_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_FRAMES_FIELD_NUMBER: _ClassVar[int]
+    MAX_PINS_FIELD_NUMBER: _ClassVar[int]
+    MAX_QUEUED_ASKS_FIELD_NUMBER: _ClassVar[int]
+    UNACKNOWLEDGED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    UNACKNOWLEDGED_US_FIELD_NUMBER: _ClassVar[int]
+    AWAY_US_FIELD_NUMBER: _ClassVar[int]
+    PING_US_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_US_FIELD_NUMBER: _ClassVar[int]
+    FRAME_WAIT_US_FIELD_NUMBER: _ClassVar[int]
+    USEFUL_PICTURE_SIDE_FIELD_NUMBER: _ClassVar[int]
+    max_part_bytes: int
+    max_frame_bytes: int
+    max_frames_bytes: int
+    max_frames: int
+    max_pins: int
+    max_queued_asks: int
+    unacknowledged_bytes: int
+    unacknowledged_us: int
+    away_us: int
+    ping_us: int
+    progress_us: int
+    frame_wait_us: int
+    useful_picture_side: int
+    def __init__(self, max_part_bytes: _Optional[int] = ..., max_frame_bytes: _Optional[int] = ..., max_frames_bytes: _Optional[int] = ..., max_frames: _Optional[int] = ..., max_pins: _Optional[int] = ..., max_queued_asks: _Optional[int] = ..., unacknowledged_bytes: _Optional[int] = ..., unacknowledged_us: _Optional[int] = ..., away_us: _Optional[int] = ..., ping_us: _Optional[int] = ..., progress_us: _Optional[int] = ..., frame_wait_us: _Optional[int] = ..., useful_picture_side: _Optional[int] = ...) -> None: ...
+
+class FrameBegin(_message.Message):
+    __slots__ = ("sha256", "size", "mime", "age_us", "role", "parent_sha256", "region", "pinned")
+    class Role(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        ROLE_UNSPECIFIED: _ClassVar[FrameBegin.Role]
+        ROLE_THUMBNAIL: _ClassVar[FrameBegin.Role]
+        ROLE_FULL: _ClassVar[FrameBegin.Role]
+        ROLE_CROP: _ClassVar[FrameBegin.Role]
+    ROLE_UNSPECIFIED: FrameBegin.Role
+    ROLE_THUMBNAIL: FrameBegin.Role
+    ROLE_FULL: FrameBegin.Role
+    ROLE_CROP: FrameBegin.Role
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    MIME_FIELD_NUMBER: _ClassVar[int]
+    AGE_US_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    PARENT_SHA256_FIELD_NUMBER: _ClassVar[int]
+    REGION_FIELD_NUMBER: _ClassVar[int]
+    PINNED_FIELD_NUMBER: _ClassVar[int]
+    sha256: bytes
+    size: int
+    mime: str
+    age_us: int
+    role: FrameBegin.Role
+    parent_sha256: bytes
+    region: _assistant_pb2.Region
+    pinned: bool
+    def __init__(self, sha256: _Optional[bytes] = ..., size: _Optional[int] = ..., mime: _Optional[str] = ..., age_us: _Optional[int] = ..., role: _Optional[_Union[FrameBegin.Role, str]] = ..., parent_sha256: _Optional[bytes] = ..., region: _Optional[_Union[_assistant_pb2.Region, _Mapping]] = ..., pinned: _Optional[bool] = ...) -> None: ...
+
+class FramePart(_message.Message):
+    __slots__ = ("sha256", "offset", "data", "crc32c")
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    CRC32C_FIELD_NUMBER: _ClassVar[int]
+    sha256: bytes
+    offset: int
+    data: bytes
+    crc32c: int
+    def __init__(self, sha256: _Optional[bytes] = ..., offset: _Optional[int] = ..., data: _Optional[bytes] = ..., crc32c: _Optional[int] = ...) -> None: ...
+
+class FrameDrop(_message.Message):
+    __slots__ = ("sha256",)
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    sha256: bytes
+    def __init__(self, sha256: _Optional[bytes] = ...) -> None: ...
+
+class FrameStatus(_message.Message):
+    __slots__ = ("sha256", "state", "offset", "pinned")
+    class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STATE_UNSPECIFIED: _ClassVar[FrameStatus.State]
+        STATE_HELD: _ClassVar[FrameStatus.State]
+        STATE_SEND: _ClassVar[FrameStatus.State]
+        STATE_DROPPED: _ClassVar[FrameStatus.State]
+    STATE_UNSPECIFIED: FrameStatus.State
+    STATE_HELD: FrameStatus.State
+    STATE_SEND: FrameStatus.State
+    STATE_DROPPED: FrameStatus.State
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    PINNED_FIELD_NUMBER: _ClassVar[int]
+    sha256: bytes
+    state: FrameStatus.State
+    offset: int
+    pinned: bool
+    def __init__(self, sha256: _Optional[bytes] = ..., state: _Optional[_Union[FrameStatus.State, str]] = ..., offset: _Optional[int] = ..., pinned: _Optional[bool] = ...) -> None: ...
+
+class NeedFrame(_message.Message):
+    __slots__ = ("ask_id", "frames", "wait_us")
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    WAIT_US_FIELD_NUMBER: _ClassVar[int]
+    ask_id: str
+    frames: _containers.RepeatedCompositeFieldContainer[FrameNeed]
+    wait_us: int
+    def __init__(self, ask_id: _Optional[str] = ..., frames: _Optional[_Iterable[_Union[FrameNeed, _Mapping]]] = ..., wait_us: _Optional[int] = ...) -> None: ...
+
+class FrameNeed(_message.Message):
+    __slots__ = ("sha256", "offset", "region", "least_side")
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    REGION_FIELD_NUMBER: _ClassVar[int]
+    LEAST_SIDE_FIELD_NUMBER: _ClassVar[int]
+    sha256: bytes
+    offset: int
+    region: _assistant_pb2.Region
+    least_side: int
+    def __init__(self, sha256: _Optional[bytes] = ..., offset: _Optional[int] = ..., region: _Optional[_Union[_assistant_pb2.Region, _Mapping]] = ..., least_side: _Optional[int] = ...) -> None: ...
+
+class SessionAsk(_message.Message):
+    __slots__ = ("id", "overlap", "request")
+    class Overlap(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        OVERLAP_UNSPECIFIED: _ClassVar[SessionAsk.Overlap]
+        OVERLAP_INTERRUPT: _ClassVar[SessionAsk.Overlap]
+        OVERLAP_QUEUE: _ClassVar[SessionAsk.Overlap]
+        OVERLAP_REFUSE: _ClassVar[SessionAsk.Overlap]
+    OVERLAP_UNSPECIFIED: SessionAsk.Overlap
+    OVERLAP_INTERRUPT: SessionAsk.Overlap
+    OVERLAP_QUEUE: SessionAsk.Overlap
+    OVERLAP_REFUSE: SessionAsk.Overlap
+    ID_FIELD_NUMBER: _ClassVar[int]
+    OVERLAP_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    overlap: SessionAsk.Overlap
+    request: _assistant_pb2.AskRequest
+    def __init__(self, id: _Optional[str] = ..., overlap: _Optional[_Union[SessionAsk.Overlap, str]] = ..., request: _Optional[_Union[_assistant_pb2.AskRequest, _Mapping]] = ...) -> None: ...
+
+class CancelAsk(_message.Message):
+    __slots__ = ("ask_id",)
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    ask_id: str
+    def __init__(self, ask_id: _Optional[str] = ...) -> None: ...
+
+class Playback(_message.Message):
+    __slots__ = ("ask_id", "segment", "code_point")
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    CODE_POINT_FIELD_NUMBER: _ClassVar[int]
+    ask_id: str
+    segment: int
+    code_point: int
+    def __init__(self, ask_id: _Optional[str] = ..., segment: _Optional[int] = ..., code_point: _Optional[int] = ...) -> None: ...
+
+class DeviceState(_message.Message):
+    __slots__ = ("battery_percent", "charging", "heat", "link")
+    class Heat(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        HEAT_UNSPECIFIED: _ClassVar[DeviceState.Heat]
+        HEAT_NORMAL: _ClassVar[DeviceState.Heat]
+        HEAT_WARM: _ClassVar[DeviceState.Heat]
+        HEAT_HOT: _ClassVar[DeviceState.Heat]
+    HEAT_UNSPECIFIED: DeviceState.Heat
+    HEAT_NORMAL: DeviceState.Heat
+    HEAT_WARM: DeviceState.Heat
+    HEAT_HOT: DeviceState.Heat
+    class Link(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        LINK_UNSPECIFIED: _ClassVar[DeviceState.Link]
+        LINK_GOOD: _ClassVar[DeviceState.Link]
+        LINK_FAIR: _ClassVar[DeviceState.Link]
+        LINK_POOR: _ClassVar[DeviceState.Link]
+    LINK_UNSPECIFIED: DeviceState.Link
+    LINK_GOOD: DeviceState.Link
+    LINK_FAIR: DeviceState.Link
+    LINK_POOR: DeviceState.Link
+    BATTERY_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    CHARGING_FIELD_NUMBER: _ClassVar[int]
+    HEAT_FIELD_NUMBER: _ClassVar[int]
+    LINK_FIELD_NUMBER: _ClassVar[int]
+    battery_percent: int
+    charging: bool
+    heat: DeviceState.Heat
+    link: DeviceState.Link
+    def __init__(self, battery_percent: _Optional[int] = ..., charging: _Optional[bool] = ..., heat: _Optional[_Union[DeviceState.Heat, str]] = ..., link: _Optional[_Union[DeviceState.Link, str]] = ...) -> None: ...
+
+class Ack(_message.Message):
+    __slots__ = ("seq",)
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    seq: int
+    def __init__(self, seq: _Optional[int] = ...) -> None: ...
+
+class Ping(_message.Message):
+    __slots__ = ("payload",)
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    payload: bytes
+    def __init__(self, payload: _Optional[bytes] = ...) -> None: ...
+
+class Close(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class TurnUpdate(_message.Message):
+    __slots__ = ("ask_id", "event", "segments")
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    EVENT_FIELD_NUMBER: _ClassVar[int]
+    SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    ask_id: str
+    event: _assistant_pb2.AskResponse
+    segments: _containers.RepeatedCompositeFieldContainer[Segment]
+    def __init__(self, ask_id: _Optional[str] = ..., event: _Optional[_Union[_assistant_pb2.AskResponse, _Mapping]] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ...) -> None: ...
+
+class Segment(_message.Message):
+    __slots__ = ("index", "state", "text")
+    class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STATE_UNSPECIFIED: _ClassVar[Segment.State]
+        STATE_DRAFT: _ClassVar[Segment.State]
+        STATE_CONFIRMED: _ClassVar[Segment.State]
+        STATE_RETRACTED: _ClassVar[Segment.State]
+    STATE_UNSPECIFIED: Segment.State
+    STATE_DRAFT: Segment.State
+    STATE_CONFIRMED: Segment.State
+    STATE_RETRACTED: Segment.State
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    state: Segment.State
+    text: str
+    def __init__(self, index: _Optional[int] = ..., state: _Optional[_Union[Segment.State, str]] = ..., text: _Optional[str] = ...) -> None: ...
+
+class Progress(_message.Message):
+    __slots__ = ("ask_id", "stage", "elapsed_us", "left_us")
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    ELAPSED_US_FIELD_NUMBER: _ClassVar[int]
+    LEFT_US_FIELD_NUMBER: _ClassVar[int]
+    ask_id: str
+    stage: str
+    elapsed_us: int
+    left_us: int
+    def __init__(self, ask_id: _Optional[str] = ..., stage: _Optional[str] = ..., elapsed_us: _Optional[int] = ..., left_us: _Optional[int] = ...) -> None: ...
+
+class Interrupted(_message.Message):
+    __slots__ = ("ask_id", "cause", "by_ask_id", "heard", "unheard")
+    class Cause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        CAUSE_UNSPECIFIED: _ClassVar[Interrupted.Cause]
+        CAUSE_ASK: _ClassVar[Interrupted.Cause]
+        CAUSE_CANCEL: _ClassVar[Interrupted.Cause]
+        CAUSE_UNREAD: _ClassVar[Interrupted.Cause]
+        CAUSE_STOPPING: _ClassVar[Interrupted.Cause]
+    CAUSE_UNSPECIFIED: Interrupted.Cause
+    CAUSE_ASK: Interrupted.Cause
+    CAUSE_CANCEL: Interrupted.Cause
+    CAUSE_UNREAD: Interrupted.Cause
+    CAUSE_STOPPING: Interrupted.Cause
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    BY_ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    HEARD_FIELD_NUMBER: _ClassVar[int]
+    UNHEARD_FIELD_NUMBER: _ClassVar[int]
+    ask_id: str
+    cause: Interrupted.Cause
+    by_ask_id: str
+    heard: str
+    unheard: str
+    def __init__(self, ask_id: _Optional[str] = ..., cause: _Optional[_Union[Interrupted.Cause, str]] = ..., by_ask_id: _Optional[str] = ..., heard: _Optional[str] = ..., unheard: _Optional[str] = ...) -> None: ...
+
+class Notice(_message.Message):
+    __slots__ = ("message_id", "message", "ask_id", "frame_sha256", "status", "reason", "text", "field", "metadata", "retry_after_us", "turn_over")
+    class MetadataEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    FRAME_SHA256_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    RETRY_AFTER_US_FIELD_NUMBER: _ClassVar[int]
+    TURN_OVER_FIELD_NUMBER: _ClassVar[int]
+    message_id: int
+    message: str
+    ask_id: str
+    frame_sha256: bytes
+    status: int
+    reason: str
+    text: str
+    field: str
+    metadata: _containers.ScalarMap[str, str]
+    retry_after_us: int
+    turn_over: bool
+    def __init__(self, message_id: _Optional[int] = ..., message: _Optional[str] = ..., ask_id: _Optional[str] = ..., frame_sha256: _Optional[bytes] = ..., status: _Optional[int] = ..., reason: _Optional[str] = ..., text: _Optional[str] = ..., field: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ..., retry_after_us: _Optional[int] = ..., turn_over: _Optional[bool] = ...) -> None: ...
+
+class GoAway(_message.Message):
+    __slots__ = ("left_us", "reason")
+    LEFT_US_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    left_us: int
+    reason: str
+    def __init__(self, left_us: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class Pong(_message.Message):
+    __slots__ = ("payload",)
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    payload: bytes
+    def __init__(self, payload: _Optional[bytes] = ...) -> None: ...

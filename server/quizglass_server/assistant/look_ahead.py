@@ -1,0 +1,107 @@
+"""Work on pictures that nobody has asked about yet: what any question about them begins with.
+
+One picture at a time, the newest of each owner, and only while no turn runs: a turn about another picture ends it, one
+about the same picture waits for the step under way instead of doing it twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from quizglass_server.assistant.assistant import Assistant
+from quizglass_server.domain.turns import Picture
+from quizglass_server.errors import QuizglassError
+
+log = logging.getLogger(__name__)
+
+Steps = AsyncGenerator[str, None]
+"""Works on a picture; yields the name of each step before it begins."""
+
+
+@dataclass(eq=False, slots=True)
+class _Look:
+    picture: Picture
+    stopping: bool = False
+    step_done: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+
+class LookAhead:
+    """Looks at pictures before there is a question.
+
+    Args:
+        assistant: does it.
+    """
+
+    def __init__(self, assistant: Assistant) -> None:
+        self._assistant = assistant
+        self._waiting: dict[object, Picture] = {}
+        self._current: _Look | None = None
+        self._worker: asyncio.Task[None] | None = None
+
+    def add(self, owner: object, picture: Picture) -> None:
+        """Look at a picture when there is time, instead of an earlier one of the same owner that still waits."""
+        self._waiting.pop(owner, None)
+        self._waiting[owner] = picture
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work(), name="look ahead")
+
+    def remove(self, owner: object) -> None:
+        """Nobody will ask about an owner's pictures."""
+        self._waiting.pop(owner, None)
+
+    async def give_way(self, picture: bytes) -> None:
+        """A turn begins: let it pass, and if it is about the picture that is looked at, wait for the step under way.
+
+        Args:
+            picture: SHA-256 of what the turn is about; empty: nothing.
+        """
+        self._waiting = {owner: each for owner, each in self._waiting.items() if each.sha256 != picture}
+        job = self._current
+        if job is None or job.task is None:
+            return
+        if job.picture.sha256 != picture:
+            job.task.cancel()
+            return
+        job.stopping = True
+        await job.step_done.wait()
+
+    async def close(self) -> None:
+        """End what is being done."""
+        self._waiting.clear()
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.wait({self._worker})
+
+    async def _work(self) -> None:
+        while self._waiting:
+            await self._assistant.admission.idle()
+            if not self._waiting:
+                return
+            owner = next(iter(self._waiting))
+            job = self._current = _Look(self._waiting.pop(owner))
+            job.task = asyncio.create_task(_look(job, self._assistant.look_ahead), name="look at a picture")
+            try:
+                await asyncio.wait({job.task})
+            finally:
+                job.task.cancel()
+                job.step_done.set()
+                self._current = None
+
+
+async def _look(job: _Look, look: Callable[[Picture], Steps]) -> None:
+    try:
+        async with aclosing(look(job.picture)) as steps:
+            async for _ in steps:
+                job.step_done.set()
+                if job.stopping:
+                    return
+                job.step_done.clear()
+    except QuizglassError as error:
+        log.debug("a picture could not be looked at: %s", error.message)
+    except Exception:
+        log.warning("looking at a picture failed", exc_info=True)

@@ -1,0 +1,72 @@
+"""Pictures of requests: decoded once per content, remembered for a while by their hash."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+from cachetools import LRUCache
+
+from quizglass_server.decoding.decoder import PictureDecoder, digest
+from quizglass_server.domain.turns import Picture
+from quizglass_server.scheduling.memory import WorkMemory
+
+
+class KeptPictures:
+    """Decodes pictures and keeps the most recent, bounded by bytes of pixels.
+
+    Who may name a picture by its hash, instead of giving its bytes, is for its callers to know.
+    """
+
+    def __init__(self, decoder: PictureDecoder, work: WorkMemory, max_cached_bytes: int = 64 * 1024 * 1024) -> None:
+        self._decoder = decoder
+        self._work = work
+        work.keepers.append(self._let_go)
+        self._pictures: LRUCache[bytes, Picture] = LRUCache(max_cached_bytes, lambda picture: picture.pixels.nbytes)
+
+    @asynccontextmanager
+    async def received(self, size: int) -> AsyncGenerator[None, None]:
+        """Count a message of `size` bytes for as long as it is held.
+
+        Raises:
+            Overloaded: there is no memory for it; it is to be sent again later.
+        """
+        async with self._work.admit(size):
+            yield
+
+    def is_slow(self, encoded: bytes, field: str) -> bool:
+        """Whether a picture takes long to decode.
+
+        Raises:
+            InvalidPicture: its header shows that it is not a usable picture.
+        """
+        return self._decoder.is_slow(encoded, field)
+
+    async def decode(self, encoded: bytes, field: str, *, sha256: bytes | None = None) -> Picture:
+        """Decode bytes, unless the same bytes were decoded a moment ago.
+
+        Args:
+            encoded: the file's bytes.
+            field: path of the field in the request, for the error.
+            sha256: of the bytes, where it is known already.
+
+        Raises:
+            InvalidPicture: the bytes are not a usable picture.
+            BudgetExceeded, Overloaded: there is no time or no memory for it.
+        """
+        sha256 = sha256 or await digest(encoded)
+        picture = self._pictures.get(sha256)
+        if picture is None:
+            picture = await self._decoder.decode(encoded, field, sha256=sha256)
+            with suppress(ValueError):  # larger than all that is kept
+                self._pictures[sha256] = picture
+        return picture
+
+    def held(self, sha256: bytes) -> Picture | None:
+        """The picture of an earlier frame; None when it is not held (any more)."""
+        return self._pictures.get(sha256)
+
+    def _let_go(self, size: int) -> None:
+        while self._pictures and size > 0:
+            _, oldest = self._pictures.popitem()
+            size -= oldest.pixels.nbytes

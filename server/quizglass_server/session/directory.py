@@ -1,0 +1,144 @@
+"""All sessions of a server: opened, found again, and ended together."""
+
+from __future__ import annotations
+
+from quizglass.session import Open, Restored, SessionLimits
+from quizglass_server.config.options import LinkOptions
+from quizglass_server.domain import checks
+from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError, SessionUnknown, Stopping, Superseded
+from quizglass_server.session.dialogue import Dialogue
+from quizglass_server.session.frames import MAX_PART_BYTES
+from quizglass_server.session.link import SessionLink
+from quizglass_server.session.session import Means, Session
+
+_HOLDER_BYTES = 16, 64
+_SEGMENT_CHARS = 20, 2000
+_RETRY_S = 5.0
+PING_S = 6.0
+"""Silence after which a client asks whether the link is alive, and takes it for dead after as long again."""
+PROGRESS_S = 2.0
+
+
+def session_limits(options: LinkOptions, max_frame_bytes: int, useful_picture_side: int = 0) -> SessionLimits:
+    """What sessions are told of their limits."""
+    return SessionLimits(
+        max_part_bytes=MAX_PART_BYTES,
+        max_frame_bytes=min(max_frame_bytes, options.session_frames_bytes),
+        max_frames_bytes=options.session_frames_bytes,
+        max_frames=options.session_frames,
+        max_pins=options.session_pins,
+        max_queued_asks=options.session_queue,
+        unacknowledged_bytes=options.session_unacknowledged_bytes,
+        unacknowledged=options.session_unacknowledged_s,
+        away=options.session_away_s,
+        ping=PING_S,
+        progress=PROGRESS_S,
+        frame_wait=options.frame_wait_s,
+        useful_picture_side=useful_picture_side,
+    )
+
+
+class SessionDirectory:
+    """Sessions by their names.
+
+    Args:
+        means: what they share.
+        most: how many are open at once.
+    """
+
+    def __init__(self, means: Means, most: int) -> None:
+        self._means = means
+        self._most = most
+        self._sessions: dict[str, Session] = {}
+        self._stopping = False
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, wish: Open) -> tuple[Session, SessionLink]:
+        """A session and its new link: the one that is to be resumed, or a new one with what can be restored of it.
+
+        Raises:
+            InvalidInput: a field is wrong.
+            Overloaded: there are too many, and each has its link.
+            Stopping: nothing new is begun.
+        """
+        if self._stopping:
+            raise Stopping
+        _check(wish)
+        there = self._sessions.get(wish.session_id)
+        reason = "SESSION_UNKNOWN" if wish.session_id else ""
+        dialogue: Dialogue = ()
+        if there is not None and not there.belongs_to(wish.holder):
+            there, reason = None, "SESSION_FOREIGN"
+        if there is not None:
+            reason = there.resumable_after(wish.last_seq)
+            if not reason:
+                return there, there.attach(wish.last_seq, Restored.ALL, "")
+            dialogue = there.dialogue
+            there.end()
+        elif wish.state:
+            dialogue, refused = self._restored(wish)
+            reason = refused or reason
+        session = self._new(wish, dialogue)
+        restored = Restored.DIALOGUE if dialogue else Restored.NONE if wish.session_id or wish.state else Restored.NEW
+        return session, session.attach(0, restored, reason)
+
+    def get(self, session_id: str, stream: int) -> Session:
+        """The session of that name, of whose links `stream` (0: whichever) is the newest.
+
+        Raises:
+            SessionUnknown: there is none.
+            Superseded: it has a newer link.
+        """
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise SessionUnknown
+        if stream and stream != session.stream:
+            raise Superseded
+        return session
+
+    def stop(self, left_s: float) -> None:
+        """Begin nothing new; links end as soon as nothing runs there, which may take `left_s` seconds."""
+        self._stopping = True
+        for session in list(self._sessions.values()):
+            session.go_away(left_s)
+
+    def end(self) -> None:
+        """End all that is left."""
+        for session in list(self._sessions.values()):
+            session.cut_short()
+
+    def _restored(self, wish: Open) -> tuple[Dialogue, str]:
+        """The dialogue of a client's state, and why there is none."""
+        try:
+            return self._means.sealer.open_state(wish.state, wish.holder), ""
+        except QuizglassError as error:
+            return (), error.code
+
+    def _new(self, wish: Open, dialogue: Dialogue) -> Session:
+        if len(self._sessions) >= self._most:
+            self._make_room()
+        chars = wish.output.max_segment_chars
+        session = Session(self._means, wish.holder, dialogue, chars, self._forget)
+        self._sessions[session.id] = session
+        return session
+
+    def _make_room(self) -> None:
+        away = [session for session in self._sessions.values() if session.away_since is not None]
+        if not away:
+            raise Overloaded(f"{self._most} sessions are open; try again later", _RETRY_S)
+        min(away, key=lambda session: session.away_since or 0.0).end()
+
+    def _forget(self, session: Session) -> None:
+        self._sessions.pop(session.id, None)
+
+
+def _check(wish: Open) -> None:
+    least, most = _HOLDER_BYTES
+    if not least <= len(wish.holder) <= most:
+        raise InvalidInput("open.holder", f"{len(wish.holder)} bytes; a holder's secret has {least} to {most}")
+    if wish.last_seq < 0:
+        raise InvalidInput("open.last_seq", f"{wish.last_seq} is negative; give 0 where no message arrived")
+    if chars := wish.output.max_segment_chars:
+        checks.within(chars, *_SEGMENT_CHARS, "open.output.max_segment_chars")

@@ -1,0 +1,252 @@
+"""Frames of a session: announced, received in pieces, checked, held for questions, and let go.
+
+A frame is named by the SHA-256 of its bytes, within its session: what another session holds cannot be named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from google_crc32c import value as crc32c
+
+from quizglass.session import FrameBegin, FrameNeed, FramePart, FrameState, FrameStatus, Role
+from quizglass_server.domain import checks
+from quizglass_server.errors import InvalidInput, NotFound, Overloaded
+
+MAX_PART_BYTES = 64 * 1024
+_SHA256_BYTES = 32
+_RETRY_S = 1.0
+_MIMES = ("", "image/jpeg", "image/png", "image/webp")
+
+
+@dataclass(eq=False, slots=True)
+class HeldFrame:
+    """A frame, whole or not yet."""
+
+    begin: FrameBegin
+    data: bytes | bytearray = field(default_factory=bytearray)
+    """As far as it is there."""
+    whole: bool = False
+    pinned: bool = False
+
+    @property
+    def status(self) -> FrameStatus:
+        """What there is of it."""
+        if self.whole:
+            return FrameStatus(self.begin.sha256, FrameState.HELD, pinned=self.pinned)
+        return FrameStatus(self.begin.sha256, FrameState.SEND, len(self.data), self.pinned)
+
+
+class FramePool:
+    """Bytes of the frames of all sessions.
+
+    Args:
+        most_bytes: that are held together; beyond, the oldest that are not pinned go.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._frames: OrderedDict[HeldFrame, FrameShelf] = OrderedDict()
+        self.bytes = 0
+        """That are held."""
+
+    def touch(self, frame: HeldFrame, shelf: FrameShelf) -> None:
+        """Count a frame as the one that was used last."""
+        self._frames[frame] = shelf
+        self._frames.move_to_end(frame)
+
+    def take(self, size: int, frame: HeldFrame) -> None:
+        """Make room for more bytes of a frame.
+
+        Raises:
+            Overloaded: there is none.
+        """
+        self.bytes += size
+        while self.bytes > self._most_bytes:
+            oldest = next((each for each in self._frames if not each.pinned and each is not frame), None)
+            if oldest is None:
+                self.bytes -= size
+                raise Overloaded("there is no room for more frames now; try again later", _RETRY_S)
+            self._frames[oldest].let_go(oldest)
+
+    def remove(self, frame: HeldFrame) -> None:
+        """A frame has gone."""
+        if self._frames.pop(frame, None) is not None:
+            self.bytes -= len(frame.data)
+
+
+@dataclass(frozen=True, slots=True)
+class ShelfLimits:
+    """What one session may hold."""
+
+    frame_bytes: int
+    bytes: int
+    frames: int
+    pins: int
+
+
+class FrameShelf:
+    """The frames of one session.
+
+    Args:
+        limits: what it may hold.
+        pool: what all sessions hold.
+        on_whole: told of a frame that has become whole.
+        on_gone: told of a frame that had to make room.
+    """
+
+    def __init__(
+        self,
+        limits: ShelfLimits,
+        pool: FramePool,
+        on_whole: Callable[[HeldFrame], None],
+        on_gone: Callable[[FrameStatus], None],
+    ) -> None:
+        self._limits = limits
+        self._pool = pool
+        self.on_whole = on_whole
+        self.on_gone = on_gone
+        self._frames: OrderedDict[bytes, HeldFrame] = OrderedDict()
+
+    def begin(self, begin: FrameBegin) -> FrameStatus:
+        """Expect a frame, or say what there is of it.
+
+        Raises:
+            InvalidInput: a field is wrong, or it was announced otherwise before.
+            Overloaded: there is no room for it beside pinned ones.
+        """
+        self._check(begin)
+        frame = self._frames.get(begin.sha256)
+        if frame is None:
+            self._make_room(begin.size)
+            frame = self._frames[begin.sha256] = HeldFrame(begin)
+        elif frame.begin.size != begin.size:
+            raise InvalidInput("frame_begin.size", f"{begin.size} is not the {frame.begin.size} announced before")
+        if begin.pinned and not frame.pinned and self._pins >= self._limits.pins:
+            raise InvalidInput(
+                "frame_begin.pinned", f"{self._limits.pins} frames are pinned, which is all there may be"
+            )
+        frame.begin, frame.pinned = begin, begin.pinned
+        self._touch(frame)
+        return frame.status
+
+    def part(self, part: FramePart) -> FrameStatus | None:
+        """Take a piece; the status of the frame when it has become whole.
+
+        Raises:
+            NotFound: the frame is not expected.
+            InvalidInput: the piece leaves a gap, does not fit its CRC or the frame's size; or the frame, now whole,
+                does not have its SHA-256 and is given up.
+            Overloaded: there is no room for it.
+        """
+        frame = self._frames.get(part.sha256)
+        if frame is None:
+            raise NotFound("frame_part.sha256: the frame was not announced", field="frame_part.sha256")
+        end, there = part.offset + len(part.data), len(frame.data)
+        self._check_part(part, frame.begin.size, there)
+        if frame.whole or end <= there:
+            return None
+        more = memoryview(part.data)[there - part.offset :]
+        self._pool.take(len(more), frame)
+        frame.data += more  # in place: it is not whole
+        self._touch(frame)
+        if end < frame.begin.size:
+            return None
+        if hashlib.sha256(frame.data).digest() != part.sha256:
+            self._remove(frame)
+            raise InvalidInput("frame_begin.sha256", "the bytes that came have another SHA-256; the frame is given up")
+        frame.data, frame.whole = bytes(frame.data), True
+        self.on_whole(frame)
+        return frame.status
+
+    def drop(self, sha256: bytes) -> FrameStatus:
+        """Give a frame up, if it is there."""
+        if (frame := self._frames.get(sha256)) is not None:
+            self._remove(frame)
+        return FrameStatus(sha256, FrameState.DROPPED)
+
+    def clear(self) -> None:
+        """Give all up."""
+        for frame in list(self._frames.values()):
+            self._remove(frame)
+
+    def whole(self, sha256: bytes) -> HeldFrame | None:
+        """A frame that can be asked about; None when it is not there."""
+        frame = self._frames.get(sha256)
+        if frame is None or not frame.whole:
+            return None
+        self._touch(frame)
+        return frame
+
+    def need(self, sha256: bytes) -> FrameNeed:
+        """What is missing of a frame."""
+        frame = self._frames.get(sha256)
+        return FrameNeed(sha256, 0 if frame is None else len(frame.data))
+
+    def status(self, sha256: bytes) -> FrameStatus:
+        """What there is of a frame."""
+        frame = self._frames.get(sha256)
+        return FrameStatus(sha256, FrameState.DROPPED) if frame is None else frame.status
+
+    def let_go(self, frame: HeldFrame) -> None:
+        """A frame has to make room."""
+        self._remove(frame)
+        self.on_gone(FrameStatus(frame.begin.sha256, FrameState.DROPPED))
+
+    @property
+    def _pins(self) -> int:
+        return sum(frame.pinned for frame in self._frames.values())
+
+    def _check(self, begin: FrameBegin) -> None:
+        check_name(begin.sha256, "frame_begin.sha256")
+        checks.within(begin.size, 1, self._limits.frame_bytes, "frame_begin.size")
+        if begin.mime not in _MIMES:
+            raise InvalidInput("frame_begin.mime", f"{begin.mime[:60]!r} is none of {', '.join(_MIMES[1:])}")
+        if begin.age < 0:
+            raise InvalidInput("frame_begin.age_us", "is negative; give microseconds before now")
+        if begin.parent or begin.role is Role.CROP:
+            check_name(begin.parent, "frame_begin.parent_sha256")
+        if begin.role is Role.CROP and begin.region is None:
+            raise InvalidInput("frame_begin.region", "is missing; say which part of its parent the crop is")
+
+    def _check_part(self, part: FramePart, size: int, there: int) -> None:
+        checks.within(len(part.data), 1, MAX_PART_BYTES, "frame_part.data")
+        if not 0 <= part.offset <= there:
+            raise InvalidInput("frame_part.offset", f"{part.offset} leaves a gap: the frame is there up to {there}")
+        if part.offset + len(part.data) > size:
+            raise InvalidInput("frame_part.data", f"ends after the {size} bytes that were announced")
+        if crc32c(part.data) != part.crc32c:
+            raise InvalidInput("frame_part.crc32c", "does not fit the data; send the piece again")
+
+    def _make_room(self, size: int) -> None:
+        limits = self._limits
+        while self._frames and (len(self._frames) >= limits.frames or self._announced + size > limits.bytes):
+            oldest = next((frame for frame in self._frames.values() if not frame.pinned), None)
+            if oldest is None:
+                raise Overloaded("pinned frames leave no room for this one; drop one", _RETRY_S)
+            self.let_go(oldest)
+
+    @property
+    def _announced(self) -> int:
+        return sum(frame.begin.size for frame in self._frames.values())
+
+    def _touch(self, frame: HeldFrame) -> None:
+        self._frames.move_to_end(frame.begin.sha256)
+        self._pool.touch(frame, self)
+
+    def _remove(self, frame: HeldFrame) -> None:
+        self._pool.remove(frame)
+        del self._frames[frame.begin.sha256]
+
+
+def check_name(sha256: bytes, field: str) -> None:
+    """Refuse what names no frame.
+
+    Raises:
+        InvalidInput: it is no SHA-256.
+    """
+    if len(sha256) != _SHA256_BYTES:
+        raise InvalidInput(field, f"{len(sha256)} bytes is not a SHA-256, which has {_SHA256_BYTES}")

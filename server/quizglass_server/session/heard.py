@@ -1,0 +1,110 @@
+"""What was asked and answered in a session, and how much of each answer was heard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from quizglass.session import Segment
+from quizglass_server.domain import checks
+from quizglass_server.errors import InvalidInput
+from quizglass_server.session.dialogue import Dialogue, Spoken
+
+_MOST = 32
+"""Exchanges that are remembered."""
+
+
+@dataclass(eq=False, slots=True)
+class Said:
+    """One question and what was answered."""
+
+    ask_id: str
+    question: str
+    segments: Sequence[Segment] = ()
+    """Confirmed ones, in order."""
+    rest: str = ""
+    """What was written and is in no confirmed segment."""
+    frame: bytes = b""
+    """SHA-256 of the picture that it is answered from; empty: from none."""
+    spoken: Spoken | None = None
+    """What it leaves to later questions, all of it heard; None: the turn is not over, or was ended before."""
+    _heard: tuple[int, int] | None = field(default=None)
+    """Segment and code point up to which it was; None: nobody said."""
+
+    def played(self, segment: int, code_point: int) -> None:
+        """So much was said aloud. Going back changes nothing: what was heard was heard.
+
+        Raises:
+            InvalidInput: there is no such segment, or it is shorter.
+        """
+        there = next((each for each in self.segments if each.index == segment), None)
+        if there is None:
+            raise InvalidInput("playback.segment", f"{segment} is no confirmed segment of this answer")
+        checks.within(code_point, 0, len(there.text), "playback.code_point")
+        self._heard = max(self._heard or (0, 0), (segment, code_point))
+
+    @property
+    def heard(self) -> str:
+        """What counts as heard of the answer."""
+        if self._heard is None:
+            return self.spoken.answer if self.spoken is not None else self._confirmed.strip()
+        return self._parts[0].strip()
+
+    @property
+    def unheard(self) -> str:
+        """What was written of the answer and not heard."""
+        if self._heard is None:
+            return "" if self.spoken is not None else self.rest.strip()
+        return f"{self._parts[1]}{self.rest if self.spoken is None else ''}".strip()
+
+    def left(self) -> Spoken | None:
+        """What it leaves to later questions; None: nothing was said."""
+        heard, unheard = self.heard, self.unheard
+        if not heard and not unheard:
+            return None
+        known = self.spoken or Spoken(self.question, "", self.frame)
+        return Spoken(known.question, heard, known.frame, known.entities if heard else (), unheard)
+
+    @property
+    def _confirmed(self) -> str:
+        return "".join(each.text for each in self.segments)
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        """Confirmed text that was heard, and that was not."""
+        last, code_point = self._heard or (0, 0)
+        heard = "".join(
+            each.text if each.index < last else each.text[:code_point] for each in self.segments if each.index <= last
+        )
+        return heard, self._confirmed[len(heard) :]
+
+
+class Conversation:
+    """The dialogue of a session, as far as it was heard.
+
+    Args:
+        earlier: what was said in a session before it.
+    """
+
+    def __init__(self, earlier: Dialogue = ()) -> None:
+        self._earlier = earlier
+        self._said: list[Said] = []
+
+    def add(self, said: Said) -> None:
+        """A question begins to be answered."""
+        self._said = [*self._said[1 - _MOST :], said]
+
+    def of(self, ask_id: str) -> Said | None:
+        """A question's exchange; None when it is not remembered."""
+        return next((each for each in self._said if each.ask_id == ask_id), None)
+
+    @property
+    def dialogue(self) -> Dialogue:
+        """What later questions are understood after, oldest first."""
+        return (*self._earlier, *(spoken for each in self._said if (spoken := each.left()) is not None))[-_MOST:]
+
+    @property
+    def unheard(self) -> str:
+        """The rest of the last answer, which was not heard; empty when it was."""
+        dialogue = self.dialogue
+        return dialogue[-1].unheard if dialogue else ""

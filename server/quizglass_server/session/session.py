@@ -1,0 +1,414 @@
+"""A wearable's session: what its client says, what it has to say, and the link in between, which may be away.
+
+Knows no gRPC. Whoever has a link hands its client's messages to `Session.receive`, and sends what the link says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from quizglass.session import (
+    Ack,
+    CancelAsk,
+    Cause,
+    ClientSaid,
+    Close,
+    DeviceState,
+    FrameBegin,
+    FrameDrop,
+    FramePart,
+    FrameStatus,
+    GoAway,
+    Interrupted,
+    Notice,
+    Open,
+    Opened,
+    Ping,
+    Playback,
+    Pong,
+    Restored,
+    ServerSaid,
+    SessionAsk,
+    SessionLimits,
+    TurnUpdate,
+)
+from quizglass_server.assistant.asking import Asking
+from quizglass_server.assistant.look_ahead import LookAhead
+from quizglass_server.domain import checks
+from quizglass_server.domain.turns import Done
+from quizglass_server.errors import InvalidInput, NotFound, QuizglassError, Stopping, Superseded
+from quizglass_server.session.dialogue import Dialogue
+from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits, check_name
+from quizglass_server.session.heard import Conversation
+from quizglass_server.session.link import SessionLink
+from quizglass_server.session.log import Encoded, MessageLog
+from quizglass_server.session.notices import described
+from quizglass_server.session.segments import DEFAULT_CHARS
+from quizglass_server.session.token import Sessions
+from quizglass_server.session.turns import ShelfFrame, Turns
+
+log = logging.getLogger(__name__)
+
+MAX_PING_BYTES = 64
+
+
+class Wire(Protocol):
+    """What a transport says of messages and errors."""
+
+    def encode(self, said: ServerSaid, seq: int, state: bytes) -> Encoded:
+        """A message of what is said, its number and the session's newest state (empty: it has not changed)."""
+        ...
+
+    def status(self, error: QuizglassError) -> int:
+        """The google.rpc.Code of an error."""
+        ...
+
+    def kind(self, said: ClientSaid) -> str:
+        """What the contract calls a client's message."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What all sessions of a server share."""
+
+    asking: Asking
+    looks: LookAhead | None
+    """None: frames wait for a question."""
+    pool: FramePool
+    sealer: Sessions
+    wire: Wire
+    limits: SessionLimits
+
+
+class Session:
+    """One wearable's session.
+
+    Args:
+        means: what sessions share.
+        holder: the client's secret.
+        dialogue: what was said in an earlier session.
+        segment_chars: longest segment; 0 for the default.
+        on_end: told when the session has ended.
+    """
+
+    def __init__(
+        self,
+        means: Means,
+        holder: bytes,
+        dialogue: Dialogue,
+        segment_chars: int,
+        on_end: Callable[[Session], None],
+    ) -> None:
+        limits = means.limits
+        self.id = uuid.uuid4().hex
+        self.away_since: float | None = time.monotonic()
+        """Since when it has no link, in monotonic seconds; None: it has one."""
+        self._means = means
+        self._holder = hashlib.sha256(holder).digest()
+        self._secret = holder
+        self._on_end = on_end
+        self._log = MessageLog(limits.unacknowledged_bytes, limits.unacknowledged)
+        self._link: SessionLink | None = None
+        self._links = 0
+        self._ended = False
+        self._stopping = False
+        self._changed_state = bool(dialogue)
+        self._looking: set[asyncio.Task[None]] = set()
+        self._away: asyncio.TimerHandle | None = None
+        self._pulse: asyncio.TimerHandle | None = None
+        self._last_word = 0.0
+        self._conversation = Conversation(dialogue)
+        room = ShelfLimits(limits.max_frame_bytes, limits.max_frames_bytes, limits.max_frames, limits.max_pins)
+        self._shelf = FrameShelf(room, means.pool, self._frame_whole, self._frame_gone)
+        self._turns = Turns(
+            means.asking,
+            self._shelf,
+            self._conversation,
+            self,
+            queue=limits.max_queued_asks,
+            frame_wait_s=limits.frame_wait,
+            segment_chars=segment_chars or DEFAULT_CHARS,
+        )
+
+    # What whoever has a link does.
+
+    def belongs_to(self, holder: bytes) -> bool:
+        """Whether a client has the secret of the one that opened it."""
+        return hmac.compare_digest(self._holder, hashlib.sha256(holder).digest())
+
+    def resumable_after(self, seq: int) -> str:
+        """Why it cannot go on after that message; empty when it can."""
+        if seq > self._log.last:
+            return "SEQ_AHEAD"
+        return "" if self._log.keeps_after(seq) else "SEQ_NOT_KEPT"
+
+    @property
+    def dialogue(self) -> Dialogue:
+        """What was said and heard."""
+        return self._conversation.dialogue
+
+    def attach(self, after: int, restored: Restored, reason: str) -> SessionLink:
+        """A new link, which sends what comes after message `after`. It takes the place of an older one."""
+        if self._link is not None:
+            self._link.end(Superseded())
+        if self._away is not None:
+            self._away.cancel()
+        self._links += 1
+        self.away_since, self._away = None, None
+        self._log.acknowledge(after)
+        link = self._link = SessionLink(self._links, self._log, after, self._means.wire.encode)
+        opened = Opened(self.id, link.number, restored, reason, self._means.limits, self._turns.open_asks)
+        link.tell(opened, self.state)
+        self._changed_state = False
+        self._beat()
+        return link
+
+    def detach(self, link: SessionLink) -> None:
+        """A link is gone. The session waits for another one, unless that has come already."""
+        if self._link is link and not self._ended:
+            self._link, self.away_since = None, time.monotonic()
+            if self._stopping and not self._turns.open_asks:
+                self.end()
+                return
+            self._away = asyncio.get_running_loop().call_later(self._means.limits.away, self.end)
+
+    @property
+    def stream(self) -> int:
+        """Number of the newest link."""
+        return self._links
+
+    @property
+    def link(self) -> SessionLink | None:
+        """The link that is there."""
+        return self._link
+
+    async def room(self) -> None:
+        """Wait until the client has read so much that more may come of what it says."""
+        while self._log.full and (link := self._link) is not None and link.behind:
+            await link.progressed()
+            self._log.make_room(link.written)
+
+    def receive(self, said: ClientSaid | None, message_id: int = 0) -> None:
+        """Take a message of the client. What comes of it is said over the link; nothing here waits."""
+        if said is None or self._ended:
+            return
+        try:
+            self._take(said, message_id)
+        except QuizglassError as error:
+            self._refuse(said, message_id, error)
+
+    def listens_only(self, link: SessionLink) -> None:
+        """The client says nothing more over this link, which ends when nothing runs."""
+        link.listens_only = True
+        self._leave_when_idle()
+
+    def refuse(self, error: QuizglassError) -> None:
+        """Tell of a message that could not even be read."""
+        self.emit(self._notice(error))
+
+    def end(self) -> None:
+        """End the session: what runs is cancelled, frames are let go, the link ends once it has sent what there is."""
+        if self._ended:
+            return
+        self._ended = True
+        self._turns.stop()
+        for task in self._looking:
+            task.cancel()
+        if self._means.looks is not None:
+            self._means.looks.remove(self)
+        self._shelf.clear()
+        for timer in (self._away, self._pulse):
+            if timer is not None:
+                timer.cancel()
+        if self._link is not None:
+            self._link.finish()
+        self._on_end(self)
+
+    def go_away(self, left_s: float) -> None:
+        """The server is about to stop: nothing new is begun, and the link ends when nothing runs."""
+        self._stopping = True
+        if self._link is not None:
+            self._link.tell(GoAway(left_s, Stopping.code), self.state)
+        self._leave_when_idle()
+
+    def cut_short(self) -> None:
+        """The server stops now: end what runs, and say so."""
+        self._turns.interrupt(Cause.STOPPING)
+        self.end()
+
+    @property
+    def state(self) -> bytes:
+        """What the session can be continued with elsewhere; empty: nothing was said."""
+        return self._means.sealer.seal_state(self._conversation.dialogue, self._secret)
+
+    # What its turns do: see `turns.Speaker`.
+
+    def emit(self, said: ServerSaid) -> None:
+        """Say something, under the next number."""
+        if self._ended:
+            return
+        if isinstance(said, Interrupted) or (isinstance(said, TurnUpdate) and isinstance(said.event, Done)):
+            self._changed_state = True
+        state, self._changed_state = self.state if self._changed_state else b"", False
+        self._log.add(self._means.wire.encode(said, self._log.last + 1, state))
+        self._last_word = time.monotonic()
+        if self._link is not None:
+            self._link.wake()
+            self._log.make_room(self._link.written)
+        if self._log.full and self._turns.open_asks:
+            # Of each question that is open; none is afterwards.
+            self._turns.interrupt(Cause.UNREAD)
+
+    def failed(self, ask_id: str, message_id: int, error: Exception) -> None:
+        """A question is over with an error."""
+        self.emit(self._notice(error, message_id, "ask", ask_id=ask_id, turn_over=True))
+
+    def settled(self) -> None:
+        """A question is over."""
+        self._leave_when_idle()
+
+    # How messages are taken.
+
+    def _take(self, said: ClientSaid, message_id: int) -> None:
+        match said:
+            case Ping(payload=payload):
+                self._pong(payload)
+            case Ack(seq=seq):
+                self._acknowledge(seq)
+            case FrameBegin():
+                self.emit(self._shelf.begin(said))
+            case FramePart():
+                self._part(said, message_id)
+            case FrameDrop(sha256=sha256):
+                check_name(sha256, "frame_drop.sha256")
+                self.emit(self._shelf.drop(sha256))
+                self._turns.arrived(sha256)
+            case SessionAsk():
+                self._ask(said, message_id)
+            case CancelAsk(ask_id=ask_id):
+                self._turns.cancel(ask_id)
+            case Playback():
+                self._played(said)
+            case DeviceState():
+                if said.battery_percent is not None:
+                    checks.within(said.battery_percent, 0, 100, "device_state.battery_percent")
+            case Close():
+                self.end()
+            case Open():
+                raise InvalidInput("open", "the session is open; open another one over another link")
+
+    def _pong(self, payload: bytes) -> None:
+        if len(payload) > MAX_PING_BYTES:
+            raise InvalidInput("ping.payload", f"{len(payload)} bytes is more than the {MAX_PING_BYTES} allowed")
+        if self._link is not None:
+            state, self._changed_state = self.state if self._changed_state else b"", False
+            self._link.tell(Pong(payload), state)
+
+    def _acknowledge(self, seq: int) -> None:
+        if not 0 <= seq <= self._log.last:
+            raise InvalidInput("ack.seq", f"{seq} is no message of this session, which has said {self._log.last}")
+        self._log.acknowledge(seq)
+
+    def _part(self, part: FramePart, message_id: int) -> None:
+        try:
+            status = self._shelf.part(part)
+        except InvalidInput as error:
+            self._refuse(part, message_id, error)
+            status = self._shelf.status(part.sha256)
+        if status is not None:
+            self.emit(status)
+
+    def _ask(self, ask: SessionAsk, message_id: int) -> None:
+        if self._stopping:
+            raise Stopping
+        try:
+            self._turns.ask(ask, message_id)
+        except InvalidInput as error:
+            raise InvalidInput(f"ask.{error.field}", error.description) from None
+        self._last_word = time.monotonic()
+        self._beat()
+
+    def _played(self, playback: Playback) -> None:
+        said = self._conversation.of(playback.ask_id)
+        if said is None:
+            raise NotFound("playback.ask_id: there is no such question", field="playback.ask_id")
+        said.played(playback.segment, playback.code_point)
+        self._changed_state = True
+
+    # What becomes of frames.
+
+    def _frame_whole(self, frame: HeldFrame) -> None:
+        self._turns.arrived(frame.begin.sha256)
+        if self._means.looks is not None:
+            task = asyncio.create_task(self._look(frame, self._means.looks), name="look at a frame")
+            self._looking.add(task)
+            task.add_done_callback(self._looking.discard)
+
+    def _frame_gone(self, status: FrameStatus) -> None:
+        self.emit(status)
+
+    async def _look(self, frame: HeldFrame, looks: LookAhead) -> None:
+        """Decode a frame, which shows whether it is a picture, and have it looked at when there is time."""
+        try:
+            looks.add(self, await ShelfFrame(frame, self._means.asking).picture())
+        except InvalidInput as error:
+            told = InvalidInput("frame_begin", error.description)
+            told.code = error.code
+            self.emit(self._notice(told, frame=frame.begin.sha256))
+            self.emit(self._shelf.drop(frame.begin.sha256))
+        except QuizglassError as error:  # there is no time or no memory now; a question will try again
+            log.debug("a frame could not be decoded ahead: %s", error.message)
+
+    # How failures are told, and life is shown.
+
+    def _refuse(self, said: ClientSaid, message_id: int, error: QuizglassError) -> None:
+        ask_id, over = "", False
+        if isinstance(said, SessionAsk):
+            ask_id, over = said.id, said.id not in self._turns.open_asks
+        frame = said.sha256 if isinstance(said, FrameBegin | FramePart | FrameDrop) else b""
+        kind = self._means.wire.kind(said)
+        self.emit(self._notice(error, message_id, kind, ask_id=ask_id, frame=frame, turn_over=over))
+
+    def _notice(
+        self,
+        error: Exception,
+        message_id: int = 0,
+        message: str = "",
+        *,
+        ask_id: str = "",
+        frame: bytes = b"",
+        turn_over: bool = False,
+    ) -> Notice:
+        about = Notice(message_id, message, ask_id, frame, turn_over=turn_over)
+        return described(about, error, self._means.wire.status)
+
+    def _beat(self) -> None:
+        """While a turn runs, say where it is whenever nothing else was said for a while."""
+        if self._pulse is not None:
+            self._pulse.cancel()
+            self._pulse = None
+        if self._ended or not self._turns.open_asks or self._link is None:
+            return
+        every = self._means.limits.progress * 0.75
+        quiet = time.monotonic() - self._last_word
+        if quiet >= every and (progress := self._turns.progress()) is not None:
+            self._link.tell(progress)
+            self._last_word, quiet = time.monotonic(), 0.0
+        self._pulse = asyncio.get_running_loop().call_later(every - quiet, self._beat)
+
+    def _leave_when_idle(self) -> None:
+        if self._turns.open_asks:
+            return
+        if self._link is not None and (self._stopping or self._link.listens_only):
+            self._link.finish()
+        elif self._stopping:
+            self.end()

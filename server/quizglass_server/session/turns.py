@@ -1,0 +1,350 @@
+"""The questions of one session: one runs, others wait behind it, and each can be ended. Nothing is answered twice."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from quizglass.session import (
+    Cause,
+    Interrupted,
+    NeedFrame,
+    Overlap,
+    Progress,
+    Question,
+    ServerSaid,
+    SessionAsk,
+    TurnUpdate,
+)
+from quizglass_server.assistant.asking import Asking, TurnRequest
+from quizglass_server.domain import checks
+from quizglass_server.domain.turns import (
+    Accepted,
+    AnswerDelta,
+    Done,
+    FinishReason,
+    Picture,
+    Turn,
+    TurnEvent,
+    Verdict,
+    VerdictOutcome,
+)
+from quizglass_server.errors import InvalidInput, NotFound, Overloaded, TurnRunning
+from quizglass_server.session.dialogue import appended, follow, spoken, understood
+from quizglass_server.session.frames import FrameShelf, HeldFrame, check_name
+from quizglass_server.session.heard import Conversation, Said
+from quizglass_server.session.references import asks_to_go_on
+from quizglass_server.session.segments import Segmenter, cleaned
+from quizglass_server.turn.stages import StageWatch, watching
+
+log = logging.getLogger(__name__)
+
+MAX_ID_CHARS = 64
+_REMEMBERED = 256
+"""Names of questions that are over."""
+_RETRY_S = 1.0
+_PICTURE = "ask.request.frames[0]"
+
+
+class Speaker(Protocol):
+    """What a session does with what its turns have to say."""
+
+    def emit(self, said: ServerSaid) -> None:
+        """Say something, under the next number."""
+        ...
+
+    def failed(self, ask_id: str, message_id: int, error: Exception) -> None:
+        """A question is over with an error."""
+        ...
+
+    def settled(self) -> None:
+        """A question is over."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class _Running:
+    """A question that waits or runs."""
+
+    ask: SessionAsk
+    message_id: int
+    turn: Turn
+    policy: str
+    said: Said
+    segmenter: Segmenter
+    asked: float = field(default_factory=time.monotonic)
+    began: float = 0.0
+    """When it was accepted; 0: not yet."""
+    seq: int = 0
+    stage: str = "queue"
+    watch: StageWatch = field(default_factory=StageWatch)
+    over: bool = False
+    task: asyncio.Task[None] | None = None
+
+
+class Turns:
+    """The questions of one session.
+
+    Args:
+        asking: answers them.
+        shelf: the session's frames.
+        conversation: what was said.
+        speaker: says what they have to say.
+        queue: how many wait at most.
+        frame_wait_s: how long a question waits for its frame.
+        segment_chars: longest segment.
+    """
+
+    def __init__(
+        self,
+        asking: Asking,
+        shelf: FrameShelf,
+        conversation: Conversation,
+        speaker: Speaker,
+        *,
+        queue: int,
+        frame_wait_s: float,
+        segment_chars: int,
+    ) -> None:
+        self._asking = asking
+        self._shelf = shelf
+        self._conversation = conversation
+        self._speaker = speaker
+        self._queue = queue
+        self._frame_wait_s = frame_wait_s
+        self._segment_chars = segment_chars
+        self._running: _Running | None = None
+        self._waiting: deque[_Running] = deque()
+        self._asked: OrderedDict[str, SessionAsk] = OrderedDict()
+        self._arrivals: dict[bytes, asyncio.Event] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    @property
+    def open_asks(self) -> tuple[str, ...]:
+        """Names of the questions that run or wait."""
+        return tuple(each.ask.id for each in self._all)
+
+    def ask(self, ask: SessionAsk, message_id: int) -> None:
+        """Take a question; one that was taken before changes nothing.
+
+        Raises:
+            InvalidInput: a field is wrong, or its name was used for another question.
+            TurnRunning: another one runs, and it was not to wait.
+            Overloaded: too many wait.
+        """
+        checks.text(ask.id, "id", longest=MAX_ID_CHARS)
+        if (before := self._asked.get(ask.id)) is not None:
+            if before != ask:
+                raise InvalidInput("id", f"{ask.id!r} is the name of another question of this session")
+            return
+        self._asked[ask.id] = ask  # also of one that is refused: the refusal is its end, however often it comes
+        while len(self._asked) > _REMEMBERED:
+            self._asked.popitem(last=False)
+        turn, policy = self._sound(ask.request)
+        if every := self._all:
+            if ask.overlap is Overlap.REFUSE:
+                raise TurnRunning(every[0].ask.id)
+            if ask.overlap is Overlap.QUEUE and len(self._waiting) >= self._queue:
+                raise Overloaded(f"{self._queue} questions wait already; try again later", _RETRY_S)
+            if ask.overlap is not Overlap.QUEUE:
+                self.interrupt(Cause.ASK, by=ask.id)
+        said = Said(ask.id, turn.question)
+        self._waiting.append(_Running(ask, message_id, turn, policy, said, Segmenter(self._segment_chars)))
+        self._next()
+
+    def cancel(self, ask_id: str) -> None:
+        """End a question, or all of them; nothing comes of one that is over."""
+        self.interrupt(Cause.CANCEL, only=ask_id)
+
+    def interrupt(self, cause: Cause, *, by: str = "", only: str = "") -> None:
+        """End what runs and waits, or the one question of that name, and tell of each."""
+        for running in self._all:
+            if not running.over and only in ("", running.ask.id):
+                self._end(running)
+                said = running.said
+                said.segments, said.rest = tuple(running.segmenter.confirmed), running.segmenter.unconfirmed
+                self._speaker.emit(Interrupted(running.ask.id, cause, by, said.heard, said.unheard))
+        self._speaker.settled()
+        self._next()
+
+    def stop(self) -> None:
+        """End everything; nobody is told."""
+        for running in self._all:
+            self._end(running)
+
+    async def ended(self) -> None:
+        """Wait until what was ended has let its engines go."""
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+    def arrived(self, sha256: bytes) -> None:
+        """A frame is whole, or will not come."""
+        if (event := self._arrivals.pop(sha256, None)) is not None:
+            event.set()
+
+    def progress(self) -> Progress | None:
+        """Where the turn that runs is; None: none does."""
+        if (running := self._running) is None:
+            return None
+        now = time.monotonic()
+        stage, since = running.watch.latest or (running.stage, 0.0)
+        left = self._asking.assistant.usual_s(stage) - (now - since) if since else 0.0
+        return Progress(running.ask.id, stage, now - running.asked, max(0.0, left))
+
+    @property
+    def _all(self) -> Sequence[_Running]:
+        """Those that are not over, in their order."""
+        running = self._running
+        return [*([running] if running is not None and not running.over else []), *self._waiting]
+
+    def _sound(self, request: Question) -> tuple[Turn, str]:
+        try:
+            if request.session:
+                raise InvalidInput("session", "stays empty: the session is its dialogue")
+            for frame in request.frames:
+                if frame.encoded is not None:
+                    raise InvalidInput(
+                        "frames[0].encoded", "is not taken here; send the frame, and name it by its sha256"
+                    )
+                check_name(frame.sha256 or b"", "frames[0].sha256")
+            self._asking.budget(request.budget)
+            return self._asking.turn(request), self._asking.policy(request.policy)
+        except InvalidInput as error:
+            raise InvalidInput(f"request.{error.field}", error.description) from None
+
+    def _next(self) -> None:
+        if self._running is not None or not self._waiting:
+            return
+        running = self._running = self._waiting.popleft()
+        self._conversation.add(running.said)
+        running.task = asyncio.create_task(self._run(running, set(self._ending)), name=f"turn {running.turn.id}")
+        running.task.add_done_callback(self._ending.discard)
+
+    def _end(self, running: _Running) -> None:
+        """Nothing more comes of a question."""
+        running.over = True
+        if running is self._running:
+            self._running = None
+        else:
+            self._waiting.remove(running)
+        if running.task is not None and not running.task.done():
+            self._ending.add(running.task)
+            running.task.cancel()
+
+    async def _run(self, running: _Running, before: set[asyncio.Task[None]]) -> None:
+        error: Exception | None = None
+        try:
+            if before:
+                await asyncio.wait(before)
+            with watching(running.watch):
+                await self._answer(running)
+        except Exception as failure:
+            error = failure
+        if running is not self._running:  # it was ended, and another one has its place
+            return
+        self._running = None
+        if error is not None and not running.over:
+            self._speaker.failed(running.ask.id, running.message_id, error)
+        running.over = True
+        self._speaker.settled()
+        self._next()
+
+    async def _answer(self, running: _Running) -> None:
+        rest = self._conversation.unheard if not running.ask.request.frames else ""
+        if rest and asks_to_go_on(running.turn.question):
+            self._go_on(running, rest)
+            return
+        dialogue = appended(self._conversation.dialogue, running.turn.history)
+        source = await self._source(running)
+        longest, held = self._asking.max_history, self._asking.pictures.held
+        if source is None and dialogue:
+            await self._bring(running, follow(running.turn, dialogue, longest).frame)
+        meant = partial(understood, dialogue=dialogue, longest=longest, held=held) if dialogue else None
+        budget = self._asking.budget(running.ask.request.budget)
+        running.stage = "queue"
+        asked = TurnRequest(running.turn, running.policy, budget, meant)
+        await self._asking.run(asked, source, partial(self._tell, running), partial(_finished, running.said))
+
+    def _go_on(self, running: _Running, rest: str) -> None:
+        """Say what was written before and not heard."""
+        done = Done(rest, FinishReason.COMPLETE)
+        running.said.spoken = spoken(running.turn, (), done)
+        self._tell(running, Accepted(running.policy, (), 0.0))
+        self._tell(running, AnswerDelta(rest))
+        self._tell(running, Verdict(VerdictOutcome.UNCHECKED, 0.0, 0.0))
+        self._tell(running, done)
+
+    async def _source(self, running: _Running) -> ShelfFrame | None:
+        """The frame that a question names, once it is there."""
+        if not running.ask.request.frames:
+            return None
+        (name,) = (frame.sha256 or b"" for frame in running.ask.request.frames)
+        frame = await self._frame(running, name)
+        if frame is None:
+            raise NotFound(f"{_PICTURE}: the frame did not come in time; send it and ask again", field=_PICTURE)
+        return ShelfFrame(frame, self._asking)
+
+    async def _bring(self, running: _Running, name: bytes) -> None:
+        """Have the dialogue's picture decoded that a question is about, if the session still has it."""
+        if name and self._asking.pictures.held(name) is None and (frame := self._shelf.whole(name)) is not None:
+            await ShelfFrame(frame, self._asking).picture()
+
+    async def _frame(self, running: _Running, name: bytes) -> HeldFrame | None:
+        if (frame := self._shelf.whole(name)) is not None:
+            return frame
+        running.stage = "frames"
+        self._speaker.emit(NeedFrame(running.ask.id, (self._shelf.need(name),), self._frame_wait_s))
+        arrival = self._arrivals.setdefault(name, asyncio.Event())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._frame_wait_s):
+                await arrival.wait()
+        return self._shelf.whole(name)
+
+    def _tell(self, running: _Running, event: TurnEvent) -> None:
+        if running.over:
+            return
+        event = cleaned(event)
+        segments = running.segmenter.take(event)
+        said = running.said
+        said.segments, said.rest = running.segmenter.confirmed, running.segmenter.unconfirmed
+        now = time.monotonic()
+        running.began = running.began or now
+        running.seq += 1
+        update = TurnUpdate(running.ask.id, running.turn.id, running.seq, now - running.began, event, segments)
+        if isinstance(event, Accepted) and event.frame_sha256:
+            said.frame = event.frame_sha256[0]
+        running.over = isinstance(event, Done)
+        self._speaker.emit(update)
+
+
+class ShelfFrame:
+    """A frame of a session, as the source of a picture."""
+
+    def __init__(self, frame: HeldFrame, asking: Asking) -> None:
+        self._frame = frame
+        self._asking = asking
+        self.size = 0
+        """Its bytes are counted where frames are held."""
+
+    def is_slow(self) -> bool:
+        """Whether its picture takes long to decode. Raises InvalidPicture."""
+        if self._asking.pictures.held(self._frame.begin.sha256) is not None:
+            return False
+        return self._asking.pictures.is_slow(bytes(self._frame.data), _PICTURE)
+
+    async def picture(self) -> Picture:
+        """Its picture."""
+        sha256 = self._frame.begin.sha256
+        return await self._asking.pictures.decode(bytes(self._frame.data), _PICTURE, sha256=sha256)
+
+
+def _finished(said: Said, turn: Turn, told: list[TurnEvent], done: Done) -> Done:
+    said.spoken = spoken(turn, told, done)
+    return done

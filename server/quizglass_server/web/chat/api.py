@@ -1,0 +1,153 @@
+"""The applications of `/v1/chat/completions` and `/v1/models`."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any
+
+from quizglass_server.assistant.asking import Asking, TurnRequest
+from quizglass_server.errors import InvalidInput
+from quizglass_server.rpc.transport.status import Problem, problem_of
+from quizglass_server.web.chat.completion import Completion
+from quizglass_server.web.chat.request import DEFAULT_MODEL, Chat, read_chat
+from quizglass_server.web.http.asgi import Receive, Scope, Send, body_of, respond_json, while_connected
+from quizglass_server.web.http.gate import Route
+
+_STREAM = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+_KINDS = {HTTPStatus.TOO_MANY_REQUESTS: "rate_limit_error"}
+
+
+class ChatApi:
+    """Answers chats.
+
+    Args:
+        asking: checks questions and runs their turns.
+        running: counts what runs, and refuses what must not.
+        policies: that can be asked for, the default first.
+        bundle: name and version of the models.
+        most_bytes: of a body.
+    """
+
+    def __init__(
+        self,
+        asking: Asking,
+        running: Callable[[str], AbstractContextManager[None]],
+        policies: tuple[str, ...],
+        bundle: str,
+        most_bytes: int,
+    ) -> None:
+        self._asking = asking
+        self._running = running
+        self._bundle = bundle
+        self._most_bytes = most_bytes
+        about = {"object": "model", "created": int(time.time()), "owned_by": "quizglass"}
+        self._models = {name: {"id": name, **about} for name in (DEFAULT_MODEL, *policies)}
+
+    def routes(self) -> dict[str, Route]:
+        """What answers requests, by path."""
+        models = {"object": "list", "data": list(self._models.values())}
+        return {
+            "/v1/chat/completions": Route(self.complete, ("POST",), self._most_bytes),
+            "/v1/models": Route(_says(models), ("GET",)),
+            **{f"/v1/models/{name}": Route(_says(model), ("GET",)) for name, model in self._models.items()},
+        }
+
+    async def complete(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one chat; a client that goes away ends its turn."""
+        body = await body_of(receive)
+        await while_connected(receive, self._complete(body, _Sending(send)))
+
+    async def _complete(self, body: bytes, sending: _Sending) -> None:
+        places: Mapping[str, str] = {}
+        try:
+            with self._running("chat"):
+                chat = read_chat(body, self._asking.max_history, self._asking.pictures)
+                del body
+                places = chat.places
+                await self._answer(chat, sending)
+        except Exception as error:
+            await sending.problem(problem_of(error, "chat"), places)
+
+    async def _answer(self, chat: Chat, sending: _Sending) -> None:
+        asking, question = self._asking, chat.question
+        policy, budget = asking.policy(question.policy), asking.budget(question.budget)
+        asked = TurnRequest(replace(asking.turn(question), answer_schema=chat.answer_schema), policy, budget)
+        completion = Completion(chat, asked.turn.id, policy, self._bundle)
+        async with asking.events(asked, chat.picture, lambda turn, told, done: done) as events:
+            async for event in events:
+                # What fails before the first event can still be told by a status.
+                if chat.stream and not sending.begun:
+                    await sending.begin()
+                    await sending.event(completion.first_chunk())
+                if (text := completion.take(event)) and chat.stream:
+                    await sending.event(completion.chunk(text))
+        if not chat.stream:
+            await sending.whole(completion.whole())
+            return
+        for chunk in completion.last_chunks():
+            await sending.event(chunk)
+        await sending.end()
+
+
+class _Sending:
+    """The response, in one piece or as a stream."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.begun = False
+
+    async def whole(self, content: Mapping[str, Any]) -> None:
+        """Send one object."""
+        await respond_json(self._send, 200, content)
+
+    async def begin(self) -> None:
+        """Begin a stream."""
+        self.begun = True
+        await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM})
+
+    async def event(self, content: Mapping[str, Any]) -> None:
+        """Send one object of a stream."""
+        data = f"data: {json.dumps(content, ensure_ascii=False)}\n\n".encode()
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self) -> None:
+        """End a stream."""
+        await self._send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
+
+    async def problem(self, problem: Problem, places: Mapping[str, str]) -> None:
+        """Say what went wrong, in a stream that has begun as its last event."""
+        content = {"error": _error(problem, places)}
+        if self.begun:
+            await self.event(content)
+            await self._send({"type": "http.response.body", "body": b""})
+            return
+        wait = problem.retry_after_s
+        headers = [] if wait is None else [(b"retry-after", str(math.ceil(wait)).encode())]
+        missing = content["error"]["code"] == "model_not_found"
+        await respond_json(self._send, 404 if missing else problem.http_status, content, headers)
+
+
+def _error(problem: Problem, places: Mapping[str, str]) -> dict[str, Any]:
+    """An error in OpenAI's form; its `param` is a place in the body."""
+    error = problem.error
+    message, param, code = problem.message, None, problem.code.lower()
+    if isinstance(error, InvalidInput):
+        param = places.get(error.field, error.field)
+        message = f"{param}: {error.description}"
+        code = "model_not_found" if error.field == "policy" else code
+    server = problem.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    kind = _KINDS.get(HTTPStatus(problem.http_status), "server_error" if server else "invalid_request_error")
+    return {"message": message, "type": kind, "param": param, "code": code}
+
+
+def _says(content: Mapping[str, Any]) -> Any:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await respond_json(send, 200, content)
+
+    return app

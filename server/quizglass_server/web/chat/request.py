@@ -1,0 +1,246 @@
+"""Reads the body of a chat: which question it asks, about which picture, after which dialogue.
+
+A chat brings its whole dialogue each time. The last message is the question, pairs of earlier ones are the history, the
+latest picture is what it is about. What has no effect here is collected in `ignored`; what would change the answer and
+cannot be done is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from quizglass.session import Question
+from quizglass.values import Exchange
+from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS
+from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.errors import InvalidInput
+from quizglass_server.web.chat.pictures import ChatPicture, encoded_picture
+
+DEFAULT_MODEL = "quizglass"
+"""The server's default policy, by another name."""
+_MOST_MESSAGES = 512
+_HARMLESS: Mapping[str, tuple[Any, ...]] = {
+    "n": (1,),
+    "tools": ([],),
+    "tool_choice": ("none", "auto"),
+    "functions": ([],),
+    "function_call": ("none", "auto"),
+    "stop": ([], ""),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "logit_bias": ({},),
+    "modalities": (["text"],),
+    "audio": (),
+    "prediction": (),
+    "web_search_options": (),
+}
+"""What cannot be done, and the values with which it asks for nothing."""
+
+
+class _StreamOptions(BaseModel):
+    include_usage: bool = False
+
+
+class _Schema(BaseModel):
+    schema_: dict[str, Any] = Field(alias="schema")
+
+
+class _ResponseFormat(BaseModel):
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: _Schema | None = None
+
+
+class _Body(BaseModel):
+    """What is read of a body; the rest is in `model_extra`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str = ""
+    messages: list[dict[str, Any]] = Field(min_length=1, max_length=_MOST_MESSAGES)
+    stream: bool | None = None
+    stream_options: _StreamOptions | None = None
+    max_tokens: int | None = Field(None, ge=1)
+    max_completion_tokens: int | None = Field(None, ge=1)
+    response_format: _ResponseFormat | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """What a body asks."""
+
+    question: Question
+    picture: ChatPicture | None
+    answer_schema: str
+    """JSON schema that the answer has to follow; empty: it is plain text."""
+    stream: bool
+    usage: bool
+    """Whether a stream ends with the numbers of tokens."""
+    ignored: tuple[str, ...]
+    """Names of what had no effect."""
+    places: Mapping[str, str]
+    """Where in the body a field of the question came from."""
+
+
+def read_chat(body: bytes, most_history: int, pictures: KeptPictures) -> Chat:
+    """What a body asks.
+
+    Args:
+        body: JSON, as OpenAI's API describes it.
+        most_history: exchanges that a question may have; earlier ones are left out.
+        pictures: decodes pictures, later.
+
+    Raises:
+        InvalidInput: it is wrong, or asks for what cannot be done; its place in the body is named.
+    """
+    told = _parsed(body)
+    ignored = _unread(told.model_extra or {})
+    dialogue = _Dialogue()
+    for number, message in enumerate(told.messages):
+        dialogue.add(message, f"messages[{number}]")
+    text, place = dialogue.last()
+    history = dialogue.exchanges[-most_history:] if most_history else []
+    places = dialogue.places(len(history)) | {"question": place, "policy": "model", "answer_schema": "response_format"}
+    if len(history) < len(dialogue.exchanges):
+        ignored.append("messages (the oldest)")
+    question = Question(
+        question=text,
+        history=tuple(history),
+        policy="" if told.model == DEFAULT_MODEL else told.model,
+        max_answer_tokens=min(told.max_completion_tokens or told.max_tokens or 0, MAX_ANSWER_TOKENS),
+    )
+    return Chat(
+        question,
+        dialogue.pictured(len(body), pictures),
+        _schema(told.response_format),
+        bool(told.stream),
+        told.stream_options is not None and told.stream_options.include_usage,
+        (*ignored, *dialogue.ignored),
+        places,
+    )
+
+
+def _parsed(body: bytes) -> _Body:
+    try:
+        return _Body.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in first["loc"]).lstrip(".")
+        raise InvalidInput(place or "body", first["msg"]) from None
+
+
+def _unread(extra: Mapping[str, Any]) -> list[str]:
+    """Names of what is given and has no effect.
+
+    Raises:
+        InvalidInput: it should have one.
+    """
+    for name, value in extra.items():
+        if value is not None and name in _HARMLESS and value not in _HARMLESS[name]:
+            raise InvalidInput(name, "is not supported here; leave it out")
+    return [name for name, value in extra.items() if value is not None and name not in _HARMLESS]
+
+
+def _schema(wanted: _ResponseFormat | None) -> str:
+    if wanted is None or wanted.type == "text":
+        return ""
+    if wanted.type == "json_object":
+        return '{"type": "object"}'
+    if wanted.json_schema is None:
+        raise InvalidInput("response_format.json_schema", "is missing; give the schema")
+    return json.dumps(wanted.json_schema.schema_, ensure_ascii=False)
+
+
+@dataclass
+class _Dialogue:
+    """Messages as they come, in pairs of question and answer."""
+
+    exchanges: list[Exchange] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+    _picture: bytes | None = None
+    """Encoded, the latest."""
+    _picture_place: str = ""
+    _asked: list[str] = field(default_factory=list)
+    _place: str = ""
+    _places: list[tuple[str, str]] = field(default_factory=list)
+    """Of question and answer of each exchange."""
+
+    def add(self, message: Mapping[str, Any], place: str) -> None:
+        """Take the next message.
+
+        Raises:
+            InvalidInput: it cannot be understood.
+        """
+        role = message.get("role")
+        if role in ("system", "developer"):
+            self.ignored.append(f"{place} ({role})")
+        elif role == "user":
+            self._asked.append(self._read(message.get("content"), f"{place}.content"))
+            self._place = f"{place}.content"
+        elif role == "assistant":
+            self._answer(message, place)
+        else:
+            told = f"{str(role)[:40]!r} is no role that is taken here: system, developer, user or assistant"
+            raise InvalidInput(f"{place}.role", told)
+
+    def last(self) -> tuple[str, str]:
+        """The question and its place.
+
+        Raises:
+            InvalidInput: there is none.
+        """
+        if not self._asked:
+            raise InvalidInput("messages", "the last message has to be the user's")
+        return "\n".join(self._asked), self._place
+
+    def pictured(self, size: int, pictures: KeptPictures) -> ChatPicture | None:
+        """The picture that the question is about, if there is one."""
+        if self._picture is None:
+            return None
+        return ChatPicture(self._picture, self._picture_place, size, pictures)
+
+    def places(self, latest: int) -> dict[str, str]:
+        """Where the latest exchanges came from, by the fields of a question."""
+        places: dict[str, str] = {}
+        for number, (asked, answered) in enumerate(self._places[len(self._places) - latest :]):
+            places |= {f"history[{number}].question": asked, f"history[{number}].answer": answered}
+        return places
+
+    def _answer(self, message: Mapping[str, Any], place: str) -> None:
+        if message.get("tool_calls"):
+            raise InvalidInput(f"{place}.tool_calls", "tools are not supported here")
+        content = message.get("content") or message.get("refusal") or ""
+        answer = self._read(content, f"{place}.content", pictures=False)
+        if not self._asked:
+            self.ignored.append(f"{place} (assistant, before any question)")
+            return
+        self.exchanges.append(Exchange("\n".join(self._asked), answer))
+        self._places.append((self._place, f"{place}.content"))
+        self._asked = []
+
+    def _read(self, content: Any, place: str, *, pictures: bool = True) -> str:
+        """The text of a message; its picture becomes the dialogue's."""
+        if isinstance(content, str):
+            return content
+        if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+            raise InvalidInput(place, "must be a text or a list of parts")
+        texts, shown = [], 0
+        for number, part in enumerate(content):
+            here = f"{place}[{number}]"
+            match part:
+                case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
+                    texts.append(text)
+                case {"type": "image_url", "image_url": {"url": str(url)}} if pictures:
+                    shown += 1
+                    if shown > 1:
+                        raise InvalidInput(here, "a question is about one picture in this version")
+                    self._picture_place = f"{here}.image_url.url"
+                    self._picture = encoded_picture(url, self._picture_place)
+                case _:
+                    told = f"a part of type {str(part.get('type'))[:40]!r} is not taken here, or is not whole"
+                    raise InvalidInput(here, told)
+        return "\n".join(texts)

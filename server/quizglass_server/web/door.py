@@ -1,0 +1,46 @@
+"""Opens the port for HTTP: everything that answers there, behind one gate."""
+
+from __future__ import annotations
+
+from quizglass_server.config.options import WebOptions
+from quizglass_server.rpc.connect import as_json, connect_methods
+from quizglass_server.rpc.server import RpcServer, Services
+from quizglass_server.web.chat.api import ChatApi
+from quizglass_server.web.http.bodies import Bodies
+from quizglass_server.web.http.gate import Gate, Route
+from quizglass_server.web.http.origins import Origins
+from quizglass_server.web.http.server import WebServer
+from quizglass_server.web.page import page_routes
+
+
+async def open_door(services: Services, rpc: RpcServer, options: WebOptions) -> WebServer:
+    """Serve on the port of the options.
+
+    Raises:
+        SettingsError: the address cannot be bound.
+    """
+    settings = services.settings
+    gate = Gate(
+        _routes(services, rpc),
+        Origins(options.web_host, options.web_origins),
+        Bodies(settings.message_bytes, settings.message_s),
+    )
+    web = WebServer(gate, options.web_host, options.web_port or 0)
+    await web.start()
+    return web
+
+
+def _routes(services: Services, rpc: RpcServer) -> dict[str, Route]:
+    settings, manifest = services.settings, services.bundle.manifest
+    chat = ChatApi(
+        rpc.asking,
+        rpc.guard.running,
+        tuple(each.policy for each in services.assistant.policy_statuses if each.servable),
+        f"{manifest.name} {manifest.version}",
+        as_json(rpc.limits.of("Ask").most_bytes),
+    )
+    methods = {
+        method.path: Route(method.app, ("POST",), as_json(method.most_bytes), method.streams_requests)
+        for method in connect_methods(rpc.served, rpc.limits, settings.message_s)
+    }
+    return {**page_routes(), **chat.routes(), **methods}

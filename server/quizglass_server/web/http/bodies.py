@@ -1,0 +1,102 @@
+"""Receives the bodies of requests: each within a size and a time, all of them together within a memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from quizglass_server.web.http.asgi import Message, Receive
+
+
+class TurnedAway(Exception):
+    """A body is not received any further."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class Bodies:
+    """What is coming in, over all connections.
+
+    Args:
+        most_bytes: of bodies that are not whole yet. Beyond, the largest is given up.
+        limit_s: seconds in which a body has to be whole, or the next piece of one that is a stream of messages.
+    """
+
+    def __init__(self, most_bytes: int, limit_s: float) -> None:
+        self._most_bytes = most_bytes
+        self.limit_s = limit_s
+        self._bodies: set[Body] = set()
+
+    @contextmanager
+    def receiving(self, receive: Receive, most_bytes: int, *, stream: bool) -> Iterator[Body]:
+        """Receive one body.
+
+        Args:
+            receive: gives its pieces.
+            most_bytes: that it may have. Whoever parses a stream of messages looks after the size of those.
+            stream: whether it is a stream of messages, which takes as long as its client likes.
+        """
+        body = Body(self, receive, most_bytes, stream)
+        self._bodies.add(body)
+        try:
+            yield body
+        finally:
+            self._bodies.discard(body)
+
+    def came(self) -> None:
+        """Give up the largest body if all together are too much."""
+        if sum(body.held for body in self._bodies) > self._most_bytes:
+            max(self._bodies, key=lambda body: body.held).too_much = True
+
+
+class Body:
+    """One body; calling it is ASGI's `receive`."""
+
+    def __init__(self, bodies: Bodies, receive: Receive, most_bytes: int, stream: bool) -> None:
+        self._bodies = bodies
+        self._receive = receive
+        self._most_bytes = most_bytes
+        self._stream = stream
+        self._due: float | None = None
+        self._received = 0
+        self.whole = False
+        self.too_much = False
+        """Whether it was the largest when all together were too much."""
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait for the rest; those of a stream are dealt with as they come."""
+        return 0 if self.whole or self._stream else self._received
+
+    async def __call__(self) -> Message:
+        """The next piece of the body; once that is whole, that the client is gone.
+
+        Raises:
+            TurnedAway: it is too large or too slow.
+        """
+        if self.whole:
+            return await self._receive()
+        message = await self._in_time()
+        self.whole = message["type"] != "http.request" or not message.get("more_body", False)
+        self._received += len(message.get("body", b""))
+        if not self._stream and self._received > self._most_bytes:
+            raise TurnedAway(413, f"the body is more than the {self._most_bytes} bytes that are taken here")
+        self._bodies.came()
+        if self.too_much and not self.whole:
+            raise TurnedAway(503, "too much is coming in at once; try again later")
+        return message
+
+    async def _in_time(self) -> Message:
+        limit_s = self._bodies.limit_s
+        now = asyncio.get_running_loop().time()
+        if self._due is None or self._stream:
+            self._due = now + limit_s
+        try:
+            async with asyncio.timeout_at(self._due):
+                return await self._receive()
+        except TimeoutError:
+            raise TurnedAway(408, f"no whole body came within {limit_s:g} s") from None

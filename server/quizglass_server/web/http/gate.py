@@ -1,0 +1,206 @@
+"""What every request passes first: who may ask, what there is, how large and how many requests may be.
+
+Then the application of its path answers it. What is refused is told as a JSON object {"error": {"message": ...}}.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from quizglass_server.rpc.transport.status import problem_of
+from quizglass_server.web.http.asgi import App, Message, Receive, Scope, Send, header, respond_json
+from quizglass_server.web.http.bodies import Bodies, Body, TurnedAway
+from quizglass_server.web.http.origins import Origins
+
+MOST_REQUESTS = 256
+"""That are answered at once."""
+_RETRY_AFTER = (b"retry-after", b"1")
+_CLOSE = (b"connection", b"close")
+# To a client that is still sending, a response would be lost with the connection: so much of a refused body is read.
+_DISCARDED_BYTES, _DISCARDED_S = 16 * 1024 * 1024, 2.0
+_SECURITY = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
+        b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(self), microphone=(), geolocation=()"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What answers requests for a path."""
+
+    app: App
+    methods: tuple[str, ...] = ("POST",)
+    most_bytes: int = 0
+    """Of a request's body."""
+    stream: bool = False
+    """Whether the body is a stream of messages, each of which may have so many bytes."""
+
+
+class Gate:
+    """The application of the port.
+
+    Args:
+        routes: by path.
+        origins: which pages may ask.
+        bodies: what is coming in.
+    """
+
+    def __init__(self, routes: Mapping[str, Route], origins: Origins, bodies: Bodies) -> None:
+        self._routes = routes
+        self._origins = origins
+        self._bodies = bodies
+        self._running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        reply = _Reply(send, self._shared(scope))
+        self._running += 1
+        try:
+            route = self._route(scope)
+            if route is None:
+                await self._preflight(scope, reply)
+                return
+            with self._bodies.receiving(receive, route.most_bytes, stream=route.stream) as body:
+                body.whole = not _has_body(scope)
+                reply.body = body
+                await self._answer(route, scope, body, reply)
+        except TurnedAway as refusal:
+            await _refuse(refusal, scope, receive, reply)
+        except Exception as error:
+            problem = problem_of(error, scope["path"])
+            await _refuse(TurnedAway(problem.http_status, problem.message), scope, receive, reply)
+        finally:
+            self._running -= 1
+
+    async def _answer(self, route: Route, scope: Scope, body: Body, reply: _Reply) -> None:
+        """Let the application answer; one that a refused body cuts off has nothing more to say."""
+        refusals: list[TurnedAway] = []
+
+        async def receive() -> Message:
+            try:
+                return await body()
+            except TurnedAway as refusal:
+                refusals.append(refusal)
+                reply.muted = True
+                return {"type": "http.disconnect"}
+
+        try:
+            await route.app(scope, receive, reply)
+        except Exception:
+            if not refusals:
+                raise
+        if refusals:
+            reply.muted = False
+            raise refusals[0]
+
+    def _route(self, scope: Scope) -> Route | None:
+        """What answers a request; None stands for the question of a browser whether it may ask.
+
+        Raises:
+            TurnedAway: nothing does.
+        """
+        host, origin = header(scope, b"host"), header(scope, b"origin")
+        if not self._origins.takes_host(host):
+            told = f"this server is not called {(host or '')[:80]!r}; name that in --web-origins if it should be"
+            raise TurnedAway(403, told)
+        if not self._origins.takes_origin(origin, host, scope["scheme"]):
+            told = f"pages from {(origin or '')[:80]!r} may not ask this server; name that in --web-origins if they may"
+            raise TurnedAway(403, told)
+        if self._running > MOST_REQUESTS:
+            raise TurnedAway(503, f"{MOST_REQUESTS} requests are under way; try again later")
+        route = self._routes.get(scope["path"])
+        if route is None:
+            raise TurnedAway(404, f"there is nothing at {scope['path'][:200]!r}")
+        if scope["method"] == "OPTIONS":
+            return None
+        if scope["method"] not in route.methods:
+            raise TurnedAway(405, f"{scope['path']} takes {', '.join(route.methods)}")
+        length = header(scope, b"content-length")
+        if length is not None and not route.stream and int(length) > route.most_bytes:
+            raise TurnedAway(413, f"{length} bytes is more than the {route.most_bytes} that are taken here")
+        return route
+
+    def _shared(self, scope: Scope) -> Iterable[tuple[bytes, bytes]]:
+        """Headers of every response."""
+        origin = header(scope, b"origin")
+        host = header(scope, b"host")
+        if origin is None or not self._origins.takes_origin(origin, host, scope["scheme"]):
+            return _SECURITY
+        if self._origins.is_own(origin, host, scope["scheme"]):
+            return _SECURITY
+        shared = (
+            (b"access-control-allow-origin", origin.encode("latin-1")),
+            (b"access-control-expose-headers", b"*"),
+            (b"vary", b"origin"),
+        )
+        return (*(each for each in _SECURITY if each[0] != b"cross-origin-resource-policy"), *shared)
+
+    async def _preflight(self, scope: Scope, reply: Send) -> None:
+        methods = ", ".join(self._routes[scope["path"]].methods)
+        asked = header(scope, b"access-control-request-headers") or ""
+        allowed = ((b"access-control-allow-methods", methods), (b"access-control-allow-headers", asked))
+        headers = [(name, value.encode("latin-1")) for name, value in allowed]
+        await reply({"type": "http.response.start", "status": 204, "headers": headers})
+        await reply({"type": "http.response.body", "body": b""})
+
+
+class _Reply:
+    """ASGI's `send`, with what every response has."""
+
+    def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self._send = send
+        self._headers = headers
+        self.body: Body | None = None
+        self.muted = False
+        """Whether what is said is not sent."""
+        self.started = False
+
+    async def __call__(self, message: Message) -> None:
+        if self.muted:
+            return
+        if message["type"] == "http.response.start":
+            self.started = True
+            # What is left of a body would be taken for the next request, or be read for nothing.
+            closing = () if self.body is not None and self.body.whole else (_CLOSE,)
+            message = {**message, "headers": [*message["headers"], *self._headers, *closing]}
+        await self._send(message)
+
+
+def _has_body(scope: Scope) -> bool:
+    return header(scope, b"content-length") not in (None, "0") or header(scope, b"transfer-encoding") is not None
+
+
+async def _refuse(refusal: TurnedAway, scope: Scope, receive: Receive, reply: _Reply) -> None:
+    """Tell a client that its request is not answered, having read a little of what it may still be sending."""
+    if reply.started:
+        return
+    if header(scope, b"expect") is None:
+        await _discard(receive)
+    headers = [_RETRY_AFTER] if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE else []
+    await respond_json(
+        reply, refusal.status, {"error": {"message": refusal.message}, "message": refusal.message}, headers
+    )
+
+
+async def _discard(receive: Receive) -> None:
+    """Read on for a moment."""
+    read = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DISCARDED_S):
+            while read < _DISCARDED_BYTES:
+                message = await receive()
+                read += len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return

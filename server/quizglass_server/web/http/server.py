@@ -1,0 +1,102 @@
+"""Puts an application on a port, in the event loop that is there, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from quizglass_server.errors import SettingsError
+from quizglass_server.web.http.asgi import App
+from quizglass_server.web.http.connection import Connection
+
+IDLE_S = 75
+"""A connection that nobody uses gives its descriptor back after so many seconds."""
+_BACKLOG = 128
+_MOST_HEADER_BYTES = 32 * 1024
+
+
+class _Uvicorn(uvicorn.Server):
+    """Without handlers of signals, which are the whole server's; and says when it serves."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.serving = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections."""
+        await super().startup(sockets)
+        self.serving.set()
+
+
+class WebServer:
+    """An application that is being served.
+
+    Args:
+        app: answers requests.
+        host: address to listen on.
+        port: to listen on; 0 takes a free one.
+    """
+
+    def __init__(self, app: App, host: str, port: int) -> None:
+        """Bind; `start` serves.
+
+        Raises:
+            SettingsError: the address cannot be bound.
+        """
+        self._socket = _bound(host, port)
+        self.port: int = self._socket.getsockname()[1]
+        config = uvicorn.Config(
+            app,
+            http=Connection,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",  # what goes wrong is told and logged by the application
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=IDLE_S,
+            h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
+        )
+        self._server = _Uvicorn(config)
+        self._running: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Accept connections."""
+        self._running = asyncio.create_task(self._server.serve([self._socket]), name="web")
+        await self._server.serving.wait()
+
+    async def stop(self, grace_s: float) -> None:
+        """Accept no more, let what runs finish for up to `grace_s` seconds, then end it; with 0, end it now."""
+        server = self._server
+        server.config.timeout_graceful_shutdown = grace_s  # type: ignore[assignment]  # any number will do
+        server.should_exit, server.force_exit = True, grace_s == 0
+        if self._running is not None:
+            await asyncio.wait({self._running})
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()
+        self._socket.close()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except OSError:
+            bound.close()
+            raise
+    except OSError as error:
+        raise SettingsError(f"web_port: cannot listen on {host}:{port} ({error.strerror})") from error
+    return bound

@@ -1,0 +1,103 @@
+// The server's calls over Connect, as JSON: https://connectrpc.com/docs/protocol
+
+const STREAM_END = 0b10;
+const HEADERS = { "Connect-Protocol-Version": "1" };
+
+/** What a call ended with: Connect's code, and what people are told. */
+export class CallError extends Error {
+  /** @param {{code?: string, message?: string}} told */
+  constructor(told) {
+    super(told.message || told.code || "the call failed");
+    this.code = told.code ?? "unknown";
+  }
+}
+
+/**
+ * A call with one answer.
+ * @param {string} method as in "KnowledgeService/GetPicture"
+ * @param {object} message
+ * @returns {Promise<any>}
+ */
+export async function call(method, message) {
+  const response = await fetch(`/quizglass.v1.${method}`, {
+    method: "POST",
+    headers: { ...HEADERS, "Content-Type": "application/json" },
+    body: JSON.stringify(message),
+  });
+  if (!response.ok) throw await failure(response);
+  return response.json();
+}
+
+/**
+ * A call that is answered message by message.
+ * @param {string} method
+ * @param {object} message
+ * @param {AbortSignal} signal ends it
+ * @returns {AsyncGenerator<any>}
+ */
+export async function* stream(method, message, signal) {
+  const response = await fetch(`/quizglass.v1.${method}`, {
+    method: "POST",
+    headers: { ...HEADERS, "Content-Type": "application/connect+json" },
+    body: enveloped(JSON.stringify(message)),
+    signal,
+  });
+  if (!response.ok || !response.body) throw await failure(response);
+  for await (const [flags, text] of envelopes(response.body)) {
+    const content = JSON.parse(text);
+    if (!(flags & STREAM_END)) yield content;
+    else if (content.error) throw new CallError(content.error);
+    else return;
+  }
+  throw new CallError({ code: "unavailable", message: "the connection was lost in the middle of the answer" });
+}
+
+/** @param {Response} response */
+async function failure(response) {
+  const told = await response.json().catch(() => ({}));
+  return new CallError({ code: told.code ?? `HTTP ${response.status}`, message: told.message });
+}
+
+/** A message with its flags (one byte) and its length (four, the highest first). @param {string} text */
+export function enveloped(text) {
+  const content = new TextEncoder().encode(text);
+  const whole = new Uint8Array(5 + content.length);
+  new DataView(whole.buffer).setUint32(1, content.length);
+  whole.set(content, 5);
+  return whole;
+}
+
+/**
+ * Flags and text of each message of a body, whatever the pieces it comes in.
+ * @param {ReadableStream<Uint8Array>} body
+ * @returns {AsyncGenerator<[number, string]>}
+ */
+export async function* envelopes(body) {
+  const reader = body.getReader();
+  /** @type {Uint8Array} */
+  let waiting = new Uint8Array(0);
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      waiting = joined(waiting, value);
+      while (waiting.length >= 5) {
+        const length = new DataView(waiting.buffer, waiting.byteOffset).getUint32(1);
+        if (waiting.length < 5 + length) break;
+        yield [waiting[0], new TextDecoder().decode(waiting.subarray(5, 5 + length))];
+        waiting = waiting.subarray(5 + length);
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+/** @param {Uint8Array} one @param {Uint8Array} other */
+function joined(one, other) {
+  if (!one.length) return other;
+  const both = new Uint8Array(one.length + other.length);
+  both.set(one);
+  both.set(other, one.length);
+  return both;
+}

@@ -1,0 +1,302 @@
+// The page: a picture, a question, the answer as it comes.
+
+import { CallError, call, stream } from "./connect.js";
+import { base64, cameraTrouble, closeCamera, fitting, noCamera, openCamera, snapped } from "./picture.js";
+import { Session } from "./session.js";
+import { Turn } from "./turn.js";
+import { byId, clear, made, showAnswer, showEvidence, showExchange, showTimeline } from "./view.js";
+
+const CUT_MS = 1500;
+
+const page = {
+  /** @type {Session | null} where the browser can have one; else each question is a call of its own */
+  link: null,
+  /** @type {Blob | null} the picture that is asked about */
+  picture: null,
+  /** The server's name for it, once it has it. */
+  held: "",
+  /** What the server gave to go on from. */
+  session: "",
+  /** Longest side that the models make use of, in pixels. */
+  side: 1024,
+  /** @type {AbortController | null} of the turn that runs */
+  running: null,
+  /** @type {{question: string, answer: string} | null} */
+  latest: null,
+};
+
+/** @param {Event} event */
+async function ask(event) {
+  event.preventDefault();
+  const question = byId("question").value.trim();
+  if (!question || page.running) return;
+  if (page.latest) showExchange(page.latest.question, page.latest.answer);
+  page.latest = null;
+  clear();
+  busy(true);
+  const turn = new Turn();
+  try {
+    await answered(question, turn);
+    page.latest = { question, answer: turn.answer };
+    byId("status").textContent = `Answer: ${turn.answer}`;
+  } catch (error) {
+    showTrouble(error, turn);
+  } finally {
+    busy(false);
+    byId("question").select();
+  }
+}
+
+/** @param {string} question @param {Turn} turn */
+async function answered(question, turn) {
+  if (page.link) {
+    const frames = page.picture ? [{ sha256: await page.link.show(page.picture) }] : [];
+    await follow((signal) => page.link?.ask({ ...asking(question), frames }, signal), turn);
+  } else {
+    await askAlone(question, turn);
+  }
+}
+
+/** Ask by a call of its own; once more with the picture's bytes where the server has let go of what it held. @param {string} question @param {Turn} turn */
+async function askAlone(question, turn) {
+  try {
+    const message = await request(question);
+    await follow((signal) => stream("AssistantService/Ask", message, signal), turn);
+  } catch (error) {
+    const forgotten = error instanceof CallError && (error.code === "not_found" || /^session:/.test(error.message));
+    if (!forgotten || !(page.held || page.session)) throw error;
+    page.held = page.session = "";
+    await askAlone(question, turn);
+  }
+  page.held = turn.frame;
+  page.session = turn.done?.session ?? "";
+}
+
+/** @param {string} question */
+async function request(question) {
+  const about = page.picture && !page.held ? { encoded: await base64(page.picture) } : { sha256: page.held };
+  return { ...asking(question), frames: page.picture ? [about] : [], session: page.session };
+}
+
+/** @param {string} question */
+function asking(question) {
+  return { question, policy: byId("policy").value, explain: true };
+}
+
+/** @param {(signal: AbortSignal) => AsyncIterable<any> | undefined} ask @param {Turn} turn */
+async function follow(ask, turn) {
+  const controller = (page.running = new AbortController());
+  const began = performance.now();
+  let waited = 0;
+  for await (const event of ask(controller.signal) ?? []) {
+    turn.take(event);
+    if (turn.firstWords && !waited) waited = (performance.now() - began) * 1000;
+    showAnswer(turn);
+    if (event.evidence) showEvidence(turn);
+    if (event.done || event.step) showTimeline(turn, waited);
+  }
+}
+
+/** A session of its own for each dialogue. */
+function connect() {
+  page.link?.close();
+  page.link = Session.possible() ? new Session(showLink) : null;
+  if (page.picture) page.link?.show(page.picture);
+}
+
+/** @param {boolean} open @param {boolean} resumed @param {string} why it is not */
+function showLink(open, resumed, why) {
+  const lost = `The link is lost; it is being opened again. ${why}`;
+  byId("link").textContent = open ? (resumed ? "The link is back, and goes on where it was." : "") : lost;
+}
+
+/** @param {any} error @param {Turn} turn */
+function showTrouble(error, turn) {
+  const stopped = error?.name === "AbortError";
+  if (!turn.answer) {
+    byId("answer").textContent = stopped ? "Stopped." : "";
+  }
+  byId("error").textContent = stopped ? "" : error?.message ?? String(error);
+  byId("error").hidden = stopped;
+}
+
+/** @param {boolean} now */
+function busy(now) {
+  byId("ask").classList.toggle("busy", now);
+  byId("send").hidden = now;
+  byId("stop").hidden = !now;
+  byId("cut").hidden = !now || !page.link;
+  if (now) byId("link").textContent = "";
+  byId("status").textContent = now ? "Looking for the answer" : byId("status").textContent;
+  if (!now) page.running = null;
+}
+
+/** @param {Blob | null} picture @param {string} name for those who do not see it */
+function take(picture, name) {
+  page.picture = picture;
+  page.held = "";
+  if (picture) page.link?.show(picture);
+  stopCamera();
+  const shown = byId("picture");
+  URL.revokeObjectURL(shown.src);
+  if (picture) shown.src = URL.createObjectURL(picture);
+  shown.alt = name;
+  shown.hidden = !picture;
+  byId("nothing").hidden = Boolean(picture);
+  byId("remove").hidden = !picture;
+}
+
+/** @param {File | Blob} file @param {string} name */
+async function takeFile(file, name) {
+  try {
+    const picture = await fitting(file, page.side);
+    fresh();
+    take(picture, name);
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** @param {string} note */
+function say(note) {
+  byId("camera-note").textContent = note;
+  byId("camera-note").hidden = !note;
+}
+
+async function startCamera() {
+  const video = byId("video");
+  try {
+    await openCamera(video);
+  } catch (error) {
+    say(cameraTrouble(error));
+    return;
+  }
+  say("");
+  for (const id of ["video", "snap"]) byId(id).hidden = false;
+  for (const id of ["camera", "picture", "nothing"]) byId(id).hidden = true;
+  byId("snap").focus();
+}
+
+function stopCamera() {
+  closeCamera(byId("video"));
+  for (const id of ["video", "snap"]) byId(id).hidden = true;
+  byId("camera").hidden = Boolean(noCamera());
+}
+
+async function snap() {
+  const picture = await snapped(byId("video"), page.side);
+  unchoose();
+  fresh();
+  take(picture, "Your picture from the camera");
+  byId("question").focus();
+}
+
+/** Forget what was said before. */
+function fresh() {
+  if (page.latest || page.session) connect();
+  page.session = "";
+  page.latest = null;
+  byId("dialogue").replaceChildren();
+}
+
+function unchoose() {
+  for (const radio of document.querySelectorAll("#samples input")) /** @type {HTMLInputElement} */ (radio).checked = false;
+  byId("suggestions").replaceChildren();
+}
+
+/** @param {string[]} questions */
+function suggest(questions) {
+  byId("suggestions").replaceChildren(
+    ...questions.map((question) => {
+      const button = made("button", "", question);
+      button.setAttribute("type", "button");
+      button.addEventListener("click", () => {
+        byId("question").value = question;
+        byId("ask").requestSubmit();
+      });
+      return button;
+    }),
+  );
+}
+
+async function loadSamples() {
+  const samples = await (await fetch("/samples/samples.json")).json();
+  byId("samples").replaceChildren(
+    ...samples.map((/** @type {{file: string, alt: string, questions: string[]}} */ sample) => {
+      const radio = document.createElement("input");
+      radio.type = "radio";
+      radio.name = "sample";
+      radio.addEventListener("change", async () => {
+        await takeFile(await (await fetch(`/samples/${sample.file}`)).blob(), sample.alt);
+        suggest(sample.questions);
+      });
+      const image = document.createElement("img");
+      image.src = `/samples/${sample.file}`;
+      image.alt = sample.alt;
+      return made("label", "", radio, image);
+    }),
+  );
+}
+
+async function loadCapabilities() {
+  const can = await call("AssistantService/GetCapabilities", {});
+  page.side = can.usefulPictureSide ?? page.side;
+  byId("about").textContent = `${can.bundle ?? ""}, ${can.entries ?? 0} entries of knowledge, all on the server’s own machine.`;
+  for (const [place, name] of (can.policies ?? []).entries()) {
+    const option = made("option", "", place ? name : `${name} (the server’s choice)`);
+    option.setAttribute("value", place ? name : "");
+    if (place) byId("policy").append(option);
+    else byId("policy").replaceChildren(option);
+  }
+}
+
+function listen() {
+  byId("ask").addEventListener("submit", ask);
+  byId("stop").addEventListener("click", () => page.running?.abort());
+  document.addEventListener("keydown", (event) => event.key === "Escape" && page.running?.abort());
+  byId("cut").addEventListener("click", () => page.link?.cut(CUT_MS));
+  window.addEventListener("pagehide", () => page.link?.close());
+  window.addEventListener("pageshow", (event) => event.persisted && connect());
+  byId("camera").addEventListener("click", startCamera);
+  byId("snap").addEventListener("click", snap);
+  byId("fresh").addEventListener("click", () => {
+    fresh();
+    clear();
+  });
+  byId("remove").addEventListener("click", () => {
+    take(null, "");
+    unchoose();
+    fresh();
+  });
+  byId("file").addEventListener("change", (/** @type {any} */ event) => {
+    const file = event.target.files[0];
+    if (file) chosen(file);
+  });
+  const stage = byId("stage");
+  for (const kind of ["dragover", "dragleave", "drop"])
+    stage.addEventListener(kind, (/** @type {DragEvent} */ event) => {
+      event.preventDefault();
+      stage.classList.toggle("over", kind === "dragover");
+      const file = kind === "drop" && event.dataTransfer?.files[0];
+      if (file) chosen(file);
+    });
+  document.addEventListener("paste", (event) => {
+    const file = event.clipboardData?.files[0];
+    if (file) chosen(file);
+  });
+}
+
+/** @param {File} file */
+function chosen(file) {
+  say("");
+  unchoose();
+  takeFile(file, `Your file ${file.name}`);
+}
+
+listen();
+connect();
+if (noCamera()) {
+  byId("camera").hidden = true;
+  say(noCamera());
+}
+for (const load of [loadCapabilities, loadSamples]) load().catch((error) => say(`The server does not answer: ${error.message}`));

@@ -1,0 +1,199 @@
+// A session with the server (quizglass/v1/session.proto): pictures are sent before there is a question, and a link that
+// is lost in the middle of an answer is taken up again where it was. Browsers cannot stream requests: `Attach` brings
+// the server's messages, `Send` takes the page's.
+
+import { CallError, call, stream } from "./connect.js";
+
+const PART_BYTES = 32 * 1024;
+const PARTS_AT_ONCE = 3;
+const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 4000];
+
+/**
+ * @typedef {{id: string, message: object, events: any[], wake: () => void}} Asked
+ * @typedef {{sha256: string, bytes: Uint8Array, held: boolean}} Frame
+ */
+
+export class Session {
+  #holder = encoded(crypto.getRandomValues(new Uint8Array(32)));
+  #id = "";
+  #seq = "0";
+  #state = "";
+  /** @type {Map<string, Asked>} */
+  #asks = new Map();
+  /** @type {Frame | null} */
+  #frame = null;
+  #link = new AbortController();
+  #over = false;
+  #down = 0;
+
+  /** Whether this browser can: it names pictures by their hash for pages on this machine and over HTTPS only. */
+  static possible() {
+    return Boolean(globalThis.crypto?.subtle);
+  }
+
+  /** @param {(open: boolean, resumed: boolean, why: string) => void} told is told when the link opens or is lost */
+  constructor(told) {
+    this.told = told;
+    this.#run();
+  }
+
+  /** Send a picture, so that the server looks at it before there is a question. @param {Blob} blob @returns {Promise<string>} its name */
+  async show(blob) {
+    const bytes = new Uint8Array(await blob.arrayBuffer());
+    const sha256 = encoded(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+    if (this.#frame?.sha256 !== sha256) {
+      this.#frame = { sha256, bytes, held: false };
+      this.#announce();
+    }
+    return sha256;
+  }
+
+  /**
+   * The events of a turn. Ending early ends the turn.
+   * @param {object} request an AskRequest
+   * @param {AbortSignal} signal
+   * @returns {AsyncGenerator<any>}
+   */
+  async *ask(request, signal) {
+    const id = crypto.randomUUID();
+    /** @type {Asked} */
+    const asked = { id, message: { ask: { id, request } }, events: [], wake: () => {} };
+    this.#asks.set(id, asked);
+    signal.addEventListener("abort", () => {
+      this.#say({ cancel: { askId: id } });
+      this.#tell(id, new DOMException("stopped", "AbortError"));
+    });
+    this.#say(asked.message);
+    try {
+      for (;;) {
+        const event = asked.events.shift();
+        if (event instanceof Error) throw event;
+        if (event) yield event;
+        if (event?.done) return;
+        if (!asked.events.length) await new Promise((resolve) => (asked.wake = () => resolve(null)));
+      }
+    } finally {
+      this.#asks.delete(id);
+      this.#say({ ack: { seq: this.#seq } });
+    }
+  }
+
+  /** Lose the link, as a door between two rooms would have it. @param {number} ms for how long */
+  cut(ms) {
+    this.#down = ms;
+    this.#link.abort();
+  }
+
+  /** End the session, also while the page is being left. */
+  close() {
+    this.#over = true;
+    if (this.#id) navigator.sendBeacon("/quizglass.v1.SessionService/Send", sendable(this.#id, [{ close: {} }]));
+    this.#link.abort();
+  }
+
+  async #run() {
+    for (let wait = FIRST_WAIT_MS; !this.#over; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
+      this.#link = new AbortController();
+      let why = "";
+      const open = { holder: this.#holder, sessionId: this.#id, lastSeq: this.#seq, state: this.#state };
+      try {
+        for await (const message of stream("SessionService/Attach", { open }, this.#link.signal)) {
+          wait = FIRST_WAIT_MS;
+          this.#take(message);
+        }
+      } catch (error) {
+        why = error instanceof CallError ? error.message : "";
+      }
+      if (this.#over) return;
+      this.told(false, false, why);
+      await new Promise((resolve) => setTimeout(resolve, Math.max(wait, this.#down)));
+      this.#down = 0;
+    }
+  }
+
+  /** @param {any} message of the server */
+  #take(message) {
+    if (message.state) this.#state = message.state;
+    const numbered = !(message.opened || message.progress || message.goAway || message.pong);
+    if (numbered) this.#seq = message.seq ?? this.#seq;
+    if (message.opened) this.#opened(message.opened);
+    else if (message.frameStatus) this.#follow(message.frameStatus);
+    else if (message.needFrame) this.#announce();
+    else if (message.turn) this.#tell(message.turn.askId, message.turn.event);
+    else if (message.interrupted) this.#tell(message.interrupted.askId, new DOMException("stopped", "AbortError"));
+    else if (message.notice) this.#fail(message.notice);
+  }
+
+  /** The link is there: say again what may not have arrived, which changes nothing where it has. @param {any} opened */
+  #opened(opened) {
+    const resumed = opened.restored === "RESTORED_ALL";
+    if (!resumed) {
+      this.#seq = "0";
+      if (this.#frame) this.#frame.held = false;
+    }
+    this.#id = opened.sessionId;
+    this.told(true, resumed, "");
+    if (this.#frame && !this.#frame.held) this.#announce();
+    for (const asked of this.#asks.values()) this.#say(asked.message);
+  }
+
+  #announce() {
+    const frame = this.#frame;
+    if (frame) this.#say({ frameBegin: { sha256: frame.sha256, size: String(frame.bytes.length) } });
+  }
+
+  /** @param {any} status of a frame */
+  async #follow(status) {
+    const frame = this.#frame;
+    if (!frame || status.sha256 !== frame.sha256) return;
+    frame.held = status.state === "STATE_HELD";
+    if (status.state !== "STATE_SEND") return;
+    const parts = [];
+    for (let at = Number(status.offset ?? 0); at < frame.bytes.length; at += PART_BYTES) {
+      const data = frame.bytes.subarray(at, at + PART_BYTES);
+      parts.push({ framePart: { sha256: frame.sha256, offset: String(at), data: encoded(data), crc32c: crc32c(data) } });
+    }
+    while (parts.length && this.#frame === frame) await this.#say(...parts.splice(0, PARTS_AT_ONCE));
+  }
+
+  /** @param {any} notice */
+  #fail(notice) {
+    const error = new CallError({ code: notice.reason, message: notice.text });
+    if (notice.turnOver) this.#tell(notice.askId, error);
+    else if (notice.frameSha256) for (const id of this.#asks.keys()) this.#tell(id, error);
+  }
+
+  /** @param {string} id of a question @param {any} event */
+  #tell(id, event) {
+    const asked = this.#asks.get(id);
+    asked?.events.push(event);
+    asked?.wake();
+  }
+
+  /** Send messages. What does not arrive is said again when there is a link. @param {...object} messages */
+  async #say(...messages) {
+    if (this.#id) await call("SessionService/Send", { sessionId: this.#id, messages }).catch(() => {});
+  }
+}
+
+/** @param {string} sessionId @param {object[]} messages */
+function sendable(sessionId, messages) {
+  return new Blob([JSON.stringify({ sessionId, messages })], { type: "application/json" });
+}
+
+/** Bytes in base64. @param {Uint8Array} bytes */
+export function encoded(bytes) {
+  return btoa(String.fromCharCode(...bytes));
+}
+
+const CASTAGNOLI = Uint32Array.from({ length: 256 }, (_, byte) => {
+  for (let bit = 0; bit < 8; bit++) byte = byte & 1 ? (byte >>> 1) ^ 0x82f63b78 : byte >>> 1;
+  return byte;
+});
+
+/** CRC-32C, RFC 3720. @param {Uint8Array} bytes */
+export function crc32c(bytes) {
+  let crc = ~0;
+  for (const byte of bytes) crc = (crc >>> 8) ^ CASTAGNOLI[(crc ^ byte) & 255];
+  return ~crc >>> 0;
+}

@@ -1,0 +1,380 @@
+// The page as people meet it: in a real Chromium, before a real port.
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { once } from "node:events";
+import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { browser, server } from "./server.mjs";
+
+const CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
+const MOST_BYTES = 300 * 1024;
+
+let served, chrome, page, trouble;
+
+before(async () => {
+  served = await server();
+  chrome = await browser(...CAMERA);
+});
+after(async () => {
+  await chrome?.close();
+  await served?.stop();
+});
+beforeEach(async () => {
+  trouble = [];
+  page = await opened({});
+});
+afterEach(async () => {
+  await page.context().close();
+  assert.deepEqual(trouble, []);
+});
+
+/** The page in a context of its own, whose errors are collected. */
+async function opened(options, url = served.url) {
+  const context = await chrome.newContext(options);
+  const fresh = await context.newPage();
+  fresh.on("console", (message) => ["error", "warning"].includes(message.type()) && trouble.push(message.text()));
+  fresh.on("pageerror", (error) => trouble.push(error.message));
+  await fresh.goto(url);
+  await fresh.waitForSelector("#samples img");
+  return fresh;
+}
+
+async function ask(question) {
+  await page.fill("#question", question);
+  await page.click("#send");
+}
+
+/** The answer, once there is one. */
+async function answer() {
+  await page.waitForSelector("#ask:not(.busy)");
+  return page.innerText("#answer");
+}
+
+async function box(selector) {
+  return page.locator(selector).boundingBox();
+}
+
+describe("a question", () => {
+  test("about a picture of the page is answered, with evidence, its picture, and a timeline", async () => {
+    await page.locator("#samples input").first().check({ force: true });
+    await page.locator("#suggestions button").first().click();
+    assert.match(await answer(), /^45 crowns\s*1$/);
+    assert.equal((await served.next()).width, 448);
+    assert.equal(await page.innerText("#verdict"), "The evidence says so.");
+    const card = page.locator("#evidence .card");
+    assert.equal(await card.count(), 1);
+    assert.equal(await card.locator("h3").innerText(), "Velmora");
+    await page.waitForFunction(() => document.querySelector("#evidence img")?.naturalWidth === 64);
+    await page.click("#others-box summary");
+    assert.equal(await page.innerText("#others h3"), "Other <b>thing</b>");
+    assert.equal(await page.locator("#answer sup a").getAttribute("href"), "#evidence-1");
+    const names = await page.locator("#timeline .name").allInnerTexts();
+    assert.deepEqual(names, ["decode", "plan", "first words"]);
+    await page.click("#events-box summary");
+    const events = await page.locator("#events li").allInnerTexts();
+    assert.deepEqual(events.map((line) => line.replace(/^[\d.]+ m?s /, "").split(":")[0]), ["accepted", "plan", "evidence", "answer", "verdict", "done"]);
+    assert.match(await page.innerText("#status"), /^Answer: 45 crowns$/);
+  });
+
+  test("without a picture is answered too, and by the policy that was chosen", async () => {
+    await page.click(".options summary");
+    await page.selectOption("#policy", "both");
+    await ask("what is it?");
+    await answer();
+    assert.deepEqual(await served.next(), { turn: "what is it?", policy: "both", width: 0, history: 0 });
+  });
+
+  test("that follows another one sends no picture again, and shows what was said", async () => {
+    await page.locator("#samples input").first().check({ force: true });
+    const sizes = [];
+    let sent = 0;
+    page.on("request", (request) => (sent += request.postDataBuffer()?.length ?? 0));
+    for (const question of ["the first one", "the second one"]) {
+      await ask(question);
+      await answer();
+      assert.equal((await served.next()).width, 448);
+      sizes.push(sent);
+      sent = 0;
+    }
+    assert.ok(sizes[1] < 1500, `${sizes} bytes`);
+    assert.match(await page.innerText("#dialogue"), /the first one\s+45 crowns/);
+  });
+
+  test("that nobody can answer says why", async () => {
+    await ask("unknown to all");
+    assert.equal(await answer(), "I don't know");
+    assert.equal(await page.innerText("#verdict"), "Nothing relevant enough was found.");
+    await served.next();
+  });
+
+  test("whose first answer is taken back ends with the second one", async () => {
+    await ask("draft it");
+    assert.equal(await answer(), "a second one");
+    await served.next();
+  });
+
+  test("that fails says so, and the next one is answered", async () => {
+    await ask("fail please");
+    await answer();
+    assert.match(await page.innerText("#error"), /8 turns are running/);
+    await served.next();
+    await ask("and now?");
+    assert.match(await answer(), /45 crowns/);
+    assert.equal(await page.isVisible("#error"), false);
+    await served.next();
+  });
+});
+
+describe("ending early", () => {
+  test("by Escape stops the turn on the server", async () => {
+    await ask("wait for it");
+    await page.waitForFunction(() => document.querySelector("#answer")?.textContent === "so far");
+    await page.keyboard.press("Escape");
+    await answer();
+    assert.equal((await served.next()).turn, "wait for it");
+    assert.deepEqual(await served.next(), { cancelled: "wait for it" });
+  });
+
+  test("by closing the tab stops it too", async () => {
+    const other = await opened({});
+    await other.fill("#question", "wait here");
+    await other.click("#send");
+    assert.equal((await served.next()).turn, "wait here");
+    await other.close({ runBeforeUnload: true });
+    assert.deepEqual(await served.next(), { cancelled: "wait here" });
+    await other.context().close();
+  });
+});
+
+describe("a link that is cut in the middle of an answer", () => {
+  test("is opened again, and nothing is lost or comes twice", async () => {
+    await ask("hold on");
+    await page.waitForFunction(() => document.querySelector("#answer")?.textContent === "first,");
+    await page.click("#cut");
+    await page.waitForFunction(() => document.querySelector("#link")?.textContent.includes("is lost"));
+    const other = await opened({});
+    await other.fill("#question", "release it");
+    await other.click("#send");
+    await other.waitForSelector("#verdict:not([hidden])");
+    assert.equal(await answer(), "first, then second");
+    assert.match(await page.innerText("#link"), /is back/);
+    const events = await page.locator("#events li").allTextContents();
+    assert.deepEqual(events.map((line) => line.split(" ").at(2)), ["accepted:", "plan:", "answer:", "done:"]);
+    assert.deepEqual([(await served.next()).turn, (await served.next()).turn], ["hold on", "release it"]);
+    await other.context().close();
+  });
+});
+
+describe("the camera", () => {
+  test("gives the picture that is asked about", async () => {
+    await page.click("#camera");
+    await page.waitForFunction(() => document.querySelector("#video")?.videoWidth > 0);
+    await page.click("#snap");
+    await ask("what is this?");
+    await answer();
+    assert.equal((await served.next()).width, 672);
+    assert.equal(await page.isVisible("#video"), false);
+    assert.equal(await page.isVisible("#camera"), true);
+  });
+
+  test("that the browser does not give is told, and a file is taken instead", async () => {
+    const without = await browser("--deny-permission-prompts");
+    const context = await without.newContext();
+    page = await context.newPage().then(async (fresh) => {
+      await page.context().close();
+      await fresh.goto(served.url);
+      return fresh;
+    });
+    await page.click("#camera");
+    await page.waitForSelector("#camera-note:not([hidden])");
+    assert.match(await page.innerText("#camera-note"), /Choose a file instead/);
+    const png = Buffer.from(await (await fetch(`${served.url}/samples/2.png`)).arrayBuffer());
+    await page.setInputFiles("#file", { name: "mine.png", mimeType: "image/png", buffer: png });
+    await ask("what is in my file?");
+    await answer();
+    assert.equal((await served.next()).width, 448);
+    assert.equal(await page.getAttribute("#picture", "alt"), "Your file mine.png");
+    await without.close();
+    page = await opened({});
+  });
+
+  test("is not offered to a page that is not on this machine", async () => {
+    const elsewhere = await browser(`--host-resolver-rules=MAP glasses.example:80 127.0.0.1:${served.port}`);
+    const fresh = await elsewhere.newPage();
+    await fresh.goto("http://glasses.example/");
+    await fresh.waitForSelector("#camera-note:not([hidden])");
+    assert.match(await fresh.innerText("#camera-note"), /localhost.*HTTPS/);
+    assert.equal(await fresh.isVisible("#camera"), false);
+    await fresh.fill("#question", "from elsewhere?");
+    await fresh.click("#send");
+    await fresh.waitForSelector("#verdict:not([hidden])");
+    assert.equal((await served.next()).turn, "from elsewhere?");
+    await elsewhere.close();
+  });
+
+  test("a file that is no picture is told", async () => {
+    await page.setInputFiles("#file", { name: "a.png", mimeType: "image/png", buffer: Buffer.from("no picture") });
+    await page.waitForSelector("#camera-note:not([hidden])");
+    assert.match(await page.innerText("#camera-note"), /no picture/);
+  });
+});
+
+describe("the page", () => {
+  test("is small, and takes nothing from elsewhere", async () => {
+    const context = await chrome.newContext();
+    const fresh = await context.newPage();
+    let bytes = 0;
+    const hosts = new Set();
+    fresh.on("response", async (response) => hosts.add(new URL(response.url()).host));
+    fresh.on("requestfinished", async (request) => {
+      const sizes = await request.sizes();
+      bytes += sizes.responseBodySize;
+    });
+    await fresh.goto(served.url);
+    await fresh.waitForSelector("#samples img");
+    await fresh.waitForFunction(() => document.querySelectorAll("#policy option").length > 1 && [...document.images].every((each) => each.complete));
+    assert.deepEqual([...hosts], [new URL(served.url).host]);
+    assert.ok(bytes > 10_000 && bytes <= MOST_BYTES, `${bytes} bytes`);
+    await context.close();
+  });
+
+  test("can be used by keyboard alone", async () => {
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "question");
+    await page.keyboard.type("by keyboard");
+    await page.keyboard.press("Enter");
+    assert.match(await answer(), /45 crowns/);
+    await served.next();
+    const reached = new Set();
+    for (let step = 0; step < 40; step++) {
+      await page.keyboard.press("Tab");
+      reached.add(await page.evaluate(() => document.activeElement?.id || document.activeElement?.tagName));
+    }
+    for (const id of ["camera", "file", "question", "send"]) assert.ok(reached.has(id), `${id} in ${[...reached]}`);
+    for (const tag of ["SUMMARY", "INPUT", "A"]) assert.ok(reached.has(tag), `${tag} in ${[...reached]}`);
+  });
+
+  test("every control has a name, and every picture a text", async () => {
+    await page.locator("#samples input").first().check({ force: true });
+    const nameless = await page.evaluate(() =>
+      [...document.querySelectorAll("button, input, select, a, summary")]
+        .filter((each) => each.checkVisibility() && !(each.labels?.length || each.textContent.trim() || each.getAttribute("aria-label")))
+        .map((each) => each.outerHTML),
+    );
+    assert.deepEqual(nameless, []);
+    assert.deepEqual(await page.evaluate(() => [...document.images].filter((each) => !each.hasAttribute("alt")).length), 0);
+  });
+
+  for (const [scheme, width] of [["light", 360], ["dark", 360], ["light", 1280]])
+    test(`fits ${width} pixels, ${scheme}`, async () => {
+      const small = await opened({ viewport: { width, height: 740 }, colorScheme: scheme });
+      await small.fill("#question", "does it fit?");
+      await small.click("#send");
+      await small.waitForSelector("#verdict:not([hidden])");
+      await served.next();
+      const wide = await small.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `${wide} pixels`);
+      for (const button of await small.locator("button:visible, .button:visible").all()) {
+        const { height } = await button.boundingBox();
+        assert.ok(height >= 24, `${await button.innerText()} is ${height} pixels high`);
+      }
+      assert.deepEqual(await small.evaluate(contrasts), []);
+      await small.context().close();
+    });
+});
+
+/** Texts whose contrast is below that of WCAG AA, 4.5. Runs in the page. */
+function contrasts() {
+  const parsed = (colour) => (colour.match(/[\d.]+/g) ?? []).map(Number);
+  const light = ([r, g, b]) => {
+    const [R, G, B] = [r, g, b].map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * R + 0.7152 * G + 0.0722 * B;
+  };
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parsed(getComputedStyle(at).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0.99) return colour;
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll("body *")]
+    .filter((each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()) && each.checkVisibility())
+    .map((each) => {
+      const [one, two] = [light(parsed(getComputedStyle(each).color)), light(ground(each))];
+      return [each.textContent.trim().slice(0, 40), (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05)];
+    })
+    .filter(([, contrast]) => contrast < 4.5);
+}
+
+describe("a page from elsewhere", () => {
+  test("can neither ask nor read", async () => {
+    const evil = createServer((_, response) => response.setHeader("content-type", "text/html").end("<h1>hello</h1>")).listen(0, "127.0.0.1");
+    await once(evil, "listening");
+    const context = await chrome.newContext();
+    const foreign = await context.newPage();
+    await foreign.goto(`http://127.0.0.1:${evil.address().port}/`);
+    const tried = await foreign.evaluate(async (url) => {
+      const attempts = {
+        read: () => fetch(`${url}/v1/models`),
+        ask: () => fetch(`${url}/quizglass.v1.AssistantService/Ask`, { method: "POST", headers: { "content-type": "application/connect+json" }, body: "x" }),
+        blind: () => fetch(`${url}/v1/chat/completions`, { method: "POST", mode: "no-cors", body: '{"messages":[{"role":"user","content":"blind"}]}' }),
+      };
+      const outcomes = {};
+      for (const [name, attempt] of Object.entries(attempts)) outcomes[name] = await attempt().then((r) => r.type, () => "refused");
+      return outcomes;
+    }, served.url);
+    assert.equal(tried.read, "refused");
+    assert.equal(tried.ask, "refused");
+    await ask("is anybody else here?");
+    await answer();
+    assert.equal((await served.next()).turn, "is anybody else here?"); // and no turn before it
+    await foreign.goto("about:blank");
+    await context.close();
+    evil.close();
+  });
+});
+
+describe("the page's modules", () => {
+  test("read envelopes whatever pieces they come in", async () => {
+    const read = await page.evaluate(async () => {
+      const { enveloped, envelopes } = await import("/connect.js");
+      const texts = ["", "{}", "ä".repeat(300), '{"a":1}'];
+      const whole = texts.map((text) => [...enveloped(text)]).flat();
+      const outcomes = [];
+      for (const size of [1, 2, 5, 7, 64, whole.length]) {
+        const body = new ReadableStream({
+          start(controller) {
+            for (let at = 0; at < whole.length; at += size) controller.enqueue(new Uint8Array(whole.slice(at, at + size)));
+            controller.close();
+          },
+        });
+        const found = [];
+        for await (const [, text] of envelopes(body)) found.push(text);
+        outcomes.push(JSON.stringify(found) === JSON.stringify(texts));
+      }
+      return outcomes;
+    });
+    assert.deepEqual(read, [true, true, true, true, true, true]);
+  });
+
+  test("compute CRC-32C as RFC 3720 has it", async () => {
+    const sums = await page.evaluate(async () => {
+      const { crc32c } = await import("/session.js");
+      return [new Uint8Array(32), new Uint8Array(32).fill(255), Uint8Array.from({ length: 32 }, (_, i) => i)].map(crc32c);
+    });
+    assert.deepEqual(sums, [0x8a9136aa, 0x62a8ab43, 0x46dd794e]);
+  });
+
+  test("mark what citations cover, in code points", async () => {
+    const parts = await page.evaluate(async () => {
+      const { cited } = await import("/turn.js");
+      return cited("𝄞 costs 45 crowns", [{ evidenceId: "2", start: 2, end: 17 }, { evidenceId: "1", end: 7 }]);
+    });
+    assert.deepEqual(parts, [
+      { text: "𝄞 ", ids: ["1"] },
+      { text: "costs", ids: ["2", "1"] },
+      { text: " 45 crowns", ids: ["2"] },
+    ]);
+  });
+});

@@ -1,0 +1,43 @@
+// Starts the server of the tests and Chromium, and says what to install where there is none.
+
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const PATHS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const QUIET = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+/** A Chromium. Each flag is one of its own. */
+export async function browser(...flags) {
+  const path = process.env.CHROMIUM ?? PATHS.find((each) => existsSync(each));
+  if (!path) throw new Error("no Chromium: apt install chromium, or give its path in CHROMIUM");
+  return chromium.launch({ executablePath: path, args: ["--headless", "--no-sandbox", ...QUIET, ...flags] });
+}
+
+/** The server, and what it says of its turns. */
+export async function server() {
+  const python = process.env.PYTHON ?? `${ROOT}/.venv/bin/python`;
+  const child = spawn(python, ["-m", "tests.browser.server"], { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async () => {
+    const patience = AbortSignal.timeout(60_000);
+    const late = new Promise((_, reject) => patience.addEventListener("abort", () => reject(new Error("the server says nothing"))));
+    const { value, done } = await Promise.race([lines.next(), late]);
+    if (done) throw new Error("the server ended");
+    return JSON.parse(value);
+  };
+  const { url, port } = await next();
+  return {
+    url,
+    port,
+    next,
+    async stop() {
+      child.stdin.end();
+      await once(child, "exit");
+    },
+  };
+}

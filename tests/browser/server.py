@@ -1,0 +1,81 @@
+"""The server that the browser's tests ask: the real port for HTTP before an assistant that does as the question says.
+
+Prints one JSON object a line: first where it is, then what its turns were given and what became of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from quizglass_server.domain import turns as domain
+from quizglass_server.errors import Overloaded
+from quizglass_server.scheduling.budget import Budget
+from tests.support.rpc_fakes import EVENTS, FOUND, png
+from tests.support.web import web_serving
+
+PICTURE = png(colour="teal")
+SHOWN = replace(FOUND, picture=sha256(PICTURE).digest())
+OTHER = replace(FOUND, id="2", title="Other <b>thing</b>", used=False, picture=b"")
+SURE = domain.Done("I don't know", domain.FinishReason.COMPLETE, abstain_reason=domain.AbstainReason.NO_EVIDENCE)
+released = asyncio.Event()
+
+
+def say(**told: Any) -> None:
+    print(json.dumps(told), flush=True)
+
+
+async def answered(turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
+    """The usual answer, or what the question asks for by its first word."""
+    width = turn.picture.width if turn.picture else 0
+    say(turn=turn.question, policy=policy, width=width, history=len(turn.history))
+    try:
+        yield EVENTS[0]
+        yield domain.StepEnded("plan", "planner", 0.001, 0.02, 0.015)
+        match turn.question.split()[0]:
+            case "wait":
+                yield domain.AnswerDelta("so far")
+                await asyncio.Event().wait()
+            case "hold":
+                yield domain.AnswerDelta("first,")
+                await released.wait()
+                yield domain.AnswerDelta(" then second")
+                yield domain.Done("first, then second", domain.FinishReason.COMPLETE)
+            case "fail":
+                raise Overloaded("8 turns are running", 1.0)
+            case "unknown":
+                yield SURE
+            case "draft":
+                yield domain.Provisional("a first try")
+                yield domain.Withdrawn()
+                yield domain.AnswerDelta("a second one")
+                yield domain.Done("a second one", domain.FinishReason.COMPLETE)
+            case kind:
+                if kind == "release":
+                    released.set()
+                yield domain.EvidenceFound((SHOWN, OTHER))
+                for event in EVENTS[3:]:
+                    yield event
+    except (asyncio.CancelledError, GeneratorExit):
+        say(cancelled=turn.question)
+        raise
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        async with web_serving(Path(folder), web_origins="http://glasses.example") as door:
+            door.stage.assistant.script = answered
+            door.stage.knowledge.pictures["velmora"] = [PICTURE]
+            say(url=f"http://localhost:{door.web.port}", port=door.web.port)
+            await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

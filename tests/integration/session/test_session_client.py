@@ -1,0 +1,285 @@
+"""The Python client's session through a network that fails: cut, resumed, and honest where it cannot be."""
+
+import asyncio
+import io
+import random
+import subprocess
+import sys
+from contextlib import AsyncExitStack
+
+import pytest
+from PIL import Image
+
+from quizglass.session import Interrupted, Restored, TurnUpdate
+from quizglass.values import AnswerDelta
+from quizglass_client import AsyncSession, Cancelled, InvalidRequest, ServerUnavailable, Session, SessionLost
+from quizglass_client.session.core import LinkLost, LinkRestored
+from tests.support.cutting_proxy import Cut, cutting_proxy
+from tests.support.rpc_fakes import Gate, png, serving, serving_on_a_thread
+from tests.support.session_links import eventually, text, words
+
+
+def noise(seed=0):
+    """A picture larger than what is on its way at once."""
+    pixels = random.Random(seed).randbytes(640 * 480 * 3)
+    out = io.BytesIO()
+    Image.frombytes("RGB", (640, 480), pixels).save(out, "JPEG", quality=90)
+    return out.getvalue()
+
+
+LARGE = noise()
+
+
+@pytest.fixture
+def lively(monkeypatch):
+    """A server that tells of life often, so that silence shows soon."""
+    monkeypatch.setattr("quizglass_server.session.directory.PROGRESS_S", 0.2)
+    monkeypatch.setattr("quizglass_server.session.directory.PING_S", 0.3)
+
+
+async def followed(turn, on_event=None):
+    """The numbers of a turn's events, and what its deltas say."""
+    numbers, said = [], ""
+    async for update in turn:
+        if isinstance(update, TurnUpdate):
+            numbers.append(update.seq)
+            if isinstance(update.event, AnswerDelta):
+                said += update.event.text
+            if on_event is not None:
+                on_event(len(numbers))
+    return numbers, said.strip()
+
+
+@pytest.mark.parametrize("how", Cut)
+async def test_an_answer_survives_a_cut_in_its_middle(tmp_path, lively, how):
+    gate = Gate()
+    async with (
+        serving(tmp_path) as stage,
+        cutting_proxy(stage.rpc.port) as proxy,
+        AsyncSession(proxy.target) as session,
+    ):
+        stage.assistant.script = words(20, [(10, gate)])
+        turn = await session.ask("Count.", png())
+
+        def cut(seen):
+            if seen == 5:
+                proxy.cut(how)
+                gate.open.set()
+
+        numbers, said = await followed(turn, cut)
+        assert (await turn.answer()).text == said == text(20)
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert session.links == 2
+        assert len(stage.assistant.turns) == 1
+        news = session.news()
+        kinds = [type(await anext(news)).__name__ for _ in range(len(session._core._news))]
+        assert kinds.index("LinkLost") < kinds.index("LinkRestored")
+
+
+async def test_cuts_drawn_by_seed_lose_and_repeat_nothing(tmp_path, lively):
+    draw = random.Random(7)
+    async with (
+        serving(tmp_path) as stage,
+        cutting_proxy(stage.rpc.port) as proxy,
+        AsyncSession(proxy.target) as session,
+    ):
+        stage.assistant.script = words(30)
+        for at in range(20):
+            how = draw.choice([Cut.FIN, Cut.RST, Cut.RST, Cut.BLACK_HOLE] if at % 5 == 0 else [Cut.FIN, Cut.RST])
+            if draw.random() < 0.7:
+                proxy.cut_after(draw.randrange(500, 40_000), how)
+            if draw.random() < 0.5:
+                proxy.cut(Cut.RST)
+            picture = noise(at) if at % 3 == 0 else png(64, 48 + at)
+            numbers, said = await followed(await session.ask(f"Question {at}?", picture))
+            assert numbers == list(range(1, len(numbers) + 1))
+            assert said == text(30)
+        assert [turn.question for turn in stage.assistant.turns] == [f"Question {at}?" for at in range(20)]
+
+
+async def test_a_hint_finds_a_dead_link_at_once(tmp_path):
+    gate = Gate()
+    async with (
+        serving(tmp_path) as stage,
+        cutting_proxy(stage.rpc.port) as proxy,
+        AsyncSession(proxy.target) as session,
+    ):
+        stage.assistant.script = words(4, [(2, gate)])
+        turn = await session.ask("Count.")
+        await gate.reached.wait()
+        proxy.cut(Cut.BLACK_HOLE)
+        session.hint_reconnect()
+        await eventually(lambda: session.links == 2)
+        gate.open.set()
+        assert (await turn.answer()).text == text(4)
+
+
+async def test_a_cancel_does_not_wait_behind_a_picture(tmp_path):
+    gate = Gate()
+    async with AsyncExitStack() as stack:
+        stage = await stack.enter_async_context(serving(tmp_path))
+        proxy = await stack.enter_async_context(cutting_proxy(stage.rpc.port, rate=100_000))
+        session = await stack.enter_async_context(AsyncSession(proxy.target))
+        stage.assistant.script = words(4, [(2, gate)])
+        turn = await session.ask("Count.")
+        await gate.reached.wait()
+        await session.show(LARGE)
+        await eventually(lambda: proxy.up > 20_000)
+        await turn.cancel()
+        with pytest.raises(Cancelled):
+            await turn.answer()
+        assert proxy.up < len(LARGE) / 2
+
+
+async def test_a_peer_that_never_speaks_is_given_up_in_time():
+    async def silent(reader, writer):
+        await reader.read()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    target = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    with pytest.raises(ServerUnavailable, match=r"does not answer within 0\.3 s"):
+        async with AsyncSession(target, connect_timeout=0.3):
+            pass
+    server.close()
+
+
+async def test_nobody_there_is_told_at_once(tmp_path):
+    with pytest.raises(ServerUnavailable, match="nothing answers"):
+        async with AsyncSession("127.0.0.1:1"):
+            pass
+
+
+async def test_a_session_is_given_up_when_patience_ends(tmp_path):
+    gate = Gate()
+    async with AsyncExitStack() as stack:
+        stage = await stack.enter_async_context(serving(tmp_path))
+        proxy = await stack.enter_async_context(cutting_proxy(stage.rpc.port))
+        session = await stack.enter_async_context(AsyncSession(proxy.target, patience=0.3))
+        stage.assistant.script = words(4, [(2, gate)])
+        turn = await session.ask("Count.")
+        await gate.reached.wait()
+        proxy.refusing = True
+        proxy.cut(Cut.RST)
+        with pytest.raises(ServerUnavailable, match=r"no link for 0\.3 s"):
+            await turn.answer()
+        with pytest.raises(ServerUnavailable):
+            await session.ask("Again?")
+
+
+async def test_on_another_server_the_dialogue_goes_on_and_half_an_answer_is_told_as_lost(tmp_path):
+    gate = Gate()
+    async with serving(tmp_path) as one, serving(tmp_path) as two, cutting_proxy(one.rpc.port) as proxy:
+        async with AsyncSession(proxy.target) as session:
+            one.assistant.script = words(4)
+            await session.answer("Count.")
+            one.assistant.script = words(4, [(2, gate)])
+            half = await session.ask("Half?")
+            await gate.reached.wait()
+            await eventually(lambda: half._feed.begun)
+            proxy.move(two.rpc.port)
+            proxy.cut(Cut.RST)
+            with pytest.raises(SessionLost, match="SESSION_UNKNOWN"):
+                await half.answer()
+            assert (await session.answer("And this?", png())).text == "45 crowns"
+            news = [each async for each in _now(session)]
+        restored = next(each for each in news if isinstance(each, LinkRestored))
+        assert (restored.restored, restored.reason) == (Restored.DIALOGUE, "SESSION_UNKNOWN")
+        assert any(isinstance(each, LinkLost) for each in news)
+        assert [past.question for past in two.assistant.turns[-1].history] == ["Count."]
+
+
+async def _now(session):
+    """What has been told so far."""
+    news = session.news()
+    for _ in range(len(session._core._news)):
+        yield await anext(news)
+
+
+async def test_a_question_that_a_stopping_server_refuses_is_asked_at_the_next(tmp_path):
+    gate = Gate()
+    async with serving(tmp_path) as one, serving(tmp_path) as two, cutting_proxy(one.rpc.port) as proxy:
+        async with AsyncSession(proxy.target) as session:
+            one.assistant.script = words(4, [(2, gate)])
+            running = await session.ask("First?")
+            await gate.reached.wait()
+            proxy.move(two.rpc.port)
+            stopping = asyncio.create_task(one.rpc.stop(20))
+            refused = await session.ask("Second?", overlap="queue")
+            await asyncio.sleep(0)
+            gate.open.set()
+            assert (await running.answer()).text == text(4)
+            assert (await refused.answer()).text == "45 crowns"
+            await stopping
+        assert [turn.question for turn in two.assistant.turns] == ["Second?"]
+
+
+async def test_a_new_question_interrupts_and_the_rest_can_be_asked_for(tmp_path):
+    gate = Gate()
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        stage.assistant.script = words(4, [(3, gate)])
+        first = await session.ask("Count.")
+        await gate.reached.wait()
+        async for said in first:
+            if isinstance(said, TurnUpdate) and any(segment.index == 1 for segment in said.segments):
+                break
+        await first.played(0, 3)
+        stage.assistant.script = words(1)
+        second = await session.ask("And Tagrin?")
+        assert isinstance([said async for said in first][-1], Interrupted)
+        assert (await second.answer()).text == "w0."
+        await second.played(0, 2)
+        assert (await session.answer("Go on")).text == "."
+
+
+async def test_a_picture_is_sent_once_for_many_questions(tmp_path):
+    async with (
+        serving(tmp_path) as stage,
+        cutting_proxy(stage.rpc.port) as proxy,
+        AsyncSession(proxy.target) as session,
+    ):
+        frame = await session.show(LARGE)
+        await session.answer("One?", frame=frame)
+        before = proxy.up
+        await session.answer("Two?", frame=frame)
+        await session.answer("Three?", LARGE)
+        assert proxy.up - before < 2000
+
+
+async def test_what_cannot_be_asked_is_named(tmp_path):
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        with pytest.raises(InvalidRequest) as caught:
+            await session.ask("Q?", overlap="whatever")
+        assert caught.value.field == "overlap"
+        with pytest.raises(InvalidRequest) as caught:
+            await session.answer("")
+        assert caught.value.field == "ask.request.question"
+        turn = await session.ask("Q?", frame=b"x" * 32, overlap="queue")
+        await session.close()
+        with pytest.raises(Cancelled):
+            await turn.answer()
+        with pytest.raises(Cancelled):
+            await session.ask("Q?")
+
+
+def test_the_blocking_session_does_the_same(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage, Session(stage.target) as session:
+        frame = session.show(png(), pinned=True)
+        turn = session.ask("What is this?", frame=frame)
+        kinds = [type(said.event).__name__ for said in turn if isinstance(said, TurnUpdate)]
+        assert (kinds[0], kinds[-1]) == ("Accepted", "Done")
+        assert turn.answer().text == session.answer("And this?").text == "45 crowns"
+        session.drop(frame)
+        session.hint_reconnect()
+        assert len(session.state) > 0
+
+
+def test_chat_answers_line_by_line(tmp_path):
+    (tmp_path / "a.png").write_bytes(png())
+    with serving_on_a_thread(tmp_path) as stage:
+        command = [sys.executable, "-m", "quizglass_client.cli", "--server", stage.target, "chat", tmp_path / "a.png"]
+        lines = "What is this?\n/show missing.png\nAnd how much?\n/stop\n/quit\nnever asked\n"
+        run = subprocess.run(command, input=lines, text=True, capture_output=True, timeout=60)
+    assert run.returncode == 0
+    assert run.stdout.count("45 crowns") >= 2
+    assert "missing.png is no file" in run.stderr
+    assert [turn.question for turn in stage.assistant.turns] == ["What is this?", "And how much?"]

@@ -1,0 +1,298 @@
+"""Chats as the unmodified client of OpenAI asks them, over a real socket."""
+
+import asyncio
+import base64
+import json
+
+import openai
+import pytest
+
+from quizglass_server import errors
+from quizglass_server.domain import turns as domain
+from tests.support.rpc_fakes import EVENTS, Gate, png
+from tests.support.web import CHAT, JSON, Wire, ask, web_serving
+
+SCHEMA = {"type": "object", "properties": {"price": {"type": "integer"}}, "required": ["price"]}
+
+
+@pytest.fixture
+async def door(tmp_path):
+    async with web_serving(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def client(door):
+    async with openai.AsyncOpenAI(base_url=f"{door.url}/v1", api_key="none is needed", max_retries=0) as made:
+        yield made
+
+
+def data_uri(encoded=None, kind="image/png"):
+    return f"data:{kind};base64,{base64.b64encode(png() if encoded is None else encoded).decode()}"
+
+
+def user(text, *urls):
+    pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    return {"role": "user", "content": [{"type": "text", "text": text}, *pictures]}
+
+
+def says(*events):
+    async def script(turn, policy, budget):
+        for event in events:
+            yield event
+
+    return script
+
+
+async def refused(client, *messages, **options):
+    with pytest.raises(openai.APIStatusError) as caught:
+        await client.chat.completions.create(**{"model": "both", "messages": messages, **options})
+    return caught.value
+
+
+async def test_a_question_about_a_picture_is_answered_with_citations_and_numbers(client, door):
+    answer = await client.chat.completions.create(
+        model="both", messages=[user("How much is it?", data_uri())], max_tokens=99
+    )
+    (choice,) = answer.choices
+    assert (choice.message.content, choice.finish_reason) == ("45 crowns", "stop")
+    (note,) = choice.message.annotations
+    citation = note.url_citation
+    assert choice.message.content[citation.start_index : citation.end_index] == "45 crowns"
+    assert (note.type, citation.title, citation.url) == ("url_citation", "Velmora", "urn:quizglass:entry:velmora")
+    usage = answer.usage
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (20, 2, 22)
+    (turn,) = door.stage.assistant.turns
+    assert (turn.question, turn.picture.width, turn.max_answer_tokens) == ("How much is it?", 64, 99)
+    assert door.stage.assistant.asked[0][0] == "both"
+    assert answer.id == f"chatcmpl-{turn.id}"
+    assert answer.quizglass["plan"] == "both"
+
+
+async def test_a_stream_gives_words_as_they_come(client, door):
+    gate = Gate()
+
+    async def waits(turn, policy, budget):
+        for event in EVENTS[:4]:
+            yield event
+        await gate()
+        for event in EVENTS[4:]:
+            yield event
+
+    door.stage.assistant.script = waits
+    stream = await client.chat.completions.create(
+        model="both", messages=[user("What?")], stream=True, stream_options={"include_usage": True}
+    )
+    async with asyncio.timeout(60):
+        first = await anext(stream)
+        assert first.choices[0].delta.role == "assistant"
+        assert (await anext(stream)).choices[0].delta.content == "45"
+        await gate.reached.wait()
+        gate.open.set()
+        words, end, usage = [chunk async for chunk in stream]
+    assert words.choices[0].delta.content == " crowns"
+    assert end.choices[0].finish_reason == "stop"
+    assert end.choices[0].delta.annotations[0]["url_citation"]["end_index"] == 9
+    assert (usage.choices, usage.usage.total_tokens) == ([], 22)
+    assert first.usage is None
+
+
+async def test_a_source_that_is_an_address_is_what_a_citation_names(client, door):
+    evidence = domain.Evidence("1", domain.Origin.TEXT_SEARCH, "e", "E", "text", source="https://example.org/e")
+    done = domain.Done("x", domain.FinishReason.COMPLETE, citations=(domain.Citation("1", "e", "E", 0, 1),))
+    door.stage.assistant.script = says(domain.EvidenceFound((evidence,)), domain.AnswerDelta("x"), done)
+    answer = await client.chat.completions.create(model="both", messages=[user("What?")])
+    assert answer.choices[0].message.annotations[0].url_citation.url == "https://example.org/e"
+
+
+async def test_a_draft_that_is_confirmed_is_the_answer_and_one_that_is_withdrawn_is_not(client, door):
+    done = domain.Done("a cup", domain.FinishReason.COMPLETE)
+    told = [domain.Provisional("a mug"), domain.Withdrawn(), domain.Provisional("a cup"), domain.Confirmed(), done]
+    door.stage.assistant.script = says(*told)
+    stream = await client.chat.completions.create(model="both", messages=[user("What?")], stream=True)
+    texts = [chunk.choices[0].delta.content for chunk in [chunk async for chunk in stream]]
+    assert [text for text in texts if text] == ["a cup"]
+
+
+async def test_a_schema_reaches_the_engine_and_what_is_not_known_is_a_refusal(client, door):
+    wanted = {"type": "json_schema", "json_schema": {"name": "price", "strict": True, "schema": SCHEMA}}
+    done = domain.Done('{"price": 45}', domain.FinishReason.COMPLETE)
+    door.stage.assistant.script = says(domain.AnswerDelta('{"price": 45}'), done)
+    answer = await client.chat.completions.create(model="both", messages=[user("What?")], response_format=wanted)
+    assert json.loads(answer.choices[0].message.content) == {"price": 45}
+    assert json.loads(door.stage.assistant.turns[0].answer_schema) == SCHEMA
+    refusing = domain.Done("I don't know", domain.FinishReason.COMPLETE, abstain_reason=domain.AbstainReason.UNSURE)
+    door.stage.assistant.script = says(domain.AnswerDelta("I don't know"), refusing)
+    answer = await client.chat.completions.create(model="both", messages=[user("What?")], response_format=wanted)
+    message = answer.choices[0].message
+    assert (message.content, message.refusal) == (None, "I don't know")
+    assert answer.quizglass["abstain_reason"] == "unsure"
+
+
+async def test_a_dialogue_comes_with_its_history_and_its_latest_picture(client, door):
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        user("What is this?", data_uri(png(32, 24))),
+        {"role": "assistant", "content": "A red one."},
+        user("And this?", data_uri(png(40, 30))),
+        {"role": "assistant", "content": [{"type": "text", "text": "Another."}]},
+        {"role": "user", "content": "Which is larger?"},
+    ]
+    answer = await client.chat.completions.create(model="quizglass", messages=messages, temperature=0.2)
+    (turn,) = door.stage.assistant.turns
+    assert [(past.question, past.answer) for past in turn.history] == [
+        ("What is this?", "A red one."),
+        ("And this?", "Another."),
+    ]
+    assert (turn.question, turn.picture.width) == ("Which is larger?", 40)
+    assert (answer.model, answer.quizglass["ignored"]) == ("planning-agent", ["temperature", "messages[0] (system)"])
+
+
+async def test_the_models_are_the_policies_that_can_be_served(client):
+    listed = [model.id async for model in client.models.list()]
+    assert listed == ["quizglass", "planning-agent", "none", "both"]
+    assert (await client.models.retrieve("none")).owned_by == "quizglass"
+    with pytest.raises(openai.NotFoundError):
+        await client.models.retrieve("draft-first")
+
+
+async def test_an_unknown_model_is_not_found(client):
+    error = await refused(client, user("What?"), model="gpt-4o")
+    assert (error.status_code, error.code, error.param) == (404, "model_not_found", "model")
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("https://example.org/a.png", "never fetched"),
+        ("http://127.0.0.1/a.png", "never fetched"),
+        ("file:///etc/passwd", "never fetched"),
+        ("a.png", "never fetched"),
+        (data_uri(b"<html>", "text/html"), "no picture in base64"),
+        ("data:image/png,plain", "no picture in base64"),
+        ("data:image/png;base64,%%%%", "not base64"),
+        (data_uri(b"no picture at all"), "not a picture"),
+        (data_uri(png()[:60]), ""),
+        ("data:image/png;base64,", ""),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_is_no_picture_is_refused_and_nothing_is_fetched(client, door, url, why, stream):
+    error = await refused(client, user("What?", url), stream=stream)
+    assert (error.status_code, error.type) == (400, "invalid_request_error")
+    assert error.param == "messages[0].content[1].image_url.url"
+    assert why in error.message
+    assert door.stage.assistant.turns == []
+
+
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"messages": []}, "messages"),
+        ({"messages": "hello"}, "messages"),
+        ({"messages": [{"role": "assistant", "content": "hi"}]}, "messages"),
+        ({"messages": [{"role": "tool", "content": "hi"}]}, "messages[0].role"),
+        ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": "\x00"}]}, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": "x" * 2001}]}, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]}, "messages[0].content[0]"),
+        ({"messages": [user("a", data_uri(), data_uri())]}, "messages[0].content[2]"),
+        (
+            {"messages": [user("x" * 2001), {"role": "assistant", "content": "y"}, user("z")]},
+            "messages[0].content",
+        ),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"n": 2}, "n"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
+        ({"logprobs": True}, "logprobs"),
+        ({"stop": ["x"]}, "stop"),
+        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
+        ({"response_format": {"type": "xml"}}, "response_format.type"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused_by_its_name(client, change, param):
+    error = await refused(client, **{"messages": [user("What?")], **change})
+    assert (error.status_code, error.type, error.param) == (400, "invalid_request_error", param)
+
+
+@pytest.mark.parametrize(
+    "harmless", [{"n": 1}, {"tools": []}, {"tool_choice": "none"}, {"logprobs": False}, {"stop": None}, {"seed": 5}]
+)
+async def test_what_asks_for_nothing_is_taken(client, harmless):
+    assert (await client.chat.completions.create(model="both", messages=[user("What?")], **harmless)).choices
+
+
+async def test_more_is_answered_than_fits_by_leaving_the_oldest_out(client, door):
+    messages = []
+    for number in range(20):
+        messages += [user(f"q{number}"), {"role": "assistant", "content": f"a{number}"}]
+    answer = await client.chat.completions.create(model="both", messages=[*messages, user("Now?")], max_tokens=4000)
+    (turn,) = door.stage.assistant.turns
+    assert [past.question for past in turn.history] == [f"q{number}" for number in range(12, 20)]
+    assert turn.max_answer_tokens == 512
+    assert answer.quizglass["ignored"] == ["messages (the oldest)"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "kind", "wait"),
+    [
+        (errors.Overloaded("no room", 2.5), 429, "rate_limit_error", "3"),
+        (errors.RoleMissing("planner", "policy 'x'"), 400, "invalid_request_error", None),
+        (errors.EngineLost("it died", 1.0), 503, "server_error", "1"),
+        (errors.BudgetExceeded("too late"), 504, "server_error", None),
+        (errors.EngineFailed("it failed"), 500, "server_error", None),
+        (ValueError("a secret"), 500, "server_error", None),
+    ],
+)
+@pytest.mark.parametrize("begun", [False, True])
+async def test_failures_are_told_in_openais_form(client, door, error, status, kind, wait, begun):
+    async def fails(turn, policy, budget):
+        if begun:
+            yield EVENTS[3]
+        raise error
+
+    door.stage.assistant.script = fails
+    whole = await refused(client, user("What?"))
+    assert (whole.status_code, whole.type) == (status, kind)
+    assert whole.response.headers.get("retry-after") == wait
+    assert "secret" not in str(whole.body)
+    with pytest.raises(openai.APIError) as caught:
+        async for _ in await client.chat.completions.create(model="both", messages=[user("What?")], stream=True):
+            pass
+    assert caught.value.type == kind
+    assert "secret" not in str(caught.value.body)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_client_that_leaves_ends_its_turn(door, stream):
+    gate, closed = Gate(), asyncio.Event()
+
+    async def waits(turn, policy, budget):
+        try:
+            yield EVENTS[3]
+            await gate()
+        finally:
+            closed.set()
+
+    door.stage.assistant.script = waits
+    body = json.dumps({"model": "both", "messages": [user("What?")], "stream": stream}).encode()
+    async with asyncio.timeout(60):
+        async with await Wire.to(door) as wire:
+            await wire.begin("POST", CHAT, {**JSON, "content-length": str(len(body))})
+            await wire.say(body)
+            await gate.reached.wait()
+        await closed.wait()
+    assert await door.stage.rpc.guard.drain(60)
+
+
+async def test_a_stopping_server_says_so(client, door):
+    await door.stage.rpc.guard.drain(0)
+    error = await refused(client, user("What?"))
+    assert (error.status_code, error.code) == (503, "stopping")
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"messages": [5]}', b"\xff\xfe", b"[" * 100_000])
+async def test_what_is_no_chat_is_refused(door, body):
+    answer = await ask(door, "POST", CHAT, body, JSON)
+    assert answer.status == 400
+    assert answer.json["error"]["type"] == "invalid_request_error"

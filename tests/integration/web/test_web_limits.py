@@ -1,0 +1,283 @@
+"""Who may ask, how much, and for how long: over a real socket, as pages from elsewhere and hostile clients would."""
+
+import asyncio
+import json
+
+import pytest
+
+from quizglass_server.config.settings import Settings
+from quizglass_server.errors import SettingsError
+from quizglass_server.web.http import connection, gate, server
+from quizglass_server.web.http.server import WebServer
+from tests.support.rpc_fakes import EVENTS, Gate
+from tests.support.web import ASK, CAPABILITIES, CHAT, JSON, Wire, ask, enveloped, web_serving
+
+SOUND = enveloped(b'{"question": "What?"}')
+STREAM = {"content-type": "application/connect+json"}
+
+
+@pytest.fixture
+async def door(tmp_path):
+    async with web_serving(tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])
+async def test_the_names_of_this_machine_are_taken(door, name):
+    assert (await ask(door, "GET", "/", headers={"host": f"{name}:{door.web.port}"})).status == 200
+
+
+@pytest.mark.parametrize(
+    "name", ["glasses.example", "127.0.0.1.evil.example", "evil.example:80", "10.0.0.1", "", "[::1", "localhost@evil"]
+)
+@pytest.mark.parametrize("path", ["/", CAPABILITIES, CHAT, "/v1/models"])
+async def test_a_foreign_host_is_refused(door, name, path):
+    answer = await ask(door, "POST", path, b"{}", {**JSON, "host": name})
+    assert answer.status == 403
+    assert "--web-origins" in answer.json["error"]["message"]
+
+
+async def test_a_request_without_a_host_is_refused(door):
+    async with await Wire.to(door) as wire, asyncio.timeout(60):
+        await wire.say(b"GET / HTTP/1.0\r\n\r\n")
+        assert (await wire.answer()).status == 403
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://evil.example",
+        "null",
+        "http://localhost:1",
+        "http://127.0.0.1",
+        "file://",
+        "http://localhost.evil.example",
+    ],
+)
+@pytest.mark.parametrize(("path", "content_type"), [(ASK, "application/connect+json"), (CHAT, "text/plain")])
+async def test_a_page_from_elsewhere_is_refused_before_anything_is_done(door, origin, path, content_type):
+    answer = await ask(door, "POST", path, SOUND, {"content-type": content_type, "origin": origin})
+    assert answer.status == 403
+    assert "access-control-allow-origin" not in answer.headers
+    assert door.stage.assistant.turns == []
+
+
+async def test_a_page_from_elsewhere_may_not_ask_whether_it_may(door):
+    asking = {"origin": "https://evil.example", "access-control-request-method": "POST"}
+    answer = await ask(door, "OPTIONS", ASK, headers=asking)
+    assert answer.status == 403
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+async def test_the_servers_own_page_may_ask(door):
+    answer = await ask(door, "POST", CAPABILITIES, b"{}", {**JSON, "origin": door.url})
+    assert answer.status == 200
+    assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_origins_that_the_operator_names_may_ask(tmp_path):
+    async with web_serving(tmp_path, web_origins="https://glasses.example") as door:
+        named = {"host": "glasses.example", "origin": "https://glasses.example"}
+        answer = await ask(door, "POST", CAPABILITIES, b"{}", {**JSON, **named})
+        assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, "https://glasses.example")
+        asking = {"access-control-request-headers": "connect-protocol-version,content-type"}
+        allowed = await ask(door, "OPTIONS", ASK, headers={**asking, "origin": "https://glasses.example"})
+        assert allowed.status == 204
+        assert allowed.headers["access-control-allow-headers"] == asking["access-control-request-headers"]
+        assert allowed.headers["access-control-allow-methods"] == "POST"
+        other = await ask(door, "POST", CAPABILITIES, b"{}", {**JSON, "origin": "https://other.example"})
+        assert other.status == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/nothing", 404), ("GET", ASK, 405), ("POST", "/", 405), ("PUT", CHAT, 405)]
+)
+async def test_what_is_not_there_is_said_so(door, method, path, status):
+    answer = await ask(door, method, path)
+    assert answer.status == status
+    assert path in answer.json["error"]["message"]
+
+
+@pytest.mark.parametrize("path", [ASK, CHAT, CAPABILITIES])
+async def test_a_body_of_ten_gigabytes_is_refused_by_its_length(door, path):
+    async with await Wire.to(door) as wire, asyncio.timeout(60):
+        await wire.begin("POST", path, {**STREAM, "content-length": str(10 << 30), "expect": "100-continue"})
+        answer = await wire.answer()
+        assert answer.status == 413
+        assert await wire.closed()
+
+
+@pytest.mark.parametrize("path", [CAPABILITIES, CHAT])
+async def test_a_body_without_a_length_is_refused_where_it_becomes_too_large(tmp_path, path, monkeypatch):
+    monkeypatch.setattr(gate, "_DISCARDED_BYTES", 1 << 20)
+    async with web_serving(tmp_path, max_frame_bytes=1 << 20) as door, await Wire.to(door) as wire, asyncio.timeout(60):
+        await wire.begin("POST", path, {**JSON, "transfer-encoding": "chunked"})
+        piece = b"10000\r\n" + bytes(1 << 16) + b"\r\n"
+
+        async def pour():
+            while True:
+                await wire.say(piece)
+
+        pouring = asyncio.create_task(pour())
+        assert (await wire.answer()).status == 413
+        with pytest.raises(ConnectionError):
+            await pouring
+        assert door.stage.assistant.turns == []
+
+
+async def test_a_message_that_says_it_is_too_large_is_refused_by_that(door):
+    async with await Wire.to(door) as wire, asyncio.timeout(60):
+        await wire.begin("POST", ASK, {**STREAM, "transfer-encoding": "chunked"})
+        await wire.say(b"5\r\n" + bytes([0]) + (1 << 31).to_bytes(4, "big") + b"\r\n")
+        answer = await wire.answer()
+        assert b"resource_exhausted" in answer.body
+        assert await wire.closed()
+
+
+async def test_headers_have_a_time(door, monkeypatch):
+    monkeypatch.setattr(connection, "HEADER_S", 0.1)
+    async with asyncio.timeout(60), await Wire.to(door) as silent, await Wire.to(door) as slow:
+        await slow.say(b"POST / HTTP/1.1\r\nhost: ")
+        assert await silent.closed()
+        assert await slow.closed()
+        async with await Wire.to(door) as again:
+            assert (await again.ask("GET", "/")).status == 200
+            await again.say(b"GET / HT")
+            assert await again.closed()
+
+
+async def test_headers_have_a_size(door):
+    async with asyncio.timeout(60), await Wire.to(door) as wire:
+        await wire.say(b"GET / HTTP/1.1\r\n" + b"x-long: " + b"a" * 100_000)
+        assert (await wire.answer()).status == 400
+        assert await wire.closed()
+
+
+async def test_a_body_has_a_time(tmp_path):
+    async with web_serving(tmp_path, message_s=0.2) as door, await Wire.to(door) as wire, asyncio.timeout(60):
+        await wire.begin("POST", ASK, {**STREAM, "content-length": "1000"})
+        await wire.say(SOUND[:10])
+        answer = await wire.answer()
+        assert answer.status == 408
+        assert "0.2 s" in answer.json["error"]["message"]
+        assert (await ask(door, "POST", ASK, SOUND, STREAM)).status == 200
+
+
+async def test_the_largest_of_too_many_unfinished_bodies_is_given_up(tmp_path):
+    async with web_serving(tmp_path, message_bytes=300_000) as door, asyncio.timeout(60):
+        async with await Wire.to(door) as small, await Wire.to(door) as large:
+            for wire, size in ((small, 100_000), (large, 190_000)):
+                await wire.begin("POST", CHAT, {**JSON, "content-length": "1000000"})
+                await wire.say(bytes(size))
+            await large.say(bytes(100_000))
+            answer = await large.answer()
+            assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+            small.writer.close()
+        assert (await ask(door, "POST", ASK, SOUND, STREAM)).status == 200
+
+
+async def test_requests_at_once_are_bounded(door, monkeypatch):
+    monkeypatch.setattr(gate, "MOST_REQUESTS", 1)
+    held = Gate()
+
+    async def waits(turn, policy, budget):
+        await held()
+        for event in EVENTS:
+            yield event
+
+    door.stage.assistant.script = waits
+    async with asyncio.timeout(60):
+        first = asyncio.create_task(ask(door, "POST", ASK, SOUND, STREAM))
+        await held.reached.wait()
+        refused = await ask(door, "GET", "/")
+        assert (refused.status, refused.headers["retry-after"]) == (503, "1")
+        held.open.set()
+        assert (await first).status == 200
+        assert (await ask(door, "GET", "/")).status == 200
+
+
+async def test_connections_are_bounded(door, monkeypatch):
+    monkeypatch.setattr(connection, "MOST_CONNECTIONS", 2)
+    async with asyncio.timeout(60), await Wire.to(door) as one, await Wire.to(door) as two:
+        for wire in (one, two):
+            assert (await wire.ask("GET", "/v1/models")).status == 200
+        async with await Wire.to(door) as third:
+            assert await third.closed()
+        assert (await one.ask("GET", "/v1/models")).status == 200
+
+
+async def test_a_client_that_reads_nothing_is_cut_off_and_its_turn_ends(door, monkeypatch):
+    monkeypatch.setattr(connection, "UNREAD_S", 0.1)
+    closed = asyncio.Event()
+
+    async def talks(turn, policy, budget):
+        try:
+            for _ in range(1000):
+                yield EVENTS[2].__class__(tuple(EVENTS[2].items) * 200)
+                await asyncio.sleep(0)
+        finally:
+            closed.set()
+
+    door.stage.assistant.script = talks
+    async with asyncio.timeout(60), await Wire.to(door) as wire:
+        wire.reader._transport.pause_reading()
+        await wire.begin("POST", ASK, {**STREAM, "content-length": str(len(SOUND))})
+        await wire.say(SOUND)
+        await closed.wait()
+    assert await door.stage.rpc.guard.drain(60)
+
+
+async def test_a_connection_serves_one_request_after_the_other(door):
+    async with asyncio.timeout(60), await Wire.to(door) as wire:
+        for _ in range(3):
+            assert (await wire.ask("POST", CAPABILITIES, b"{}", JSON)).status == 200
+            assert (await wire.ask("GET", "/style.css")).status == 200
+        answer = await wire.ask("POST", CHAT, b'{"messages": 5}', JSON)
+        assert (answer.status, answer.json["error"]["param"]) == (400, "messages")
+        assert (await wire.ask("GET", "/")).status == 200
+
+
+async def test_a_connection_that_nobody_uses_is_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr(server, "IDLE_S", 0.1)
+    async with web_serving(tmp_path) as door, await Wire.to(door) as wire, asyncio.timeout(60):
+        assert (await wire.ask("GET", "/")).status == 200
+        assert await wire.closed()
+
+
+async def test_what_is_not_http_is_refused(door):
+    async with asyncio.timeout(60), await Wire.to(door) as wire:
+        await wire.say(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
+        assert (await wire.answer()).status == 400
+        assert await wire.closed()
+
+
+async def test_a_port_in_use_is_named(door):
+    with pytest.raises(SettingsError, match="web_port: cannot listen on"):
+        WebServer(lambda *_: None, "127.0.0.1", door.web.port)
+
+
+async def test_loopback_is_the_default_and_nothing_listens_unasked(tmp_path):
+    settings = Settings(bundle=tmp_path, knowledge=tmp_path)
+    assert (settings.web_port, settings.web_host) == (None, "127.0.0.1")
+
+
+async def test_a_stopping_server_lets_a_running_answer_finish(tmp_path):
+    held = Gate()
+
+    async def waits(turn, policy, budget):
+        yield EVENTS[0]
+        await held()
+        for event in EVENTS[1:]:
+            yield event
+
+    async with web_serving(tmp_path) as door, asyncio.timeout(60):
+        door.stage.assistant.script = waits
+        asking = {"model": "both", "messages": [{"role": "user", "content": "What?"}]}
+        running = asyncio.create_task(ask(door, "POST", CHAT, json.dumps(asking).encode(), JSON))
+        await held.reached.wait()
+        stopping = asyncio.create_task(door.web.stop(60))
+        held.open.set()
+        assert (await running).json["choices"][0]["message"]["content"] == "45 crowns"
+        await stopping
+        with pytest.raises(OSError, match="Connect call failed"):
+            await Wire.to(door)

@@ -1,0 +1,100 @@
+"""Looking at a picture before there is a question: what it leaves, and whom it gives way to."""
+
+import asyncio
+
+import pytest
+
+from quizglass_server.assistant.look_ahead import LookAhead
+from tests.support.rpc_fakes import Gate
+from tests.support.turn_fakes import World, picture, turn
+
+WORLD_S = 20.0
+
+
+@pytest.fixture
+async def world():
+    world = World()
+    world.models.lines = ["VELMORA"]
+    return world
+
+
+@pytest.fixture
+async def looks(world):
+    looks = LookAhead(world.assistant)
+    yield looks
+    await looks.close()
+
+
+async def over(looks):
+    async with asyncio.timeout(WORLD_S):
+        await asyncio.wait({looks._worker})
+
+
+async def test_what_was_looked_at_is_not_done_again_by_the_turn(world, looks):
+    looks.add("a session", picture())
+    await over(looks)
+    calls = world.models.calls
+    assert [role for role, _ in calls.made] == ["gate", "reader", "image_encoder", "prepare"]
+    calls.made.clear()
+    await world.ask(turn("How much does this cost?"), "both")
+    assert calls.of("reader") == calls.of("image_encoder") == []
+
+
+async def test_nothing_is_looked_at_while_a_turn_runs(world, looks):
+    async with world.assistant.admission.admit():
+        looks.add("a session", picture())
+        await asyncio.sleep(0)
+        assert world.models.calls.made == []
+    await over(looks)
+    assert world.models.calls.of("reader")
+
+
+async def test_a_turn_about_another_picture_ends_it(world, looks):
+    gate = Gate()
+    world.models.before["reader"] = gate
+    looks.add("a session", picture())
+    await gate.reached.wait()
+    await looks.give_way(b"another")
+    await over(looks)
+    assert world.models.cancelled == ["reader"]
+
+
+async def test_a_turn_about_the_same_picture_waits_for_the_step_under_way_alone(world, looks):
+    gate = Gate()
+    world.models.before["reader"] = gate
+    looks.add("a session", picture())
+    await gate.reached.wait()
+    turn_begins = asyncio.create_task(looks.give_way(picture().sha256))
+    await asyncio.sleep(0)
+    assert not turn_begins.done()
+    gate.open.set()
+    async with asyncio.timeout(WORLD_S):
+        await turn_begins
+    await over(looks)
+    assert world.models.calls.of("reader")
+    assert world.models.calls.of("prepare") == []
+
+
+async def test_the_newest_picture_of_an_owner_counts_and_one_that_left_does_not(world, looks):
+    gate = Gate()
+    world.models.before["gate"] = gate
+    looks.add("one", picture(1))
+    await gate.reached.wait()
+    for seed in (2, 3):
+        looks.add("two", picture(seed))
+    looks.add("gone", picture(4))
+    looks.remove("gone")
+    gate.open.set()
+    await over(looks)
+    assert world.models.calls.of("gate") == [picture(1).sha256, picture(3).sha256]
+
+
+async def test_a_failure_is_nobodys_business(world, looks):
+    async def fail():
+        raise RuntimeError("no")
+
+    world.models.before["gate"] = fail
+    looks.add("a session", picture())
+    await over(looks)
+    looks.add("a session", picture(2))
+    await over(looks)

@@ -1,0 +1,92 @@
+"""What the detector is trained on: scenes, boxes and phrases; and how they are told to it."""
+
+import random
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+# ruff: noqa: E402
+
+from quizglass_export.pocketworld.referring import Reference, fitting
+from quizglass_export.pocketworld.world import make_world
+from quizglass_export.seeing import detector
+from quizglass_export.seeing.detector import repeated
+from quizglass_export.seeing.detector_shape import PHRASE_TOKENS, PhraseReader, build_tokenizer
+from quizglass_export.seeing.phrases import groups, other_words, phrases, pointing_at, vocabulary
+from quizglass_export.seeing.scenes import QUICK_SIZE, draw, drawn_scenes, training_scene
+
+
+@pytest.fixture(scope="module")
+def things() -> tuple[object, ...]:
+    return make_world(4_000_001, 60).things
+
+
+def test_a_phrase_names_the_things_that_it_fits_and_no_others(things) -> None:
+    rng = random.Random(1)
+    for _ in range(60):
+        scene = training_scene(things, rng)
+        for text, those in phrases(scene, 10, rng):
+            assert those <= set(range(len(scene.things)))
+            if Reference.parse(text) is not None:
+                meant = {thing.id for thing in fitting(text, scene)}
+                assert {scene.things[i].thing.id for i in those} == meant, text
+        for number in range(len(scene.things)):
+            assert len({text for text in pointing_at(scene, number, rng) if not text}) == 0
+
+
+def test_everything_in_a_scene_has_a_name_for_it_and_its_like(things) -> None:
+    rng = random.Random(2)
+    scene = training_scene(things, rng)
+    named = [those for _, those in groups(scene, rng)]
+    assert frozenset().union(*named) == set(range(len(scene.things)))
+    assert named[-1] == set(range(len(scene.things)))
+
+
+def test_scenes_are_drawn_with_a_box_for_every_thing_and_alike_for_equal_seeds() -> None:
+    one, same, other = (next(drawn_scenes(seed, 224)) for seed in (5, 5, 6))
+    assert np.array_equal(one.pixels, same.pixels)
+    assert not np.array_equal(one.pixels, other.pixels)
+    for drawn in (one, other):
+        assert drawn.pixels.shape == (224, 224, 3)
+        assert len(drawn.boxes) == len(drawn.scene.things)
+        assert all(0 <= value <= 1 for box in drawn.boxes for value in box)
+    assert draw(one.scene, 112, QUICK_SIZE).boxes == one.boxes
+
+
+def test_boxes_hold_what_is_drawn(things) -> None:
+    rng = random.Random(3)
+    scene = training_scene(things[:1] * 2 + things[1:], rng)
+    drawn = draw(scene, 224, QUICK_SIZE)
+    for x, y, width, height in drawn.boxes:
+        assert 0 < width * height <= 1
+        assert 0 <= x - width / 2 <= x + width / 2 <= 1 + 1e-6
+        assert 0 <= y - height / 2 <= y + height / 2 <= 1 + 1e-6
+
+
+def test_words_that_are_no_things_are_asked_for_too() -> None:
+    words = other_words()
+    assert {"price", "maker"} <= set(words)
+    assert not any("car" in phrase.split() for phrase in words)
+
+
+def test_a_phrase_ends_with_the_highest_id_wherever_it_is_cut() -> None:
+    tokenizer = build_tokenizer(vocabulary())
+    reader = PhraseReader(tokenizer)
+    ids, mask = reader.rows(["red car", "Zylophant", "car " * 40])
+    assert ids.shape == mask.shape == (3, PHRASE_TOKENS)
+    end = tokenizer.get_vocab_size() - 1
+    assert (ids.max(1).values == end).all()
+    assert (ids[:, 0] > 0).all()
+    assert ids[0].tolist()[:4] == [1, tokenizer.token_to_id("red"), tokenizer.token_to_id("car"), end]
+    assert tokenizer.token_to_id("[UNK]") not in ids[1].tolist()
+
+
+def test_most_of_a_batch_was_drawn_before() -> None:
+    scenes = drawn_scenes(4, 32)
+    batches = repeated(scenes, random.Random(1))
+    first, second = next(batches), next(batches)
+    assert len(first) == len(second) == detector.FULL
+    drawn = {id(scene) for scene in (*first, *second)}
+    assert len(drawn) <= 2 * detector.FRESH
+    assert detector.FRESH < detector.FULL

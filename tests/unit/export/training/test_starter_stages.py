@@ -1,0 +1,110 @@
+"""A tiny run of every stage, stopped and gone on with, and a run from checkpoints."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from quizglass_export.checkpoints.files import DECISIONS, ROUTER  # noqa: E402
+from quizglass_export.starter import train as training  # noqa: E402
+from quizglass_export.starter.model.checkpoints import save_base  # noqa: E402
+from quizglass_export.starter.stages import annotate, joint, search_router, vision  # noqa: E402
+from quizglass_export.starter.stages.decider import DECISIONS as ROLES  # noqa: E402
+from quizglass_export.starter.train import STAGES, train  # noqa: E402
+from quizglass_export.starter.workplace import TRAINED_BEFORE, Sizes, Workplace  # noqa: E402
+
+SIZES = Sizes(shard=80, joint=1, decider=1, held_out=1)
+MINUTES = {"vision": 0.02, "language": 0.02, "grounding": 0.02, "joint": 0.05, "decider": 0.05}
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    monkeypatch.setattr(training, "SHARDS", 2)
+    monkeypatch.setattr(training, "QUIZ_SHARDS", 2)
+    monkeypatch.setattr(joint, "_POOL", 12)
+    monkeypatch.setattr(joint, "_MEASURED", 6)
+    monkeypatch.setattr(annotate, "MOST", {"training": 40, "held-out": 24})
+    monkeypatch.setattr(search_router, "MOST_QUESTIONS", 20)
+
+
+def done(folder: Path, stage: str) -> dict[str, object]:
+    record = json.loads((folder / stage / "done.json").read_text())
+    assert isinstance(record, dict)
+    return record
+
+
+def test_every_stage_runs_and_notes_what_it_took(tmp_path: Path) -> None:
+    train(STAGES, MINUTES, 1, tmp_path, SIZES)
+    for stage in STAGES:
+        record = done(tmp_path, stage)
+        assert isinstance(record["minutes"], float)
+        assert isinstance(record["peak_memory_mb"], float)
+        assert ("steps" in record) == (stage in MINUTES)
+    measured = done(tmp_path, "joint")
+    assert any(task.startswith("rewrite-wrong-hit") for task in measured)
+    assert set(done(tmp_path, "decider")) >= {"plan", "act", "tool", "select", "entity", "verifier", "confusion"}
+    roles = json.loads((tmp_path / "planner" / DECISIONS).read_text())
+    assert roles == {role: list(labels) for role, labels in ROLES.items()}
+    router = json.loads((tmp_path / "planner" / ROUTER).read_text())
+    assert len(router["weights"]) == len(router["labels"]) == len(router["bias"]) == 3
+    assert all(len(row) == len(router["features"]) for row in router["weights"])
+
+
+def test_a_stage_that_is_done_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Workplace(tmp_path)
+    work.finish("vision", {"kind": 1.0})
+    monkeypatch.setattr(vision, "train_vision", lambda *_: pytest.fail("trained again"))
+    train(["vision"], {}, 1, tmp_path, SIZES)
+
+
+def test_minutes_are_those_of_all_sittings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stopped(Exception):
+        pass
+
+    def stopped(*_: object) -> dict[str, float]:
+        raise Stopped
+
+    work, clock = Workplace(tmp_path), iter((0.0, 60.0, 100.0, 280.0))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    with pytest.raises(Stopped), work.sitting("vision"):
+        stopped()
+    with work.sitting("vision"):
+        pass
+    work.finish("vision", {})
+    assert done(tmp_path, "vision")["minutes"] == 4.0
+
+
+def test_a_sitting_that_was_killed_counts_by_the_progress_that_it_left(tmp_path: Path) -> None:
+    work = Workplace(tmp_path)
+    work.stage("joint").mkdir()
+    torch.save({"steps": 7, "spent": 720.0}, work.stage("joint") / "progress.pt")
+    with work.sitting("joint"):
+        pass
+    work.finish("joint", {})
+    assert (done(tmp_path, "joint")["steps"], done(tmp_path, "joint")["minutes"]) == (7, 12.0)
+
+
+def test_what_checkpoints_hold_counts_as_trained(tmp_path: Path) -> None:
+    made = Workplace(tmp_path / "made")
+    train(["tokenizer"], {}, 1, made.root, SIZES)
+    model = made.new_model()
+    save_base(model, made.tokenizer(), tmp_path / "checkpoints" / "base")
+    (tmp_path / "checkpoints" / "settings.json").write_text('{"version": "7"}')
+    work = Workplace(tmp_path / "work", sizes=SIZES)
+    work.begin_from(tmp_path / "checkpoints")
+    assert work.continued
+    assert all(work.finished(stage) for stage in TRAINED_BEFORE)
+    assert json.loads((work.root / "settings.json").read_text()) == {"version": "7"}
+    begun = torch.load(work.stage("grounding") / "model.pt", weights_only=True)
+    assert all(torch.equal(tensor, begun[name]) for name, tensor in model.state_dict().items())
+    (work.root / "settings.json").write_text('{"version": "8"}')
+    work.begin_from(tmp_path / "checkpoints")  # gone on with: nothing is taken over again
+    assert json.loads((work.root / "settings.json").read_text()) == {"version": "8"}
+
+
+def test_checkpoints_without_a_base_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="base"):
+        Workplace(tmp_path / "work").begin_from(tmp_path)

@@ -1,0 +1,181 @@
+"""The parts of a session: its log, its segments, what was heard, and the client's window."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quizglass.session import Segment, SegmentState
+from quizglass.values import (
+    AnswerDelta,
+    Citation,
+    Confirmed,
+    Done,
+    FinishReason,
+    Provisional,
+    Withdrawn,
+)
+from quizglass_client.channel import KEEPALIVE_S
+from quizglass_client.session.pacing import LEAST, MOST, Window
+from quizglass_server.config.options import LinkOptions
+from quizglass_server.errors import InvalidInput
+from quizglass_server.session.dialogue import Spoken
+from quizglass_server.session.heard import Conversation, Said
+from quizglass_server.session.log import MessageLog
+from quizglass_server.session.references import asks_to_go_on
+from quizglass_server.session.segments import Segmenter, clean, cleaned
+
+
+class Message:
+    def ByteSize(self):
+        return 10
+
+
+def test_a_log_keeps_what_is_not_acknowledged():
+    log = MessageLog(1000, 60.0)
+    messages = [Message() for _ in range(5)]
+    for message in messages:
+        log.add(message)
+    log.acknowledge(2)
+    assert (log.last, log.keeps_after(2), log.keeps_after(1)) == (5, True, False)
+    assert log.get(3) is messages[2]
+
+
+def test_a_log_lets_go_of_what_was_written_and_of_nothing_else():
+    log = MessageLog(35, 60.0)
+    for _ in range(6):
+        log.add(Message())
+    log.make_room(written=2)
+    assert log.full
+    assert log.keeps_after(2)
+    log.make_room(written=6)
+    assert not log.full
+    assert log.keeps_after(3)
+
+
+def test_a_log_lets_go_of_what_is_too_old():
+    now = [0.0]
+    log = MessageLog(1000, 60.0, lambda: now[0])
+    log.add(Message())
+    now[0] = 61.0
+    log.add(Message())
+    log.make_room(written=2)
+    assert not log.keeps_after(0)
+    assert log.keeps_after(1)
+
+
+TEXTS = st.lists(st.text(st.sampled_from("ab ,.!?:\n"), max_size=30), max_size=20)
+
+
+@given(TEXTS, st.integers(20, 60))
+def test_confirmed_segments_are_the_answer_whatever_the_pieces_it_comes_in(pieces, longest):
+    answer = clean("".join(pieces)).strip()
+    segmenter = Segmenter(longest)
+    segments = [s for piece in pieces if piece for s in segmenter.take(cleaned(AnswerDelta(piece)))]
+    segments += segmenter.take(Done(answer, FinishReason.COMPLETE))
+    assert "".join(segment.text for segment in segments).strip() == answer
+    assert all(len(segment.text) <= longest for segment in segments)
+    assert [segment.index for segment in segments] == list(range(len(segments)))
+
+
+def states(segments):
+    return [(segment.index, segment.state.value, segment.text) for segment in segments]
+
+
+def test_a_draft_is_confirmed_or_retracted_and_the_answer_not_said_twice():
+    segmenter = Segmenter()
+    assert states(segmenter.take(Provisional("One. Two."))) == [(0, "draft", "One."), (1, "draft", " Two.")]
+    assert segmenter.take(AnswerDelta("One. Two.")) == ()
+    assert states(segmenter.take(Confirmed())) == [(0, "confirmed", ""), (1, "confirmed", "")]
+    assert segmenter.take(Done("One. Two.", FinishReason.COMPLETE)) == ()
+    segmenter = Segmenter()
+    segmenter.take(Provisional("One."))
+    segmenter.take(AnswerDelta("Three. Four"))
+    assert states(segmenter.take(Withdrawn())) == [(0, "retracted", ""), (1, "confirmed", "Three.")]
+    assert states(segmenter.take(Done("Three. Four", FinishReason.COMPLETE))) == [(2, "confirmed", " Four")]
+
+
+@given(st.text(max_size=60))
+def test_nothing_that_steers_a_display_passes(text):
+    seen = clean(text)
+    assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in seen)
+    assert not set(seen) & set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def test_citations_keep_pointing_at_their_words():
+    done = Done("It\u202e is\x00 red.", FinishReason.COMPLETE, citations=(Citation("1", "", "", 8, 11),))
+    seen = cleaned(done)
+    (citation,) = seen.citations
+    assert seen.answer[citation.start : citation.end] == done.answer[8:11] == "red"
+
+
+def said(*texts, spoken=None, rest=""):
+    segments = tuple(Segment(at, SegmentState.CONFIRMED, text) for at, text in enumerate(texts))
+    return Said("a", "Q?", segments, rest, b"f" * 32, spoken)
+
+
+def test_without_a_word_from_the_client_all_that_was_sent_is_heard():
+    over = said("One.", " Two.", spoken=Spoken("Q?", "One. Two.", entities=("Velmora",)))
+    assert (over.heard, over.unheard, over.left()) == (
+        "One. Two.",
+        "",
+        Spoken("Q?", "One. Two.", entities=("Velmora",)),
+    )
+    cut = said("One.", rest=" Tw")
+    assert (cut.heard, cut.unheard) == ("One.", "Tw")
+    assert cut.left() == Spoken("Q?", "One.", b"f" * 32, unheard="Tw")
+    assert said().left() is None
+
+
+def test_playback_never_goes_back():
+    over = said("One.", " Two.", spoken=Spoken("Q?", "One. Two."))
+    over.played(1, 3)
+    over.played(0, 1)
+    assert (over.heard, over.unheard) == ("One. Tw", "o.")
+    with pytest.raises(InvalidInput):
+        over.played(2, 0)
+
+
+def test_a_conversation_goes_on_from_an_earlier_one():
+    conversation = Conversation((Spoken("Before?", "Yes."),))
+    first = said("One.", rest=" Two")
+    conversation.add(first)
+    assert [spoken.question for spoken in conversation.dialogue] == ["Before?", "Q?"]
+    assert conversation.unheard == "Two"
+
+
+@pytest.mark.parametrize("words", ["Go on", "go on.", "Please continue!", "Keep going, please"])
+def test_who_wants_the_rest(words):
+    assert asks_to_go_on(words)
+
+
+@pytest.mark.parametrize("words", ["What is going on?", "Continue the story of Velmora", "Go on a walk"])
+def test_who_wants_something_else(words):
+    assert not asks_to_go_on(words)
+
+
+def test_a_window_grows_while_answers_come_at_once_and_shrinks_when_they_wait():
+    window, now = Window(), 0.0
+    for _ in range(12):
+        payload = window.sent(window.piece, now)
+        window.answered(payload, now + 0.01)
+        now += 1
+    assert window.room == MOST
+    for _ in range(12):
+        payload = window.sent(window.piece, now)
+        window.answered(payload, now + 1.0)
+        now += 2
+    assert window.room == LEAST
+
+
+def test_what_is_on_its_way_is_counted_until_it_has_arrived():
+    window = Window()
+    first = window.sent(5000, 0.0)
+    second = window.sent(5000, 0.0)
+    before = window.room
+    window.answered(second, 10.0)  # its ping stands for both
+    window.answered(first, 10.1)
+    assert window.room > before
+
+
+def test_keepalives_of_both_ends_agree():
+    assert LinkOptions().least_keepalive_s < KEEPALIVE_S
