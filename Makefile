@@ -20,8 +20,9 @@ KNOWLEDGE ?=
 HOSTILE ?=
 SESSION ?=
 POLICIES ?=
+EVERYDAY ?=
 
-.PHONY: help demo serve doctor test test-web test-typescript check lint types unit protos client \
+.PHONY: help demo everyday everyday-test serve doctor test test-web test-typescript check lint types unit protos client \
 	client-typescript generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile bench-session clean
@@ -51,6 +52,12 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.server
 
 demo: $(VENV)/.server ## Start the server on the starter bundle and ask it questions
 	$(BIN)/python clients/demo/demo.py --bundle $(STARTER)/bundle
+
+everyday: $(VENV)/.dev ## Real weights, photographs and facts from packages: build, serve, ask eight questions
+	$(BIN)/python clients/demo/everyday.py $(EVERYDAY)
+
+everyday-test: $(VENV)/.dev ## The tests of the everyday bundle (downloads its packages)
+	$(BIN)/python -m pytest -q -m everyday tests/integration/export/test_everyday_demo.py
 
 serve: $(VENV)/.server ## Serve the starter bundle on 127.0.0.1:50061, for browsers on http://127.0.0.1:50062
 	$(BIN)/quizglass-server --bundle $(STARTER)/bundle --knowledge .run/knowledge --web-port 50062

@@ -16,6 +16,7 @@ from quizglass_export import adapter_command, starter_command
 from quizglass_export.assembly import command as bundling
 from quizglass_export.bundles import command as bundles
 from quizglass_export.datasets import command as datasets
+from quizglass_export.everyday import command as everyday
 from quizglass_export.finetuning import command as finetuning
 from quizglass_export.pocketworld.dataset import command as pocketworld
 from quizglass_export.reporting import command as reporting
@@ -59,6 +60,9 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
     reporting.add_arguments(score)
     score.set_defaults(run=reporting.run)
     finetuning.add_commands(commands, arguments)
+    real = commands.add_parser("everyday", help=everyday.HELP, description=everyday.HELP)
+    everyday.add_arguments(real)
+    real.set_defaults(run=everyday.run)
     starter = commands.add_parser("starter", help=starter_command.HELP, description=starter_command.HELP)
     starter_command.add_arguments(starter)
     starter.set_defaults(run=starter_command.run)

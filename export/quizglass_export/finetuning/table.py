@@ -8,7 +8,15 @@ from functools import partial
 from typing import Any
 
 from quizglass_export.finetuning.fitting import domain_router, search_router, verifier_line
-from quizglass_export.finetuning.recipes import cogplanner, core_mmrag, planner, qa_dragon, reranker
+from quizglass_export.finetuning.recipes import (
+    cogplanner,
+    core_mmrag,
+    everyday_generator,
+    everyday_planner,
+    planner,
+    qa_dragon,
+    reranker,
+)
 from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.settings import Training
@@ -44,6 +52,14 @@ COMMANDS = {
         "reranker": Command(
             "passages that answer, and such that do not", reranker.RerankerAnnotation, reranker.annotate
         ),
+        "everyday-generator": Command(
+            "answers from notes about real things", everyday_generator.NotesAnnotation, everyday_generator.annotate
+        ),
+        "everyday-planner": Command(
+            "which lookups questions about real things need",
+            everyday_planner.EverydayPlannerAnnotation,
+            everyday_planner.annotate,
+        ),
     },
     "train": {
         "planner": _trained("planner", planner.PlannerTraining),
@@ -54,5 +70,7 @@ COMMANDS = {
         "verifier-line": _trained("verifier-line", verifier_line.VerifierLineTraining, verifier_line.fit),
         "core-mmrag": _trained("core-mmrag", core_mmrag.CoReTraining),
         "reranker": _trained("reranker", reranker.RerankerTraining),
+        "everyday-generator": _trained("everyday-generator", everyday_generator.NotesTraining),
+        "everyday-planner": _trained("everyday-planner", everyday_planner.EverydayPlannerTraining),
     },
 }

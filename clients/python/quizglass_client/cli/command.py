@@ -13,6 +13,7 @@ import shtab
 
 from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.cli import about, ask, chat, exporting, importing, knowledge, memory, store
+from quizglass_client.cli.tuning import tune
 from quizglass_client.errors import ClientError
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
@@ -161,6 +162,32 @@ def _add_knowledge(commands: _Commands[argparse.ArgumentParser], common: argpars
     _command(commands, common, "get", knowledge.get, "show one entry").add_argument("id")
     _command(commands, common, "delete", knowledge.delete, "delete one entry").add_argument("id")
     _command(commands, common, "compact", knowledge.compact, "remove what deleted entries have left in the files")
+    _add_tune(commands, common)
+
+
+def _add_tune(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
+    made = _command(commands, common, "tune", tune.tune, "propose the bundle's thresholds from what the store holds")
+    entries = "entries looked up by their own pictures (default 200)"
+    made.add_argument("--entries", type=_count, default=200, metavar="N", help=entries)
+    questions = "questions asked, where the bundle reranks (default 100)"
+    made.add_argument("--questions", type=_count, default=100, metavar="N", help=questions)
+    keep = "share of the right scores that are to pass, above 0 to 1 (default 0.99)"
+    made.add_argument("--keep", type=_share, default=0.99, metavar="SHARE", help=keep)
+
+
+def _count(text: str) -> int:
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+
+
+def _share(text: str) -> float:
+    try:
+        if 0 < (share := float(text)) <= 1:
+            return share
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} is not a share above 0 to 1")
 
 
 def _add_import(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:

@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from quizglass_client.cli.alike import MOST, Alike, alike
 from quizglass_client.cli.imports.albums import albums
 from quizglass_client.cli.imports.documents import read_documents
 from quizglass_client.cli.imports.entries import FILE_NAME, BadLine, GoodLine, count_lines, entries_file, read_entries
 from quizglass_client.cli.imports.folder import Folder, Outside
 from quizglass_client.cli.imports.tables import count_rows, read_csv, read_parquet
 from quizglass_client.cli.imports.wiki import read_wiki
+from quizglass_client.cli.tuning.alike import MOST, Alike, alike
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, OK, UsageError, json_line, print_json, say, stdout
 from quizglass_client.types import AddReport, Entry

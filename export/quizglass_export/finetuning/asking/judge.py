@@ -10,6 +10,7 @@ from typing import Protocol
 
 from quizglass_export.finetuning.asking.interface import Ask, AskedModel
 from quizglass_export.scoring.answers import exact_match
+from quizglass_export.scoring.claims import contains_words
 from quizglass_export.scoring.judge import BEST, WORST, scaled
 from quizglass_export.scoring.judge import RIGHT as RIGHT_GRADE
 
@@ -41,6 +42,16 @@ class ExactJudge:
     def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
         """One score for each."""
         return [100.0 * exact_match(each.answer, each.gold[0], each.gold[1:]) for each in answers]
+
+
+class ContainsJudge:
+    """100 for an answer in which all words of a gold answer stand in one sentence, else 0: for models of few words and
+    many, whose gold answers are names, figures or short phrases.
+    """
+
+    def scores(self, answers: Sequence[GivenAnswer]) -> list[float]:
+        """One score for each."""
+        return [100.0 * any(contains_words(each.answer, gold) for gold in each.gold) for each in answers]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model
 from quizglass_export.finetuning.asking.interface import AskedModel
-from quizglass_export.finetuning.asking.judge import AnswerJudge, ExactJudge, GradingJudge
+from quizglass_export.finetuning.asking.judge import AnswerJudge, ContainsJudge, ExactJudge, GradingJudge
 from quizglass_export.finetuning.shared.options import flag
 from quizglass_export.finetuning.shared.records import write_rows
 from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
@@ -43,7 +43,9 @@ class DataOptions(ModelOptions):
     limit: int | None = Field(None, ge=1, description="at most so many questions")
     out: Path = Field(description="folder for what comes of it")
     judge: str = Field(
-        "exact", description=f"exact: equal after normalisation to a gold answer; or a model: {MODEL_HELP}"
+        "exact",
+        description="exact: equal after normalisation to a gold answer; contains: its words stand in one sentence; or "
+        f"a model: {MODEL_HELP}",
     )
 
 
@@ -138,7 +140,8 @@ def is_gold(item: Evidence, sample: Sample) -> bool:
 
 def make_judge(options: DataOptions, loaded: dict[str, AskedModel]) -> AnswerJudge:
     """The judge that the options name."""
-    return ExactJudge() if options.judge == "exact" else GradingJudge(asked_model(options.judge, options, loaded))
+    plain: Mapping[str, AnswerJudge] = {"exact": ExactJudge(), "contains": ContainsJudge()}
+    return plain.get(options.judge) or GradingJudge(asked_model(options.judge, options, loaded))
 
 
 def with_answers(samples: Mapping[str, Sample]) -> dict[str, Sample]:

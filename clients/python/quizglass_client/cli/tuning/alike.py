@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PIL import Image
-
+from quizglass_client.cli.tuning.anew import SIDE, taken_anew
 from quizglass_client.errors import ClientError
-from quizglass_client.pictures import as_seen, encode
+from quizglass_client.pictures import encode
 from quizglass_client.sync import Client
 from quizglass_client.types import Entry
 
@@ -17,7 +15,6 @@ MOST = 1000
 """Entries compared; each takes a search."""
 LEAD = 0.01
 """By how much cosine an entry must go before the next one, looked up by its own picture taken anew."""
-_SIDE, _TURN, _SMALLER = 1024, 6, 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +51,7 @@ def alike(client: Client, entries: Sequence[Entry], advance: Callable[[], None])
 def _looked_up(client: Client, entry: Entry) -> list[tuple[str, str, float]]:
     """Id, title and score of the two entries that are most like it."""
     try:
-        view = _taken_anew(encode(entry.pictures[0], _SIDE))
+        view = taken_anew(encode(entry.pictures[0], SIDE))
         return [(hit.entry_id, hit.title, hit.search_score) for hit in client.search(picture=view, limit=2)]
     except (OSError, ValueError, ClientError):
         return []
-
-
-def _taken_anew(picture: bytes) -> Image.Image:
-    with Image.open(io.BytesIO(picture)) as image:
-        seen = as_seen(image)
-    small = seen.resize((max(8, round(seen.width * _SMALLER)), max(8, round(seen.height * _SMALLER))))
-    return small.rotate(_TURN, fillcolor="white")

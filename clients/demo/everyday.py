@@ -1,0 +1,109 @@
+"""`make everyday`: a server on the everyday bundle, asked eight questions about photographs of real things.
+
+Fetches pinned packages (once), builds the bundle (once), imports the sample knowledge, and shows each answer as it
+streams, with what was expected beside it. Ends with status 1 if something failed, or fewer questions than `--least`
+were answered rightly: a model of 135 million parameters does not get all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.rule import Rule
+
+from quizglass_client import Answer, Client, ClientError
+from quizglass_client.local import LocalServer
+from quizglass_client.terminal.show import TurnView
+from quizglass_export.errors import ExportError
+from quizglass_export.everyday.build import ADAPTERS, adapter, build_bundle
+from quizglass_export.everyday.knowledge import EIGHT, KNOWLEDGE, AskedPhotograph, asked_path, write_knowledge
+from quizglass_export.scoring.claims import contains_words
+
+POLICY = "image"
+"""Until the planner is trained: what a photograph shows is looked up, and what is known of it is read."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo. Returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workdir", type=Path, default=Path("work/everyday"))
+    parser.add_argument("--adapters", type=Path, default=ADAPTERS)
+    parser.add_argument("--least", type=int, default=4, help="right answers of eight below which it ends with 1")
+    args = parser.parse_args(arguments)
+    console = Console()
+    console.print(Rule("quizglass, everyday"))
+    began = time.monotonic()
+    try:
+        bundle = build_bundle(args.workdir, adapters=args.adapters, tell=console.print)
+        write_knowledge(args.workdir)
+        console.print(f"The bundle is {bundle}, {_size(bundle):.0f} MB, after {time.monotonic() - began:.0f} s")
+        _say_what_is_untrained(console, args.adapters)
+        right = _serve_and_ask(bundle, args.workdir, args.adapters, console)
+    except (ExportError, ClientError, subprocess.CalledProcessError, OSError) as error:
+        console.print(f"[red]The demo failed:[/] {error}", highlight=False)
+        return 1
+    console.print()
+    console.print(f"{right} of {len(EIGHT)} answers say what was expected, {time.monotonic() - began:.0f} s in all")
+    _say_what_next(console, bundle, args.workdir)
+    return 0 if right >= args.least else 1
+
+
+def _say_what_is_untrained(console: Console, adapters: Path) -> None:
+    missing = [name for name in ("generator", "planner") if adapter(name, adapters) is None]
+    if missing:
+        console.print(
+            f"[yellow]There is no trained adapter yet for {' and '.join(missing)}[/]: the base model answers untaught, "
+            "so expect whole sentences, and inventions now and then (docs/everyday.md)."
+        )
+
+
+def _serve_and_ask(bundle: Path, workdir: Path, adapters: Path, console: Console) -> int:
+    log = workdir / "server.log"
+    console.print(f"Starting quizglass-server (log: {log})")
+    policy = "" if adapter("planner", adapters) else POLICY
+    with LocalServer(bundle, workdir / "knowledge", log=log) as server:
+        command = [sys.executable, "-m", "quizglass_client.cli", "--server", server.target, "knowledge", "import"]
+        subprocess.run([*command, str(workdir / KNOWLEDGE)], check=True)  # noqa: S603  # our own command, no shell
+        with Client(server.target, timeout=120) as client:
+            return sum(_ask(client, asked, asked_path(workdir, asked), policy, console) for asked in EIGHT)
+
+
+def _ask(client: Client, asked: AskedPhotograph, path: Path, policy: str, console: Console) -> bool:
+    """Ask one question; returns whether the answer says what is expected."""
+    console.print()
+    console.print(f"[bold]{asked.question}[/]  [dim]{path}[/]")
+    view, events = TurnView(console), []
+    for event in client.ask(asked.question, path, policy=policy, budget=60):
+        view.event(event)
+        events.append(event)
+    right = any(contains_words(Answer.of(events).text, word) for word in asked.right)
+    console.print(f"[dim]expected: {' or '.join(asked.right)}[/] {'[green]yes[/]' if right else '[yellow]no[/]'}")
+    return right
+
+
+def _size(folder: Path) -> float:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+
+
+def _say_what_next(console: Console, bundle: Path, workdir: Path) -> None:
+    console.print(
+        Panel(
+            "source .venv/bin/activate\n"
+            f"quizglass-server --bundle {bundle} --knowledge {workdir / 'knowledge'} --default-policy {POLICY}\n"
+            'quizglass ask YOUR_PHOTOGRAPH.jpg "What is this?"        # in another terminal\n'
+            "quizglass knowledge import FOLDER_OF_YOUR_PHOTOGRAPHS    # with a text of the same name beside each\n"
+            "quizglass knowledge tune                                 # thresholds for them",
+            title="Ask about a photograph of your own",
+        )
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

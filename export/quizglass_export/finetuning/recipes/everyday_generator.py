@@ -1,0 +1,159 @@
+"""The everyday generator: answers in a few words from the notes it is shown, or says that it does not know.
+
+Examples are made of facts that packages bring and templates of our own; no model is asked. Answers are values such as
+"Paris", so a note's sentence is never what is to be said. `held-out.jsonl` has other things, other facts and other
+wordings.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from quizglass_export.errors import ExportError
+from quizglass_export.everyday.facts import Fact, all_facts
+from quizglass_export.everyday.parts import held_out_things, is_taught
+from quizglass_export.everyday.wording import pointing, questions, sentence
+from quizglass_export.finetuning.shared.options import Options
+from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.shared.records import write_rows
+from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
+from quizglass_export.finetuning.training.settings import Training
+
+PROMPTS = Path(__file__).parents[2] / "everyday" / "prompts" / "taught"
+ABSTAIN = "I don't know"
+_OTHERS = 2
+"""Notes about other things, at most, beside those that count."""
+
+
+class NotesAnnotation(Options):
+    """Options of `annotate everyday-generator`."""
+
+    workdir: Path = Field(Path("work/everyday"), description="where `quizglass-export everyday fetch` put its files")
+    out: Path = Field(description="folder for train.jsonl and held-out.jsonl")
+    abstain: float = Field(0.3, ge=0, lt=1, description="share of the answers whose notes do not say")
+    held_out: float = Field(0.05, gt=0, lt=1, description="share of the things that is kept to measure on")
+    most_held_out: int = Field(300, ge=1, description="examples to measure on, at most")
+    seed: int = Field(0, ge=0, description="of what is drawn")
+
+
+class NotesTraining(Training):
+    """The everyday generator: LoRA 16/32, lr 2e-4, one pass, batches of 8 x 2; about an hour on two cores by count."""
+
+    objectives: ClassVar[tuple[str, ...]] = ("answer", "abstain", "rewrite")
+    rank: int = Field(16, ge=1, description="LoRA rank")
+    alpha: int = Field(32, ge=1, description="LoRA alpha")
+    learning_rate: float = Field(2e-4, gt=0, description="peak learning rate")
+    warm_up: float = Field(0.05, ge=0, lt=1, description="share of the steps in which the rate rises")
+    epochs: float = Field(1, gt=0, description="passes over the data")
+    batch: int = Field(8, ge=1, description="examples at once")
+    accumulation: int = Field(2, ge=1, description="batches that make one optimiser step")
+    evaluate_every: int = Field(100, ge=1, description="steps between evaluations on held-out.jsonl and checkpoints")
+    prompts: Path | None = Field(PROMPTS, description="directory of prompt templates; default: the everyday bundle's")
+    max_tokens: int = Field(384, ge=16, description="longest prompt; the longest data of a longer one is cut")
+    checkpointing: bool = Field(
+        False, description="compute activations again in the backward pass: less memory, slower"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    facts: Mapping[str, Sequence[Fact]]
+    """By thing."""
+    things: Sequence[str]
+    """Of notes about something else."""
+    abstain: float
+    chance: random.Random
+
+    def examples(self, fact: Fact, *, held_out: bool) -> Iterator[TrainingExample]:
+        """One for each question that names the thing or points at it, and one that names what is pointed at."""
+        name = f"{fact.kind}/{fact.thing}/{fact.name}"
+        for number, question in enumerate(questions(fact, held_out=held_out)):
+            yield self._answered(fact, question, f"{name}/{number}", pointed=False)
+            if (points := pointing(fact, question)) != question:
+                yield self._answered(fact, points, f"{name}/{number}-this", pointed=True)
+                if number == 0:
+                    values = {"question": points, "seen": [f"{fact.thing}: {_caption(fact)}"], "found": []}
+                    yield _example(f"{name}/{number}-named", "rewrite", values, question)
+
+    def _answered(self, fact: Fact, question: str, name: str, *, pointed: bool) -> TrainingExample:
+        told = self.chance.random() >= self.abstain
+        own = self._own(fact, told=told)
+        notes = [f"{fact.thing}: {own}"] if own else []
+        others = [self._other(fact) for _ in range(self.chance.randint(0 if notes else 1, _OTHERS))]
+        if pointed:
+            seen, found = notes or [f"{fact.thing}: {_caption(fact)}"], others[:1]
+        else:
+            seen, found = [], self.chance.sample([*notes, *others], len(notes) + len(others))
+        values = {"question": question, "seen": seen, "found": found}
+        return _example(name, "answer" if told else "abstain", values, fact.value if told else ABSTAIN)
+
+    def _own(self, fact: Fact, *, told: bool) -> str:
+        """Some of what is known of the thing, with the fact or without it."""
+        rest = [other for other in self.facts[fact.thing] if other.name != fact.name and other.value != fact.value]
+        chosen = self.chance.sample(rest, self.chance.randint(0, min(3, len(rest)))) + ([fact] if told else [])
+        self.chance.shuffle(chosen)
+        return " ".join(sentence(each, self.chance.randrange(2)) for each in chosen)
+
+    def _other(self, fact: Fact) -> str:
+        """A note about another thing, often of the same kind of fact."""
+        while (thing := self.chance.choice(self.things)) == fact.thing:
+            pass
+        other = self.chance.choice(self.facts[thing])
+        return f"{thing}: {sentence(other, self.chance.randrange(2))}"
+
+
+def annotate(options: NotesAnnotation, progress: Progress) -> dict[str, Any]:
+    """Write `train.jsonl` and `held-out.jsonl`; nothing is asked, so it takes a second.
+
+    Raises:
+        ExportError: the packages' facts are not there.
+    """
+    facts = read_facts(options.workdir)
+    by_thing: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        by_thing[fact.thing].append(fact)
+    kept_back = held_out_things(facts, options.held_out, options.seed)
+    chance = random.Random(options.seed)
+    maker = _Maker(by_thing, sorted(by_thing.keys() - kept_back), options.abstain, chance)
+    taught = [each for fact in facts if is_taught(fact, kept_back) for each in maker.examples(fact, held_out=False)]
+    measured = [each for fact in facts if not is_taught(fact, kept_back) for each in _both(maker, fact)]
+    wordings = [each for fact in facts if is_taught(fact, kept_back) for each in maker.examples(fact, held_out=True)]
+    chance.shuffle(taught)
+    third = options.most_held_out // 3
+    measured = [
+        *chance.sample(measured, min(len(measured), options.most_held_out - third)),
+        *chance.sample(wordings, min(len(wordings), third)),
+    ]
+    for name, rows in ((TRAIN, taught), (HELD_OUT, measured)):
+        write_rows(options.out / name, rows)
+    return {"facts": len(facts), "taught": objectives(taught), "held_out": objectives(measured)}
+
+
+def read_facts(workdir: Path) -> list[Fact]:
+    """Every fact of packages and table; ExportError that says how to get them where they are not there."""
+    try:
+        return all_facts(workdir)
+    except (OSError, StopIteration) as error:
+        raise ExportError(f"{workdir}: no facts; run `quizglass-export everyday fetch --workdir {workdir}`") from error
+
+
+def _both(maker: _Maker, fact: Fact) -> Iterator[TrainingExample]:
+    yield from maker.examples(fact, held_out=False)
+    yield from maker.examples(fact, held_out=True)
+
+
+def _example(name: str, objective: str, values: dict[str, Any], target: str) -> TrainingExample:
+    task = "rewrite" if objective == "rewrite" else "answer"
+    return TrainingExample(id=f"{name}//{objective}", objective=objective, task=task, values=values, target=target)
+
+
+def _caption(fact: Fact) -> str:
+    article = "An" if fact.kind[0] in "aeiou" else "A"
+    return f"{article} {fact.kind}."

@@ -1,0 +1,83 @@
+"""The everyday planner: the planning-agent paper's four labels for a model of text alone and facts of the real world.
+
+The base itself is asked, so what it knows by heart is real knowledge, and what it only thinks it knows is looked up. A
+question that names its thing needs no picture; one that points ("this country") needs it, since the model does not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from pydantic import Field
+
+from quizglass_export.everyday.facts import Fact
+from quizglass_export.everyday.parts import held_out_things, is_taught
+from quizglass_export.everyday.wording import pointing, questions
+from quizglass_export.finetuning.asking.choice import MODEL_HELP
+from quizglass_export.finetuning.recipes import planner
+from quizglass_export.finetuning.recipes.everyday_generator import PROMPTS, read_facts
+from quizglass_export.finetuning.recipes.questions import AnnotationOptions
+from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.shared.records import write_rows
+
+QUESTIONS = "questions.jsonl"
+BASE_PROMPTS = PROMPTS.with_name("base")
+_UNSEEN = "unseen.png"
+
+
+class EverydayPlannerAnnotation(AnnotationOptions):
+    """Options of `annotate everyday-planner`."""
+
+    workdir: Path = Field(Path("work/everyday"), description="where `quizglass-export everyday fetch` put its files")
+    answerer: str = Field(description=f"the model that the planner is to plan for: {MODEL_HELP}")
+    data: tuple[Path, ...] = Field((), description="questions of one's own in their place, as plain JSON lines")
+    judge: str = Field(
+        "contains", description="as for `annotate planner`; default: the gold answer's words stand in it"
+    )
+    prompts: Path | None = Field(
+        BASE_PROMPTS, description="directory of prompt templates that the answerer is asked by"
+    )
+
+
+class EverydayPlannerTraining(planner.PlannerTraining):
+    """The everyday planner: the paper's LoRA 32/128 and lr 1e-4; one pass in batches of 16, for two cores."""
+
+    epochs: float = Field(1, gt=0, description="passes over the data")
+    batch: int = Field(16, ge=1, description="examples at once")
+    accumulation: int = Field(1, ge=1, description="batches that make one optimiser step")
+    evaluate_every: int = Field(50, ge=1, description="steps between evaluations on held-out.jsonl and checkpoints")
+    prompts: Path | None = Field(PROMPTS, description="directory of prompt templates; default: the everyday bundle's")
+    max_tokens: int = Field(256, ge=16, description="longest prompt; the longest data of a longer one is cut")
+    checkpointing: bool = Field(
+        False, description="compute activations again in the backward pass: less memory, slower"
+    )
+
+
+def annotate(options: EverydayPlannerAnnotation, progress: Progress) -> dict[str, Any]:
+    """Write the questions, ask the model, label and write the examples; goes on where it was stopped."""
+    data = options.data
+    if not data:
+        options.out.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (16, 16), "grey").save(options.out / _UNSEEN)  # stands for a picture, which it is not shown
+        facts = read_facts(options.workdir)
+        write_rows(options.out / QUESTIONS, _questions(facts, options))
+        data = (options.out / QUESTIONS,)
+    same = options.model_dump(exclude={"workdir", "data"})
+    return planner.annotate(planner.PlannerAnnotation(**same, data=data), progress)
+
+
+def _questions(facts: Sequence[Fact], options: EverydayPlannerAnnotation) -> Iterator[Mapping[str, Any]]:
+    """Each fact asked for by name and by pointing; held-out facts are left out, and held-out things kept together."""
+    never: frozenset[str] = held_out_things(facts, 0, options.seed)
+    for number, fact in enumerate(fact for fact in facts if is_taught(fact, never)):
+        named = questions(fact)
+        question = named[number % len(named)]
+        about = {"answers": [fact.value], "entries": [fact.thing], "gold_query": question, "category": fact.name}
+        name = f"{fact.kind}/{fact.thing}/{fact.name}"
+        yield {"id": name, "question": question, **about}
+        if (points := pointing(fact, question)) != question:
+            shown = {"image_query": f"What is this {fact.kind}?", "image_answer": fact.thing, "pictures": [_UNSEEN]}
+            yield {"id": f"{name}/this", "question": points, **about, **shown}

@@ -1,0 +1,87 @@
+"""Facts of our own table, how they are said and asked, and the examples that are made of them."""
+
+import csv
+
+import pytest
+
+from quizglass_export.everyday import facts, knowledge
+from quizglass_export.everyday.parts import NEVER_TAUGHT, held_out_things, is_taught
+from quizglass_export.everyday.wording import pointing, questions, sentence, wording
+from quizglass_export.finetuning.recipes import everyday_generator, everyday_planner
+from quizglass_export.finetuning.recipes.everyday_generator import ABSTAIN, NotesAnnotation
+from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.finetuning.training.examples import read_examples
+
+OWN = list(facts.own_facts())
+
+
+def test_the_table_has_each_fact_once() -> None:
+    names = [(fact.thing, fact.name) for fact in OWN]
+    assert len(set(names)) == len(names) > 100
+    assert all(fact.kind and fact.thing and fact.name and fact.value for fact in OWN)
+
+
+@pytest.mark.parametrize("fact", OWN, ids=lambda fact: f"{fact.thing}-{fact.name}")
+def test_every_sentence_says_the_value_and_every_question_names_the_thing(fact: facts.Fact) -> None:
+    assert all(fact.value in sentence(fact, at) for at in range(2))
+    assert all(fact.thing in question for question in (*questions(fact), *questions(fact, held_out=True)))
+    assert not {*questions(fact)} & {*questions(fact, held_out=True)}
+    assert len(wording(fact).questions) >= 3
+
+
+def test_a_question_that_points_does_not_name_the_thing() -> None:
+    koala = facts.Fact("animal", "koala", "food", "leaves", "quizglass")
+    assert pointing(koala, "What does the koala eat?") == "What does this animal eat?"
+
+
+def test_photographs_have_texts_and_the_eight_are_among_them() -> None:
+    with knowledge.TABLE.open(encoding="utf-8", newline="") as file:
+        rows = {row["file"]: row for row in csv.DictReader(file)}
+    assert {asked.file for asked in knowledge.EIGHT} <= set(rows)
+    assert all(all(row.values()) for row in rows.values())
+    for asked in knowledge.EIGHT:
+        assert any(word in rows[asked.file]["text"] for word in asked.right)
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    monkeypatch.setattr(everyday_generator, "all_facts", lambda _: OWN)
+    options = NotesAnnotation(workdir=tmp_path, out=tmp_path / "notes", held_out=0.2)
+    report = everyday_generator.annotate(options, Progress(quiet=True))
+    return report, *(read_examples(tmp_path / "notes" / name) for name in ("train.jsonl", "held-out.jsonl"))
+
+
+def test_answers_are_values_that_the_notes_say_and_never_a_sentence_of_them(written) -> None:
+    _, taught, _ = written
+    for example in taught:
+        notes = " ".join([*example.values["seen"], *example.values["found"]])
+        if example.objective == "answer":
+            assert example.target in notes
+            assert f"{example.target}." != notes.split(": ", 1)[1]
+        elif example.objective == "abstain":
+            assert example.target == ABSTAIN
+
+
+def test_things_facts_and_wordings_are_held_out(written) -> None:
+    _, taught, held_out = written
+    things = held_out_things(OWN, 0.2, 0)
+    asked = {example.values["question"] for example in taught}
+    assert things
+    for example in taught:
+        _, thing, name = example.id.split("/")[:3]
+        assert thing not in things
+        assert name not in NEVER_TAUGHT
+    for example in held_out:
+        _, thing, name = example.id.split("/")[:3]
+        if thing not in things and name not in NEVER_TAUGHT and example.objective != "rewrite":
+            assert example.values["question"] not in asked
+
+
+def test_the_planner_is_asked_by_name_and_by_pointing(tmp_path) -> None:
+    options = everyday_planner.EverydayPlannerAnnotation(answerer="none", out=tmp_path)
+    rows = {row["id"]: row for row in everyday_planner._questions(OWN, options)}
+    named, points = rows["animal/koala/food"], rows["animal/koala/food/this"]
+    assert named["gold_query"] == named["question"] == points["gold_query"]
+    assert "pictures" not in named
+    assert (points["image_query"], points["image_answer"]) == ("What is this animal?", "koala")
+    assert all(is_taught(fact, frozenset()) for fact in OWN if f"{fact.kind}/{fact.thing}/{fact.name}" in rows)
