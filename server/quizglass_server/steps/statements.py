@@ -29,7 +29,6 @@ _MEANINGS = {word: group.split()[0] for group in english.SAME.strip().splitlines
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _CONJUNCTIONS = "and|but|or|which|who|whom|whose|that|while|whereas|although|though|until|where|when"
 _CLAUSE_END = re.compile(rf"(?<!\d),|,(?!\s?\d)|[:;()]|\b(?:{_CONJUNCTIONS})\b", re.IGNORECASE)
-_PAST = frozenset(english.PAST.split())
 _PARTICIPLES = ("ed", "n", "lt", "nt", "ght", "pt", "ld", "de", "ut")
 _TIMES = frozenset(("in", "at", "on"))
 _BE = frozenset(english.BE.split())

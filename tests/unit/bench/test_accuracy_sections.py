@@ -177,9 +177,9 @@ def test_boxes_count_from_half_overlap_on() -> None:
     box = objects.asked_for(question)
     assert box in boxes(question.scene)
     assert box is not None
-    assert objects.overlap([box], box) == pytest.approx(1)
-    assert objects.overlap([], box) == 0
-    assert objects.overlap([(box[0], box[1], (box[0] + box[2]) / 2, box[3])], box) == pytest.approx(0.5)
+    assert objects.best_overlap([box], box) == pytest.approx(1)
+    assert objects.best_overlap([], box) == 0
+    assert objects.best_overlap([(box[0], box[1], (box[0] + box[2]) / 2, box[3])], box) == pytest.approx(0.5)
     hit = [["image_search", question.target, "", 0.5, 0.5, True]]
     with_crops = turns(question, image=record(boxes=[list(box)], evidence=hit))
     alone = turns(question, image=record())

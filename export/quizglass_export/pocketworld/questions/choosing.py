@@ -15,7 +15,6 @@ from quizglass_export.pocketworld.world import Thing, World
 _THINGS = 60
 """Things that a recipe is tried with before another one takes its place."""
 _RECIPES = 40
-_TAUGHT = ("recognised", "studied")
 
 
 @dataclass(frozen=True)

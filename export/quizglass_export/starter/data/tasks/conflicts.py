@@ -16,7 +16,6 @@ from quizglass_export.starter.data.tasks.choices import Choices
 TOLD = "it is told"
 ANOTHER = "another thing"
 SEEN = "the picture tells"
-UNTOLD = "nothing tells"
 _WHY = {"stale": TOLD, "rumour": "not sure", "twin": ANOTHER}
 """Why which side of a recorded conflict of memory and evidence is right; of a twin, where memory is."""
 
