@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from bench.accuracy import conflicts, dialogues, dragon, naming, objects, pace, rounds, rules, verifier
-from bench.accuracy.asking import POLICIES, Asked
-from bench.accuracy.cases import Case
 from bench.accuracy.ground import variant
-from bench.accuracy.rows import table
+from bench.accuracy.planner import naming, rules
+from bench.accuracy.planner.asking import POLICIES, Asked
+from bench.accuracy.planner.cases import Case
+from bench.accuracy.planner.rows import table
+from bench.accuracy.sections import conflicts, dialogues, dragon, objects, pace, rounds, verifier
 from bench.accuracy.several import Turns
 from bench.results import Row
 from quizglass_export.pocketworld.arrangement import boxes
