@@ -12,9 +12,9 @@ from safetensors.numpy import save_file
 
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.fitting.regression import held_back, regression
 from quizglass_export.finetuning.recipes.questions import AnnotationOptions, read_questions
 from quizglass_export.finetuning.shared.progress import Progress
+from quizglass_export.logistic_regression import held_back, regression
 
 
 class DomainRouterTraining(AnnotationOptions):
