@@ -153,9 +153,10 @@ def held_out_groups(asked: Asked, encoder: Encoder, seed: int) -> list[list[Enco
     comparing = Comparing(rng)
     groups: list[list[Encoded]] = []
     for row, (question, library) in rng.sample(every, min(_MEASURED, len(every))):
-        groups += [encoder.encode_all(made) for made in tasks[id(library)].every(question, row)]
+        groups += [encoder.encode_all(examples) for examples in tasks[id(library)].every(question, row)]
         if row % 4 == 0:
             groups += [
-                encoder.encode_all(made) for made in (comparing.plain(), comparing.told(), comparing.read(library))
+                encoder.encode_all(examples)
+                for examples in (comparing.plain(), comparing.told(), comparing.read(library))
             ]
     return [group for group in groups if group]

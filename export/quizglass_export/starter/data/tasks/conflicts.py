@@ -34,10 +34,10 @@ class Conflicts:
         if question.conflict is not None and question.conflict.right == "picture":
             return []
         recorded = question.conflict is not None and question.conflict.kind in _WHY
-        made = self._recorded(question, picture) if recorded else self._drawn(question, picture, known)
-        if made is None:
+        conflict = self._recorded(question, picture) if recorded else self._drawn(question, picture, known)
+        if conflict is None:
             return []
-        request, why, answer = made
+        request, why, answer = conflict
         if request.values["memory"] == request.values["external"]:
             return []
         weigh, side = replace(request, template="weigh"), "evidence" if why == TOLD else "memory"
