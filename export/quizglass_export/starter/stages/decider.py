@@ -46,6 +46,8 @@ _TARGETS = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|
 _BATCH_TOKENS = 4096
 _POOL = 1500
 _SAVE_EVERY = 120.0
+_RATE = 4e-4
+_LOG_EVERY = 50
 """Seconds."""
 _SHARES = {
     "act": 0.75,
@@ -155,15 +157,12 @@ def train_decider(
     store: Pictures,
     folder: Path,
     minutes: float,
-    *,
-    rate: float = 4e-4,
-    log_every: int = 50,
 ) -> None:
     """Train the adapter in place, loss on the letter alone. Resumable from `folder`."""
     base = adapted.get_base_model()
     trained = nn.ModuleDict({"adapter": adapted})
-    optimizer = optimiser(trained, rate, decay=0.01)
-    schedule = Schedule(minutes, rate)
+    optimizer = optimiser(trained, _RATE, decay=0.01)
+    schedule = Schedule(minutes, _RATE)
     resume(folder, trained, optimizer, schedule)
     batches = _batches(groups, encoder, random.Random(schedule.steps))
     average, right, saved = 1.4, 0.25, schedule.spent
@@ -178,7 +177,7 @@ def train_decider(
         optimizer.zero_grad()
         average = 0.97 * average + 0.03 * float(loss)
         right = 0.97 * right + 0.03 * float((scores.argmax(-1) == batch.targets).float().mean())
-        if schedule.steps % log_every == 0:
+        if schedule.steps % _LOG_EVERY == 0:
             _log.info("decider step %d %s loss %.3f right %.3f", schedule.steps, schedule.progress(), average, right)
         if schedule.spent - saved > _SAVE_EVERY:
             saved = schedule.spent

@@ -23,6 +23,7 @@ from quizglass_export.starter.model.vlm import Model, picture_features
 
 BATCH_TOKENS = 4096
 RATE = 8e-4
+_VISION_SCALE = 0.5
 _POOL = 360
 _MEASURED = 500
 """Questions."""
@@ -114,11 +115,10 @@ def train_joint(
     folder: Path,
     minutes: float,
     *,
-    rate: float = RATE,
-    vision_scale: float = 0.5,
+    rate: float,
 ) -> Meter:
     """Train everything in place, the vision part more slowly. Resumable from `folder`."""
-    scales = {"model.visual": vision_scale}
+    scales = {"model.visual": _VISION_SCALE}
     return fit(model, batches, folder, minutes, pad=batches.encoder.pad, rate=rate, store=store, scales=scales)
 
 

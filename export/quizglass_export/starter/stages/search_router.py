@@ -64,15 +64,13 @@ def branch(question: Question, draft: str) -> str:
     return "verify" if question.hops else "direct"
 
 
-def train_router(
-    model: Model, encoder: Encoder, asked: Asked, tests: Asked, path: Path, most: int | None = None
-) -> dict[str, object]:
+def train_router(model: Model, encoder: Encoder, asked: Asked, tests: Asked, path: Path) -> dict[str, object]:
     """Fit on drafts about `asked`, write the weights to `path`, and measure on `tests`."""
-    rng, most = random.Random(6), most or MOST_QUESTIONS
-    rows = sorted(rng.sample(range(len(asked.questions)), min(most, len(asked.questions))))
+    count = min(MOST_QUESTIONS, len(asked.questions))
+    rows = sorted(random.Random(6).sample(range(len(asked.questions)), count))
     weights, bias = regression(*table(model, encoder, asked, rows), len(BRANCHES), _DECAY)
     write_router(path, weights, bias)
-    values, branches = table(model, encoder, tests, range(min(most, len(tests.questions))))
+    values, branches = table(model, encoder, tests, range(min(MOST_QUESTIONS, len(tests.questions))))
     chosen = (values @ weights.T + bias).argmax(-1)
     confusion = {
         right: {name: int(((branches == i) & (chosen == j)).sum()) for j, name in enumerate(BRANCHES)}
