@@ -78,6 +78,20 @@ class SegmentState(StrEnum):
     RETRACTED = "retracted"
 
 
+class Markup(StrEnum):
+    """Whether marks are left in segments."""
+
+    AS_WRITTEN = ""
+    NONE = "none"
+
+
+class Speech(StrEnum):
+    """How segments put what is hard to say."""
+
+    AS_WRITTEN = ""
+    ENGLISH = "english"
+
+
 class Cause(StrEnum):
     """Who ended a turn before it was over."""
 
@@ -94,6 +108,18 @@ class OutputProfile:
 
     max_segment_chars: int = 0
     """0: the server's default."""
+    max_words: int = 0
+    """Of an answer; 0: any number."""
+    max_lines: int = 0
+    """Of a segment; 0: any number."""
+    max_columns: int = 0
+    """0: there is no display."""
+    markup: Markup = Markup.AS_WRITTEN
+    speech: Speech = Speech.AS_WRITTEN
+    lead_in_after: float = 0.0
+    """Seconds without a word of the answer before `lead_in` is said; 0: never."""
+    lead_in: str = ""
+    """Empty: the server's own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +319,10 @@ class Segment:
     index: int
     state: SegmentState
     text: str = ""
+    lines: tuple[str, ...] = ()
+    """The text as a display shows it, where there is one."""
+    lead_in: bool = False
+    """Whether it is no part of the answer, but said before there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +335,7 @@ class TurnUpdate:
     """Of the event, in the turn."""
     elapsed: float
     event: TurnEvent | None
-    """None: one that only later versions know."""
+    """None: a lead-in comes alone, or one that only later versions know."""
     segments: tuple[Segment, ...] = ()
 
 

@@ -97,10 +97,36 @@ class Open(_message.Message):
     def __init__(self, holder: _Optional[bytes] = ..., session_id: _Optional[str] = ..., last_seq: _Optional[int] = ..., state: _Optional[bytes] = ..., output: _Optional[_Union[OutputProfile, _Mapping]] = ...) -> None: ...
 
 class OutputProfile(_message.Message):
-    __slots__ = ("max_segment_chars",)
+    __slots__ = ("max_segment_chars", "max_words", "max_lines", "max_columns", "markup", "speech", "lead_in_after_us", "lead_in")
+    class Markup(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        MARKUP_UNSPECIFIED: _ClassVar[OutputProfile.Markup]
+        MARKUP_NONE: _ClassVar[OutputProfile.Markup]
+    MARKUP_UNSPECIFIED: OutputProfile.Markup
+    MARKUP_NONE: OutputProfile.Markup
+    class Speech(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        SPEECH_UNSPECIFIED: _ClassVar[OutputProfile.Speech]
+        SPEECH_ENGLISH: _ClassVar[OutputProfile.Speech]
+    SPEECH_UNSPECIFIED: OutputProfile.Speech
+    SPEECH_ENGLISH: OutputProfile.Speech
     MAX_SEGMENT_CHARS_FIELD_NUMBER: _ClassVar[int]
+    MAX_WORDS_FIELD_NUMBER: _ClassVar[int]
+    MAX_LINES_FIELD_NUMBER: _ClassVar[int]
+    MAX_COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    MARKUP_FIELD_NUMBER: _ClassVar[int]
+    SPEECH_FIELD_NUMBER: _ClassVar[int]
+    LEAD_IN_AFTER_US_FIELD_NUMBER: _ClassVar[int]
+    LEAD_IN_FIELD_NUMBER: _ClassVar[int]
     max_segment_chars: int
-    def __init__(self, max_segment_chars: _Optional[int] = ...) -> None: ...
+    max_words: int
+    max_lines: int
+    max_columns: int
+    markup: OutputProfile.Markup
+    speech: OutputProfile.Speech
+    lead_in_after_us: int
+    lead_in: str
+    def __init__(self, max_segment_chars: _Optional[int] = ..., max_words: _Optional[int] = ..., max_lines: _Optional[int] = ..., max_columns: _Optional[int] = ..., markup: _Optional[_Union[OutputProfile.Markup, str]] = ..., speech: _Optional[_Union[OutputProfile.Speech, str]] = ..., lead_in_after_us: _Optional[int] = ..., lead_in: _Optional[str] = ...) -> None: ...
 
 class Opened(_message.Message):
     __slots__ = ("session_id", "stream", "restored", "restored_reason", "limits", "open_asks")
@@ -345,7 +371,7 @@ class TurnUpdate(_message.Message):
     def __init__(self, ask_id: _Optional[str] = ..., event: _Optional[_Union[_assistant_pb2.AskResponse, _Mapping]] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ...) -> None: ...
 
 class Segment(_message.Message):
-    __slots__ = ("index", "state", "text")
+    __slots__ = ("index", "state", "text", "lines", "lead_in")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[Segment.State]
@@ -359,10 +385,14 @@ class Segment(_message.Message):
     INDEX_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    LEAD_IN_FIELD_NUMBER: _ClassVar[int]
     index: int
     state: Segment.State
     text: str
-    def __init__(self, index: _Optional[int] = ..., state: _Optional[_Union[Segment.State, str]] = ..., text: _Optional[str] = ...) -> None: ...
+    lines: _containers.RepeatedScalarFieldContainer[str]
+    lead_in: bool
+    def __init__(self, index: _Optional[int] = ..., state: _Optional[_Union[Segment.State, str]] = ..., text: _Optional[str] = ..., lines: _Optional[_Iterable[str]] = ..., lead_in: _Optional[bool] = ...) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("ask_id", "stage", "elapsed_us", "left_us")

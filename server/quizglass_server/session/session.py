@@ -31,6 +31,7 @@ from quizglass.session import (
     Notice,
     Open,
     Opened,
+    OutputProfile,
     Ping,
     Playback,
     Pong,
@@ -51,7 +52,6 @@ from quizglass_server.session.heard import Conversation
 from quizglass_server.session.link import SessionLink
 from quizglass_server.session.log import Encoded, MessageLog
 from quizglass_server.session.notices import described
-from quizglass_server.session.segments import DEFAULT_CHARS
 from quizglass_server.session.token import Sessions
 from quizglass_server.session.turns import ShelfFrame, Turns
 
@@ -96,7 +96,7 @@ class Session:
         means: what sessions share.
         holder: the client's secret.
         dialogue: what was said in an earlier session.
-        segment_chars: longest segment; 0 for the default.
+        output: what answers should look like.
         on_end: told when the session has ended.
     """
 
@@ -105,7 +105,7 @@ class Session:
         means: Means,
         holder: bytes,
         dialogue: Dialogue,
-        segment_chars: int,
+        output: OutputProfile,
         on_end: Callable[[Session], None],
     ) -> None:
         limits = means.limits
@@ -136,7 +136,7 @@ class Session:
             self,
             queue=limits.max_queued_asks,
             frame_wait_s=limits.frame_wait,
-            segment_chars=segment_chars or DEFAULT_CHARS,
+            output=output,
         )
 
     # What whoever has a link does.

@@ -9,7 +9,16 @@ import threading
 from contextlib import suppress
 from typing import TextIO
 
-from quizglass.session import Interrupted, NeedFrame, Progress, TurnUpdate
+from quizglass.session import (
+    Interrupted,
+    Markup,
+    NeedFrame,
+    OutputProfile,
+    Progress,
+    Speech,
+    TurnUpdate,
+)
+from quizglass.values import Done
 from quizglass_client.cli.ask import picture
 from quizglass_client.errors import ClientError, ServerUnavailable
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
@@ -33,7 +42,7 @@ def chat(client: Client, arguments: argparse.Namespace) -> int:
 
 async def _chat(target: str, arguments: argparse.Namespace) -> None:
     lines = _lines(sys.stdin)
-    async with AsyncSession(target) as session:
+    async with AsyncSession(target, output=_output(arguments)) as session:
         talk = _Talk(session, arguments)
         news = asyncio.create_task(talk.tell_news())
         try:
@@ -58,7 +67,7 @@ class _Talk:
     def __init__(self, session: AsyncSession, arguments: argparse.Namespace) -> None:
         self._session = session
         self._arguments = arguments
-        self._view = TurnView(stdout())
+        self._view = TurnView(stdout(), segments=_output(arguments) != OutputProfile())
         self._frame = b""
         self._turn: AsyncTurn | None = None
         self._telling: asyncio.Task[None] | None = None
@@ -122,13 +131,25 @@ class _Talk:
             print_json(said)
             return
         match said:
-            case TurnUpdate(event=event) if event is not None:
-                self._view.event(Event(said.turn_id, said.seq, said.elapsed, event))
+            case TurnUpdate(event=event, segments=segments):
+                if event is not None and not isinstance(event, Done):
+                    self._view.event(Event(said.turn_id, said.seq, said.elapsed, event))
+                self._view.segments(segments)
+                if isinstance(event, Done):
+                    self._view.event(Event(said.turn_id, said.seq, said.elapsed, event))
             case Interrupted():
                 self._view.interrupt()
                 say("interrupted")
             case NeedFrame() | Progress():
                 pass
+
+
+def _output(arguments: argparse.Namespace) -> OutputProfile:
+    """What the answers should look like."""
+    markup = Markup.NONE if arguments.spoken else Markup.AS_WRITTEN
+    speech = Speech.ENGLISH if arguments.spoken else Speech.AS_WRITTEN
+    words, columns, lines, lead_in = arguments.words, arguments.columns, arguments.lines, arguments.lead_in
+    return OutputProfile(0, words, lines, columns, markup, speech, lead_in)
 
 
 def _lines(source: TextIO) -> asyncio.Queue[str | None]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Self
 
+from quizglass.session import OutputProfile
 from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.session.core import News, SessionCore, SessionOptions
 from quizglass_client.session.runner import AsyncRunner
@@ -26,7 +28,9 @@ class AsyncSession:
         patience: seconds without a link after which the session is given up; None: never.
         keepalive: seconds of silence after which gRPC asks whether the connection is alive; None: the session's own
             pings do. Servers end connections that ask more often than they permit.
-        max_segment_chars: longest piece of an answer in which it can be said; 0: the server's default.
+        max_segment_chars: longest piece of an answer in which it can be said; 0: as `output` says.
+        output: what those pieces should look like: how many words, how wide a display, how numbers are said, and
+            whether something is said while the answer is not there yet.
     """
 
     def __init__(
@@ -37,9 +41,13 @@ class AsyncSession:
         patience: float | None = 120.0,
         keepalive: float | None = None,
         max_segment_chars: int = 0,
+        output: OutputProfile | None = None,
     ) -> None:
         self.target = target
-        options = SessionOptions(connect_timeout, patience, keepalive, max_segment_chars)
+        output = output or OutputProfile()
+        if max_segment_chars:
+            output = replace(output, max_segment_chars=max_segment_chars)
+        options = SessionOptions(connect_timeout, patience, keepalive, output)
         self._runner = AsyncRunner()
         self._core = SessionCore(target, options)
 

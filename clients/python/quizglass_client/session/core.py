@@ -78,8 +78,8 @@ class SessionOptions:
     """Seconds without a link after which the session is given up; None: never."""
     keepalive: float | None = None
     """Of gRPC, in seconds; None: the session's own pings do."""
-    max_segment_chars: int = 0
-    """Longest segment; 0: the server's default."""
+    output: OutputProfile = field(default_factory=OutputProfile)
+    """What answers should look like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +322,8 @@ class SessionCore:
 
     def _open(self) -> Open:
         place = self._place
-        output = OutputProfile(self._options.max_segment_chars)
-        return Open(place.holder, place.session_id, place.seq if place.session_id else 0, place.state, output)
+        last_seq = place.seq if place.session_id else 0
+        return Open(place.holder, place.session_id, last_seq, place.state, self._options.output)
 
     def _take_opened(self, message: session_pb2.ServerMessage, connection: SessionConnection) -> None:
         opened = server_value(message)
