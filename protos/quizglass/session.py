@@ -59,6 +59,15 @@ class LinkQuality(StrEnum):
     POOR = "poor"
 
 
+class Posture(StrEnum):
+    """How much a session asks of its device."""
+
+    UNKNOWN = ""
+    NORMAL = "normal"
+    CONSERVE = "conserve"
+    RESERVE = "reserve"
+
+
 class Restored(StrEnum):
     """How much of an earlier session is there."""
 
@@ -396,4 +405,28 @@ class Pong:
     payload: bytes = b""
 
 
-ServerSaid = Opened | FrameStatus | NeedFrame | TurnUpdate | Progress | Interrupted | Notice | GoAway | Pong
+@dataclass(frozen=True, slots=True)
+class PostureLimits:
+    """What a posture asks for."""
+
+    frame_side: int
+    """Pixels."""
+    look_ahead: bool
+    ping: float
+    answer_words: int = 0
+    """0: any number."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostureChange:
+    """How much the session asks of the device has changed."""
+
+    posture: Posture
+    reason: str
+    """One line, for people."""
+    limits: PostureLimits
+
+
+ServerSaid = (
+    Opened | FrameStatus | NeedFrame | TurnUpdate | Progress | Interrupted | Notice | GoAway | Pong | PostureChange
+)

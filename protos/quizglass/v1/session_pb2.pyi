@@ -57,7 +57,7 @@ class ClientMessage(_message.Message):
     def __init__(self, id: _Optional[int] = ..., open: _Optional[_Union[Open, _Mapping]] = ..., frame_begin: _Optional[_Union[FrameBegin, _Mapping]] = ..., frame_part: _Optional[_Union[FramePart, _Mapping]] = ..., frame_drop: _Optional[_Union[FrameDrop, _Mapping]] = ..., ask: _Optional[_Union[SessionAsk, _Mapping]] = ..., cancel: _Optional[_Union[CancelAsk, _Mapping]] = ..., playback: _Optional[_Union[Playback, _Mapping]] = ..., device_state: _Optional[_Union[DeviceState, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ...) -> None: ...
 
 class ServerMessage(_message.Message):
-    __slots__ = ("seq", "state", "opened", "frame_status", "need_frame", "turn", "progress", "interrupted", "notice", "go_away", "pong")
+    __slots__ = ("seq", "state", "opened", "frame_status", "need_frame", "turn", "progress", "interrupted", "notice", "go_away", "pong", "posture")
     SEQ_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
@@ -69,6 +69,7 @@ class ServerMessage(_message.Message):
     NOTICE_FIELD_NUMBER: _ClassVar[int]
     GO_AWAY_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
+    POSTURE_FIELD_NUMBER: _ClassVar[int]
     seq: int
     state: bytes
     opened: Opened
@@ -80,7 +81,8 @@ class ServerMessage(_message.Message):
     notice: Notice
     go_away: GoAway
     pong: Pong
-    def __init__(self, seq: _Optional[int] = ..., state: _Optional[bytes] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., frame_status: _Optional[_Union[FrameStatus, _Mapping]] = ..., need_frame: _Optional[_Union[NeedFrame, _Mapping]] = ..., turn: _Optional[_Union[TurnUpdate, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., interrupted: _Optional[_Union[Interrupted, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., go_away: _Optional[_Union[GoAway, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ...) -> None: ...
+    posture: PostureChange
+    def __init__(self, seq: _Optional[int] = ..., state: _Optional[bytes] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., frame_status: _Optional[_Union[FrameStatus, _Mapping]] = ..., need_frame: _Optional[_Union[NeedFrame, _Mapping]] = ..., turn: _Optional[_Union[TurnUpdate, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., interrupted: _Optional[_Union[Interrupted, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., go_away: _Optional[_Union[GoAway, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., posture: _Optional[_Union[PostureChange, _Mapping]] = ...) -> None: ...
 
 class Open(_message.Message):
     __slots__ = ("holder", "session_id", "last_seq", "state", "output")
@@ -343,6 +345,38 @@ class DeviceState(_message.Message):
     heat: DeviceState.Heat
     link: DeviceState.Link
     def __init__(self, battery_percent: _Optional[int] = ..., charging: _Optional[bool] = ..., heat: _Optional[_Union[DeviceState.Heat, str]] = ..., link: _Optional[_Union[DeviceState.Link, str]] = ...) -> None: ...
+
+class PostureChange(_message.Message):
+    __slots__ = ("posture", "reason", "limits")
+    class Posture(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        POSTURE_UNSPECIFIED: _ClassVar[PostureChange.Posture]
+        POSTURE_NORMAL: _ClassVar[PostureChange.Posture]
+        POSTURE_CONSERVE: _ClassVar[PostureChange.Posture]
+        POSTURE_RESERVE: _ClassVar[PostureChange.Posture]
+    POSTURE_UNSPECIFIED: PostureChange.Posture
+    POSTURE_NORMAL: PostureChange.Posture
+    POSTURE_CONSERVE: PostureChange.Posture
+    POSTURE_RESERVE: PostureChange.Posture
+    POSTURE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    posture: PostureChange.Posture
+    reason: str
+    limits: PostureLimits
+    def __init__(self, posture: _Optional[_Union[PostureChange.Posture, str]] = ..., reason: _Optional[str] = ..., limits: _Optional[_Union[PostureLimits, _Mapping]] = ...) -> None: ...
+
+class PostureLimits(_message.Message):
+    __slots__ = ("frame_side", "look_ahead", "ping_us", "answer_words")
+    FRAME_SIDE_FIELD_NUMBER: _ClassVar[int]
+    LOOK_AHEAD_FIELD_NUMBER: _ClassVar[int]
+    PING_US_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_WORDS_FIELD_NUMBER: _ClassVar[int]
+    frame_side: int
+    look_ahead: bool
+    ping_us: int
+    answer_words: int
+    def __init__(self, frame_side: _Optional[int] = ..., look_ahead: _Optional[bool] = ..., ping_us: _Optional[int] = ..., answer_words: _Optional[int] = ...) -> None: ...
 
 class Ack(_message.Message):
     __slots__ = ("seq",)

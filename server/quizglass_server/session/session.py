@@ -35,6 +35,7 @@ from quizglass.session import (
     Ping,
     Playback,
     Pong,
+    PostureChange,
     Restored,
     ServerSaid,
     SessionAsk,
@@ -52,6 +53,7 @@ from quizglass_server.session.heard import Conversation
 from quizglass_server.session.link import SessionLink
 from quizglass_server.session.log import Encoded, MessageLog
 from quizglass_server.session.notices import described
+from quizglass_server.session.posture import DevicePosture
 from quizglass_server.session.token import Sessions
 from quizglass_server.session.turns import ShelfFrame, Turns
 
@@ -125,7 +127,9 @@ class Session:
         self._looking: set[asyncio.Task[None]] = set()
         self._away: asyncio.TimerHandle | None = None
         self._pulse: asyncio.TimerHandle | None = None
+        self._settling: asyncio.TimerHandle | None = None
         self._last_word = 0.0
+        self._posture = DevicePosture(limits, means.looks is not None)
         self._conversation = Conversation(dialogue)
         room = ShelfLimits(limits.max_frame_bytes, limits.max_frames_bytes, limits.max_frames, limits.max_pins)
         self._shelf = FrameShelf(room, means.pool, self._frame_whole, self._frame_gone)
@@ -226,7 +230,7 @@ class Session:
         if self._means.looks is not None:
             self._means.looks.remove(self)
         self._shelf.clear()
-        for timer in (self._away, self._pulse):
+        for timer in (self._away, self._pulse, self._settling):
             if timer is not None:
                 timer.cancel()
         if self._link is not None:
@@ -299,8 +303,7 @@ class Session:
             case Playback():
                 self._played(said)
             case DeviceState():
-                if said.battery_percent is not None:
-                    checks.within(said.battery_percent, 0, 100, "device_state.battery_percent")
+                self._device(said)
             case Close():
                 self.end()
             case Open():
@@ -337,6 +340,25 @@ class Session:
         self._last_word = time.monotonic()
         self._beat()
 
+    def _device(self, state: DeviceState) -> None:
+        if state.battery_percent is not None:
+            checks.within(state.battery_percent, 0, 100, "device_state.battery_percent")
+        self._announce(self._posture.tell(state))
+
+    def _announce(self, change: PostureChange | None) -> None:
+        """Tell of a change of posture, and look again when the next may be due."""
+        if self._settling is not None:
+            self._settling.cancel()
+            self._settling = None
+        if change is not None:
+            self._turns.most_words = change.limits.answer_words
+            if not change.limits.look_ahead and self._means.looks is not None:
+                self._means.looks.remove(self)
+            self.emit(change)
+        if (due := self._posture.due_in) is not None:
+            again = lambda: self._announce(self._posture.settle())  # noqa: E731
+            self._settling = asyncio.get_running_loop().call_later(due, again)
+
     def _played(self, playback: Playback) -> None:
         said = self._conversation.of(playback.ask_id)
         if said is None:
@@ -359,7 +381,9 @@ class Session:
     async def _look(self, frame: HeldFrame, looks: LookAhead) -> None:
         """Decode a frame, which shows whether it is a picture, and have it looked at when there is time."""
         try:
-            looks.add(self, await ShelfFrame(frame, self._means.asking).picture())
+            picture = await ShelfFrame(frame, self._means.asking).picture()
+            if self._posture.limits.look_ahead:
+                looks.add(self, picture)
         except InvalidInput as error:
             told = InvalidInput("frame_begin", error.description)
             told.code = error.code

@@ -122,6 +122,8 @@ class Turns:
         self._queue = queue
         self._frame_wait_s = frame_wait_s
         self._output = output
+        self.most_words = 0
+        """Of answers to questions that are asked from now on, beside what their output says; 0: any number."""
         self._running: _Running | None = None
         self._waiting: deque[_Running] = deque()
         self._asked: OrderedDict[str, SessionAsk] = OrderedDict()
@@ -310,7 +312,8 @@ class Turns:
         return self._shelf.whole(name)
 
     def _segmenter(self) -> Segmenter:
-        return Segmenter(Shape(self._output), self._output.max_words)
+        limits = [words for words in (self._output.max_words, self.most_words) if words]
+        return Segmenter(Shape(self._output), min(limits, default=0))
 
     @contextmanager
     def _led_in(self, running: _Running) -> Iterator[None]:

@@ -14,6 +14,7 @@ from quizglass.session import (
     Markup,
     NeedFrame,
     OutputProfile,
+    PostureChange,
     Progress,
     Speech,
     TurnUpdate,
@@ -29,7 +30,10 @@ from quizglass_client.terminal.output import OK, UsageError, print_json, say, st
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.types import Event
 
-_HELP = "ask; a new question ends the one that runs.  /show FILE  another picture   /stop  end the answer   /quit"
+_HELP = (
+    "ask; a new question ends the one that runs.  /show FILE  another picture   /stop  end the answer   "
+    "/device battery=12 heat=warm link=poor   /quit"
+)
 
 
 def chat(client: Client, arguments: argparse.Namespace) -> int:
@@ -87,11 +91,24 @@ class _Talk:
                     await self.show(name)
                 except UsageError as error:
                     say(str(error))
+            case ["/device", state]:
+                await self._device(state)
             case ["/stop"]:
                 if self._turn is not None:
                     await self._turn.cancel()
             case _:
                 await self._ask(line)
+
+    async def _device(self, state: str) -> None:
+        """How the device is said to be, as in "battery=12 heat=warm"."""
+        said = dict(each.partition("=")[::2] for each in state.split())
+        try:
+            battery = int(said.pop("battery")) if "battery" in said else None
+            await self._session.device(battery, heat=said.pop("heat", ""), link=said.pop("link", ""))
+        except (ValueError, ClientError) as error:
+            say(str(error))
+        if said:
+            say(f"{', '.join(said)}: there are battery, heat and link")
 
     async def _ask(self, question: str) -> None:
         frame, self._frame = self._frame, b""  # later questions are understood after the dialogue
@@ -109,6 +126,8 @@ class _Talk:
         """Show what becomes of the link."""
         async for news in self._session.news():
             match news:
+                case PostureChange(posture, reason):
+                    say(f"{posture}: {reason}")
                 case LinkLost(reason):
                     say(f"the link is lost ({reason}); trying again")
                 case LinkRestored(restored, reason, after):

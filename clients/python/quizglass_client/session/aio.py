@@ -8,8 +8,9 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from quizglass.session import OutputProfile
+from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile
 from quizglass_client.channel import DEFAULT_TARGET
+from quizglass_client.errors import InvalidRequest
 from quizglass_client.session.core import News, SessionCore, SessionOptions
 from quizglass_client.session.runner import AsyncRunner
 from quizglass_client.session.turns import TurnFeed, TurnSaid
@@ -84,6 +85,26 @@ class AsyncSession:
             pinned: whether the server is to keep it until it is dropped or shown again without this.
         """
         return await self._runner.run(self._core.show(picture, pinned))
+
+    async def device(
+        self, battery: int | None = None, *, charging: bool | None = None, heat: str = "", link: str = ""
+    ) -> None:
+        """Tell how the device is; what is left out is as it was. What the session makes of it comes by `news`.
+
+        Args:
+            battery: its charge in percent.
+            charging: whether it is being charged.
+            heat: normal, warm or hot.
+            link: good, fair or poor.
+
+        Raises:
+            InvalidRequest: heat or link is none of these.
+        """
+        for name, word, kind in (("heat", heat, Heat), ("link", link, LinkQuality)):
+            if word not in set(map(str, kind)):
+                raise InvalidRequest.of(name, f"{word!r} is none of {', '.join(filter(None, map(str, kind)))}")
+        state = DeviceState(battery, charging, Heat(heat), LinkQuality(link))
+        self._runner.call(partial(self._core.device, state))
 
     async def drop(self, frame: bytes) -> None:
         """Have a picture of that name let go."""
