@@ -68,6 +68,14 @@ class Posture(StrEnum):
     RESERVE = "reserve"
 
 
+class Privacy(StrEnum):
+    """Where what a session is given may go."""
+
+    ANYWHERE = ""
+    """Wherever the server was set up to send it."""
+    LOCAL_ONLY = "local_only"
+
+
 class Restored(StrEnum):
     """How much of an earlier session is there."""
 
@@ -141,6 +149,7 @@ class Open:
     last_seq: int = 0
     state: bytes = b""
     output: OutputProfile = OutputProfile()
+    privacy: Privacy = Privacy.ANYWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +264,24 @@ class Close:
     """Ends the session."""
 
 
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Forgets what was sent and said."""
+
+
 ClientSaid = (
-    Open | FrameBegin | FramePart | FrameDrop | SessionAsk | CancelAsk | Playback | DeviceState | Ack | Ping | Close
+    Open
+    | FrameBegin
+    | FramePart
+    | FrameDrop
+    | SessionAsk
+    | CancelAsk
+    | Playback
+    | DeviceState
+    | Ack
+    | Ping
+    | Close
+    | Forget
 )
 
 
@@ -427,6 +452,37 @@ class PostureChange:
     limits: PostureLimits
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Something that is kept."""
+
+    what: str
+    until: float = 0.0
+    """Seconds, at most; 0: until there is no more room for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was forgotten, and what was not."""
+
+    frames: int
+    frame_bytes: int
+    pictures: int
+    exchanges: int
+    ended: int
+    kept: tuple[Kept, ...] = ()
+
+
 ServerSaid = (
-    Opened | FrameStatus | NeedFrame | TurnUpdate | Progress | Interrupted | Notice | GoAway | Pong | PostureChange
+    Opened
+    | FrameStatus
+    | NeedFrame
+    | TurnUpdate
+    | Progress
+    | Interrupted
+    | Notice
+    | GoAway
+    | Pong
+    | PostureChange
+    | Forgotten
 )

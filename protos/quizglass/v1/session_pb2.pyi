@@ -29,7 +29,7 @@ class SendResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class ClientMessage(_message.Message):
-    __slots__ = ("id", "open", "frame_begin", "frame_part", "frame_drop", "ask", "cancel", "playback", "device_state", "ack", "ping", "close")
+    __slots__ = ("id", "open", "frame_begin", "frame_part", "frame_drop", "ask", "cancel", "playback", "device_state", "ack", "ping", "close", "forget")
     ID_FIELD_NUMBER: _ClassVar[int]
     OPEN_FIELD_NUMBER: _ClassVar[int]
     FRAME_BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -42,6 +42,7 @@ class ClientMessage(_message.Message):
     ACK_FIELD_NUMBER: _ClassVar[int]
     PING_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
+    FORGET_FIELD_NUMBER: _ClassVar[int]
     id: int
     open: Open
     frame_begin: FrameBegin
@@ -54,10 +55,11 @@ class ClientMessage(_message.Message):
     ack: Ack
     ping: Ping
     close: Close
-    def __init__(self, id: _Optional[int] = ..., open: _Optional[_Union[Open, _Mapping]] = ..., frame_begin: _Optional[_Union[FrameBegin, _Mapping]] = ..., frame_part: _Optional[_Union[FramePart, _Mapping]] = ..., frame_drop: _Optional[_Union[FrameDrop, _Mapping]] = ..., ask: _Optional[_Union[SessionAsk, _Mapping]] = ..., cancel: _Optional[_Union[CancelAsk, _Mapping]] = ..., playback: _Optional[_Union[Playback, _Mapping]] = ..., device_state: _Optional[_Union[DeviceState, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ...) -> None: ...
+    forget: Forget
+    def __init__(self, id: _Optional[int] = ..., open: _Optional[_Union[Open, _Mapping]] = ..., frame_begin: _Optional[_Union[FrameBegin, _Mapping]] = ..., frame_part: _Optional[_Union[FramePart, _Mapping]] = ..., frame_drop: _Optional[_Union[FrameDrop, _Mapping]] = ..., ask: _Optional[_Union[SessionAsk, _Mapping]] = ..., cancel: _Optional[_Union[CancelAsk, _Mapping]] = ..., playback: _Optional[_Union[Playback, _Mapping]] = ..., device_state: _Optional[_Union[DeviceState, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., forget: _Optional[_Union[Forget, _Mapping]] = ...) -> None: ...
 
 class ServerMessage(_message.Message):
-    __slots__ = ("seq", "state", "opened", "frame_status", "need_frame", "turn", "progress", "interrupted", "notice", "go_away", "pong", "posture")
+    __slots__ = ("seq", "state", "opened", "frame_status", "need_frame", "turn", "progress", "interrupted", "notice", "go_away", "pong", "posture", "forgotten")
     SEQ_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
@@ -70,6 +72,7 @@ class ServerMessage(_message.Message):
     GO_AWAY_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
     POSTURE_FIELD_NUMBER: _ClassVar[int]
+    FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
     seq: int
     state: bytes
     opened: Opened
@@ -82,21 +85,30 @@ class ServerMessage(_message.Message):
     go_away: GoAway
     pong: Pong
     posture: PostureChange
-    def __init__(self, seq: _Optional[int] = ..., state: _Optional[bytes] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., frame_status: _Optional[_Union[FrameStatus, _Mapping]] = ..., need_frame: _Optional[_Union[NeedFrame, _Mapping]] = ..., turn: _Optional[_Union[TurnUpdate, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., interrupted: _Optional[_Union[Interrupted, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., go_away: _Optional[_Union[GoAway, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., posture: _Optional[_Union[PostureChange, _Mapping]] = ...) -> None: ...
+    forgotten: Forgotten
+    def __init__(self, seq: _Optional[int] = ..., state: _Optional[bytes] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., frame_status: _Optional[_Union[FrameStatus, _Mapping]] = ..., need_frame: _Optional[_Union[NeedFrame, _Mapping]] = ..., turn: _Optional[_Union[TurnUpdate, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., interrupted: _Optional[_Union[Interrupted, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., go_away: _Optional[_Union[GoAway, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., posture: _Optional[_Union[PostureChange, _Mapping]] = ..., forgotten: _Optional[_Union[Forgotten, _Mapping]] = ...) -> None: ...
 
 class Open(_message.Message):
-    __slots__ = ("holder", "session_id", "last_seq", "state", "output")
+    __slots__ = ("holder", "session_id", "last_seq", "state", "output", "privacy")
+    class Privacy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PRIVACY_UNSPECIFIED: _ClassVar[Open.Privacy]
+        PRIVACY_LOCAL_ONLY: _ClassVar[Open.Privacy]
+    PRIVACY_UNSPECIFIED: Open.Privacy
+    PRIVACY_LOCAL_ONLY: Open.Privacy
     HOLDER_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     LAST_SEQ_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    PRIVACY_FIELD_NUMBER: _ClassVar[int]
     holder: bytes
     session_id: str
     last_seq: int
     state: bytes
     output: OutputProfile
-    def __init__(self, holder: _Optional[bytes] = ..., session_id: _Optional[str] = ..., last_seq: _Optional[int] = ..., state: _Optional[bytes] = ..., output: _Optional[_Union[OutputProfile, _Mapping]] = ...) -> None: ...
+    privacy: Open.Privacy
+    def __init__(self, holder: _Optional[bytes] = ..., session_id: _Optional[str] = ..., last_seq: _Optional[int] = ..., state: _Optional[bytes] = ..., output: _Optional[_Union[OutputProfile, _Mapping]] = ..., privacy: _Optional[_Union[Open.Privacy, str]] = ...) -> None: ...
 
 class OutputProfile(_message.Message):
     __slots__ = ("max_segment_chars", "max_words", "max_lines", "max_columns", "markup", "speech", "lead_in_after_us", "lead_in")
@@ -393,6 +405,34 @@ class Ping(_message.Message):
 class Close(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class Forget(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Forgotten(_message.Message):
+    __slots__ = ("frames", "frame_bytes", "pictures", "exchanges", "ended", "kept")
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    FRAME_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PICTURES_FIELD_NUMBER: _ClassVar[int]
+    EXCHANGES_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    frames: int
+    frame_bytes: int
+    pictures: int
+    exchanges: int
+    ended: int
+    kept: _containers.RepeatedCompositeFieldContainer[Kept]
+    def __init__(self, frames: _Optional[int] = ..., frame_bytes: _Optional[int] = ..., pictures: _Optional[int] = ..., exchanges: _Optional[int] = ..., ended: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[Kept, _Mapping]]] = ...) -> None: ...
+
+class Kept(_message.Message):
+    __slots__ = ("what", "until_us")
+    WHAT_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_US_FIELD_NUMBER: _ClassVar[int]
+    what: str
+    until_us: int
+    def __init__(self, what: _Optional[str] = ..., until_us: _Optional[int] = ...) -> None: ...
 
 class TurnUpdate(_message.Message):
     __slots__ = ("ask_id", "event", "segments")

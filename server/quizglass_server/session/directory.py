@@ -73,6 +73,7 @@ class SessionDirectory:
         if there is not None:
             reason = there.resumable_after(wish.last_seq)
             if not reason:
+                there.privacy = there.privacy or wish.privacy
                 return there, there.attach(wish.last_seq, Restored.ALL, "")
             dialogue = there.dialogue
             there.end()
@@ -118,7 +119,7 @@ class SessionDirectory:
     def _new(self, wish: Open, dialogue: Dialogue) -> Session:
         if len(self._sessions) >= self._most:
             self._make_room()
-        session = Session(self._means, wish.holder, dialogue, wish.output, self._forget)
+        session = Session(self._means, wish.holder, dialogue, wish.output, wish.privacy, self._forget)
         self._sessions[session.id] = session
         return session
 

@@ -92,6 +92,12 @@ class Conversation:
         self._earlier = earlier
         self._said: list[Said] = []
 
+    def forget(self) -> int:
+        """Forget all that was said; how many exchanges that were."""
+        count = len(self.dialogue)
+        self._earlier, self._said = (), []
+        return count
+
     def add(self, said: Said) -> None:
         """A question begins to be answered."""
         self._said = [*self._said[1 - _MOST :], said]

@@ -22,12 +22,15 @@ from quizglass.session import (
     ClientSaid,
     Close,
     DeviceState,
+    Forget,
+    Forgotten,
     FrameBegin,
     FrameDrop,
     FramePart,
     FrameStatus,
     GoAway,
     Interrupted,
+    Kept,
     Notice,
     Open,
     Opened,
@@ -36,6 +39,7 @@ from quizglass.session import (
     Playback,
     Pong,
     PostureChange,
+    Privacy,
     Restored,
     ServerSaid,
     SessionAsk,
@@ -46,7 +50,7 @@ from quizglass_server.assistant.asking import Asking
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Done
-from quizglass_server.errors import InvalidInput, NotFound, QuizglassError, Stopping, Superseded
+from quizglass_server.errors import InvalidInput, NotFound, NotLocal, QuizglassError, Stopping, Superseded
 from quizglass_server.session.dialogue import Dialogue
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits, check_name
 from quizglass_server.session.heard import Conversation
@@ -89,6 +93,10 @@ class Means:
     sealer: Sessions
     wire: Wire
     limits: SessionLimits
+    elsewhere: str = ""
+    """What of the server is behind a network address; empty: nothing."""
+    remembered_s: float = 0.0
+    """Seconds that the visual memory keeps what it is to remember; 0: there is none."""
 
 
 class Session:
@@ -99,6 +107,7 @@ class Session:
         holder: the client's secret.
         dialogue: what was said in an earlier session.
         output: what answers should look like.
+        privacy: where what it is given may go.
         on_end: told when the session has ended.
     """
 
@@ -108,6 +117,7 @@ class Session:
         holder: bytes,
         dialogue: Dialogue,
         output: OutputProfile,
+        privacy: Privacy,
         on_end: Callable[[Session], None],
     ) -> None:
         limits = means.limits
@@ -115,6 +125,7 @@ class Session:
         self.away_since: float | None = time.monotonic()
         """Since when it has no link, in monotonic seconds; None: it has one."""
         self._means = means
+        self.privacy = privacy
         self._holder = hashlib.sha256(holder).digest()
         self._secret = holder
         self._on_end = on_end
@@ -304,6 +315,8 @@ class Session:
                 self._played(said)
             case DeviceState():
                 self._device(said)
+            case Forget():
+                self.emit(self._forget())
             case Close():
                 self.end()
             case Open():
@@ -333,12 +346,40 @@ class Session:
     def _ask(self, ask: SessionAsk, message_id: int) -> None:
         if self._stopping:
             raise Stopping
+        if self._stays_here:
+            raise NotLocal(self._means.elsewhere)
         try:
             self._turns.ask(ask, message_id)
         except InvalidInput as error:
             raise InvalidInput(f"ask.{error.field}", error.description) from None
         self._last_word = time.monotonic()
         self._beat()
+
+    @property
+    def _stays_here(self) -> bool:
+        """Whether nothing can be answered, since what it takes is elsewhere."""
+        return self.privacy is Privacy.LOCAL_ONLY and bool(self._means.elsewhere)
+
+    def _forget(self) -> Forgotten:
+        """Forget what was sent and said, as far as it is the session's."""
+        ended = self._turns.forget()
+        for task in self._looking:
+            task.cancel()
+        if self._means.looks is not None:
+            self._means.looks.remove(self)
+        frames = self._shelf.clear()
+        pictures = sum(self._means.asking.pictures.forget(frame.begin.sha256) for frame in frames)
+        exchanges = self._conversation.forget()
+        self._changed_state = False
+        kept = [Kept("caches")]
+        if self._means.remembered_s:
+            kept.append(Kept("memory", self._means.remembered_s))
+        if self._link is not None:
+            self._log.acknowledge(self._link.written)
+        if self._link is None or self._link.behind:
+            kept.append(Kept("messages", self._means.limits.unacknowledged))
+        size = sum(len(frame.data) for frame in frames)
+        return Forgotten(len(frames), size, pictures, exchanges, ended, tuple(kept))
 
     def _device(self, state: DeviceState) -> None:
         if state.battery_percent is not None:
@@ -370,7 +411,7 @@ class Session:
 
     def _frame_whole(self, frame: HeldFrame) -> None:
         self._turns.arrived(frame.begin.sha256)
-        if self._means.looks is not None:
+        if self._means.looks is not None and not self._stays_here:
             task = asyncio.create_task(self._look(frame, self._means.looks), name="look at a frame")
             self._looking.add(task)
             task.add_done_callback(self._looking.discard)

@@ -178,6 +178,13 @@ class Turns:
         self._speaker.settled()
         self._next()
 
+    def forget(self) -> int:
+        """End everything, tell of it, and know no question any more; how many were ended."""
+        count = len(self._all)
+        self.interrupt(Cause.CANCEL)
+        self._asked.clear()
+        return count
+
     def stop(self) -> None:
         """End everything; nobody is told."""
         for running in self._all:

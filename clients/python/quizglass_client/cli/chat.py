@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from quizglass.session import (
+    Forgotten,
     Interrupted,
     Markup,
     NeedFrame,
@@ -32,7 +33,7 @@ from quizglass_client.types import Event
 
 _HELP = (
     "ask; a new question ends the one that runs.  /show FILE  another picture   /stop  end the answer   "
-    "/device battery=12 heat=warm link=poor   /quit"
+    "/device battery=12 heat=warm link=poor   /forget   /quit"
 )
 
 
@@ -46,7 +47,7 @@ def chat(client: Client, arguments: argparse.Namespace) -> int:
 
 async def _chat(target: str, arguments: argparse.Namespace) -> None:
     lines = _lines(sys.stdin)
-    async with AsyncSession(target, output=_output(arguments)) as session:
+    async with AsyncSession(target, output=_output(arguments), local_only=arguments.local_only) as session:
         talk = _Talk(session, arguments)
         news = asyncio.create_task(talk.tell_news())
         try:
@@ -93,6 +94,8 @@ class _Talk:
                     say(str(error))
             case ["/device", state]:
                 await self._device(state)
+            case ["/forget"]:
+                await self._session.forget()
             case ["/stop"]:
                 if self._turn is not None:
                     await self._turn.cancel()
@@ -126,6 +129,9 @@ class _Talk:
         """Show what becomes of the link."""
         async for news in self._session.news():
             match news:
+                case Forgotten() as gone:
+                    kept = ", ".join(each.what for each in gone.kept)
+                    say(f"forgotten: {gone.frames} pictures, {gone.exchanges} exchanges; kept: {kept}")
                 case PostureChange(posture, reason):
                     say(f"{posture}: {reason}")
                 case LinkLost(reason):

@@ -32,6 +32,8 @@ class AsyncSession:
         max_segment_chars: longest piece of an answer in which it can be said; 0: as `output` says.
         output: what those pieces should look like: how many words, how wide a display, how numbers are said, and
             whether something is said while the answer is not there yet.
+        local_only: whether what the session is given stays on the server's machine; questions fail with NOT_LOCAL where
+            they cannot be answered so.
     """
 
     def __init__(
@@ -43,12 +45,13 @@ class AsyncSession:
         keepalive: float | None = None,
         max_segment_chars: int = 0,
         output: OutputProfile | None = None,
+        local_only: bool = False,
     ) -> None:
         self.target = target
         output = output or OutputProfile()
         if max_segment_chars:
             output = replace(output, max_segment_chars=max_segment_chars)
-        options = SessionOptions(connect_timeout, patience, keepalive, output)
+        options = SessionOptions(connect_timeout, patience, keepalive, output, local_only)
         self._runner = AsyncRunner()
         self._core = SessionCore(target, options)
 
@@ -105,6 +108,10 @@ class AsyncSession:
                 raise InvalidRequest.of(name, f"{word!r} is none of {', '.join(filter(None, map(str, kind)))}")
         state = DeviceState(battery, charging, Heat(heat), LinkQuality(link))
         self._runner.call(partial(self._core.device, state))
+
+    async def forget(self) -> None:
+        """Have the session forget pictures and dialogue. The receipt, `Forgotten`, comes by `news`."""
+        self._runner.call(self._core.forget)
 
     async def drop(self, frame: bytes) -> None:
         """Have a picture of that name let go."""

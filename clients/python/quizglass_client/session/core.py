@@ -19,6 +19,8 @@ from quizglass.session import (
     CancelAsk,
     Close,
     DeviceState,
+    Forget,
+    Forgotten,
     FrameStatus,
     GoAway,
     Interrupted,
@@ -33,6 +35,7 @@ from quizglass.session import (
     Pong,
     PostureChange,
     PostureLimits,
+    Privacy,
     Progress,
     Question,
     Restored,
@@ -83,6 +86,8 @@ class SessionOptions:
     """Of gRPC, in seconds; None: the session's own pings do."""
     output: OutputProfile = field(default_factory=OutputProfile)
     """What answers should look like."""
+    local_only: bool = False
+    """Whether what it is given stays on the server's machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,7 @@ class LinkRestored:
     """Seconds without a link."""
 
 
-News = LinkLost | LinkRestored | FrameStatus | Notice | GoAway | PostureChange
+News = LinkLost | LinkRestored | FrameStatus | Notice | GoAway | PostureChange | Forgotten
 """What is told of a session, and not of one of its turns."""
 
 
@@ -256,6 +261,12 @@ class SessionCore:
         )
         self._outgoing.say(self._device)
 
+    def forget(self) -> None:
+        """Have the session forget what it was sent and said."""
+        self._check()
+        self._outgoing.forget()
+        self._outgoing.say(Forget())
+
     def played(self, feed: TurnFeed, segment: int, code_point: int) -> None:
         """So much of an answer was said aloud."""
         self._check()
@@ -338,8 +349,9 @@ class SessionCore:
 
     def _open(self) -> Open:
         place = self._place
+        privacy = Privacy.LOCAL_ONLY if self._options.local_only else Privacy.ANYWHERE
         last_seq = place.seq if place.session_id else 0
-        return Open(place.holder, place.session_id, last_seq, place.state, self._options.output)
+        return Open(place.holder, place.session_id, last_seq, place.state, self._options.output, privacy)
 
     def _take_opened(self, message: session_pb2.ServerMessage, connection: SessionConnection) -> None:
         opened = server_value(message)
@@ -422,6 +434,9 @@ class SessionCore:
                 self._notice(said)
             case PostureChange(limits=limits):
                 self._posture = limits
+                self._tell(said)
+            case Forgotten():
+                self._place.state = b""
                 self._tell(said)
             case GoAway():
                 self._tell(said)
