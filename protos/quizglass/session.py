@@ -59,6 +59,23 @@ class LinkQuality(StrEnum):
     POOR = "poor"
 
 
+class Posture(StrEnum):
+    """How much a session asks of its device."""
+
+    UNKNOWN = ""
+    NORMAL = "normal"
+    CONSERVE = "conserve"
+    RESERVE = "reserve"
+
+
+class Privacy(StrEnum):
+    """Where what a session is given may go."""
+
+    ANYWHERE = ""
+    """Wherever the server was set up to send it."""
+    LOCAL_ONLY = "local_only"
+
+
 class Restored(StrEnum):
     """How much of an earlier session is there."""
 
@@ -78,6 +95,20 @@ class SegmentState(StrEnum):
     RETRACTED = "retracted"
 
 
+class Markup(StrEnum):
+    """Whether marks are left in segments."""
+
+    AS_WRITTEN = ""
+    NONE = "none"
+
+
+class Speech(StrEnum):
+    """How segments put what is hard to say."""
+
+    AS_WRITTEN = ""
+    ENGLISH = "english"
+
+
 class Cause(StrEnum):
     """Who ended a turn before it was over."""
 
@@ -94,6 +125,18 @@ class OutputProfile:
 
     max_segment_chars: int = 0
     """0: the server's default."""
+    max_words: int = 0
+    """Of an answer; 0: any number."""
+    max_lines: int = 0
+    """Of a segment; 0: any number."""
+    max_columns: int = 0
+    """0: there is no display."""
+    markup: Markup = Markup.AS_WRITTEN
+    speech: Speech = Speech.AS_WRITTEN
+    lead_in_after: float = 0.0
+    """Seconds without a word of the answer before `lead_in` is said; 0: never."""
+    lead_in: str = ""
+    """Empty: the server's own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +149,7 @@ class Open:
     last_seq: int = 0
     state: bytes = b""
     output: OutputProfile = OutputProfile()
+    privacy: Privacy = Privacy.ANYWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +264,24 @@ class Close:
     """Ends the session."""
 
 
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Forgets what was sent and said."""
+
+
 ClientSaid = (
-    Open | FrameBegin | FramePart | FrameDrop | SessionAsk | CancelAsk | Playback | DeviceState | Ack | Ping | Close
+    Open
+    | FrameBegin
+    | FramePart
+    | FrameDrop
+    | SessionAsk
+    | CancelAsk
+    | Playback
+    | DeviceState
+    | Ack
+    | Ping
+    | Close
+    | Forget
 )
 
 
@@ -293,6 +353,10 @@ class Segment:
     index: int
     state: SegmentState
     text: str = ""
+    lines: tuple[str, ...] = ()
+    """The text as a display shows it, where there is one."""
+    lead_in: bool = False
+    """Whether it is no part of the answer, but said before there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +369,7 @@ class TurnUpdate:
     """Of the event, in the turn."""
     elapsed: float
     event: TurnEvent | None
-    """None: one that only later versions know."""
+    """None: a lead-in comes alone, or one that only later versions know."""
     segments: tuple[Segment, ...] = ()
 
 
@@ -366,4 +430,59 @@ class Pong:
     payload: bytes = b""
 
 
-ServerSaid = Opened | FrameStatus | NeedFrame | TurnUpdate | Progress | Interrupted | Notice | GoAway | Pong
+@dataclass(frozen=True, slots=True)
+class PostureLimits:
+    """What a posture asks for."""
+
+    frame_side: int
+    """Pixels."""
+    look_ahead: bool
+    ping: float
+    answer_words: int = 0
+    """0: any number."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostureChange:
+    """How much the session asks of the device has changed."""
+
+    posture: Posture
+    reason: str
+    """One line, for people."""
+    limits: PostureLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Something that is kept."""
+
+    what: str
+    until: float = 0.0
+    """Seconds, at most; 0: until there is no more room for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was forgotten, and what was not."""
+
+    frames: int
+    frame_bytes: int
+    pictures: int
+    exchanges: int
+    ended: int
+    kept: tuple[Kept, ...] = ()
+
+
+ServerSaid = (
+    Opened
+    | FrameStatus
+    | NeedFrame
+    | TurnUpdate
+    | Progress
+    | Interrupted
+    | Notice
+    | GoAway
+    | Pong
+    | PostureChange
+    | Forgotten
+)

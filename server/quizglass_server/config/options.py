@@ -179,6 +179,16 @@ class PictureLimits(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PrivacyOptions(Options):
+    """What becomes of frames before anything looks at them."""
+
+    title: ClassVar[str] = "privacy"
+    frame_filter: str = ""
+    """MODULE:FUNCTION of the operator's own that every frame asked about passes before anything else sees its pixels,
+    to blur faces or plates. Where it fails, the frame is refused. Without one, frames are used as they come."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RequestLimits(Options):
     """What requests may be at most besides."""
 

@@ -168,10 +168,12 @@ class FrameShelf:
             self._remove(frame)
         return FrameStatus(sha256, FrameState.DROPPED)
 
-    def clear(self) -> None:
-        """Give all up."""
-        for frame in list(self._frames.values()):
+    def clear(self) -> list[HeldFrame]:
+        """Give all up; what they were."""
+        frames = list(self._frames.values())
+        for frame in frames:
             self._remove(frame)
+        return frames
 
     def whole(self, sha256: bytes) -> HeldFrame | None:
         """A frame that can be asked about; None when it is not there."""

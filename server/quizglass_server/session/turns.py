@@ -6,8 +6,8 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -16,6 +16,7 @@ from quizglass.session import (
     Cause,
     Interrupted,
     NeedFrame,
+    OutputProfile,
     Overlap,
     Progress,
     Question,
@@ -40,6 +41,7 @@ from quizglass_server.errors import InvalidInput, NotFound, Overloaded, TurnRunn
 from quizglass_server.session.dialogue import appended, follow, spoken, understood
 from quizglass_server.session.frames import FrameShelf, HeldFrame, check_name
 from quizglass_server.session.heard import Conversation, Said
+from quizglass_server.session.output.profile import LEAD_IN, Shape
 from quizglass_server.session.references import asks_to_go_on
 from quizglass_server.session.segments import Segmenter, cleaned
 from quizglass_server.turn.stages import StageWatch, watching
@@ -99,7 +101,7 @@ class Turns:
         speaker: says what they have to say.
         queue: how many wait at most.
         frame_wait_s: how long a question waits for its frame.
-        segment_chars: longest segment.
+        output: what answers should look like.
     """
 
     def __init__(
@@ -111,7 +113,7 @@ class Turns:
         *,
         queue: int,
         frame_wait_s: float,
-        segment_chars: int,
+        output: OutputProfile,
     ) -> None:
         self._asking = asking
         self._shelf = shelf
@@ -119,7 +121,9 @@ class Turns:
         self._speaker = speaker
         self._queue = queue
         self._frame_wait_s = frame_wait_s
-        self._segment_chars = segment_chars
+        self._output = output
+        self.most_words = 0
+        """Of answers to questions that are asked from now on, beside what their output says; 0: any number."""
         self._running: _Running | None = None
         self._waiting: deque[_Running] = deque()
         self._asked: OrderedDict[str, SessionAsk] = OrderedDict()
@@ -156,7 +160,7 @@ class Turns:
             if ask.overlap is not Overlap.QUEUE:
                 self.interrupt(Cause.ASK, by=ask.id)
         said = Said(ask.id, turn.question)
-        self._waiting.append(_Running(ask, message_id, turn, policy, said, Segmenter(self._segment_chars)))
+        self._waiting.append(_Running(ask, message_id, turn, policy, said, self._segmenter()))
         self._next()
 
     def cancel(self, ask_id: str) -> None:
@@ -173,6 +177,13 @@ class Turns:
                 self._speaker.emit(Interrupted(running.ask.id, cause, by, said.heard, said.unheard))
         self._speaker.settled()
         self._next()
+
+    def forget(self) -> int:
+        """End everything, tell of it, and know no question any more; how many were ended."""
+        count = len(self._all)
+        self.interrupt(Cause.CANCEL)
+        self._asked.clear()
+        return count
 
     def stop(self) -> None:
         """End everything; nobody is told."""
@@ -243,7 +254,7 @@ class Turns:
         try:
             if before:
                 await asyncio.wait(before)
-            with watching(running.watch):
+            with watching(running.watch), self._led_in(running):
                 await self._answer(running)
         except Exception as failure:
             error = failure
@@ -307,11 +318,34 @@ class Turns:
                 await arrival.wait()
         return self._shelf.whole(name)
 
+    def _segmenter(self) -> Segmenter:
+        limits = [words for words in (self._output.max_words, self.most_words) if words]
+        return Segmenter(Shape(self._output), min(limits, default=0))
+
+    @contextmanager
+    def _led_in(self, running: _Running) -> Iterator[None]:
+        """Say something short when nothing of the answer is there after a while."""
+        timer = None
+        if after := self._output.lead_in_after:
+            timer = asyncio.get_running_loop().call_later(after, self._lead_in, running)
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _lead_in(self, running: _Running) -> None:
+        segments = () if running.over else running.segmenter.lead_in(self._output.lead_in or LEAD_IN)
+        if segments:
+            running.said.segments = running.segmenter.confirmed
+            elapsed = time.monotonic() - running.began if running.began else 0.0
+            self._speaker.emit(TurnUpdate(running.ask.id, running.turn.id, 0, elapsed, None, segments))
+
     def _tell(self, running: _Running, event: TurnEvent) -> None:
         if running.over:
             return
+        segments = running.segmenter.take(cleaned(event, lines=True))
         event = cleaned(event)
-        segments = running.segmenter.take(event)
         said = running.said
         said.segments, said.rest = running.segmenter.confirmed, running.segmenter.unconfirmed
         now = time.monotonic()

@@ -100,6 +100,18 @@ def _add_chat(commands: _Commands[argparse.ArgumentParser], common: argparse.Arg
     _file(made.add_argument("pictures", metavar="PICTURE", nargs="*", help="shown before the first question"))
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in")
+    made.add_argument("--local-only", action="store_true", help="ask only what stays on the server's machine")
+    made.add_argument("--words", type=int, default=0, metavar="N", help='of an answer, at most; "Go on" says the rest')
+    made.add_argument("--columns", type=int, default=0, metavar="N", help="show answers as on a display so wide")
+    made.add_argument("--lines", type=int, default=0, metavar="N", help="and of so many lines")
+    made.add_argument("--spoken", action="store_true", help="write numbers and units as they are said, without markup")
+    made.add_argument(
+        "--lead-in",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="say something if nothing is there by then",
+    )
 
 
 def _add_ask(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:

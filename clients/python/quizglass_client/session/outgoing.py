@@ -86,6 +86,10 @@ class OutgoingMessages:
         if self._uploads.pop(name, None) is not None:
             self.say(FrameDrop(name))
 
+    def forget(self) -> None:
+        """Send nothing again of what was sent before."""
+        self._uploads.clear()
+
     def status(self, status: FrameStatus) -> None:
         """What the server has of a frame."""
         if (upload := self._uploads.get(status.sha256)) is not None:
