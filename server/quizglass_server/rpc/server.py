@@ -26,6 +26,7 @@ from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CH
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
 from quizglass_server.descriptors import connections_allowed
@@ -210,7 +211,8 @@ def _sessions(services: Services, asking: Asking, looks: LookAhead | None) -> Se
     settings = services.settings
     limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
     pool = FramePool(settings.all_frames_bytes)
-    means = Means(asking, looks, pool, services.sessions, ProtobufWire(), limits)
+    coach = CaptureCoach() if settings.coaching else None
+    means = Means(asking, looks, pool, services.sessions, ProtobufWire(), limits, coach)
     return SessionDirectory(means, settings.max_sessions)
 
 

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 
 from google_crc32c import value as crc32c
 
-from quizglass.session import FrameBegin, FrameNeed, FramePart, FrameState, FrameStatus, Role
+from quizglass.session import (
+    CaptureFault,
+    CaptureScore,
+    FrameBegin,
+    FrameNeed,
+    FramePart,
+    FrameState,
+    FrameStatus,
+    Role,
+)
 from quizglass_server.domain import checks
 from quizglass_server.errors import InvalidInput, NotFound, Overloaded
 
@@ -31,12 +40,18 @@ class HeldFrame:
     """As far as it is there."""
     whole: bool = False
     pinned: bool = False
+    fault: CaptureFault = CaptureFault.NONE
+    """What is wrong with it as it was taken, once it was judged."""
+    advice: str = ""
+    capture: tuple[CaptureScore, ...] = ()
+    """With a fault: the scores of all."""
 
     @property
     def status(self) -> FrameStatus:
         """What there is of it."""
         if self.whole:
-            return FrameStatus(self.begin.sha256, FrameState.HELD, pinned=self.pinned)
+            faults = self.fault, self.advice, self.capture
+            return FrameStatus(self.begin.sha256, FrameState.HELD, 0, self.pinned, *faults)
         return FrameStatus(self.begin.sha256, FrameState.SEND, len(self.data), self.pinned)
 
 

@@ -42,8 +42,9 @@ from quizglass.session import (
 )
 from quizglass_server.assistant.asking import Asking
 from quizglass_server.assistant.look_ahead import LookAhead
+from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
-from quizglass_server.domain.turns import Done
+from quizglass_server.domain.turns import Done, Picture
 from quizglass_server.errors import InvalidInput, NotFound, QuizglassError, Stopping, Superseded
 from quizglass_server.session.dialogue import Dialogue
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits, check_name
@@ -87,6 +88,8 @@ class Means:
     sealer: Sessions
     wire: Wire
     limits: SessionLimits
+    coach: CaptureCoach | None = None
+    """None: nobody judges frames."""
 
 
 class Session:
@@ -348,18 +351,21 @@ class Session:
 
     def _frame_whole(self, frame: HeldFrame) -> None:
         self._turns.arrived(frame.begin.sha256)
-        if self._means.looks is not None:
-            task = asyncio.create_task(self._look(frame, self._means.looks), name="look at a frame")
+        if self._means.looks is not None or self._means.coach is not None:
+            task = asyncio.create_task(self._look(frame), name="look at a frame")
             self._looking.add(task)
             task.add_done_callback(self._looking.discard)
 
     def _frame_gone(self, status: FrameStatus) -> None:
         self.emit(status)
 
-    async def _look(self, frame: HeldFrame, looks: LookAhead) -> None:
-        """Decode a frame, which shows whether it is a picture, and have it looked at when there is time."""
+    async def _look(self, frame: HeldFrame) -> None:
+        """Decode a frame, which shows whether it is a picture, have it looked at when there is time, and judge it."""
         try:
-            looks.add(self, await ShelfFrame(frame, self._means.asking).picture())
+            picture = await ShelfFrame(frame, self._means.asking).picture()
+            if self._means.looks is not None:
+                self._means.looks.add(self, picture)
+            await self._coach(frame, picture)
         except InvalidInput as error:
             told = InvalidInput("frame_begin", error.description)
             told.code = error.code
@@ -367,6 +373,15 @@ class Session:
             self.emit(self._shelf.drop(frame.begin.sha256))
         except QuizglassError as error:  # there is no time or no memory now; a question will try again
             log.debug("a frame could not be decoded ahead: %s", error.message)
+
+    async def _coach(self, frame: HeldFrame, picture: Picture) -> None:
+        """Say what is wrong with a frame as it was taken; nothing where nothing is."""
+        if (coach := self._means.coach) is None:
+            return
+        judged = await asyncio.to_thread(coach.judge, picture.pixels)
+        if judged.fault and self._shelf.whole(frame.begin.sha256) is frame:
+            frame.fault, frame.advice, frame.capture = judged.fault, judged.advice, judged.scores
+            self.emit(frame.status)
 
     # How failures are told, and life is shown.
 

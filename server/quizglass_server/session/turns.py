@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -318,6 +318,8 @@ class Turns:
         running.began = running.began or now
         running.seq += 1
         update = TurnUpdate(running.ask.id, running.turn.id, running.seq, now - running.began, event, segments)
+        if isinstance(event, Done) and event.abstain_reason and (frame := self._shelf.whole(said.frame)) is not None:
+            update = replace(update, fault=frame.fault, advice=frame.advice)
         if isinstance(event, Accepted) and event.frame_sha256:
             said.frame = event.frame_sha256[0]
         running.over = isinstance(event, Done)
