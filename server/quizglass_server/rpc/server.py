@@ -46,6 +46,7 @@ from quizglass_server.rpc.transport.incoming import UNASKED_BYTES, Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.scheduling.memory import WorkMemory
+from quizglass_server.session.closer import Closer
 from quizglass_server.session.directory import SessionDirectory, session_limits
 from quizglass_server.session.frames import FramePool
 from quizglass_server.session.session import Means
@@ -212,7 +213,7 @@ def _sessions(services: Services, asking: Asking, looks: LookAhead | None) -> Se
     limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
     pool = FramePool(settings.all_frames_bytes)
     coach = CaptureCoach() if settings.coaching else None
-    means = Means(asking, looks, pool, services.sessions, ProtobufWire(), limits, coach)
+    means = Means(asking, looks, pool, services.sessions, ProtobufWire(), limits, coach, Closer())
     return SessionDirectory(means, settings.max_sessions)
 
 

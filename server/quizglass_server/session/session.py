@@ -35,6 +35,7 @@ from quizglass.session import (
     Playback,
     Pong,
     Restored,
+    Role,
     ServerSaid,
     SessionAsk,
     SessionLimits,
@@ -46,6 +47,7 @@ from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Done, Picture
 from quizglass_server.errors import InvalidInput, NotFound, QuizglassError, Stopping, Superseded
+from quizglass_server.session.closer import Closer
 from quizglass_server.session.dialogue import Dialogue
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits, check_name
 from quizglass_server.session.heard import Conversation
@@ -90,6 +92,8 @@ class Means:
     limits: SessionLimits
     coach: CaptureCoach | None = None
     """None: nobody judges frames."""
+    closer: Closer | None = None
+    """None: a thumbnail is all that is looked at."""
 
 
 class Session:
@@ -139,6 +143,7 @@ class Session:
             self,
             queue=limits.max_queued_asks,
             frame_wait_s=limits.frame_wait,
+            closer=means.closer,
             segment_chars=segment_chars or DEFAULT_CHARS,
         )
 
@@ -351,6 +356,8 @@ class Session:
 
     def _frame_whole(self, frame: HeldFrame) -> None:
         self._turns.arrived(frame.begin.sha256)
+        if frame.begin.parent:
+            self._turns.arrived(frame.begin.parent)
         if self._means.looks is not None or self._means.coach is not None:
             task = asyncio.create_task(self._look(frame), name="look at a frame")
             self._looking.add(task)
@@ -376,7 +383,7 @@ class Session:
 
     async def _coach(self, frame: HeldFrame, picture: Picture) -> None:
         """Say what is wrong with a frame as it was taken; nothing where nothing is."""
-        if (coach := self._means.coach) is None:
+        if (coach := self._means.coach) is None or frame.begin.role is Role.CROP:
             return
         judged = await asyncio.to_thread(coach.judge, picture.pixels)
         if judged.fault and self._shelf.whole(frame.begin.sha256) is frame:
