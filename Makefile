@@ -21,7 +21,8 @@ HOSTILE ?=
 SESSION ?=
 POLICIES ?=
 
-.PHONY: help demo serve doctor test test-web check lint types unit protos client generated-check starter bundle \
+.PHONY: help demo serve doctor test test-web test-typescript check lint types unit protos client \
+	client-typescript generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile bench-session clean
 
@@ -67,6 +68,15 @@ tests/browser/node_modules: tests/browser/package.json tests/browser/package-loc
 	cd tests/browser && npm ci --silent --no-audit --no-fund
 	@touch $@
 
+test-typescript: $(VENV)/.dev clients/typescript/node_modules ## The TypeScript client under Node (needs Node 20 and npm)
+	$(BIN)/python clients/typescript/generate.py --check
+	cd clients/typescript && npm run --silent build && npm run --silent types && PYTHON=$(abspath $(BIN)/python) npm test --silent
+
+clients/typescript/node_modules: clients/typescript/package.json clients/typescript/package-lock.json
+	@command -v npm >/dev/null || { echo "The TypeScript client needs Node 20 or later with npm: apt install nodejs npm"; exit 1; }
+	cd clients/typescript && npm ci --silent --no-audit --no-fund
+	@touch $@
+
 check: lint types generated-check ## Static checks
 
 lint: $(VENV)/.dev
@@ -84,6 +94,10 @@ protos: $(VENV)/.dev ## Regenerate the checked-in protobuf code
 
 client: $(VENV)/.dev ## Regenerate the checked-in blocking client from the asynchronous one
 	$(BIN)/python clients/python/generate.py
+
+client-typescript: $(VENV)/.dev clients/typescript/node_modules ## Regenerate the TypeScript client's protocol, and build it
+	$(BIN)/python clients/typescript/generate.py
+	cd clients/typescript && npm run --silent build
 
 generated-check: $(VENV)/.dev
 	$(BIN)/python protos/generate.py --check

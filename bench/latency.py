@@ -26,9 +26,11 @@ from quizglass_client.local import LocalServer
 from quizglass_server.bundle.files import Bundle
 
 _WARM_UP = 12
-_AHEAD, _BESIDE = "embed", "read"
-"""Embedding runs beside reading where words are read: there its time is not subtracted, and waiting for it counts as
-the server's own. Where nothing is read it runs alone, and the engine's part of it is the engine's."""
+_READING, _BESIDE_READING, _BESIDE_PLANNING = "read", "embed", "gate"
+"""Embedding runs beside reading where words are read, and where none are the gate beside the planner: their time is not
+subtracted there, and waiting for them counts as the server's own. Elsewhere they run alone, and the engine's part of
+it is the engine's."""
+_PLANNING = "plan"
 
 
 def main() -> None:
@@ -69,12 +71,16 @@ class TimedTurn:
         self.waited = waited
         self.first = first
         """To the first piece of the answer; None when there was none."""
+        self._plans = sum(t.stage == _PLANNING for t in answer.done.timings)
         self.stages = {t.stage: (t.duration * 1e3, t.engine * 1e3) for t in answer.done.timings}
 
     @property
     def own(self) -> float:
         """Waited beyond the engines."""
-        beside = {_AHEAD} if _BESIDE in self.stages else set()
+        beside = {_BESIDE_PLANNING}
+        if _READING in self.stages:
+            early = self._plans == 1 and _BESIDE_PLANNING in self.stages  # and stands, since no words were read
+            beside = {_BESIDE_READING, _PLANNING} if early else {_BESIDE_READING}
         return self.waited - sum(engine for stage, (_, engine) in self.stages.items() if stage not in beside)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import io
 import threading
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -108,10 +108,14 @@ class Assistant:
         for event in EVENTS:
             yield event
 
-    def answer(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
+    async def run(
+        self, turn: domain.Turn, policy: str, budget: Budget, tell: Callable[[domain.TurnEvent], None]
+    ) -> None:
         self.turns.append(turn)
         self.asked.append((policy, budget))
-        return self.script(turn, policy, budget)
+        async with aclosing(self.script(turn, policy, budget)) as events:
+            async for event in events:
+                tell(event)
 
     async def look_ahead(self, picture: domain.Picture) -> AsyncGenerator[str, None]:
         self.looked_at.append(picture.sha256)

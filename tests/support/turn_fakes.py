@@ -47,8 +47,9 @@ async def nothing() -> None:
 
 
 async def breath() -> None:
-    """What separates the tokens of a real generator: others may run."""
-    await asyncio.sleep(0)
+    """What separates the tokens of a real generator: others may run, and what was told can leave."""
+    for _ in range(4):
+        await asyncio.sleep(0)
 
 
 @dataclass

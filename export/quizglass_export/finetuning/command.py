@@ -24,10 +24,10 @@ Run = Callable[[Any, Any], Report]
 
 
 def add_commands(commands: Any, arguments: Sequence[str] | None) -> None:
-    """Declare the subcommands; those that `arguments` do not ask for get no flags, which would take long to make."""
+    """Declare the subcommands; those that `arguments` do not ask for get no flags: to make them loads torch."""
     for name, text in HELP.items():
         parser = commands.add_parser(name, help=text, description=text)
-        if arguments is None or {name, "--print-completion"} & set(arguments):
+        if arguments is None or name in arguments:
             _fill(parser, name)
 
 

@@ -9,7 +9,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -191,12 +191,14 @@ class Asking:
             for took in decoding if turn.explain else ():
                 tell(StepEnded(took.stage, started=-took.duration, duration=took.duration))
             told: list[TurnEvent] = []
-            async with aclosing(self.assistant.answer(turn, asked.policy, budget)) as events:
-                async for event in events:
-                    if isinstance(event, Done):
-                        event = finish(turn, told, replace(event, timings=(*decoding, *event.timings)))
-                    told.append(event)
-                    tell(event)
+
+            def pass_on(event: TurnEvent) -> None:
+                if isinstance(event, Done):
+                    event = finish(turn, told, replace(event, timings=(*decoding, *event.timings)))
+                told.append(event)
+                tell(event)
+
+            await self.assistant.run(turn, asked.policy, budget, pass_on)
 
     async def _pictured(self, turn: Turn, source: FrameSource, budget: Budget) -> tuple[Turn, tuple[StageTiming, ...]]:
         """The turn with its picture and what decoding took, within the budget and the memory for requests."""

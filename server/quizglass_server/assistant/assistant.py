@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from difflib import get_close_matches
 from time import monotonic
 
@@ -46,6 +46,8 @@ from quizglass_server.turn.toolbox import Toolbox
 log = logging.getLogger(__name__)
 _ANY = SearchOptions()
 _LOOK_AHEAD_S = 10.0
+_UNTIL_TOLD = 3
+"""Rounds of the event loop after which the last events are on their way: only then is the log written."""
 
 
 class Assistant:
@@ -88,14 +90,10 @@ class Assistant:
             budget: time the turn may take, already running.
 
         Raises:
-            InvalidInput: no such policy.
-            RoleMissing: the bundle has no model for a role that the policy cannot do without.
-            EngineLost: an engine died under the turn.
+            As `run`.
         """
-        runs = _policy(policy or self.policies[0])
-        self._check_needs(runs)
         outbox = Outbox()
-        task = asyncio.create_task(self._run(turn, runs, budget, Journal(outbox.put, explains=turn.explain)))
+        task = asyncio.create_task(self.run(turn, policy, budget, outbox.put))
         task.add_done_callback(lambda _: outbox.close())
         try:
             async for event in outbox:
@@ -107,6 +105,18 @@ class Assistant:
                 await asyncio.wait({task})
             if not task.cancelled():
                 task.exception()  # seen, also when nobody waits for the turn any more
+
+    async def run(self, turn: Turn, policy: str, budget: Budget, tell: Callable[[TurnEvent], None]) -> None:
+        """Run a turn and tell of each event at once, of Done last; arguments as `answer`.
+
+        Raises:
+            InvalidInput: no such policy.
+            RoleMissing: the bundle has no model for a role that the policy cannot do without.
+            EngineLost: an engine died under the turn.
+        """
+        chosen = _policy(policy or self.policies[0])
+        self._check_needs(chosen)
+        await self._run(turn, chosen, budget, Journal(tell, explains=turn.explain))
 
     async def look_ahead(self, picture: Picture) -> AsyncGenerator[str, None]:
         """Do for a picture what any question about it begins with; each step's name before it begins.
@@ -184,7 +194,8 @@ class Assistant:
             "ms": round((monotonic() - started) * 1e3, 1),
         }
         try:
-            await asyncio.sleep(0)  # the last events leave before the log is written
+            for _ in range(_UNTIL_TOLD):
+                await asyncio.sleep(0)
         finally:
             log.info("turn finished", extra={**about, **told})
             if turn.remember and recalled is None:

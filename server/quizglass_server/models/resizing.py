@@ -21,8 +21,8 @@ from quizglass_server.models.fields import Size
 
 LARGEST_PIXELS = 1 << 20
 """Of larger pictures Pillow needs less memory."""
-_ROWS = 16
-"""Output rows of one product; more would multiply more zeros."""
+_ROWS = 8
+"""Output rows of one product: more would multiply more zeros, fewer be more products."""
 _PRODUCT = 1 << 18
 """Multiplications of one product: OpenBLAS spreads larger ones over threads that belong to the engines."""
 
@@ -78,13 +78,18 @@ def _along_first_axis(picture: RGB, length: int) -> RGB:
     before = picture.shape[0]
     if before == length:
         return picture
-    pixels = picture.reshape(before, -1).astype(np.float32)
+    pixels = picture.reshape(before, -1)
+    bands = _bands(before, length)
+    # One band's input at a time stays in a core's cache, as the whole picture in floats would not.
+    seen = np.empty((max(weights.shape[1] for _, _, weights in bands), pixels.shape[1]), np.float32)
     sums = np.empty((length, pixels.shape[1]), np.float32)
-    for rows, source, weights in _bands(before, length):
+    for rows, source, weights in bands:
+        band = seen[: weights.shape[1]]
+        np.copyto(band, pixels[source])
         step = max(_PRODUCT // weights.size, 1)
         for start in range(0, pixels.shape[1], step):
             columns = slice(start, start + step)
-            np.matmul(weights, pixels[source, columns], out=sums[rows, columns])
+            np.matmul(weights, band[:, columns], out=sums[rows, columns])
     sums += np.float32(0.5)
     np.clip(sums, 0, 255, out=sums)
     return sums.astype(np.uint8).reshape(length, *picture.shape[1:])

@@ -44,10 +44,10 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
         async with self._guard(context, "Ask"):
             source = _RequestFrame.of(request, self._frames, context.peer())
             asked, finish = self._asked(request, context.time_remaining())
-            await context.send_initial_metadata((("quizglass-turn", asked.turn.id),))  # it is not to be asked again
             del request  # its picture is decoded once, and not needed for the rest of the turn
             began, seq = 0, 0
             async with self._asking.events(asked, source, finish) as events:
+                await context.send_initial_metadata((("quizglass-turn", asked.turn.id),))  # it is not to be asked again
                 async for event in events:
                     seq, began = seq + 1, began or time.monotonic_ns()
                     message = event_message(event, (time.monotonic_ns() - began) // 1000)

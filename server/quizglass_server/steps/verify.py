@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from unicodedata import normalize
 
@@ -34,14 +35,27 @@ class Support:
     citations: tuple[Citation, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class _Source:
-    """Shown evidence, read once."""
+    """Shown evidence, composed as the generator was shown it, and read as far as it is asked for."""
 
-    item: Evidence
-    words: tuple[Word, ...]
-    title: tuple[Content, ...]
-    sentences: tuple[list[Clause], ...]
+    def __init__(self, item: Evidence) -> None:
+        self.item = item
+        self._title, self._text = normalize("NFC", item.title), normalize("NFC", item.text)
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        """Of title and text."""
+        return words(f"{self._title}\n{self._text}")
+
+    @cached_property
+    def title(self) -> tuple[Content, ...]:
+        """What it is about."""
+        return tuple(content for clause in clauses(self._title) for content in clause.contents)
+
+    @cached_property
+    def sentences(self) -> tuple[list[Clause], ...]:
+        """The text's and the title, in clauses."""
+        return (*(clauses(sentence) for _, sentence in sentences(self._text)), clauses(self._title))
 
 
 def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
@@ -57,7 +71,7 @@ def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
         (citations of the clauses, names and numbers they do hold); else UNCHECKED.
     """
     shown = sorted((item for item in evidence if item.used), key=lambda item: _ORDER[item.origin])
-    sources = [_read(item) for item in shown]
+    sources = [_Source(item) for item in shown]
     spoken = words(answer)
     if whole := _standing(spoken, sources):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
@@ -81,15 +95,6 @@ def told_check(answer: str, support: Support) -> Telling:
     """What the check was given, and what it found."""
     cited = (f"{answer[citation.start : citation.end]} [{citation.evidence_id}]" for citation in support.citations)
     return texts("answer", answer), [StepDetail("outcome", support.outcome.value), *texts("stands in", *cited)]
-
-
-def _read(item: Evidence) -> _Source:
-    """Composed, as the generator was shown it."""
-    title, text = normalize("NFC", item.title), normalize("NFC", item.text)
-    stated = tuple(clauses(sentence) for _, sentence in sentences(text))
-    named = clauses(title)
-    subject = tuple(content for clause in named for content in clause.contents)
-    return _Source(item, words(f"{title}\n{text}"), subject, (*stated, named))
 
 
 def _standing(part: Sequence[Word], sources: Sequence[_Source]) -> Citation | None:

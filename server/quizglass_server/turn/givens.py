@@ -34,14 +34,30 @@ class Givens:
         self._resources = resources
         self._journal = journal
         self._while_reading = while_reading
+        self._asked_to_read = asks_to_read(turn.question)
         self._words = runner.begin(self._read())
-        self._domain = runner.begin(self._name_domain())
+        routed = turn.picture is not None and resources.filling(domain_of.role) is not None
+        self._domain = runner.begin(self._name_domain()) if routed else None
 
     async def values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
         """What a prompt may name, when all of it is there."""
         words = await self.words()
-        domain = await asyncio.shield(self._domain)
-        return prompt_values(self._turn, words, domain, state, also)
+        return prompt_values(self._turn, words, await self._named_domain(), state, also)
+
+    async def without_words(self, state: State, also: Mapping[str, Note]) -> dict[str, Value] | None:
+        """The same as if the picture showed no words, while it is not known whether it does.
+
+        None where that is known, and where there are likely to be words: the question is about them.
+        """
+        picture = self._turn.picture
+        if picture is None or self._asked_to_read or self._resources.filling(find_words.role) is None:
+            return None
+        if self._words.done() or self._resources.words.get(picture.sha256) is not None:
+            return None
+        return prompt_values(self._turn, "", await self._named_domain(), state, also)
+
+    async def _named_domain(self) -> str:
+        return "" if self._domain is None else await asyncio.shield(self._domain)
 
     async def words(self) -> str:
         """Words in the picture, once they are read; empty when there are none or they could not be read."""
@@ -75,7 +91,7 @@ class Givens:
         if picture is None or self._resources.filling(read_words.role) is None:
             return None
         part = None
-        if not asks_to_read(self._turn.question):
+        if not self._asked_to_read:
             parts = await self._runner.run(find_words, picture)
             if parts == []:
                 return None

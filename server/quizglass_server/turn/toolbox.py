@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import Any, TypeVar
@@ -20,7 +20,8 @@ from quizglass_server.domain.turns import (
     QueryRewritten,
     Turn,
 )
-from quizglass_server.models.prompts import Value, clean
+from quizglass_server.models.prompts import Value, Values, clean
+from quizglass_server.roles.decider import Decider
 from quizglass_server.roles.generator import GenerationRequest, json_like, lines
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported
@@ -36,6 +37,7 @@ from quizglass_server.turn.runner import StepRunner
 Label = TypeVar("Label", bound=Enum)
 One = TypeVar("One")
 Two = TypeVar("Two")
+_Weighing = Coroutine[Any, Any, list[tuple[str, float]] | None]
 
 ANSWER, REWRITE, VERIFIER = "answer", "rewrite", "verifier"
 LIST = lines(12)
@@ -83,15 +85,17 @@ class Toolbox:
         self._look_ahead()
         self._verified = self._verified or by == VERIFIER
         name, names = "plan" if labels is Plan else by, [str(label.value) for label in labels]
-        decider, picture = self._resources.models.deciders.get(by), self._turn.picture
+        decider = self._resources.models.deciders.get(by)
         if decider is None:
             request = await self._request(by, state, also)
             weighed = await self._runner.run(ask_letter.named(name), request, names)
         else:
-            if picture is not None:
-                self._runner.begin(decider.look_at(picture))
-            values = await self._values(state, also)
-            weighed = await self._runner.run_on(decider, ask_decider.named(name, role=by), picture, values, names)
+            step, picture = ask_decider.named(name, role=by), self._turn.picture
+
+            def ask(values: Values) -> _Weighing:
+                return self._runner.run_on(decider, step, picture, values, names)
+
+            weighed = await self._weighed(decider, ask, state, also)
         label, decided_by = otherwise, "fixed"
         if weighed is not None:
             label = labels(max(weighed, key=lambda item: item[1])[0])
@@ -187,6 +191,22 @@ class Toolbox:
         values = await self._values(self.start(), {"evidence": shown, "answer": answer})
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, self._turn.picture, values))
 
+    async def _weighed(
+        self, decider: Decider, ask: Callable[[Values], _Weighing], state: State, also: Mapping[str, Note]
+    ) -> list[tuple[str, float]] | None:
+        """What a decider says. While words are looked for it is asked as if there were none, and again if there are."""
+        guessed = await self._entered.without_words(state, also)
+        if guessed is None:
+            if self._turn.picture is not None:
+                self._runner.begin(decider.look_at(self._turn.picture))
+            return await ask(await self._values(state, also))
+        early = self._runner.begin(ask(guessed))
+        values = await self._values(state, also)
+        if values == guessed:
+            return await early
+        early.cancel()
+        return await ask(values)
+
     async def _request(
         self, task: str, state: State, also: Mapping[str, Note], *, answers: bool = False
     ) -> GenerationRequest:
@@ -201,9 +221,13 @@ class Toolbox:
         )
 
     async def _values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
+        return await self._entered.values(state, also)
+
+    @property
+    def _entered(self) -> Givens:
         if self._givens is None:
             raise RuntimeError("the toolbox is not entered")
-        return await self._givens.values(state, also)
+        return self._givens
 
     def _tell_decision(self, by: str, label: Enum, decided_by: str, weighed: Sequence[tuple[str, float]]) -> None:
         if isinstance(label, Plan):

@@ -144,6 +144,9 @@ class Failure(grpc.RpcError):
     def details(self):
         return self._text
 
+    def initial_metadata(self):
+        return ()
+
     def trailing_metadata(self):
         return (("other", "text"), ("grpc-status-details-bin", self._status.SerializeToString()))
 

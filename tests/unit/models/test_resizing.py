@@ -36,7 +36,7 @@ def test_any_shape_is_resized_as_pillow_resizes_it(before: tuple[int, int], afte
         assert found.dtype == np.uint8
         largest, share = apart(found, pillow(picture, *after))
         assert largest <= 1
-        assert share <= 0.005 or found.size < 1000
+        assert share <= 0.005 or share * found.size <= 8  # of a small picture, a few values by one
 
 
 @pytest.mark.parametrize("before", [(448, 448), (480, 640), (640, 480), (300, 170)])

@@ -61,3 +61,22 @@ async def test_a_follower_that_keeps_up_gets_every_piece_by_itself() -> None:
 def _spelt(events: list[TurnEvent]) -> list[str]:
     """The events with the answer letter by letter, so that it does not count how it was cut."""
     return [part for e in events for part in (list(e.text) if isinstance(e, AnswerDelta) else [repr(e)])]
+
+
+async def test_what_a_turn_starts_after_telling_begins_before_it_is_told() -> None:
+    outbox, order = Outbox(), list[str]()
+
+    async def follow() -> None:
+        async for _ in outbox:
+            order.append("told")
+
+    async def work() -> None:
+        order.append("begun")
+
+    following = asyncio.create_task(follow())
+    await asyncio.sleep(0)
+    outbox.put(AnswerDelta("a"))
+    await asyncio.create_task(work())
+    outbox.close()
+    await following
+    assert order == ["begun", "told"]

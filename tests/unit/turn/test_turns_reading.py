@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
 from quizglass_server.domain.regions import Region
+from quizglass_server.domain.turns import EvidenceFound, PlanMade, StepEnded, TurnEvent
 from quizglass_server.errors import EngineFailed
+from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.read import asks_to_read
 from tests.support.turn_fakes import World, done, turn
 
@@ -40,7 +45,7 @@ async def test_only_the_part_that_may_show_words_is_read() -> None:
     world.models.lettered, world.models.lines = PART, ["Velmora"]
     events = await world.ask(turn("How much does this cost?"))
     assert world.models.read_parts == [PART]
-    assert world.models.calls.of("planner") == ["Velmora"]
+    assert world.models.calls.of("planner") == ["", "Velmora"]
     assert {"gate", "read"} <= stages(events)
 
 
@@ -52,6 +57,78 @@ async def test_a_question_about_words_has_the_whole_picture_read_whatever_the_ga
     assert world.models.read_parts == [None]
     assert world.models.calls.of("planner") == ["", "Velmora"]
     assert "gate" not in stages(events)
+
+
+async def test_the_plan_is_made_again_when_words_come_and_is_told_of_once() -> None:
+    world = World()
+    world.models.lines = ["Velmora"]
+    events = await world.ask(replace(turn(), explain=True))
+    plans = [event for event in events if isinstance(event, StepEnded) and event.name == "plan"]
+    words = [[detail.text for detail in plan.inputs if detail.label == "words"] for plan in plans]
+    assert words == [[], ["Velmora"]]
+    assert [type(event) for event in events if not isinstance(event, StepEnded)][:2] == [PlanMade, EvidenceFound]
+    assert sum(isinstance(event, PlanMade) for event in events) == 1
+
+
+async def test_the_plan_stands_where_words_were_looked_for_and_none_were_read() -> None:
+    world = World()
+    world.models.lettered, world.models.lines = PART, []
+    await world.ask()
+    assert world.models.read_parts == [PART]
+    assert world.models.calls.of("planner") == [""]
+
+
+async def test_a_plan_that_fails_early_does_not_matter_where_words_come() -> None:
+    world = World()
+    world.models.lines = ["Velmora"]
+    errors: list[Exception] = [EngineFailed("broken")]
+
+    async def fail_once() -> None:
+        if errors:
+            raise errors.pop()
+
+    world.models.before["planner"] = fail_once
+    assert done(await world.ask()).answer == "45 crowns"
+
+
+async def test_nothing_is_said_while_it_is_not_known_whether_there_are_words() -> None:
+    world = World()
+    judged, planned = asyncio.Event(), asyncio.Event()
+    world.models.lettered = None
+    world.models.before["gate"] = judged.wait
+
+    async def plan() -> None:
+        planned.set()
+
+    world.models.before["planner"] = plan
+    events: list[TurnEvent] = []
+    answering = asyncio.create_task(world.assistant.run(turn(), "planning-agent", Budget(60), events.append))
+    await planned.wait()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert events == []
+    judged.set()
+    await answering
+    assert isinstance(events[0], PlanMade)
+    assert world.models.calls.of("planner") == [""]
+
+
+async def test_an_early_plan_ends_with_its_turn() -> None:
+    world = World()
+    planning = asyncio.Event()
+
+    async def plan() -> None:
+        planning.set()
+        await asyncio.Event().wait()
+
+    world.models.before["planner"] = plan
+    world.models.before["gate"] = asyncio.Event().wait
+    answering = asyncio.create_task(world.assistant.run(turn(), "planning-agent", Budget(60), lambda _: None))
+    await planning.wait()
+    answering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await answering
+    assert {"planner", "gate"} <= set(world.models.cancelled)
 
 
 @pytest.mark.parametrize("error", [EngineFailed("broken"), ValueError("bug")])

@@ -132,7 +132,8 @@ class OutgoingMessages:
             if not upload.held and (resumed or name in wanted or upload.begin.pinned):
                 begins.append(upload.begin)
         played = self._played.values() if resumed else ()
-        self._waiting = deque([*begins, *self._asks.values(), *played, *self._cancelled.values()])
+        # A later question is understood after what was heard, so that is said first.
+        self._waiting = deque([*begins, *played, *self._asks.values(), *self._cancelled.values()])
         self._changed.set()
 
     def pong(self, payload: bytes) -> None:

@@ -31,6 +31,10 @@ class Process:
         self.complete: list[list[Part]] = []
         self.pixels = PixelStore()
         self.answers = asyncio.Event()
+        self.over = asyncio.Event()
+        """Until then no call ends that has given all it gives."""
+        self.over.set()
+        self.cancelled = 0
 
     async def answer(self, method: str, arguments: list[list[Part]]) -> AsyncGenerator[object, None]:
         self.prompts.append(arguments[0])
@@ -39,6 +43,11 @@ class Process:
             self.answers.set()
         await self.answers.wait()
         yield Usage(1) if method == "prefill" else [Finished("stop", Usage(1))]
+        try:
+            await self.over.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
 
 
 @pytest.fixture
@@ -70,3 +79,14 @@ async def test_a_question_that_follows_its_picture_at_once_does_not_send_it_agai
     assert answer == [Finished("stop", Usage(1))]
     assert process.prompts == [[PICTURE], [replace(PICTURE, rgb=b""), PROMPT[1]]]
     assert process.complete == [[PICTURE], PROMPT]
+
+
+async def test_a_call_is_over_with_its_last_response_and_is_not_cancelled(
+    client: GeneratorClient, process: Process
+) -> None:
+    process.over.clear()
+    assert await generated(client) == [Finished("stop", Usage(1))]
+    assert await client.prefill(PROMPT, Terms()) == Usage(1)
+    process.over.set()
+    assert await generated(client) == [Finished("stop", Usage(1))]
+    assert process.cancelled == 0

@@ -173,6 +173,10 @@ class Call:
         """Nobody waits any more; nothing happens when the call has ended."""
         self._link.forget(self._number)
 
+    def leave(self) -> None:
+        """The last response was taken: nobody waits for the end of the call, which is about to come."""
+        self._link.forget(self._number, told=False)
+
     def _wake(self) -> None:
         if self._arrived is not None and not self._arrived.done():
             self._arrived.set_result(None)
@@ -203,9 +207,9 @@ class Link(Frames):
         self._calls[number] = call
         return call
 
-    def forget(self, number: int) -> None:
-        """A call was cancelled."""
-        if self._calls.pop(number, None) is not None:
+    def forget(self, number: int, *, told: bool = True) -> None:
+        """Nobody waits for a call any more, of which the other end is told."""
+        if self._calls.pop(number, None) is not None and told:
             self.send(Kind.CANCEL, number)
 
     def lose(self) -> None:

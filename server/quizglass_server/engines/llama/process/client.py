@@ -91,8 +91,13 @@ class GeneratorClient:
             try:
                 with self._called(terms, "generate", sent, max_tokens, terms, constraint) as call:
                     async for items in call:
+                        ended = isinstance(items[-1], Finished)
+                        if ended:
+                            call.leave()
                         for item in items:
                             yield item
+                        if ended:
+                            return
                 return
             except _PixelsMissing:
                 self._sent.clear()
@@ -149,7 +154,9 @@ class GeneratorClient:
     async def _only(self, terms: Terms, method: str, *arguments: object) -> Any:
         """A call with one response."""
         with self._called(terms, method, *arguments) as call:
-            return await anext(call)
+            response = await anext(call)
+            call.leave()
+            return response
 
     @contextmanager
     def _called(self, terms: Terms, method: str, *arguments: object) -> Iterator[Call]:

@@ -1,0 +1,72 @@
+// The way to a server over HTTP, for browsers, which cannot stream requests: `Attach` brings, `Send` takes.
+
+import { type Client, ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.js";
+import { type ClientMessage, type Open, type ServerMessage, SessionService } from "./gen/quizglass/v1/session_pb.js";
+import { type ClientError, errorOfCall, type Status } from "./errors.js";
+import type { Link, Transport } from "./link.js";
+
+/** Connect to the server's port for HTTP, "https://host:port". */
+export class ConnectTransport implements Transport {
+  readonly #client: Client<typeof SessionService>;
+
+  constructor(readonly target: string) {
+    this.#client = createClient(SessionService, createConnectTransport({ baseUrl: target, useBinaryFormat: true }));
+  }
+
+  open(first: Open, ms: number): Promise<Link> {
+    return Promise.resolve(new ConnectLink(this.#client, first, ms));
+  }
+}
+
+class ConnectLink implements Link {
+  readonly messages: AsyncIterator<ServerMessage>;
+  readonly #ending = new AbortController();
+  #sessionId = "";
+  #stream = 0n;
+
+  constructor(
+    private readonly client: Client<typeof SessionService>,
+    first: Open,
+    private readonly timeoutMs: number,
+  ) {
+    this.messages = this.#received(first);
+  }
+
+  async send(messages: readonly ClientMessage[]): Promise<void> {
+    const request = { sessionId: this.#sessionId, stream: this.#stream, messages: [...messages] };
+    try {
+      await this.client.send(request, { signal: this.#ending.signal, timeoutMs: this.timeoutMs });
+    } catch (error) {
+      throw told(error);
+    }
+  }
+
+  close(): void {
+    this.#ending.abort();
+  }
+
+  async *#received(first: Open): AsyncGenerator<ServerMessage> {
+    try {
+      for await (const message of this.client.attach({ open: first }, { signal: this.#ending.signal })) {
+        if (message.message.case === "opened") {
+          this.#sessionId = message.message.value.sessionId;
+          this.#stream = message.message.value.stream;
+        }
+        yield message;
+      }
+    } catch (error) {
+      throw told(error);
+    }
+  }
+}
+
+/** The client's error for what Connect raises. */
+function told(raised: unknown): ClientError {
+  const error = ConnectError.from(raised);
+  const [info] = error.findDetails(ErrorInfoSchema);
+  const [bad] = error.findDetails(BadRequestSchema);
+  const [retry] = error.findDetails(RetryInfoSchema);
+  return errorOfCall(error.code as number as Status, error.rawMessage, info, bad, retry);
+}

@@ -1,0 +1,113 @@
+// The way to a server over gRPC, for Node: `Converse`, one stream in each direction.
+
+import { Client, type ClientDuplexStream, connectivityState, credentials, type ServiceError } from "@grpc/grpc-js";
+import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { type Any, anyIs, anyUnpack } from "@bufbuild/protobuf/wkt";
+import { StatusSchema } from "./gen/google/rpc/status_pb.js";
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "./gen/google/rpc/error_details_pb.js";
+import {
+  type ClientMessage,
+  ClientMessageSchema,
+  type Open,
+  type ServerMessage,
+  ServerMessageSchema,
+  SessionService,
+} from "./gen/quizglass/v1/session_pb.js";
+import { type ClientError, errorOf, errorOfCall, ServerUnavailable, Status } from "./errors.js";
+import type { Link, Transport } from "./link.js";
+
+const CONVERSE = `/${SessionService.typeName}/${SessionService.method.converse.name}`;
+const OPTIONS = {
+  // A broken link's connection may wait for a network that nobody answers from: each link has its own.
+  "grpc.use_local_subchannel_pool": 1,
+  "grpc.enable_retries": 0,
+};
+
+type Call = ClientDuplexStream<ClientMessage, ServerMessage>;
+
+/** gRPC to "host:port", "[host]:port" or "unix:path". */
+export class GrpcTransport implements Transport {
+  constructor(readonly target: string) {}
+
+  async open(first: Open, ms: number): Promise<Link> {
+    const client = new Client(this.target, credentials.createInsecure(), OPTIONS);
+    try {
+      await connected(client, this.target, ms);
+      const link = new GrpcLink(client);
+      void link.send([create(ClientMessageSchema, { message: { case: "open", value: first } })]);
+      return link;
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+}
+
+/** Wait until there is a connection. grpc-js would try for as long as a call waits, and has no time of its own. */
+async function connected(client: Client, target: string, ms: number): Promise<void> {
+  const channel = client.getChannel();
+  const deadline = Date.now() + ms;
+  for (;;) {
+    const state = channel.getConnectivityState(true);
+    if (state === connectivityState.READY) return;
+    if (state === connectivityState.TRANSIENT_FAILURE) {
+      throw new ServerUnavailable(`nothing answers at ${target}`, Status.UNAVAILABLE);
+    }
+    const late = await new Promise((resolve) => channel.watchConnectivityState(state, deadline, resolve));
+    if (late) throw new ServerUnavailable(`${target} does not answer within ${ms / 1000} s`, Status.UNAVAILABLE);
+  }
+}
+
+class GrpcLink implements Link {
+  readonly messages: AsyncIterator<ServerMessage>;
+  readonly #call: Call;
+
+  constructor(private readonly client: Client) {
+    this.#call = client.makeBidiStreamRequest(
+      CONVERSE,
+      (message: ClientMessage) => Buffer.from(toBinary(ClientMessageSchema, message)),
+      (bytes: Buffer) => fromBinary(ServerMessageSchema, bytes),
+    );
+    this.#call.on("error", () => {}); // whoever reads is told
+    this.messages = received(this.#call);
+  }
+
+  async send(messages: readonly ClientMessage[]): Promise<void> {
+    for (const message of messages) {
+      // A message to a link that has ended waits: whoever reads is told why it did.
+      await new Promise<void>((resolve) => this.#call.write(message, (error?: Error | null) => void (error || resolve())));
+    }
+  }
+
+  close(): void {
+    this.#call.cancel();
+    this.client.close();
+  }
+}
+
+async function* received(call: Call): AsyncGenerator<ServerMessage> {
+  try {
+    for await (const message of call) yield message as ServerMessage;
+  } catch (error) {
+    throw told(error as ServiceError);
+  }
+}
+
+/** The client's error for what gRPC raises. */
+function told(error: ServiceError): ClientError {
+  const [packed] = error.metadata?.get("grpc-status-details-bin") ?? [];
+  if (!(packed instanceof Uint8Array)) return errorOf(error.code ?? Status.UNKNOWN, error.details || error.message);
+  const { details } = fromBinary(StatusSchema, packed);
+  return errorOfCall(
+    error.code,
+    error.details,
+    unpacked(details, ErrorInfoSchema),
+    unpacked(details, BadRequestSchema),
+    unpacked(details, RetryInfoSchema),
+  );
+}
+
+function unpacked<Schema extends DescMessage>(details: Any[], schema: Schema): MessageShape<Schema> | undefined {
+  const packed = details.find((each) => anyIs(each, schema));
+  return packed && anyUnpack(packed, schema);
+}

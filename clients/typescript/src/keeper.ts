@@ -1,0 +1,318 @@
+// Keeps a session going: connects, resumes where it was when the link breaks, and says why when it cannot.
+
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  type ClientMessage,
+  type Opened,
+  Opened_Restored,
+  OpenSchema,
+  type ServerMessage,
+  ServerMessageSchema,
+  type SessionLimits,
+} from "./gen/quizglass/v1/session_pb.js";
+import { Cancelled, ClientError, ServerError, ServerUnavailable, Status } from "./errors.js";
+import type { Link, Transport } from "./link.js";
+import type { Outgoing } from "./outgoing.js";
+import { ends, type ServerSaid } from "./turn.js";
+import { Change, within } from "./waiting.js";
+
+const HOLDER_BYTES = 32;
+/** Messages, and bytes of them, after which they are acknowledged. */
+const [ACK_EVERY, ACK_BYTES] = [16, 16 * 1024];
+/** Times of `SessionLimits.progress_us` without a word, during a turn, after which a link is dead. */
+const SILENT_PROGRESS = 2.5;
+const PROBE_MS = 1000;
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [100, 5000];
+const SEND_ATTEMPTS = 3;
+const CLOSE_MS = 2000;
+/** Statuses that another attempt does not change. */
+const LASTING = new Set([
+  Status.INVALID_ARGUMENT,
+  Status.UNIMPLEMENTED,
+  Status.PERMISSION_DENIED,
+  Status.UNAUTHENTICATED,
+  Status.ABORTED,
+]);
+
+/** How a session is kept. */
+export interface SessionOptions {
+  /** Milliseconds in which the server has to answer, at each attempt. Default: 5000. */
+  connectTimeoutMs?: number;
+  /** Milliseconds without a link after which the session is given up; Infinity: never. Default: 120000. */
+  patienceMs?: number;
+  /** Longest piece of an answer in which it can be said, in code points; 0 (default): the server's own. */
+  maxSegmentChars?: number;
+}
+
+/** Whose links are kept. */
+export interface Kept {
+  readonly outgoing: Outgoing;
+  /** Whether a question is not over. */
+  readonly busy: boolean;
+  /** There is a link; `afterMs` the time without one, undefined for the first. */
+  opened(opened: Opened, afterMs: number | undefined): void;
+  /** The link broke; another one is being made. */
+  lost(reason: string): void;
+  /** The server says something, once and in order. */
+  said(said: ServerSaid): void;
+  /** The session was given up, or closed. */
+  failed(error: ClientError): void;
+}
+
+/** The link says nothing any more, or something has got lost on it. */
+class DeadLink extends Error {}
+
+export class Keeper {
+  /** Links that there were so far. */
+  links = 0;
+  limits: SessionLimits | undefined;
+  /** What the dialogue can be continued with elsewhere. */
+  state: Uint8Array = new Uint8Array();
+  failure: ClientError | undefined;
+  readonly #holder = crypto.getRandomValues(new Uint8Array(HOLDER_BYTES));
+  readonly #connectMs: number;
+  readonly #patienceMs: number;
+  readonly #output: { maxSegmentChars: number };
+  #sessionId = "";
+  #seq = 0n;
+  #unacknowledged = { messages: 0, bytes: 0 };
+  #heardAt = 0;
+  #lostAt = performance.now();
+  #hinted = false;
+  #stirred = false;
+  /** Whether the server is about to end the link. */
+  #leaving = false;
+  #closing = false;
+  #link: Link | undefined;
+  #kept: Promise<void> | undefined;
+  readonly #changed = new Change();
+
+  constructor(
+    private readonly transport: Transport,
+    private readonly owner: Kept,
+    options: SessionOptions,
+  ) {
+    this.#connectMs = options.connectTimeoutMs ?? 5000;
+    this.#patienceMs = options.patienceMs ?? 120_000;
+    this.#output = { maxSegmentChars: options.maxSegmentChars ?? 0 };
+  }
+
+  /** Open the session. @throws ClientError it cannot be opened */
+  async start(): Promise<void> {
+    this.#kept = this.#keep();
+    while (!this.links && !this.failure) await this.#changed.next();
+    if (this.failure) throw this.failure;
+  }
+
+  /** End the session, and wait until the server knows, or for a while. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    if (this.#link && !this.failure) {
+      this.owner.outgoing.say({ case: "close", value: {} });
+      await Promise.race([this.#kept, new Change().next(CLOSE_MS)]);
+    }
+    this.#fail(new Cancelled("the session was closed", Status.CANCELLED, { reason: "CLOSED" }));
+    this.#link?.close();
+  }
+
+  /** The network may have changed: see at once whether the link is alive, and do not wait to make a new one. */
+  hint(): void {
+    this.#hinted = true;
+    this.#changed.tell();
+  }
+
+  /** A question was asked: silence shows sooner now. */
+  stir(): void {
+    this.#stirred = true;
+    this.#changed.tell();
+  }
+
+  get #over(): boolean {
+    return this.#closing || this.failure !== undefined;
+  }
+
+  async #keep(): Promise<void> {
+    let pause = 0;
+    while (!this.#over) {
+      const links = this.links;
+      const reason = await this.#linked().catch((error: unknown) => this.#judge(error));
+      if (this.#over) return;
+      if (this.links > links) {
+        this.#lostAt = performance.now();
+        pause = 0;
+        this.owner.lost(reason);
+      }
+      await this.#pause(pause, reason);
+      pause = Math.min(Math.max(2 * pause, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
+    }
+  }
+
+  /** One link, from connecting to its end in order; why it ended. */
+  async #linked(): Promise<string> {
+    const ending = new AbortController();
+    const link = await this.transport.open(this.#open(), this.#connectMs);
+    this.#link = link;
+    try {
+      if (this.#over) throw new DeadLink("the session was closed");
+      const late = (): Error =>
+        new ServerUnavailable(
+          `${this.transport.target} does not answer within ${this.#connectMs / 1000} s`,
+          Status.UNAVAILABLE,
+        );
+      const first = await within(link.messages.next(), this.#connectMs, late);
+      const said = first.done ? undefined : first.value.message;
+      if (said?.case !== "opened") throw new DeadLink("the server does not open the session");
+      this.#opened(first.value as ServerMessage, said.value);
+      await Promise.race([this.#read(link, ending.signal), this.#write(link, ending.signal), this.#watch(ending.signal)]);
+      return "the server ended it";
+    } finally {
+      this.#link = undefined;
+      ending.abort();
+      this.#changed.tell();
+      link.close();
+    }
+  }
+
+  #open() {
+    const resumed = { sessionId: this.#sessionId, lastSeq: this.#seq, state: this.state };
+    return create(OpenSchema, { holder: this.#holder, ...resumed, output: this.#output });
+  }
+
+  #opened(message: ServerMessage, opened: Opened): void {
+    const now = performance.now();
+    const after = this.#sessionId ? now - this.#lostAt : undefined;
+    const resumed = opened.restored === Opened_Restored.ALL;
+    if (!resumed) this.#seq = 0n;
+    this.#sessionId = opened.sessionId;
+    this.limits = opened.limits;
+    if (message.state.length) this.state = message.state;
+    this.#unacknowledged = { messages: 0, bytes: 0 };
+    this.#heardAt = now;
+    this.#leaving = false;
+    this.links += 1;
+    this.owner.opened(opened, after);
+    this.owner.outgoing.again(resumed);
+    this.#changed.tell();
+  }
+
+  async #write(link: Link, ending: AbortSignal): Promise<never> {
+    for (;;) {
+      const messages = await this.owner.outgoing.next(ending);
+      await this.#send(link, messages, ending);
+    }
+  }
+
+  /**
+   * Send messages. Where they go by calls of their own, these can fail while the link still brings messages: a server that
+   * stops takes no more connections, or another server had them. Saying them twice changes nothing.
+   */
+  async #send(link: Link, messages: readonly ClientMessage[], ending: AbortSignal): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await link.send(messages);
+      } catch (error) {
+        const lasting = error instanceof ClientError && LASTING.has(error.status);
+        if (lasting || (attempt >= SEND_ATTEMPTS && !this.#leaving)) throw error;
+      }
+      await this.#wait(FIRST_PAUSE_MS * attempt, ending);
+      ending.throwIfAborted();
+    }
+  }
+
+  async #read(link: Link, ending: AbortSignal): Promise<void> {
+    for (;;) {
+      const next = await link.messages.next();
+      if (next.done || ending.aborted) return; // what an old link still says is said again by the new one
+      const message = next.value;
+      const said = message.message;
+      this.#heardAt = performance.now();
+      if (message.state.length) this.state = message.state;
+      if (said.case === "opened" || said.case === "progress" || said.case === "goAway" || said.case === "pong") {
+        if (message.seq !== this.#seq) throw new DeadLink("messages have got lost");
+      } else if (message.seq <= this.#seq) {
+        continue;
+      } else if (message.seq > this.#seq + 1n) {
+        throw new DeadLink("messages have got lost");
+      } else {
+        this.#seq = message.seq;
+        this.#acknowledge(message);
+      }
+      if (said.case === "goAway") this.#leaving = true;
+      if (said.case === "pong") this.owner.outgoing.pong(said.value.payload);
+      else if (said.case) this.owner.said(said);
+    }
+  }
+
+  #acknowledge(message: ServerMessage): void {
+    const said = message.message;
+    const waiting = this.#unacknowledged;
+    waiting.messages += 1;
+    waiting.bytes += toBinary(ServerMessageSchema, message).length;
+    if ((said.case && ends(said)) || waiting.messages >= ACK_EVERY || waiting.bytes >= ACK_BYTES) {
+      this.#unacknowledged = { messages: 0, bytes: 0 };
+      this.owner.outgoing.say({ case: "ack", value: { seq: this.#seq } });
+    }
+  }
+
+  /** Ask a silent link whether it is alive; end one that does not answer. */
+  async #watch(ending: AbortSignal): Promise<void> {
+    const [pingMs, progressMs] = [Number(this.limits?.pingUs) / 1000, Number(this.limits?.progressUs) / 1000];
+    while (!ending.aborted) {
+      const silence = this.owner.busy ? SILENT_PROGRESS * progressMs : 2 * pingMs;
+      const asks = Math.min(pingMs, silence / 2);
+      const hinted = await this.#hint(Math.max(50, asks - (performance.now() - this.#heardAt)), ending);
+      if (ending.aborted) return;
+      if (!hinted && performance.now() - this.#heardAt < asks) continue;
+      const before = this.#heardAt;
+      this.owner.outgoing.say({ case: "ping", value: {} });
+      await this.#wait(hinted ? PROBE_MS : silence - asks, ending);
+      if (this.#heardAt === before) throw new DeadLink("the link is silent");
+    }
+  }
+
+  /** Wait for a hint so long; whether one came. */
+  async #hint(ms: number, ending?: AbortSignal): Promise<boolean> {
+    const until = performance.now() + ms;
+    while (!this.#hinted && !this.#stirred && !this.#over && !ending?.aborted && performance.now() < until) {
+      await this.#changed.next(until - performance.now());
+    }
+    const hinted = this.#hinted;
+    this.#hinted = this.#stirred = false;
+    return hinted;
+  }
+
+  /** Wait so long, or until something has ended. */
+  async #wait(ms: number, ending: AbortSignal): Promise<void> {
+    const until = performance.now() + ms;
+    while (!ending.aborted && performance.now() < until) await this.#changed.next(until - performance.now());
+  }
+
+  /** Before the next attempt, unless the session is given up. */
+  async #pause(pause: number, reason: string): Promise<void> {
+    if (performance.now() - this.#lostAt + pause > this.#patienceMs) {
+      const told = `no link for ${this.#patienceMs / 1000} s: ${reason}`;
+      this.#fail(new ServerUnavailable(told, Status.UNAVAILABLE));
+    } else if (pause) {
+      await this.#hint(pause * (0.5 + Math.random() / 2)); // many clients lose the same server
+    }
+  }
+
+  /** Why a link ended; a session that cannot be had is given up. */
+  #judge(error: unknown): string {
+    if (error instanceof DeadLink) return error.message;
+    const told =
+      error instanceof ClientError
+        ? error
+        : new ServerError(`the session failed: ${String(error)}`, Status.UNKNOWN, { reason: "UNEXPECTED" });
+    const first = !this.links && told.reason !== "STOPPING";
+    if (first || LASTING.has(told.status) || told.reason === "UNEXPECTED") this.#fail(told);
+    return told.message;
+  }
+
+  #fail(error: ClientError): void {
+    if (this.failure) return;
+    this.failure = error;
+    this.owner.failed(error);
+    this.#changed.tell();
+  }
+}

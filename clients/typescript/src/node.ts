@@ -1,0 +1,17 @@
+// For programs under Node: a session over gRPC.
+
+import { GrpcTransport } from "./grpc.js";
+import type { SessionOptions } from "./keeper.js";
+import { Session } from "./session.js";
+
+export * from "./shared.js";
+export { GrpcTransport };
+
+/**
+ * Open a session over gRPC.
+ * @param target "host:port", "[host]:port" or "unix:path"
+ * @throws ClientError it cannot be opened
+ */
+export function openSession(target = "127.0.0.1:50061", options: SessionOptions = {}): Promise<Session> {
+  return Session.open(new GrpcTransport(target), options);
+}

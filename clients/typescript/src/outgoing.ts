@@ -1,0 +1,175 @@
+// What a session has to say over its link: messages first, and between them pieces of frames. Knows what has to be said
+// again over a new link.
+
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type ClientMessage,
+  ClientMessageSchema,
+  type FrameBegin,
+  FrameBeginSchema,
+  type FrameNeed,
+  type FrameStatus,
+  FrameStatus_State,
+} from "./gen/quizglass/v1/session_pb.js";
+import { crc32c } from "./crc32c.js";
+import { Window } from "./pacing.js";
+import { Change } from "./waiting.js";
+
+/** Bytes of frames that are kept to be sent again; the oldest go. */
+const MOST_BYTES = 64 * 1024 * 1024;
+/** Messages that go together, at most: a `SendRequest` takes 64. */
+const MOST_MESSAGES = 32;
+
+/** What a client says, as its fields. */
+export type ClientSaid = Exclude<NonNullable<MessageInitShape<typeof ClientMessageSchema>["message"]>, { case: undefined }>;
+
+interface Upload {
+  begin: FrameBegin;
+  readonly data: Uint8Array;
+  /** First byte to be sent; undefined: the server has not said, or has it. */
+  offset: number | undefined;
+  held: boolean;
+}
+
+/** Bytes as a key. */
+export function hex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** What is to be sent, in order. */
+export class Outgoing {
+  #waiting: ClientMessage[] = [];
+  readonly #uploads = new Map<string, Upload>();
+  readonly #asks = new Map<string, { said: ClientMessage; frame: string }>();
+  readonly #cancels = new Map<string, ClientMessage>();
+  #played: ClientMessage | undefined;
+  #window = new Window();
+  readonly #changed = new Change();
+
+  /** Send a message, and again over a new link as long as nobody knows that it has arrived. */
+  say(said: ClientSaid): void {
+    const message = create(ClientMessageSchema, { message: said });
+    const kept = message.message;
+    if (kept.case === "ask") {
+      const frame = kept.value.request?.frames[0]?.source;
+      this.#asks.set(kept.value.id, { said: message, frame: frame?.case === "sha256" ? hex(frame.value) : "" });
+    }
+    if (kept.case === "cancel") this.#cancels.set(kept.value.askId, message);
+    if (kept.case === "playback") this.#played = message;
+    this.#waiting.push(message);
+    this.#changed.tell();
+  }
+
+  /** Send a frame, unless it was sent before. */
+  show(sha256: Uint8Array, data: Uint8Array, pinned: boolean): void {
+    const name = hex(sha256);
+    const known = this.#uploads.get(name);
+    if (known?.begin.pinned === pinned) return;
+    const begin = create(FrameBeginSchema, { sha256, size: BigInt(data.length), pinned });
+    if (known) known.begin = begin;
+    else this.#uploads.set(name, { begin, data, offset: undefined, held: false });
+    this.#forgetOldest();
+    this.say({ case: "frameBegin", value: begin });
+  }
+
+  /** Give a frame up. */
+  drop(sha256: Uint8Array): void {
+    if (this.#uploads.delete(hex(sha256))) this.say({ case: "frameDrop", value: { sha256 } });
+  }
+
+  /** What the server has of a frame. */
+  status(status: FrameStatus): void {
+    const upload = this.#uploads.get(hex(status.sha256));
+    if (!upload) return;
+    upload.held = status.state === FrameStatus_State.HELD;
+    upload.offset = status.state === FrameStatus_State.SEND ? Number(status.offset) : undefined;
+    this.#changed.tell();
+  }
+
+  /** A question waits for a frame. */
+  need(need: FrameNeed): void {
+    const upload = this.#uploads.get(hex(need.sha256));
+    if (!upload || need.region || upload.offset !== undefined) return;
+    upload.held = false;
+    this.say({ case: "frameBegin", value: upload.begin });
+  }
+
+  /** Nothing more comes of a question. */
+  over(askId: string): void {
+    this.#asks.delete(askId);
+    this.#cancels.delete(askId);
+  }
+
+  /**
+   * There is a new link: what may not have arrived over the old one is said again.
+   * @param resumed whether the session is the same. Of another one, frames come when they are needed
+   */
+  again(resumed: boolean): void {
+    this.#window = new Window();
+    const wanted = new Set([...this.#asks.values()].map((ask) => ask.frame));
+    this.#waiting = [];
+    for (const [name, upload] of this.#uploads) {
+      upload.offset = undefined;
+      upload.held &&= resumed;
+      if (!upload.held && (resumed || wanted.has(name) || upload.begin.pinned)) {
+        this.#waiting.push(create(ClientMessageSchema, { message: { case: "frameBegin", value: upload.begin } }));
+      }
+    }
+    // A later question is understood after what was heard, so that is said first.
+    if (resumed && this.#played) this.#waiting.push(this.#played);
+    this.#waiting.push(...[...this.#asks.values()].map((ask) => ask.said));
+    this.#waiting.push(...this.#cancels.values());
+    this.#changed.tell();
+  }
+
+  /** The link has carried all that was sent before this ping. */
+  pong(payload: Uint8Array): void {
+    this.#window.answered(payload, performance.now());
+    this.#changed.tell();
+  }
+
+  /**
+   * What is to be sent next, together, when there is something. A question, which may be long, is the last of them.
+   * @throws what `ending` was aborted with, once that is
+   */
+  async next(ending: AbortSignal): Promise<ClientMessage[]> {
+    for (;;) {
+      ending.throwIfAborted();
+      const asks = this.#waiting.findIndex((each) => each.message.case === "ask");
+      const most = asks < 0 ? MOST_MESSAGES : Math.min(asks + 1, MOST_MESSAGES);
+      const batch = this.#waiting.splice(0, most);
+      if (asks < 0) batch.push(...this.#part());
+      if (batch.length) return batch;
+      await this.#changed.next();
+    }
+  }
+
+  /** The next piece of the frame that was shown last and is not whole, if the link has room for it, and a ping. */
+  #part(): ClientMessage[] {
+    for (const upload of [...this.#uploads.values()].reverse()) {
+      const offset = upload.offset;
+      if (offset === undefined || offset >= upload.data.length) continue;
+      const size = Math.min(this.#window.piece, upload.data.length - offset);
+      if (this.#window.room < size) return [];
+      const data = upload.data.subarray(offset, offset + size);
+      upload.offset = offset + size;
+      const part = { sha256: upload.begin.sha256, offset: BigInt(offset), data, crc32c: crc32c(data) };
+      const payload = this.#window.sent(size, performance.now());
+      return [
+        create(ClientMessageSchema, { message: { case: "framePart", value: part } }),
+        create(ClientMessageSchema, { message: { case: "ping", value: { payload } } }),
+      ];
+    }
+    return [];
+  }
+
+  #forgetOldest(): void {
+    let bytes = 0;
+    for (const upload of this.#uploads.values()) bytes += upload.data.length;
+    for (const [name, upload] of this.#uploads) {
+      if (bytes <= MOST_BYTES || this.#uploads.size === 1) return;
+      this.#uploads.delete(name);
+      bytes -= upload.data.length;
+    }
+  }
+}

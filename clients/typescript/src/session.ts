@@ -1,0 +1,275 @@
+// A wearable's session with a quizglass server; how it goes over the wire is in docs/session.md.
+
+import { create, toBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import type { AskRequestSchema } from "./gen/quizglass/v1/assistant_pb.js";
+import {
+  type Opened,
+  Opened_Restored,
+  SessionAsk_Overlap,
+  SessionAskSchema,
+  type SessionLimits,
+} from "./gen/quizglass/v1/session_pb.js";
+import { type ClientError, InvalidRequest, SessionLost, Status } from "./errors.js";
+import { type Kept, Keeper, type SessionOptions } from "./keeper.js";
+import type { Transport } from "./link.js";
+import { Outgoing } from "./outgoing.js";
+import { type Answer, type ServerSaid, Turn } from "./turn.js";
+import { Change } from "./waiting.js";
+
+const MOST_NEWS = 1024;
+const SHA256_BYTES = 32;
+/** Bytes of a question: what a `SendRequest` takes, less what goes around it. */
+const MOST_ASK_BYTES = 250 * 1024;
+const OVERLAPS = {
+  interrupt: SessionAsk_Overlap.INTERRUPT,
+  queue: SessionAsk_Overlap.QUEUE,
+  refuse: SessionAsk_Overlap.REFUSE,
+} as const;
+
+/** What is told of the session, and not of one of its turns. */
+export type News =
+  /** The link broke; another one is being made. */
+  | { case: "lost"; reason: string }
+  /** There is a link again, and how much of the session; `reason` says why not all. `afterMs`: how long there was none. */
+  | { case: "restored"; restored: Opened_Restored; reason: string; afterMs: number }
+  | Extract<ServerSaid, { case: "frameStatus" | "notice" | "goAway" }>;
+
+/** What may be said with a question. */
+export interface AskOptions {
+  /** Name of a picture that was shown. */
+  frame?: Uint8Array;
+  /** What becomes of it while another question runs: that one ends (default), it waits, or it fails. */
+  overlap?: keyof typeof OVERLAPS;
+  /** One that the server has; default: its own. */
+  policy?: string;
+  /** Milliseconds to answer in, once its turn has come and its picture is there. Default: the server's. */
+  budgetMs?: number;
+  /** Questions and answers since, without the server, oldest first. */
+  history?: readonly (readonly [question: string, answer: string])[];
+  /** Whether the server may remember the picture, and whether the answer may come from what it remembers. */
+  memory?: { remember?: boolean; recall?: boolean };
+  /** A name of the dialogue, of the caller's choice, by which the memory finds it. */
+  sessionId?: string;
+  /** Whether every step is told of. */
+  explain?: boolean;
+}
+
+/**
+ * A wearable's session. It lasts while links come and go: a broken link is made anew and goes on where it was, in the middle
+ * of an answer or of a picture. What could not be saved is told by `news`, and fails the questions that it concerns.
+ */
+export class Session implements Kept {
+  /** For `Keeper` only. */
+  readonly outgoing = new Outgoing();
+  readonly #turns = new Map<string, Turn>();
+  #news: News[] = [];
+  readonly #changed = new Change();
+  readonly #keeper: Keeper;
+  #count = 0;
+
+  private constructor(transport: Transport, options: SessionOptions) {
+    this.#keeper = new Keeper(transport, this, options);
+  }
+
+  /** Open a session. @throws ClientError it cannot be opened */
+  static async open(transport: Transport, options: SessionOptions = {}): Promise<Session> {
+    if (!globalThis.crypto?.subtle) {
+      throw new InvalidRequest(
+        "pictures are named by SHA-256, for which browsers want a page on localhost or over HTTPS",
+        Status.INVALID_ARGUMENT,
+        { reason: "INSECURE_PAGE" },
+      );
+    }
+    const session = new Session(transport, options);
+    await session.#keeper.start();
+    return session;
+  }
+
+  /** End it; what runs is cancelled, and the server lets its pictures go. */
+  close(): Promise<void> {
+    return this.#keeper.close();
+  }
+
+  /**
+   * Send a picture before there is a question about it; its name for `ask`. It arrives while the program goes on, between
+   * other messages, and is looked at by the server meanwhile.
+   * @param picture JPEG, PNG or WebP; a side beyond `limits.usefulPictureSide` brings nothing
+   * @param pinned whether the server is to keep it until it is dropped, or shown again without this
+   */
+  async show(picture: Uint8Array, pinned = false): Promise<Uint8Array> {
+    this.#check();
+    const data = picture.slice(); // theirs may change while it is on its way
+    const sha256 = new Uint8Array(await crypto.subtle.digest("SHA-256", data));
+    this.#check();
+    this.outgoing.show(sha256, data, pinned);
+    return sha256;
+  }
+
+  /** Have a picture of that name let go. */
+  drop(frame: Uint8Array): void {
+    this.#check();
+    this.outgoing.drop(frame);
+  }
+
+  /**
+   * Ask a question; what is told of it comes by the turn. What was said and heard in the session is known.
+   * @throws ClientError the session was given up, or the question cannot be sent
+   */
+  ask(question: string, options: AskOptions = {}): Turn {
+    this.#check();
+    const id = `${(this.#count += 1)}-${crypto.randomUUID().slice(0, 8)}`;
+    const overlap = OVERLAPS[options.overlap ?? "interrupt"];
+    if (overlap === undefined) throw invalid("overlap", `${options.overlap} is not interrupt, queue or refuse`);
+    const ask = create(SessionAskSchema, { id, overlap, request: request(question, options) });
+    if (toBinary(SessionAskSchema, ask).length > MOST_ASK_BYTES) {
+      throw invalid("question", `with what was said, it has more than ${MOST_ASK_BYTES} bytes`);
+    }
+    const turn = new Turn(id, this);
+    this.#turns.set(id, turn);
+    this.outgoing.say({ case: "ask", value: ask });
+    this.#keeper.stir();
+    return turn;
+  }
+
+  /** Ask a question and wait for the whole answer; errors as those of `ask` and of `Turn.answer`. */
+  answer(question: string, options: AskOptions = {}): Promise<Answer> {
+    return this.ask(question, options).answer();
+  }
+
+  /** What is told of the session and not of its turns: links lost and restored, pictures, failures. Ends with the session. */
+  async *news(): AsyncGenerator<News, void, void> {
+    for (;;) {
+      const news = this.#news.shift();
+      if (news) yield news;
+      else if (this.#keeper.failure) return;
+      else await this.#changed.next();
+    }
+  }
+
+  /** The network may have changed: see at once whether the link is alive, and do not wait to make a new one. */
+  hintReconnect(): void {
+    this.#keeper.hint();
+  }
+
+  /** What the server has told of its limits. */
+  get limits(): SessionLimits | undefined {
+    return this.#keeper.limits;
+  }
+
+  /** How many links there were so far. */
+  get links(): number {
+    return this.#keeper.links;
+  }
+
+  // For `Turn` and `Keeper` only.
+
+  cancel(turn: Turn): void {
+    if (turn.over) return;
+    this.#check();
+    this.outgoing.say({ case: "cancel", value: { askId: turn.id } });
+  }
+
+  played(turn: Turn, segment: number, codePoint: number): void {
+    this.#check();
+    this.outgoing.say({ case: "playback", value: { askId: turn.id, segment, codePoint } });
+  }
+
+  get busy(): boolean {
+    return this.#turns.size > 0;
+  }
+
+  opened(opened: Opened, afterMs: number | undefined): void {
+    if (afterMs === undefined) return;
+    const { restored, restoredReason: reason } = opened;
+    if (restored !== Opened_Restored.ALL) this.#lose(reason);
+    this.#tell({ case: "restored", restored, reason, afterMs });
+  }
+
+  lost(reason: string): void {
+    this.#tell({ case: "lost", reason });
+  }
+
+  said(said: ServerSaid): void {
+    switch (said.case) {
+      case "frameStatus":
+        this.outgoing.status(said.value);
+        this.#tell(said);
+        break;
+      case "needFrame":
+        for (const need of said.value.frames) this.outgoing.need(need);
+        this.#turns.get(said.value.askId)?.take(said);
+        break;
+      case "turn":
+      case "interrupted":
+      case "progress":
+        this.#turns.get(said.value.askId)?.take(said);
+        this.#forget(said.value.askId);
+        break;
+      case "notice": {
+        const turn = this.#turns.get(said.value.askId);
+        // A question of which nothing was done is asked again over the next link.
+        if (turn && said.value.turnOver && said.value.reason === "STOPPING" && !turn.begun) break;
+        turn?.notice(said.value);
+        this.#forget(said.value.askId);
+        this.#tell(said);
+        break;
+      }
+      case "goAway":
+        this.#tell(said);
+    }
+  }
+
+  failed(error: ClientError): void {
+    for (const turn of this.#turns.values()) turn.fail(error);
+    this.#turns.clear();
+    this.#changed.tell();
+  }
+
+  /** Questions that were half answered cannot be taken up again in a new session. */
+  #lose(reason: string): void {
+    for (const turn of this.#turns.values()) {
+      if (!turn.begun) continue;
+      const told = `the session could not be resumed: ${reason}; ask again`;
+      turn.fail(new SessionLost(told, Status.UNAVAILABLE, { reason }));
+      this.#forget(turn.id);
+    }
+  }
+
+  #forget(askId: string): void {
+    if (!this.#turns.get(askId)?.over) return;
+    this.#turns.delete(askId);
+    this.outgoing.over(askId);
+  }
+
+  #tell(news: News): void {
+    this.#news.push(news);
+    if (this.#news.length > MOST_NEWS) this.#news.shift();
+    this.#changed.tell();
+  }
+
+  #check(): void {
+    if (this.#keeper.failure) throw this.#keeper.failure;
+  }
+}
+
+function request(question: string, options: AskOptions): MessageInitShape<typeof AskRequestSchema> {
+  const { frame, policy = "", budgetMs, history = [], memory, sessionId = "", explain = false } = options;
+  if (frame && frame.length !== SHA256_BYTES) throw invalid("frame", `${frame.length} bytes are no name of a picture`);
+  if (budgetMs !== undefined && !(budgetMs > 0 && budgetMs <= 86_400_000)) {
+    throw invalid("budgetMs", `${budgetMs} is not between 0 and 86,400,000 ms`);
+  }
+  return {
+    question,
+    frames: frame ? [{ source: { case: "sha256", value: frame } }] : [],
+    history: history.map(([asked, answer]) => ({ question: asked, answer })),
+    policy,
+    budgetUs: BigInt(Math.max(budgetMs === undefined ? 0 : 1, Math.round((budgetMs ?? 0) * 1000))),
+    sessionId,
+    explain,
+    ...(memory && { memory }),
+  };
+}
+
+function invalid(field: string, told: string): InvalidRequest {
+  return new InvalidRequest(`${field}: ${told}`, Status.INVALID_ARGUMENT, { reason: "INVALID_FIELD", field });
+}

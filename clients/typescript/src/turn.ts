@@ -1,0 +1,123 @@
+// What comes of a question: its events in order, each once, and how it ends.
+
+import type { AskResponse, Done } from "./gen/quizglass/v1/assistant_pb.js";
+import { type Interrupted, Interrupted_Cause, type Notice, type ServerMessage } from "./gen/quizglass/v1/session_pb.js";
+import { Cancelled, type ClientError, errorOfNotice, Status } from "./errors.js";
+import { Change } from "./waiting.js";
+
+/** What the server says, by what it is about. */
+export type ServerSaid = Exclude<ServerMessage["message"], { case: undefined }>;
+/** What is told of a turn: `case` says what, `value` is the message. */
+export type TurnSaid = Extract<ServerSaid, { case: "turn" | "interrupted" | "needFrame" | "progress" }>;
+
+/** A turn that is over. */
+export interface Answer {
+  /** What was answered. */
+  readonly text: string;
+  /** How it ended, with citations, times and what was left out. */
+  readonly done: Done;
+  /** All of its events, in order. */
+  readonly events: readonly AskResponse[];
+}
+
+/** What a turn can ask of its session. */
+export interface TurnOwner {
+  cancel(turn: Turn): void;
+  played(turn: Turn, segment: number, codePoint: number): void;
+}
+
+/** One question of a session. Iterated, it gives what is told of it as that comes, until the turn is over. */
+export class Turn implements AsyncIterable<TurnSaid> {
+  #waiting: TurnSaid[] = [];
+  #events: AskResponse[] = [];
+  #interrupted: Interrupted | undefined;
+  #error: ClientError | undefined;
+  #over = false;
+  readonly #changed = new Change();
+
+  /** For the session only. */
+  constructor(
+    /** Its name in the session. */
+    readonly id: string,
+    private readonly owner: TurnOwner,
+  ) {}
+
+  /** Whether any of its events has come. */
+  get begun(): boolean {
+    return this.#events.length > 0;
+  }
+
+  /** Whether nothing more comes of it. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** @throws ClientError the turn, or the session, has failed */
+  async *[Symbol.asyncIterator](): AsyncGenerator<TurnSaid, void, void> {
+    for (;;) {
+      const said = this.#waiting.shift();
+      if (said) {
+        yield said;
+      } else if (!this.#over) {
+        await this.#changed.next();
+      } else {
+        if (this.#error) throw this.#error;
+        return;
+      }
+    }
+  }
+
+  /**
+   * The whole turn, when it is over; what was told of it still comes by iterating.
+   * @throws Cancelled it was interrupted
+   * @throws SessionLost the session could not be resumed while it was half told
+   * @throws ClientError it has failed
+   */
+  async answer(): Promise<Answer> {
+    while (!this.#over) await this.#changed.next();
+    if (this.#error) throw this.#error;
+    const last = this.#events.at(-1);
+    if (this.#interrupted || last?.event.case !== "done") {
+      const cause = Interrupted_Cause[this.#interrupted?.cause ?? Interrupted_Cause.UNSPECIFIED];
+      throw new Cancelled(`the turn was interrupted (${cause})`, Status.CANCELLED, { reason: "INTERRUPTED" });
+    }
+    return { text: last.event.value.answer, done: last.event.value, events: this.#events };
+  }
+
+  /** End it; one that is over is left as it is. */
+  cancel(): void {
+    this.owner.cancel(this);
+  }
+
+  /** So much of its answer was said: all before that segment, and so many code points of it. */
+  played(segment: number, codePoint: number): void {
+    this.owner.played(this, segment, codePoint);
+  }
+
+  /** For the session only: something is told of it. */
+  take(said: TurnSaid): void {
+    if (said.case === "turn" && said.value.event) this.#events.push(said.value.event);
+    if (said.case === "interrupted") this.#interrupted = said.value;
+    this.#waiting.push(said);
+    if (ends(said)) this.#over = true;
+    this.#changed.tell();
+  }
+
+  /** For the session only: a failure that is about it. */
+  notice(notice: Notice): void {
+    if (notice.turnOver) this.fail(errorOfNotice(notice));
+  }
+
+  /** For the session only: it has failed. What was told before still comes. */
+  fail(error: ClientError): void {
+    if (this.#over) return;
+    this.#error = error;
+    this.#over = true;
+    this.#changed.tell();
+  }
+}
+
+/** Whether a turn is over with this. */
+export function ends(said: ServerSaid): boolean {
+  return said.case === "interrupted" || (said.case === "turn" && said.value.event?.event.case === "done");
+}

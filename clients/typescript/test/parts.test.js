@@ -1,0 +1,111 @@
+// The parts that need no server: checksums, pacing, and what is said again over a new link.
+
+import assert from "node:assert/strict";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { crc32c } from "../dist/crc32c.js";
+import { FrameStatus_State, FrameStatusSchema } from "../dist/gen/quizglass/v1/session_pb.js";
+import * as browser from "../dist/browser.js";
+import * as node from "../dist/node.js";
+import { Outgoing } from "../dist/outgoing.js";
+import { Window } from "../dist/pacing.js";
+
+test("CRC-32C is that of RFC 3720", () => {
+  assert.equal(crc32c(new Uint8Array(32)), 0x8a9136aa);
+  assert.equal(crc32c(new Uint8Array(32).fill(0xff)), 0x62a8ab43);
+  assert.equal(crc32c(Uint8Array.from({ length: 32 }, (_, at) => at)), 0x46dd794e);
+  assert.equal(crc32c(new TextEncoder().encode("123456789")), 0xe3069283);
+});
+
+test("as much is on its way as a fast link carries, and little on a slow one", () => {
+  const fast = new Window();
+  const slow = new Window();
+  for (let at = 0; at < 40; at++) {
+    fast.answered(fast.sent(fast.piece, at * 10), at * 10 + 5);
+    slow.answered(slow.sent(slow.piece, at * 1000), at * 1000 + (at ? 500 : 5));
+  }
+  assert.deepEqual([fast.room, fast.piece], [1024 * 1024, 32 * 1024]);
+  assert.deepEqual([slow.room, slow.piece], [8 * 1024, 4 * 1024]);
+  assert.equal(fast.sent(1000, 0).length, 8);
+  assert.equal(fast.room, 1024 * 1024 - 1000);
+});
+
+/** @param {Outgoing} outgoing */
+const kinds = async (outgoing) => (await outgoing.next(new AbortController().signal)).map((each) => each.message.case);
+
+test("over a new link, what may not have arrived is said again, what was heard before questions", async () => {
+  const outgoing = new Outgoing();
+  const sha256 = new Uint8Array(32).fill(7);
+  outgoing.show(sha256, new Uint8Array(50_000), false);
+  outgoing.say({ case: "ask", value: { id: "one", request: { frames: [{ source: { case: "sha256", value: sha256 } }] } } });
+  outgoing.say({ case: "playback", value: { askId: "zero" } });
+  outgoing.say({ case: "cancel", value: { askId: "one" } });
+  outgoing.say({ case: "ack", value: { seq: 3n } });
+  assert.deepEqual(await kinds(outgoing), ["frameBegin", "ask"]);
+  assert.deepEqual(await kinds(outgoing), ["playback", "cancel", "ack"]);
+  outgoing.again(true);
+  assert.deepEqual(await kinds(outgoing), ["frameBegin", "playback", "ask"]);
+  assert.deepEqual(await kinds(outgoing), ["cancel"]);
+  outgoing.status(create(FrameStatusSchema, { sha256, state: FrameStatus_State.SEND, offset: 49_000n }));
+  assert.deepEqual(await kinds(outgoing), ["framePart", "ping"]);
+  outgoing.status(create(FrameStatusSchema, { sha256, state: FrameStatus_State.HELD }));
+  outgoing.over("one");
+  outgoing.again(false);
+  outgoing.say({ case: "ping", value: {} });
+  assert.deepEqual(await kinds(outgoing), ["ping"]);
+});
+
+test("a picture goes in pieces, between which other messages pass", async () => {
+  const outgoing = new Outgoing();
+  const sha256 = new Uint8Array(32);
+  outgoing.show(sha256, new Uint8Array(100_000), false);
+  assert.deepEqual(await kinds(outgoing), ["frameBegin"]);
+  outgoing.status(create(FrameStatusSchema, { sha256, state: FrameStatus_State.SEND }));
+  assert.deepEqual(await kinds(outgoing), ["framePart", "ping"]);
+  outgoing.say({ case: "cancel", value: {} });
+  assert.deepEqual(await kinds(outgoing), ["cancel", "framePart", "ping"]);
+  const ending = new AbortController();
+  const waiting = outgoing.next(ending.signal); // the window is full
+  ending.abort(new Error("ended"));
+  outgoing.say({ case: "cancel", value: {} });
+  await assert.rejects(waiting, /ended/);
+  assert.deepEqual(await kinds(outgoing), ["cancel"]);
+});
+
+for (const [name, before, { openSession }] of /** @type {const} */ ([
+  ["grpc", "", node],
+  ["http", "http://", browser],
+])) {
+  test(`nobody there is told at once, over ${name}`, async () => {
+    await assert.rejects(openSession(`${before}127.0.0.1:1`, { connectTimeoutMs: 20_000 }), node.ClientError);
+  });
+
+  test(`a peer that never speaks is given up in time, over ${name}`, async () => {
+    /** @type {import("node:net").Socket[]} */
+    const sockets = [];
+    const silent = createServer((socket) => sockets.push(socket.on("error", () => {}))).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = /** @type {import("node:net").AddressInfo} */ (silent.address());
+    const opening = openSession(`${before}127.0.0.1:${port}`, { connectTimeoutMs: 300 });
+    await assert.rejects(opening, { name: "ServerUnavailable", message: /does not answer within 0\.3 s/ });
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+}
+
+test("what a browser loads asks for nothing of Node", () => {
+  const seen = new Set();
+  const follow = (/** @type {string} */ path) => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    for (const [, name] of readFileSync(new URL(path, import.meta.url), "utf8").matchAll(/(?:from|import) "([^"]+)"/g)) {
+      if (name?.startsWith(".")) follow(new URL(name, new URL(path, import.meta.url)).href);
+      else assert.match(name ?? "", /^@(bufbuild\/protobuf|connectrpc)/);
+    }
+  };
+  follow(new URL("../dist/browser.js", import.meta.url).href);
+  assert(seen.size > 8);
+});

@@ -1,0 +1,158 @@
+"""The Python client replays the scenarios that every client has to (clients/conformance/README.md)."""
+
+import asyncio
+import json
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from quizglass.session import FrameState, SegmentState, TurnUpdate
+from quizglass_client import AsyncSession, ClientError
+from quizglass_client.session.core import LinkLost, LinkRestored
+from tests.support import conformance
+from tests.support.conformance import ConformanceStage
+from tests.support.session_links import WAIT_S, eventually
+
+SCENARIOS = sorted((Path(__file__).parents[3] / "clients" / "conformance").glob("*.json"))
+KINDS = {
+    "Accepted": "accepted",
+    "PlanMade": "plan",
+    "QueryRewritten": "query",
+    "EvidenceFound": "evidence",
+    "AnswerDelta": "answer_delta",
+    "Verdict": "verdict",
+    "Provisional": "provisional",
+    "Withdrawn": "withdrawn",
+    "Done": "done",
+}
+"""Events by the names of their fields in the protocol."""
+
+
+class Following:
+    """One turn, followed as it comes."""
+
+    def __init__(self, turn):
+        self.turn = turn
+        self.updates = []
+        self.error = None
+        self._task = asyncio.create_task(self._follow())
+
+    async def _follow(self):
+        try:
+            async for said in self.turn:
+                if isinstance(said, TurnUpdate):
+                    self.updates.append(said)
+            await self.turn.answer()
+        except ClientError as error:
+            self.error = error
+
+    async def over(self):
+        async with asyncio.timeout(WAIT_S):
+            await self._task
+
+    @property
+    def segments(self):
+        """The last word about each segment: its state and text."""
+        last = {}
+        for update in self.updates:
+            for segment in update.segments:
+                state, text = last.get(segment.index, (None, ""))
+                assert state in (None, SegmentState.DRAFT), "what is confirmed or retracted has changed"
+                last[segment.index] = (segment.state, segment.text or text)
+        return [last[index] for index in sorted(last)]
+
+    def check(self, expected):
+        """Everything that was told of it, once and in order, and no less."""
+        assert [update.seq for update in self.updates] == list(range(1, len(self.updates) + 1))
+        if "error" in expected:
+            assert type(self.error).__name__ == expected["error"], self.error
+            assert self.error.reason == expected.get("reason", self.error.reason)
+            assert getattr(self.error, "field", "") == expected.get("field", getattr(self.error, "field", ""))
+            return
+        assert self.error is None
+        events = [KINDS[kind] for kind, _ in groupby(type(update.event).__name__ for update in self.updates)]
+        assert events == expected.get("events", events)
+        confirmed = "".join(text for state, text in self.segments if state is SegmentState.CONFIRMED)
+        assert confirmed.strip() == self.updates[-1].event.answer == expected["text"]
+
+
+class Replay:
+    """One scenario, carried out."""
+
+    def __init__(self, stage, session):
+        self.stage = stage
+        self.session = session
+        self.turns = {}
+        self.frames = {}
+        self.news = []
+        self.marked = 0
+        self._listening = asyncio.create_task(self._listen())
+
+    async def _listen(self):
+        async for news in self.session.news():
+            self.news.append(news)
+
+    async def step(self, step):
+        match step:
+            case {"stage": command}:
+                await self.stage.do(command)
+            case {"show": name, "picture": picture}:
+                self.frames[name] = await self.session.show(conformance.pictures()[picture])
+            case {"drop": name}:
+                await self.session.drop(self.frames[name])
+            case {"ask": name, "question": question, **more}:
+                frame = self.frames[more["frame"]] if "frame" in more else b""
+                overlap = more.get("overlap", "interrupt")
+                self.turns[name] = Following(await self.session.ask(question, frame=frame, overlap=overlap))
+            case {"after": name, "events": count}:
+                await eventually(lambda: len(self.turns[name].updates) >= count)
+            case {"after": name, "segments": count}:
+                await eventually(lambda: len(self.turns[name].segments) >= count)
+            case {"played": name, "segment": segment, "code_point": code_point}:
+                await self.turns[name].turn.played(segment, code_point)
+            case {"cancel": name}:
+                await self.turns[name].turn.cancel()
+            case {"over": name}:
+                await self.turns[name].over()
+            case {"hint": True}:
+                self.session.hint_reconnect()
+            case {"links": count}:
+                await eventually(lambda: self.session.links >= count)
+            case {"mark": "up"}:
+                self.marked = await self.stage.do({"up": None})
+            case _:
+                raise AssertionError(f"{step} is no step")
+
+    async def check(self, scenario):
+        for name, expected in scenario["turns"].items():
+            self.turns[name].check(expected)
+        assert await self.stage.do({"inferred": None}) == scenario["inferred"]
+        assert self.session.links == scenario.get("links", self.session.links)
+        up = await self.stage.do({"up": None})
+        assert up - self.marked <= scenario.get("up_at_most", up)
+        await self.session.close()
+        await self._listening
+        links = [news for news in self.news if isinstance(news, (LinkLost, LinkRestored))]
+        told = ["lost" if isinstance(each, LinkLost) else f"restored {each.restored.upper()}" for each in links]
+        assert told == scenario.get("news", told)
+        assert FrameState.UNKNOWN not in [getattr(news, "state", None) for news in self.news]
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+async def test_the_python_client_does_as_every_client(tmp_path, monkeypatch, path):
+    for name, seconds in conformance.LIVELY.items():
+        monkeypatch.setattr(f"quizglass_server.session.directory.{name}", seconds)
+    scenario = json.loads(path.read_text(encoding="utf-8"))
+    async with (
+        ConformanceStage(tmp_path, scenario.get("answers", {}), scenario.get("settings", {})) as stage,
+        AsyncSession(stage.targets["grpc"]) as session,
+    ):
+        replay = Replay(stage, session)
+        for step in scenario["steps"]:
+            await replay.step(step)
+        await replay.check(scenario)
+
+
+def test_scenarios_are_there():
+    assert len(SCENARIOS) > 10

@@ -1,0 +1,202 @@
+"""The server's side of the clients' scenarios (clients/conformance): a scripted server behind a proxy that cuts.
+
+Python's tests use `ConformanceStage`; others run `python -m tests.support.conformance` and write one command a line, as
+JSON, which is answered by one line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+import random
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from PIL import Image
+
+from quizglass_server.domain import turns as domain
+from quizglass_server.scheduling.budget import Budget
+from quizglass_server.session import directory
+from quizglass_server.web.door import open_door
+from quizglass_server.web.http.server import WebServer
+from tests.support.cutting_proxy import Cut, CuttingProxy, cutting_proxy
+from tests.support.rpc_fakes import EVENTS, Gate, Stage, png, serve_stage
+from tests.support.session_links import words
+
+LIVELY = {"PROGRESS_S": 0.2, "PING_S": 0.3}
+"""Seconds after which a server tells of life, short enough for tests of dead links."""
+
+
+def pictures() -> dict[str, bytes]:
+    """Pictures of the scenarios: one that is a piece, and one of many."""
+    large = Image.frombytes("RGB", (640, 480), random.Random(0).randbytes(640 * 480 * 3))
+    out = io.BytesIO()
+    large.save(out, "JPEG", quality=90)
+    return {"small": png(), "large": out.getvalue(), "broken": b"no picture at all"}
+
+
+class ConformanceStage:
+    """One scenario's server, its answers, and its network.
+
+    Args:
+        answers: what is answered, by question: {"words": 20, "hold": 10} (so many sentences of a word each; waits
+            before one of them), {"draft": "…", "then": "…"} (a draft that is taken back, and the answer). Others get
+            the usual one.
+        settings: of the server.
+    """
+
+    def __init__(self, folder: Path, answers: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._answers = answers
+        self._settings = settings
+        self._gates = {question: Gate() for question, answer in answers.items() if "hold" in answer}
+        self._finished = {question: asyncio.Event() for question in answers}
+        self._stages: list[tuple[Stage, WebServer]] = []
+        self._proxies: list[CuttingProxy] = []
+        self._stops: list[asyncio.Task[None]] = []
+        self._all = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        stage, web = await self._serve()
+        assert stage.rpc is not None
+        for port in (stage.rpc.port, web.port):
+            self._proxies.append(await self._all.enter_async_context(cutting_proxy(port)))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self._all.aclose()
+        for stop in self._stops:
+            with suppress(asyncio.CancelledError):
+                await stop
+
+    @property
+    def targets(self) -> dict[str, str]:
+        """Where the server is, for both transports."""
+        grpc, http = (proxy.target for proxy in self._proxies)
+        return {"grpc": grpc, "http": f"http://{http}"}
+
+    async def do(self, command: Mapping[str, Any]) -> Any:
+        """Carry out one command: an object of one key, which names a method, and its argument."""
+        ((name, argument),) = command.items()
+        handler = getattr(self, f"do_{name}", None)
+        if handler is None:
+            raise ValueError(f"{name!r} is no command")
+        return await handler(argument)
+
+    async def do_reached(self, question: str) -> None:
+        """Wait until the answer to a question waits."""
+        async with asyncio.timeout(20):
+            await self._gates[question].reached.wait()
+
+    async def do_release(self, question: str) -> None:
+        """Let the answer to a question go on."""
+        self._gates[question].open.set()
+
+    async def do_finished(self, question: str) -> None:
+        """Wait until the answer to a question is written."""
+        async with asyncio.timeout(20):
+            await self._finished[question].wait()
+
+    async def do_cut(self, how: str) -> None:
+        """End every connection: "fin", "rst", or "black hole" (nothing passes, and nobody is told)."""
+        for proxy in self._proxies:
+            proxy.cut(Cut(how))
+
+    async def do_cut_after(self, order: Mapping[str, Any]) -> None:
+        """End the next connection after so many bytes."""
+        for proxy in self._proxies:
+            proxy.cut_after(order["bytes"], Cut(order["how"]))
+
+    async def do_refuse(self, refusing: bool) -> None:
+        """Whether new connections are closed as they come."""
+        for proxy in self._proxies:
+            proxy.refusing = refusing
+
+    async def do_move(self, _: object) -> None:
+        """Lead new connections to another server, which knows nothing of the sessions and has the same keys."""
+        stage, web = await self._serve()
+        assert stage.rpc is not None
+        for proxy, port in zip(self._proxies, (stage.rpc.port, web.port), strict=True):
+            proxy.move(port)
+
+    async def do_stop(self, _: object) -> None:
+        """Stop the first server as SIGTERM does; what runs may finish."""
+        stage, web = self._stages[0]
+        assert stage.rpc is not None
+        self._stops += [asyncio.create_task(stage.rpc.stop(20)), asyncio.create_task(web.stop(20))]
+
+    async def do_inferred(self, _: object) -> list[str]:
+        """The questions that assistants were given, in order."""
+        return [turn.question for stage, _ in self._stages for turn in stage.assistant.turns]
+
+    async def do_up(self, _: object) -> int:
+        """Bytes that clients have sent."""
+        return sum(proxy.up for proxy in self._proxies)
+
+    async def _serve(self) -> tuple[Stage, WebServer]:
+        stage = await self._all.enter_async_context(serve_stage(Stage(self._folder, web_port=0, **self._settings)))
+        assert stage.rpc is not None
+        stage.assistant.script = self._answer
+        web = await open_door(stage.services, stage.rpc, stage.services.settings)
+        self._all.push_async_callback(web.stop, 0)
+        self._stages.append((stage, web))
+        return stage, web
+
+    async def _answer(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
+        async for event in self._told(turn, policy, budget):
+            yield event
+        if turn.question in self._finished:
+            self._finished[turn.question].set()
+
+    async def _told(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
+        match self._answers.get(turn.question):
+            case {"words": int(count), **more}:
+                gates = [(at, self._gates[turn.question]) for at in (more.get("hold"),) if at is not None]
+                async for event in words(count, gates)(turn, policy, budget):
+                    yield event
+            case {"draft": str(draft), "then": str(then)}:
+                yield domain.Provisional(draft)
+                yield domain.Withdrawn()
+                yield domain.AnswerDelta(then)
+                yield domain.Done(then, domain.FinishReason.COMPLETE)
+            case _:
+                for event in EVENTS:
+                    yield event
+
+
+async def main() -> None:
+    """Carry out the commands of standard input."""
+    for name, seconds in LIVELY.items():
+        setattr(directory, name, seconds)
+    stages = AsyncExitStack()
+    stage: ConformanceStage | None = None
+    with tempfile.TemporaryDirectory() as folder:
+        async with stages:
+            while line := await asyncio.to_thread(sys.stdin.readline):
+                match json.loads(line):
+                    case {"begin": scenario}:
+                        await stages.aclose()
+                        there = ConformanceStage(
+                            Path(folder), scenario.get("answers", {}), scenario.get("settings", {})
+                        )
+                        stage = await stages.enter_async_context(there)
+                        reply: Any = stage.targets
+                    case {"picture": name}:
+                        reply = base64.b64encode(pictures()[name]).decode()
+                    case command:
+                        assert stage is not None, "no scenario has begun"
+                        reply = await stage.do(command)
+                print(json.dumps({"reply": reply}), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,30 @@
+"""What of a turn's time the latency benchmark calls the server's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.latency import TimedTurn
+from quizglass_client import Answer, Done
+from quizglass_client.types import Event
+from quizglass_server.domain.turns import FinishReason, StageTiming
+
+
+def turn(*stages: tuple[str, float]) -> TimedTurn:
+    """Of 100 ms; every stage has spent all of its milliseconds in an engine."""
+    timings = tuple(StageTiming(name, ms / 1e3, ms / 1e3) for name, ms in stages)
+    done = Done(answer="", finish_reason=FinishReason.COMPLETE, timings=timings)
+    return TimedTurn(Answer.of([Event("0" * 32, 1, 0.1, done)]), 100.0, None)
+
+
+@pytest.mark.parametrize(
+    ("stages", "own"),
+    [
+        ([("gate", 2), ("plan", 5), ("embed", 6), ("generate", 10)], 79),  # the gate beside the planner
+        ([("gate", 2), ("plan", 5), ("embed", 6), ("read", 50), ("plan", 4), ("generate", 10)], 34),
+        ([("gate", 2), ("plan", 5), ("embed", 6), ("read", 50), ("generate", 10)], 38),  # the only plan was early
+        ([("read", 50), ("plan", 5), ("generate", 10)], 35),  # a question about words: nothing was early
+    ],
+)
+def test_only_engines_that_were_waited_for_are_taken_off(stages: list[tuple[str, float]], own: float) -> None:
+    assert turn(*stages).own == pytest.approx(own)
