@@ -31,6 +31,18 @@ class FrameState(StrEnum):
     DROPPED = "dropped"
 
 
+class CaptureFault(StrEnum):
+    """What is wrong with a frame as it was taken."""
+
+    NONE = ""
+    BLUR = "blur"
+    DARK = "dark"
+    TILT = "tilt"
+    TRUNCATION = "truncation"
+    OCCLUSION = "occlusion"
+    NOISE = "noise"
+
+
 class Overlap(StrEnum):
     """What becomes of a question that is asked while another one runs."""
 
@@ -318,6 +330,15 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
+class CaptureScore:
+    """How much a frame looks as if it had a fault."""
+
+    fault: CaptureFault
+    score: float
+    """0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
 class FrameStatus:
     """What the session has of a frame."""
 
@@ -325,6 +346,12 @@ class FrameStatus:
     state: FrameState
     offset: int = 0
     pinned: bool = False
+    fault: CaptureFault = CaptureFault.NONE
+    """The worst one, where there is any."""
+    advice: str = ""
+    """What to do about it."""
+    capture: tuple[CaptureScore, ...] = ()
+    """Of every fault, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +398,10 @@ class TurnUpdate:
     event: TurnEvent | None
     """None: a lead-in comes alone, or one that only later versions know."""
     segments: tuple[Segment, ...] = ()
+    fault: CaptureFault = CaptureFault.NONE
+    """With a `done` that abstains: what is wrong with the frame that it is about."""
+    advice: str = ""
+    """What to do about it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ ROOMS = (
     ),
     *("engines", "engines.onnx", "engines.llama", "engines.llama.native", "engines.llama.costs", "engines.llama.link"),
     *("engines.llama.prefixes", "engines.llama.engine", "engines.llama.child", "engines.llama.process"),
-    *("models", "roles", "bundle"),
+    *("models", "coaching", "roles", "bundle"),
     *("knowledge.content", "knowledge.database", "knowledge.index", "knowledge.ingest", "knowledge.search"),
     *("knowledge.repair", "knowledge.milvus", "knowledge", "memory"),
     *("steps", "steps.lookup", "turn", "policies", "assistant", "session.output", "session", "doctor"),

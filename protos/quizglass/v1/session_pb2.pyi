@@ -8,6 +8,23 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class CaptureFault(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CAPTURE_FAULT_UNSPECIFIED: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_BLUR: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_DARK: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_TILT: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_TRUNCATION: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_OCCLUSION: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_NOISE: _ClassVar[CaptureFault]
+CAPTURE_FAULT_UNSPECIFIED: CaptureFault
+CAPTURE_FAULT_BLUR: CaptureFault
+CAPTURE_FAULT_DARK: CaptureFault
+CAPTURE_FAULT_TILT: CaptureFault
+CAPTURE_FAULT_TRUNCATION: CaptureFault
+CAPTURE_FAULT_OCCLUSION: CaptureFault
+CAPTURE_FAULT_NOISE: CaptureFault
+
 class AttachRequest(_message.Message):
     __slots__ = ("open",)
     OPEN_FIELD_NUMBER: _ClassVar[int]
@@ -247,7 +264,7 @@ class FrameDrop(_message.Message):
     def __init__(self, sha256: _Optional[bytes] = ...) -> None: ...
 
 class FrameStatus(_message.Message):
-    __slots__ = ("sha256", "state", "offset", "pinned")
+    __slots__ = ("sha256", "state", "offset", "pinned", "fault", "advice", "capture")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[FrameStatus.State]
@@ -262,11 +279,25 @@ class FrameStatus(_message.Message):
     STATE_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     PINNED_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    ADVICE_FIELD_NUMBER: _ClassVar[int]
+    CAPTURE_FIELD_NUMBER: _ClassVar[int]
     sha256: bytes
     state: FrameStatus.State
     offset: int
     pinned: bool
-    def __init__(self, sha256: _Optional[bytes] = ..., state: _Optional[_Union[FrameStatus.State, str]] = ..., offset: _Optional[int] = ..., pinned: _Optional[bool] = ...) -> None: ...
+    fault: CaptureFault
+    advice: str
+    capture: _containers.RepeatedCompositeFieldContainer[CaptureScore]
+    def __init__(self, sha256: _Optional[bytes] = ..., state: _Optional[_Union[FrameStatus.State, str]] = ..., offset: _Optional[int] = ..., pinned: _Optional[bool] = ..., fault: _Optional[_Union[CaptureFault, str]] = ..., advice: _Optional[str] = ..., capture: _Optional[_Iterable[_Union[CaptureScore, _Mapping]]] = ...) -> None: ...
+
+class CaptureScore(_message.Message):
+    __slots__ = ("fault", "score")
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    fault: CaptureFault
+    score: float
+    def __init__(self, fault: _Optional[_Union[CaptureFault, str]] = ..., score: _Optional[float] = ...) -> None: ...
 
 class NeedFrame(_message.Message):
     __slots__ = ("ask_id", "frames", "wait_us")
@@ -435,14 +466,18 @@ class Kept(_message.Message):
     def __init__(self, what: _Optional[str] = ..., until_us: _Optional[int] = ...) -> None: ...
 
 class TurnUpdate(_message.Message):
-    __slots__ = ("ask_id", "event", "segments")
+    __slots__ = ("ask_id", "event", "segments", "fault", "advice")
     ASK_ID_FIELD_NUMBER: _ClassVar[int]
     EVENT_FIELD_NUMBER: _ClassVar[int]
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    ADVICE_FIELD_NUMBER: _ClassVar[int]
     ask_id: str
     event: _assistant_pb2.AskResponse
     segments: _containers.RepeatedCompositeFieldContainer[Segment]
-    def __init__(self, ask_id: _Optional[str] = ..., event: _Optional[_Union[_assistant_pb2.AskResponse, _Mapping]] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ...) -> None: ...
+    fault: CaptureFault
+    advice: str
+    def __init__(self, ask_id: _Optional[str] = ..., event: _Optional[_Union[_assistant_pb2.AskResponse, _Mapping]] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., fault: _Optional[_Union[CaptureFault, str]] = ..., advice: _Optional[str] = ...) -> None: ...
 
 class Segment(_message.Message):
     __slots__ = ("index", "state", "text", "lines", "lead_in")

@@ -27,6 +27,8 @@ from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CH
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.coaching.closer import Closer
+from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
@@ -217,7 +219,9 @@ def _sessions(services: Services, asking: Asking, looks: LookAhead | None) -> Se
     pool = FramePool(settings.all_frames_bytes)
     elsewhere = "knowledge" if _is_elsewhere(settings.knowledge) else ""
     remembered_s = settings.memory_ttl_s if services.memory is not None else 0
-    means = Means(asking, looks, pool, services.sessions, ProtobufWire(), limits, elsewhere, remembered_s)
+    coach = CaptureCoach() if settings.coaching else None
+    wire, closer = ProtobufWire(), Closer()
+    means = Means(asking, looks, pool, services.sessions, wire, limits, elsewhere, remembered_s, coach, closer)
     return SessionDirectory(means, settings.max_sessions)
 
 

@@ -41,6 +41,7 @@ from quizglass.session import (
     PostureChange,
     Privacy,
     Restored,
+    Role,
     ServerSaid,
     SessionAsk,
     SessionLimits,
@@ -48,8 +49,10 @@ from quizglass.session import (
 )
 from quizglass_server.assistant.asking import Asking
 from quizglass_server.assistant.look_ahead import LookAhead
+from quizglass_server.coaching.closer import Closer
+from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
-from quizglass_server.domain.turns import Done
+from quizglass_server.domain.turns import Done, Picture
 from quizglass_server.errors import InvalidInput, NotFound, NotLocal, QuizglassError, Stopping, Superseded
 from quizglass_server.session.dialogue import Dialogue
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits, check_name
@@ -97,6 +100,10 @@ class Means:
     """What of the server is behind a network address; empty: nothing."""
     remembered_s: float = 0.0
     """Seconds that the visual memory keeps what it is to remember; 0: there is none."""
+    coach: CaptureCoach | None = None
+    """None: nobody judges frames."""
+    closer: Closer | None = None
+    """None: a thumbnail is all that is looked at."""
 
 
 class Session:
@@ -152,6 +159,7 @@ class Session:
             queue=limits.max_queued_asks,
             frame_wait_s=limits.frame_wait,
             output=output,
+            closer=means.closer,
         )
 
     # What whoever has a link does.
@@ -411,20 +419,24 @@ class Session:
 
     def _frame_whole(self, frame: HeldFrame) -> None:
         self._turns.arrived(frame.begin.sha256)
-        if self._means.looks is not None and not self._stays_here:
-            task = asyncio.create_task(self._look(frame, self._means.looks), name="look at a frame")
+        if frame.begin.parent:
+            self._turns.arrived(frame.begin.parent)
+        looks = self._means.looks is not None or self._means.coach is not None
+        if looks and not self._stays_here:
+            task = asyncio.create_task(self._look(frame), name="look at a frame")
             self._looking.add(task)
             task.add_done_callback(self._looking.discard)
 
     def _frame_gone(self, status: FrameStatus) -> None:
         self.emit(status)
 
-    async def _look(self, frame: HeldFrame, looks: LookAhead) -> None:
-        """Decode a frame, which shows whether it is a picture, and have it looked at when there is time."""
+    async def _look(self, frame: HeldFrame) -> None:
+        """Decode a frame, which shows whether it is a picture, have it looked at when there is time, and judge it."""
         try:
             picture = await ShelfFrame(frame, self._means.asking).picture()
-            if self._posture.limits.look_ahead:
-                looks.add(self, picture)
+            if self._means.looks is not None and self._posture.limits.look_ahead:
+                self._means.looks.add(self, picture)
+            await self._coach(frame, picture)
         except InvalidInput as error:
             told = InvalidInput("frame_begin", error.description)
             told.code = error.code
@@ -432,6 +444,15 @@ class Session:
             self.emit(self._shelf.drop(frame.begin.sha256))
         except QuizglassError as error:  # there is no time or no memory now; a question will try again
             log.debug("a frame could not be decoded ahead: %s", error.message)
+
+    async def _coach(self, frame: HeldFrame, picture: Picture) -> None:
+        """Say what is wrong with a frame as it was taken; nothing where nothing is."""
+        if (coach := self._means.coach) is None or frame.begin.role is Role.CROP:
+            return
+        judged = await asyncio.to_thread(coach.judge, picture.pixels)
+        if judged.fault and self._shelf.whole(frame.begin.sha256) is frame:
+            frame.fault, frame.advice, frame.capture = judged.fault, judged.advice, judged.scores
+            self.emit(frame.status)
 
     # How failures are told, and life is shown.
 

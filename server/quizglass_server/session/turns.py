@@ -8,23 +8,26 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
 from quizglass.session import (
     Cause,
+    FrameNeed,
     Interrupted,
     NeedFrame,
     OutputProfile,
     Overlap,
     Progress,
     Question,
+    Role,
     ServerSaid,
     SessionAsk,
     TurnUpdate,
 )
 from quizglass_server.assistant.asking import Asking, TurnRequest
+from quizglass_server.coaching.closer import LEAST_SIDE, REASON, STEP, WAIT_S, Closer, SharpenedFrame
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import (
     Accepted,
@@ -32,6 +35,7 @@ from quizglass_server.domain.turns import (
     Done,
     FinishReason,
     Picture,
+    SkippedStep,
     Turn,
     TurnEvent,
     Verdict,
@@ -87,6 +91,10 @@ class _Running:
     seq: int = 0
     stage: str = "queue"
     watch: StageWatch = field(default_factory=StageWatch)
+    frame: bytes = b""
+    """SHA-256 of the frame that it names, whatever was put in its place."""
+    unseen: bool = False
+    """Whether a sharper part was asked for and did not come."""
     over: bool = False
     task: asyncio.Task[None] | None = None
 
@@ -102,6 +110,7 @@ class Turns:
         queue: how many wait at most.
         frame_wait_s: how long a question waits for its frame.
         output: what answers should look like.
+        closer: says where a thumbnail is too small; None: it never is.
     """
 
     def __init__(
@@ -114,6 +123,7 @@ class Turns:
         queue: int,
         frame_wait_s: float,
         output: OutputProfile,
+        closer: Closer | None = None,
     ) -> None:
         self._asking = asking
         self._shelf = shelf
@@ -124,6 +134,7 @@ class Turns:
         self._output = output
         self.most_words = 0
         """Of answers to questions that are asked from now on, beside what their output says; 0: any number."""
+        self._closer = closer
         self._running: _Running | None = None
         self._waiting: deque[_Running] = deque()
         self._asked: OrderedDict[str, SessionAsk] = OrderedDict()
@@ -281,7 +292,7 @@ class Turns:
         budget = self._asking.budget(running.ask.request.budget)
         running.stage = "queue"
         asked = TurnRequest(running.turn, running.policy, budget, meant)
-        await self._asking.run(asked, source, partial(self._tell, running), partial(_finished, running.said))
+        await self._asking.run(asked, source, partial(self._tell, running), partial(_finished, running))
 
     def _go_on(self, running: _Running, rest: str) -> None:
         """Say what was written before and not heard."""
@@ -292,7 +303,7 @@ class Turns:
         self._tell(running, Verdict(VerdictOutcome.UNCHECKED, 0.0, 0.0))
         self._tell(running, done)
 
-    async def _source(self, running: _Running) -> ShelfFrame | None:
+    async def _source(self, running: _Running) -> ShelfFrame | SharpenedFrame | None:
         """The frame that a question names, once it is there."""
         if not running.ask.request.frames:
             return None
@@ -300,7 +311,36 @@ class Turns:
         frame = await self._frame(running, name)
         if frame is None:
             raise NotFound(f"{_PICTURE}: the frame did not come in time; send it and ask again", field=_PICTURE)
-        return ShelfFrame(frame, self._asking)
+        running.frame = name
+        source = ShelfFrame(frame, self._asking)
+        if self._closer is None or frame.begin.role is not Role.THUMBNAIL:
+            return source
+        sharper = self._shelf.sharper(name) or await self._look_closer(running, source, self._closer)
+        if sharper is None:
+            return source
+        region = sharper.begin.region
+        part = ShelfFrame(sharper, self._asking)
+        return part if region is None else SharpenedFrame(source, part, region)
+
+    async def _look_closer(self, running: _Running, thumbnail: ShelfFrame, closer: Closer) -> HeldFrame | None:
+        """A sharper frame, if one is needed and comes in time."""
+        region = await closer.too_small(await thumbnail.picture())
+        if region is None:
+            return None
+        wait_s, name = min(WAIT_S, self._frame_wait_s), running.frame
+        running.stage = "frames"
+        need = FrameNeed(name, region=region, least_side=LEAST_SIDE)
+        self._speaker.emit(NeedFrame(running.ask.id, (need,), wait_s))
+        await self._arrival(name, wait_s)
+        sharper = self._shelf.sharper(name)
+        running.unseen = sharper is None
+        return sharper
+
+    async def _arrival(self, name: bytes, within_s: float) -> None:
+        arrival = self._arrivals.setdefault(name, asyncio.Event())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await arrival.wait()
 
     async def _bring(self, running: _Running, name: bytes) -> None:
         """Have the dialogue's picture decoded that a question is about, if the session still has it."""
@@ -312,10 +352,7 @@ class Turns:
             return frame
         running.stage = "frames"
         self._speaker.emit(NeedFrame(running.ask.id, (self._shelf.need(name),), self._frame_wait_s))
-        arrival = self._arrivals.setdefault(name, asyncio.Event())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._frame_wait_s):
-                await arrival.wait()
+        await self._arrival(name, self._frame_wait_s)
         return self._shelf.whole(name)
 
     def _segmenter(self) -> Segmenter:
@@ -346,12 +383,16 @@ class Turns:
             return
         segments = running.segmenter.take(cleaned(event, lines=True))
         event = cleaned(event)
+        if isinstance(event, Accepted) and running.frame:
+            event = replace(event, frame_sha256=(running.frame,))
         said = running.said
         said.segments, said.rest = running.segmenter.confirmed, running.segmenter.unconfirmed
         now = time.monotonic()
         running.began = running.began or now
         running.seq += 1
         update = TurnUpdate(running.ask.id, running.turn.id, running.seq, now - running.began, event, segments)
+        if isinstance(event, Done) and event.abstain_reason and (frame := self._shelf.whole(said.frame)) is not None:
+            update = replace(update, fault=frame.fault, advice=frame.advice)
         if isinstance(event, Accepted) and event.frame_sha256:
             said.frame = event.frame_sha256[0]
         running.over = isinstance(event, Done)
@@ -379,6 +420,9 @@ class ShelfFrame:
         return await self._asking.pictures.decode(bytes(self._frame.data), _PICTURE, sha256=sha256)
 
 
-def _finished(said: Said, turn: Turn, told: list[TurnEvent], done: Done) -> Done:
-    said.spoken = spoken(turn, told, done)
+def _finished(running: _Running, turn: Turn, told: list[TurnEvent], done: Done) -> Done:
+    about = spoken(turn, told, done)
+    running.said.spoken = replace(about, frame=running.frame) if running.frame else about
+    if running.unseen:
+        return replace(done, skipped=(*done.skipped, SkippedStep(STEP, REASON)))
     return done

@@ -12,7 +12,7 @@ from pathlib import Path
 import shtab
 
 from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.cli import about, ask, chat, exporting, importing, knowledge, memory, store
+from quizglass_client.cli import about, ask, chat, exporting, importing, knowledge, memory, store, walk
 from quizglass_client.errors import ClientError
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import FAILED, INTERRUPTED, USAGE, UsageError, report, say
@@ -66,6 +66,10 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     _add_ask(commands, common)
     _add_chat(commands, common)
+    made = _command(
+        commands, common, "walk", walk.walk, "replay a recorded walk and report the times that are perceived"
+    )
+    _file(made.add_argument("file", metavar="FILE", type=Path, help="JSON lines; docs/session.md says what they hold"))
     knowledge_help = "add, list, delete and search what the server can look up"
     below = commands.add_parser("knowledge", help=knowledge_help, description=knowledge_help.capitalize() + ".")
     below_knowledge = below.add_subparsers(metavar="COMMAND", required=True)

@@ -78,7 +78,7 @@ class AsyncSession:
         await self._runner.run(self._core.close())
         await self._runner.close()
 
-    async def show(self, picture: PictureLike, *, pinned: bool = False) -> bytes:
+    async def show(self, picture: PictureLike, *, pinned: bool = False, thumbnail: int = 0) -> bytes:
         """Send a picture before there is a question about it; its name for `ask`.
 
         It arrives while the program goes on, between other messages, and is looked at by the server meanwhile.
@@ -86,8 +86,10 @@ class AsyncSession:
         Args:
             picture: resized to what the server can use.
             pinned: whether the server is to keep it until it is dropped or shown again without this.
+            thumbnail: send it no larger than this, in pixels a side, and keep it in full: the parts that the server
+                wants to see sharper are sent when it asks for them. 0: send it as large as the server can use.
         """
-        return await self._runner.run(self._core.show(picture, pinned))
+        return await self._runner.run(self._core.show(picture, pinned, thumbnail))
 
     async def device(
         self, battery: int | None = None, *, charging: bool | None = None, heat: str = "", link: str = ""

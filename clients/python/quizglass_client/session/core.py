@@ -6,7 +6,7 @@ import asyncio
 import random
 import secrets
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
@@ -21,6 +21,7 @@ from quizglass.session import (
     DeviceState,
     Forget,
     Forgotten,
+    FrameNeed,
     FrameStatus,
     GoAway,
     Interrupted,
@@ -39,13 +40,14 @@ from quizglass.session import (
     Progress,
     Question,
     Restored,
+    Role,
     ServerSaid,
     SessionAsk,
     SessionLimits,
     TurnUpdate,
 )
 from quizglass.v1 import session_pb2
-from quizglass.values import Done
+from quizglass.values import Done, Region
 from quizglass_client import requests
 from quizglass_client.errors import (
     Cancelled,
@@ -55,7 +57,7 @@ from quizglass_client.errors import (
     SessionLost,
     from_rpc,
 )
-from quizglass_client.pictures import encode_on_thread
+from quizglass_client.pictures import cut_out, encode_on_thread
 from quizglass_client.session.link import SessionConnection
 from quizglass_client.session.outgoing import OutgoingMessages
 from quizglass_client.session.turns import TurnFeed, TurnSaid
@@ -65,6 +67,8 @@ HOLDER_BYTES = 32
 _ACK_EVERY = 16
 _ACK_BYTES = 16 * 1024
 _MOST_NEWS = 1024
+_MOST_FULL = 4
+"""Pictures that are kept in full behind the thumbnails that were sent of them."""
 _SILENT_PROGRESS = 2.5
 """Times of `SessionLimits.progress` without a word, during a turn, after which a link is dead."""
 _PROBE_S = 1.0
@@ -142,6 +146,8 @@ class SessionCore:
         self._place = _Place()
         self._outgoing = OutgoingMessages()
         self._turns: dict[str, TurnFeed] = {}
+        self._full: OrderedDict[bytes, bytes] = OrderedDict()
+        self._cutting: set[asyncio.Task[None]] = set()
         self._news: deque[News] = deque(maxlen=_MOST_NEWS)
         self._news_came = asyncio.Event()
         self._connection: SessionConnection | None = None
@@ -201,13 +207,28 @@ class SessionCore:
         """What the session's dialogue can be continued with elsewhere."""
         return self._place.state
 
-    async def show(self, picture: PictureLike, pinned: bool) -> bytes:
+    async def show(self, picture: PictureLike, pinned: bool, thumbnail: int = 0) -> bytes:
         """Send a picture ahead of any question; its name. It arrives while the program goes on."""
         self._check()
         side = self._limits.useful_picture_side if self._limits is not None else 0
         if self._posture is not None:
             side = self._posture.frame_side or side
-        return self._outgoing.show(await encode_on_thread(picture, side), pinned=pinned)
+        if not thumbnail:
+            return self._outgoing.show(await encode_on_thread(picture, side), pinned=pinned)
+        full = await encode_on_thread(picture, 0)
+        small = await encode_on_thread(full, thumbnail)
+        if small == full:
+            return self._outgoing.show(full, pinned=pinned)
+        name = self._outgoing.show(small, pinned=pinned, role=Role.THUMBNAIL)
+        self._full[name] = full
+        while len(self._full) > _MOST_FULL:
+            self._full.popitem(last=False)
+        return name
+
+    async def _show_part(self, full: bytes, need: FrameNeed, region: Region) -> None:
+        """Send the part of a picture that the server wants to see sharper."""
+        part = await asyncio.to_thread(cut_out, full, region)
+        self._outgoing.show(part, role=Role.CROP, parent=need.sha256, region=region)
 
     def drop(self, name: bytes) -> None:
         """Have a picture forgotten."""
@@ -427,6 +448,10 @@ class SessionCore:
             case NeedFrame(frames=frames):
                 for need in frames:
                     self._outgoing.need(need)
+                    if need.region is not None and (full := self._full.get(need.sha256)) is not None:
+                        task = asyncio.create_task(self._show_part(full, need, need.region))
+                        self._cutting.add(task)
+                        task.add_done_callback(self._cutting.discard)
                 self._feed(said.ask_id, said)
             case TurnUpdate() | Interrupted() | Progress():
                 self._feed(said.ask_id, said)

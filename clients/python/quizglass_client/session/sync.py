@@ -76,7 +76,7 @@ class Session:
         self._runner.run(self._core.close())
         self._runner.close()
 
-    def show(self, picture: PictureLike, *, pinned: bool = False) -> bytes:
+    def show(self, picture: PictureLike, *, pinned: bool = False, thumbnail: int = 0) -> bytes:
         """Send a picture before there is a question about it; its name for `ask`.
 
         It arrives while the program goes on, between other messages, and is looked at by the server meanwhile.
@@ -84,8 +84,10 @@ class Session:
         Args:
             picture: resized to what the server can use.
             pinned: whether the server is to keep it until it is dropped or shown again without this.
+            thumbnail: send it no larger than this, in pixels a side, and keep it in full: the parts that the server
+                wants to see sharper are sent when it asks for them. 0: send it as large as the server can use.
         """
-        return self._runner.run(self._core.show(picture, pinned))
+        return self._runner.run(self._core.show(picture, pinned, thumbnail))
 
     def device(
         self, battery: int | None = None, *, charging: bool | None = None, heat: str = "", link: str = ""
