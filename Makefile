@@ -50,7 +50,7 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.server
 	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[cpu,web,export,heic,import,milvus,dev]'
 	@touch $@
 
-demo: $(VENV)/.server ## Start the server on the starter bundle and ask it questions
+demo: $(VENV)/.server ## Start the server on the starter bundle, ask it questions, and print the address of its page
 	$(BIN)/python clients/demo/demo.py --bundle $(STARTER)/bundle
 
 everyday: $(VENV)/.dev ## Real weights, photographs and facts from packages: build, serve, ask eight questions

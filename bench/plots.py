@@ -8,7 +8,7 @@ from statistics import fmean
 
 import matplotlib as mpl
 
-from bench.accuracy.cases import Case, mean
+from bench.accuracy.planner.cases import Case, mean
 from bench.results import RESULTS
 
 mpl.use("Agg")

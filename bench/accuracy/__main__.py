@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench import sections
-from bench.accuracy import conflicts, dialogues, dragon, objects, pace, planning, rewriting, rounds, verifier
 from bench.accuracy.ground import Ground
+from bench.accuracy.planner import planning
+from bench.accuracy.sections import conflicts, dialogues, dragon, objects, pace, rewriting, rounds, verifier
 from bench.sections import Part
 from bench.worlds import fresh_seeds
 from quizglass_export.pocketworld.dataset import FORMAT

@@ -49,17 +49,17 @@ def run(setup: Setup) -> Part:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"the export failed:\n{done.stderr}")
-        found = json.loads(done.stdout.splitlines()[-1])
+        measured = json.loads(done.stdout.splitlines()[-1])
         written = sum(path.stat().st_size for path in out.iterdir())
     name = f"Qwen2-VL {shape}, bfloat16, to a scorer"
     return Part(
         [
             Row(f"{name}: checkpoint", size / 1e9, "GB"),
-            at_most(f"{name}: peak memory", found["peak"] / size, "x checkpoint", _MOST_MEMORY),
+            at_most(f"{name}: peak memory", measured["peak"] / size, "x checkpoint", _MOST_MEMORY),
             Row(f"{name}: written", written / 1e9, "GB"),
-            Row(f"{name}: time", found["seconds"], "s"),
+            Row(f"{name}: time", measured["seconds"], "s"),
         ],
-        found | {"checkpoint_bytes": size},
+        measured | {"checkpoint_bytes": size},
     )
 
 
@@ -70,21 +70,7 @@ def write_random(folder: Path, shape: dict[str, Any]) -> None:
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True)
-    config = transformers.Qwen2VLConfig(
-        text_config={
-            **shape["text"],
-            "num_key_value_heads": 2,
-            "vocab_size": shape["vocabulary"],
-            "tie_word_embeddings": True,
-            "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
-        },
-        vision_config={**shape["vision"], "hidden_size": shape["text"]["hidden_size"], "mlp_ratio": 4},
-        tie_word_embeddings=True,
-        image_token_id=1000,
-        video_token_id=1001,
-        vision_start_token_id=1002,
-        vision_end_token_id=1003,
-    )
+    config = _config(shape)
     config.save_pretrained(folder)
     with torch.device("meta"):
         model = transformers.Qwen2VLForConditionalGeneration(config)
@@ -103,6 +89,26 @@ def write_random(folder: Path, shape: dict[str, Any]) -> None:
             places |= dict.fromkeys(shard, file)
             shard, size = {}, 0
     (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
+
+
+def _config(shape: dict[str, Any]) -> Any:
+    import transformers
+
+    return transformers.Qwen2VLConfig(
+        text_config={
+            **shape["text"],
+            "num_key_value_heads": 2,
+            "vocab_size": shape["vocabulary"],
+            "tie_word_embeddings": True,
+            "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
+        },
+        vision_config={**shape["vision"], "hidden_size": shape["text"]["hidden_size"], "mlp_ratio": 4},
+        tie_word_embeddings=True,
+        image_token_id=1000,
+        video_token_id=1001,
+        vision_start_token_id=1002,
+        vision_end_token_id=1003,
+    )
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import shtab
 
@@ -66,7 +67,18 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
     starter = commands.add_parser("starter", help=starter_command.HELP, description=starter_command.HELP)
     starter_command.add_arguments(starter)
     starter.set_defaults(run=starter_command.run)
+    _complete_paths(parser)
     return parser
+
+
+def _complete_paths(parser: argparse.ArgumentParser) -> None:
+    """Have shells complete file names wherever a path is taken."""
+    for action in parser._actions:  # argparse lists them nowhere else
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                _complete_paths(command)
+        elif action.type is Path:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

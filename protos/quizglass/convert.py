@@ -115,7 +115,14 @@ def server_value(message: session_pb2.ServerMessage) -> session.ServerSaid | Non
     update, event = message.turn, message.turn.event
     segments = tuple(to_value(each, session.Segment) for each in update.segments)
     return session.TurnUpdate(
-        update.ask_id, event.turn_id, event.seq, event.elapsed_us / 1e6, event_value(event), segments
+        update.ask_id,
+        event.turn_id,
+        event.seq,
+        event.elapsed_us / 1e6,
+        event_value(event),
+        segments,
+        _FAULT_NAMES.get(update.fault, session.CaptureFault.NONE),
+        update.advice,
     )
 
 
@@ -130,7 +137,8 @@ def _turn_update(said: session.TurnUpdate) -> session_pb2.TurnUpdate:
         return session_pb2.TurnUpdate(ask_id=said.ask_id, segments=segments)
     event = event_message(said.event, round(said.elapsed * 1e6))
     event.turn_id, event.seq = said.turn_id, said.seq
-    return session_pb2.TurnUpdate(ask_id=said.ask_id, event=event, segments=segments)
+    fault = session_pb2.CaptureFault.ValueType(_FAULTS.get(said.fault.value, 0))
+    return session_pb2.TurnUpdate(ask_id=said.ask_id, event=event, segments=segments, fault=fault, advice=said.advice)
 
 
 def _said(message: Message) -> Any:
@@ -173,6 +181,8 @@ def _oneof(message: type[Message], name: str) -> dict[str, tuple[str, type[Messa
 
 _EVENTS = _oneof(assistant_pb2.AskResponse, "event")
 """Name of an event's class to its field and message."""
+_FAULTS = words(session_pb2.CaptureFault.DESCRIPTOR)
+_FAULT_NAMES = {number: session.CaptureFault(word) for word, number in _FAULTS.items()}
 _CLIENT = _oneof(session_pb2.ClientMessage, "message")
 _SERVER = _oneof(session_pb2.ServerMessage, "message")
 

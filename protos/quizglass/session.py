@@ -31,6 +31,18 @@ class FrameState(StrEnum):
     DROPPED = "dropped"
 
 
+class CaptureFault(StrEnum):
+    """What is wrong with a frame as it was taken."""
+
+    NONE = ""
+    BLUR = "blur"
+    DARK = "dark"
+    TILT = "tilt"
+    TRUNCATION = "truncation"
+    OCCLUSION = "occlusion"
+    NOISE = "noise"
+
+
 class Overlap(StrEnum):
     """What becomes of a question that is asked while another one runs."""
 
@@ -59,6 +71,23 @@ class LinkQuality(StrEnum):
     POOR = "poor"
 
 
+class Posture(StrEnum):
+    """How much a session asks of its device."""
+
+    UNKNOWN = ""
+    NORMAL = "normal"
+    CONSERVE = "conserve"
+    RESERVE = "reserve"
+
+
+class Privacy(StrEnum):
+    """Where what a session is given may go."""
+
+    ANYWHERE = ""
+    """Wherever the server was set up to send it."""
+    LOCAL_ONLY = "local_only"
+
+
 class Restored(StrEnum):
     """How much of an earlier session is there."""
 
@@ -78,6 +107,20 @@ class SegmentState(StrEnum):
     RETRACTED = "retracted"
 
 
+class Markup(StrEnum):
+    """Whether marks are left in segments."""
+
+    AS_WRITTEN = ""
+    NONE = "none"
+
+
+class Speech(StrEnum):
+    """How segments put what is hard to say."""
+
+    AS_WRITTEN = ""
+    ENGLISH = "english"
+
+
 class Cause(StrEnum):
     """Who ended a turn before it was over."""
 
@@ -94,6 +137,18 @@ class OutputProfile:
 
     max_segment_chars: int = 0
     """0: the server's default."""
+    max_words: int = 0
+    """Of an answer; 0: any number."""
+    max_lines: int = 0
+    """Of a segment; 0: any number."""
+    max_columns: int = 0
+    """0: there is no display."""
+    markup: Markup = Markup.AS_WRITTEN
+    speech: Speech = Speech.AS_WRITTEN
+    lead_in_after: float = 0.0
+    """Seconds without a word of the answer before `lead_in` is said; 0: never."""
+    lead_in: str = ""
+    """Empty: the server's own words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +161,7 @@ class Open:
     last_seq: int = 0
     state: bytes = b""
     output: OutputProfile = OutputProfile()
+    privacy: Privacy = Privacy.ANYWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +276,24 @@ class Close:
     """Ends the session."""
 
 
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Forgets what was sent and said."""
+
+
 ClientSaid = (
-    Open | FrameBegin | FramePart | FrameDrop | SessionAsk | CancelAsk | Playback | DeviceState | Ack | Ping | Close
+    Open
+    | FrameBegin
+    | FramePart
+    | FrameDrop
+    | SessionAsk
+    | CancelAsk
+    | Playback
+    | DeviceState
+    | Ack
+    | Ping
+    | Close
+    | Forget
 )
 
 
@@ -258,6 +330,15 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
+class CaptureScore:
+    """How much a frame looks as if it had a fault."""
+
+    fault: CaptureFault
+    score: float
+    """0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
 class FrameStatus:
     """What the session has of a frame."""
 
@@ -265,6 +346,12 @@ class FrameStatus:
     state: FrameState
     offset: int = 0
     pinned: bool = False
+    fault: CaptureFault = CaptureFault.NONE
+    """The worst one, where there is any."""
+    advice: str = ""
+    """What to do about it."""
+    capture: tuple[CaptureScore, ...] = ()
+    """Of every fault, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +380,10 @@ class Segment:
     index: int
     state: SegmentState
     text: str = ""
+    lines: tuple[str, ...] = ()
+    """The text as a display shows it, where there is one."""
+    lead_in: bool = False
+    """Whether it is no part of the answer, but said before there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +396,12 @@ class TurnUpdate:
     """Of the event, in the turn."""
     elapsed: float
     event: TurnEvent | None
-    """None: one that only later versions know."""
+    """None: a lead-in comes alone, or one that only later versions know."""
     segments: tuple[Segment, ...] = ()
+    fault: CaptureFault = CaptureFault.NONE
+    """With a `done` that abstains: what is wrong with the frame that it is about."""
+    advice: str = ""
+    """What to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,4 +461,59 @@ class Pong:
     payload: bytes = b""
 
 
-ServerSaid = Opened | FrameStatus | NeedFrame | TurnUpdate | Progress | Interrupted | Notice | GoAway | Pong
+@dataclass(frozen=True, slots=True)
+class PostureLimits:
+    """What a posture asks for."""
+
+    frame_side: int
+    """Pixels."""
+    look_ahead: bool
+    ping: float
+    answer_words: int = 0
+    """0: any number."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostureChange:
+    """How much the session asks of the device has changed."""
+
+    posture: Posture
+    reason: str
+    """One line, for people."""
+    limits: PostureLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Something that is kept."""
+
+    what: str
+    until: float = 0.0
+    """Seconds, at most; 0: until there is no more room for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was forgotten, and what was not."""
+
+    frames: int
+    frame_bytes: int
+    pictures: int
+    exchanges: int
+    ended: int
+    kept: tuple[Kept, ...] = ()
+
+
+ServerSaid = (
+    Opened
+    | FrameStatus
+    | NeedFrame
+    | TurnUpdate
+    | Progress
+    | Interrupted
+    | Notice
+    | GoAway
+    | Pong
+    | PostureChange
+    | Forgotten
+)

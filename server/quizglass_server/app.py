@@ -82,38 +82,8 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         _warn_when_open(settings.web_host)
     _warn_when_in_clear(settings.knowledge)
     async with AsyncExitStack() as stack:
-        bundle = await asyncio.to_thread(Bundle.load, settings.bundle)
-        log.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
-        _check_policies(settings.default_policy, bundle)
-        models = await load_models(bundle, settings, settings)
-        stack.push_async_callback(models.close)
-        work = WorkMemory(settings.work_memory_bytes)
-        decoder = PictureDecoder(PictureLimits.of(settings), work)
-        stack.push_async_callback(decoder.close)
-        knowledge = await open_knowledge(
-            settings,
-            text_encoder=models.text_encoder,
-            image_encoder=models.image_encoder,
-            decode=decoder.decode,
-        )
-        stack.push_async_callback(knowledge.close)
-        pictures = EntryPictures(knowledge, decoder.decode)
-        work.keepers.append(pictures.let_go)
-        admission = Admission(settings.max_turns, settings.queue)
-        memory = await _memory(settings, models, lambda: admission.running > 0)
-        if memory is not None:
-            stack.push_async_callback(memory.close)
-        assistant = Assistant(
-            Resources(models, knowledge, tuning(bundle), memory, pictures),
-            settings.default_policy,
-            admission,
-            bundle.has,
-        )
-        place = settings.knowledge if isinstance(settings.knowledge, Path) else None
-        keys = await asyncio.to_thread(keys_of, settings, place)
-        sessions = Sessions(keys, settings.session_ttl_s)
-        services = Services(assistant, knowledge, models, bundle, settings, decoder, work, sessions, memory)
-        _start(decoder)
+        services = await _assembled(settings, stack)
+        _start(services.decoder)
         rpc = await start_rpc(services)
         doors: list[Door] = [rpc]
         stack.push_async_callback(_stop, doors, settings.grace_s)
@@ -125,6 +95,41 @@ async def running(settings: Settings) -> AsyncGenerator[Running, None]:
         web = await open_door(services, rpc, settings)
         doors.append(web)
         yield Running(services, rpc.port, web.port)
+
+
+async def _assembled(settings: Settings, stack: AsyncExitStack) -> Services:
+    """What requests are answered with; `stack` closes it, the last opened first."""
+    bundle = await asyncio.to_thread(Bundle.load, settings.bundle)
+    log.info("bundle is whole", extra={"bundle": f"{bundle.manifest.name} {bundle.manifest.version}"})
+    _check_policies(settings.default_policy, bundle)
+    models = await load_models(bundle, settings, settings)
+    stack.push_async_callback(models.close)
+    work = WorkMemory(settings.work_memory_bytes)
+    decoder = PictureDecoder(PictureLimits.of(settings), work)
+    stack.push_async_callback(decoder.close)
+    knowledge = await open_knowledge(
+        settings,
+        text_encoder=models.text_encoder,
+        image_encoder=models.image_encoder,
+        decode=decoder.decode,
+    )
+    stack.push_async_callback(knowledge.close)
+    pictures = EntryPictures(knowledge, decoder.decode)
+    work.keepers.append(pictures.let_go)
+    admission = Admission(settings.max_turns, settings.queue)
+    memory = await _memory(settings, models, lambda: admission.running > 0)
+    if memory is not None:
+        stack.push_async_callback(memory.close)
+    assistant = Assistant(
+        Resources(models, knowledge, tuning(bundle), memory, pictures),
+        settings.default_policy,
+        admission,
+        bundle.has,
+    )
+    place = settings.knowledge if isinstance(settings.knowledge, Path) else None
+    keys = await asyncio.to_thread(keys_of, settings, place)
+    sessions = Sessions(keys, settings.session_ttl_s)
+    return Services(assistant, knowledge, models, bundle, settings, decoder, work, sessions, memory)
 
 
 async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) -> None:

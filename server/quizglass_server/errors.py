@@ -16,6 +16,8 @@ Nothing here knows gRPC: `rpc/transport/status.py` maps each class to a status, 
     ├── Stopping                the server takes nothing new, since it stops
     ├── RoleMissing             the bundle has no model for what was asked
     ├── MemoryOff               the server remembers nothing
+    ├── NotLocal                what was asked for would leave the machine, and must not
+    ├── FilterFailed            the operator's filter of frames failed, so nobody sees the frame
     ├── Overloaded              no room; try again after a delay
     ├── BudgetExceeded          the time ran out before anything could be answered
     ├── Unfinished              a message did not come, or not whole, in time
@@ -163,6 +165,30 @@ class MemoryOff(QuizglassError):
 
     def __init__(self) -> None:
         super().__init__("this server has no visual memory; start it with --memory-directory DIR to give it one")
+
+
+class NotLocal(QuizglassError):
+    """A session is to stay on this machine, and answering would leave it."""
+
+    code = "NOT_LOCAL"
+
+    def __init__(self, elsewhere: str) -> None:
+        super().__init__(
+            f"the session is LOCAL_ONLY, and this server has its {elsewhere} behind a network address; open a session "
+            "without LOCAL_ONLY, or ask a server that has it on its machine",
+            elsewhere=elsewhere,
+        )
+
+
+class FilterFailed(QuizglassError):
+    """The filter that frames pass first failed; the frame is not used."""
+
+    code = "FILTER_FAILED"
+
+    def __init__(self, field: str) -> None:
+        super().__init__(
+            f"{field}: the frame could not be filtered, so it is not used; see the server's log", field=field
+        )
 
 
 class Overloaded(QuizglassError):

@@ -1,5 +1,6 @@
 """The documentation says what is there: regions are fresh, links and paths lead somewhere, names exist."""
 
+import argparse
 import json
 import re
 from pathlib import Path
@@ -11,6 +12,8 @@ from pydantic import BaseModel
 
 from bench import render
 from quizglass.v1 import assistant_pb2, knowledge_pb2, memory_pb2, session_pb2, types_pb2
+from quizglass_client.cli.command import parser as client_parser
+from quizglass_export import cli as export_cli
 from quizglass_server import errors
 from quizglass_server.bundle.manifest import Manifest
 from quizglass_server.config.options import LinkOptions
@@ -31,6 +34,7 @@ OTHER_PACKAGES = ("google.rpc.", "grpc.health.")
 _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_COMMAND = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?(quizglass(?:-export)?) ([a-z][a-z-]*)", re.MULTILINE)
 _MAKE = re.compile(r"\bmake ([a-z][a-z-]*)")
 
 
@@ -133,6 +137,25 @@ def test_make_targets_exist(path: Path) -> None:
     code = "\n".join([*_CODE.findall(text), *_FENCE.findall(text)])
     for target in _MAKE.findall(code):
         assert target in targets, f"{path.name}: make {target}"
+
+
+@pytest.mark.parametrize("path", _named(DOCUMENTS))
+def test_commands_exist(path: Path) -> None:
+    known = {"quizglass-export": _commands(export_cli.build_parser([])), "quizglass": _commands(client_parser())}
+    for program, command in _COMMAND.findall("\n".join(_FENCE.findall(path.read_text(encoding="utf-8")))):
+        assert command in known[program], f"{path.name}: {program} {command}"
+
+
+def _commands(parser: argparse.ArgumentParser) -> set[str]:
+    """Names of a program's commands."""
+    parsers = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return {name for action in parsers for name in action.choices}
+
+
+def test_the_readme_links_every_page() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for path in (ROOT / "docs").glob("*.md"):
+        assert f"(docs/{path.name}" in readme, path.name
 
 
 def test_every_setting_is_documented() -> None:

@@ -82,13 +82,18 @@ async def _alone(setup: Setup, shape: Shape) -> Part:
             from_notice += [1e3 * max(0.0, at - noticed) for at in told if noticed]
     finally:
         await ours.close()
-    rows = [
+    rows = _told_rows(kills, from_notice, from_kill, hung)
+    return Part(rows, {"from_notice_ms": from_notice, "from_kill_ms": from_kill})
+
+
+def _told_rows(kills: int, from_notice: list[float], from_kill: list[float], hung: int) -> list[Row]:
+    """How long callers wait, in ms, from the supervisor's notice and from the kill itself."""
+    return [
         at_most(f"{kills} kills: callers told after detection, longest", max(from_notice), "ms", 100),
         at_most(f"{kills} kills: callers that were never told", hung, "streams", 0),
         measured(f"{kills} kills: callers told after the kill itself", from_kill, "ms"),
         Row(f"{kills} kills: callers told after the kill itself, longest", max(from_kill), "ms"),
     ]
-    return Part(rows, {"from_notice_ms": from_notice, "from_kill_ms": from_kill})
 
 
 def _streams(
@@ -131,18 +136,8 @@ async def _whole(setup: Setup) -> Part:
         before = server.pid
         stop = asyncio.Event()
 
-        async def search() -> None:
-            """Needs no generator, so it must never notice."""
-            while not stop.is_set():
-                sent = perf_counter()
-                try:
-                    await client.search(text=trial.questions[len(searches) % len(trial.questions)].gold_query)
-                    searches.append(1e3 * (perf_counter() - sent))
-                except Exception as error:
-                    failed.append(repr(error))
-                await asyncio.sleep(0.02)
-
-        searching = asyncio.create_task(search())
+        queries = [question.gold_query for question in trial.questions]
+        searching = asyncio.create_task(_search_until(stop, client, queries, searches, failed))
         try:
             for kill in range(kills):
                 setup.say(f"server: kill {kill + 1} of {kills}")
@@ -164,6 +159,20 @@ async def _whole(setup: Setup) -> Part:
         Row(f"{kills} kills: server process restarts", 0 if alive else 1, "", bar="<= 0", ok=alive),
     ]
     return Part(rows, {"turns": outcomes, "failed": failed[:5]})
+
+
+async def _search_until(
+    stop: asyncio.Event, client: AsyncClient, queries: Sequence[str], searches: list[float], failed: list[str]
+) -> None:
+    """Search for one query after the other and note each time in ms, or the error; it needs no generator."""
+    while not stop.is_set():
+        sent = perf_counter()
+        try:
+            await client.search(text=queries[len(searches) % len(queries)])
+            searches.append(1e3 * (perf_counter() - sent))
+        except Exception as error:
+            failed.append(repr(error))
+        await asyncio.sleep(0.02)
 
 
 async def ended(asked: Sequence[asyncio.Task[Outcome]], seconds: float) -> list[Outcome]:
@@ -193,10 +202,10 @@ def _is_generator(pid: int) -> bool:
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
-            found += map(int, task.read_text().split())
+            children += map(int, task.read_text().split())
         except OSError:
             continue
-    return found
+    return children

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
+from quizglass.values import Region
 from quizglass_client.errors import InvalidRequest
 from quizglass_client.files import LARGEST_PICTURE, read_file
 from quizglass_client.types import PictureLike
@@ -67,6 +68,20 @@ async def encode_on_thread(picture: PictureLike, side: int) -> bytes:
     if isinstance(picture, bytes) and is_ready(picture, side):
         return picture
     return await asyncio.to_thread(encode, picture, side)
+
+
+def cut_out(encoded: bytes, region: Region) -> bytes:
+    """A part of a picture, in all its sharpness, as JPEG. The region is of the picture upright."""
+    with Image.open(io.BytesIO(encoded), formats=_FORMATS) as image:
+        whole = as_seen(image)
+    sides = (
+        region.left * whole.width,
+        region.top * whole.height,
+        region.right * whole.width,
+        region.bottom * whole.height,
+    )
+    left, top, right, bottom = (round(side) for side in sides)
+    return _to_jpeg(whole.crop((left, top, max(right, left + 1), max(bottom, top + 1))), 0)
 
 
 def _learn_heif(field: str) -> None:

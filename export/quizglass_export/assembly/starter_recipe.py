@@ -46,40 +46,6 @@ def starter_recipe(
     Raises:
         ExportError: the file of its decisions is damaged.
     """
-    decisions = _decisions(root)
-    roles = Roles(
-        planner=Planner.model_validate(
-            {
-                "checkpoint": "base",
-                "adapters": "planner",
-                "picture": settings.picture,
-                "max_tokens": settings.planner_tokens,
-            }
-        ),
-        reranker=Reranker.model_validate(
-            {
-                "checkpoint": "reranker_base",
-                "adapters": "reranker",
-                "max_tokens": settings.reranker_tokens,
-                "tokenizer": None if (root / "reranker_base" / "tokenizer.json").is_file() else "base/tokenizer.json",
-            }
-        ),
-        image_encoder=ImageEncoder(checkpoint=Path("image_encoder")),
-        text_encoder=TextEncoder(checkpoint=Path("text_encoder")),
-        generator=Generator.model_validate(
-            {
-                "checkpoint": "base",
-                "quantisation": quantisation,
-                "picture": settings.picture,
-                "context": settings.context,
-                "max_new_tokens": settings.answer_tokens,
-                "prompts": {task: task for task in TASKS} if decisions else {},
-            }
-        ),
-        reader=Reader(),
-        **_seeing_roles(root),
-        **decisions,
-    )
     recipe = Recipe(
         format=1,
         name=settings.name,
@@ -92,9 +58,40 @@ def starter_recipe(
         samples=samples,
         demands=demands,
         threads=threads,
-        roles=roles,
+        roles=_roles(root, settings, quantisation),
     )
     return RecipeFile(recipe, root.absolute())
+
+
+def _roles(root: Path, settings: Settings, quantisation: str) -> Roles:
+    decisions = _decisions(root)
+    picture = settings.picture
+    tokenizer = None if (root / "reranker_base" / "tokenizer.json").is_file() else "base/tokenizer.json"
+    planner = {"checkpoint": "base", "adapters": "planner", "picture": picture, "max_tokens": settings.planner_tokens}
+    reranker = {
+        "checkpoint": "reranker_base",
+        "adapters": "reranker",
+        "max_tokens": settings.reranker_tokens,
+        "tokenizer": tokenizer,
+    }
+    generator = {
+        "checkpoint": "base",
+        "quantisation": quantisation,
+        "picture": picture,
+        "context": settings.context,
+        "max_new_tokens": settings.answer_tokens,
+        "prompts": {task: task for task in TASKS} if decisions else {},
+    }
+    return Roles(
+        planner=Planner.model_validate(planner),
+        reranker=Reranker.model_validate(reranker),
+        image_encoder=ImageEncoder(checkpoint=Path("image_encoder")),
+        text_encoder=TextEncoder(checkpoint=Path("text_encoder")),
+        generator=Generator.model_validate(generator),
+        reader=Reader(),
+        **_seeing_roles(root),
+        **decisions,
+    )
 
 
 def _seeing_roles(root: Path) -> dict[str, Any]:

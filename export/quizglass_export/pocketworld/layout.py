@@ -75,6 +75,13 @@ def area(box: Box) -> float:
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
+def intersection_over_union(one: Box, other: Box) -> float:
+    """What two boxes share of the area that either covers, 0 to 1; 0 where neither has an area."""
+    shared = overlap(one, other)
+    union = area(one) + area(other) - shared
+    return shared / union if union else 0.0
+
+
 def _board(rng: random.Random, spoiled: bool) -> Board:
     centre = (0.5 + rng.uniform(-0.02, 0.02), rng.choice((0.1, 0.9)))
     if not spoiled:

@@ -12,7 +12,7 @@ from quizglass_export.scoring.encyclopedic import Equivalence, encyclopedic_matc
 from quizglass_export.scoring.judge import RIGHT, ModelJudge, scaled
 from quizglass_export.scoring.relaxed import relaxed_match
 from quizglass_export.scoring.retrieval import recall_at
-from quizglass_export.scoring.texts import rouge, sentence_bleu
+from quizglass_export.scoring.texts import rouge_l, sentence_bleu
 from quizglass_export.scoring.vqa import vqa_accuracy
 
 _RECALLS = (1, 5, 10)
@@ -82,7 +82,7 @@ def is_right(scores: dict[str, float]) -> bool:
 
 def _words(sample: Sample, answer: str) -> dict[str, float]:
     if sample.answer_type == "caption":
-        return {"BLEU": sentence_bleu(answer, sample.answers), "ROUGE-L": rouge(answer, sample.answers)}
+        return {"BLEU": sentence_bleu(answer, sample.answers), "ROUGE-L": rouge_l(answer, sample.answers)}
     scores: dict[str, float] = {}
     if sample.answers:
         gold, aliases = sample.answers[0], sample.answers[1:]

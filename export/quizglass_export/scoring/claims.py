@@ -14,8 +14,6 @@ from quizglass_export.scoring.answers import normalise
 
 Supports = Callable[[str, str], bool]
 """Whether a text says what a claim says: (text, claim)."""
-Extracts = Callable[[str], Sequence[str]]
-"""The claims of a text, one by one."""
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 
 

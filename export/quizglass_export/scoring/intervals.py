@@ -8,17 +8,15 @@ from statistics import NormalDist
 
 import numpy as np
 
+_LEVEL = 0.95
+_RESAMPLES = 2000
 
-def confidence_interval(
-    values: Sequence[float], *, level: float = 0.95, resamples: int = 2000, seed: int = 0
-) -> tuple[float, float]:
-    """Percentile bootstrap interval of the mean.
+
+def confidence_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean; the draws are seeded, so that equal values give equal intervals.
 
     Args:
         values: one score per question; need not be 0 or 1.
-        level: share of intervals that hold the true mean.
-        resamples: how often the questions are drawn anew.
-        seed: of the draws.
 
     Raises:
         ValueError: no values.
@@ -26,15 +24,15 @@ def confidence_interval(
     if not values:
         raise ValueError("values: no scores to average; pass one per question")
     scores = np.asarray(values, dtype=np.float64)
-    rng = np.random.default_rng(seed)
-    picks = rng.integers(0, len(scores), (resamples, len(scores)), dtype=np.int32)
+    rng = np.random.default_rng(0)
+    picks = rng.integers(0, len(scores), (_RESAMPLES, len(scores)), dtype=np.int32)
     means = scores[picks].mean(axis=1)
-    edge = (1 - level) / 2
+    edge = (1 - _LEVEL) / 2
     low, high = np.quantile(means, (edge, 1 - edge))
     return float(low), float(high)
 
 
-def wilson_interval(hits: int, count: int, *, level: float = 0.95) -> tuple[float, float]:
+def wilson_interval(hits: int, count: int) -> tuple[float, float]:
     """Wilson's score interval of a share (1927): honest near 0 and 1 and for few questions.
 
     Raises:
@@ -42,7 +40,7 @@ def wilson_interval(hits: int, count: int, *, level: float = 0.95) -> tuple[floa
     """
     if not 0 <= hits <= count or not count:
         raise ValueError(f"hits: {hits} of {count}; expected 0 to as many as there are questions, of at least one")
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = NormalDist().inv_cdf((1 + _LEVEL) / 2)
     share, spread = hits / count, z * z / count
     centre = (share + spread / 2) / (1 + spread)
     half = z / (1 + spread) * math.sqrt(share * (1 - share) / count + spread / (4 * count))

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from quizglass_export.scoring.answers import exact_match
 
-TOLERANCE = 0.1
-"""Of a number whose range is not told."""
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
 _RANGE_DASH = re.compile(r"(?<=\d)-")
 
@@ -37,12 +35,6 @@ def relaxed_match(answer: str, accepted: Sequence[str], limits: tuple[float, flo
         return True
     shared = max(0.0, min(high, second) - max(low, first))
     return 2 * shared >= (high - low) + (second - first) - shared
-
-
-def tolerated(number: float) -> tuple[float, float]:
-    """The range around a number that is told without one: a tenth to either side."""
-    low, high = sorted((number * (1 - TOLERANCE), number * (1 + TOLERANCE)))
-    return low, high
 
 
 def numbers_in(text: str) -> list[float]:

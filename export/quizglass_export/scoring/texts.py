@@ -6,51 +6,38 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-ROUGE = ("rouge1", "rouge2", "rougeL")
-
-
-def bleu(texts: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """Corpus BLEU, 0 to 100, with sacrebleu's tokens ("13a") and its smoothing.
-
-    Args:
-        texts: one for each question.
-        references: of each text at least one.
-
-    Raises:
-        ValueError: a text without references, or none at all.
-    """
-    import sacrebleu
-
-    _check(texts, references)
-    most = max(len(each) for each in references)
-    streams = [[each[place] if place < len(each) else None for each in references] for place in range(most)]
-    return float(sacrebleu.corpus_bleu(list(texts), streams).score)
+_ROUGE = "rougeL"
 
 
 def sentence_bleu(text: str, references: Sequence[str]) -> float:
-    """BLEU of one sentence, 0 to 100, counting only the lengths of n-grams that it has (effective order)."""
+    """BLEU of one sentence, 0 to 100, counting only the lengths of n-grams that it has (effective order).
+
+    Raises:
+        ValueError: no references.
+    """
     import sacrebleu
 
-    _check([text], [references])
+    _check(references)
     return float(sacrebleu.sentence_bleu(text, list(references), use_effective_order=True).score)
 
 
-def rouge(text: str, references: Sequence[str], kind: str = "rougeL") -> float:
-    """Best F-measure over the references, 0 to 1, with stemmed words; `kind` one of ROUGE."""
-    if kind not in ROUGE:
-        raise ValueError(f"kind: {kind}; choose from {', '.join(ROUGE)}")
-    _check([text], [references])
-    return max(float(_scorer(kind).score(reference, text)[kind].fmeasure) for reference in references)
+def rouge_l(text: str, references: Sequence[str]) -> float:
+    """Best F-measure of the longest common subsequence over the references, 0 to 1, with stemmed words.
+
+    Raises:
+        ValueError: no references.
+    """
+    _check(references)
+    return max(float(_scorer().score(reference, text)[_ROUGE].fmeasure) for reference in references)
 
 
 @cache
-def _scorer(kind: str) -> Any:
+def _scorer() -> Any:
     from rouge_score.rouge_scorer import RougeScorer
 
-    return RougeScorer([kind], use_stemmer=True)
+    return RougeScorer([_ROUGE], use_stemmer=True)
 
 
-def _check(texts: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    if len(texts) != len(references) or not texts or not all(references):
-        counts = f"{len(texts)} texts, references for {sum(map(bool, references))}"
-        raise ValueError(f"references: {counts}; expected at least one for every text")
+def _check(references: Sequence[str]) -> None:
+    if not references:
+        raise ValueError("references: none; expected at least one")

@@ -10,7 +10,7 @@ import asyncio
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ import torch
 from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.dataset import PICTURE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
+from quizglass_export.pocketworld.layout import intersection_over_union
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.world import World, make_world
@@ -129,7 +130,7 @@ class Tally:
     def add(self, way: str, sight: Sight, answers: Sequence[Detection], place: str | None) -> None:
         """Count whether the first box is the thing's, at the place that the question names if there is one."""
         first = chosen(answers, place, Tuning(boxes=1))
-        hit = bool(first) and iou(first[0], sight.box) >= OVERLAP
+        hit = bool(first) and intersection_over_union(astuple(first[0]), astuple(sight.box)) >= OVERLAP
         if hit and way == "described":
             self._sure.append(answers[0].score)
         for tag in sight.tags:
@@ -165,14 +166,6 @@ async def _ranks(
         ids = [hit.entry.id for hit in await search_pictures(gallery, vectors, question.text, how)]
         ranks[way] = ids.index(question.target) if question.target in ids else _MISSING
     return ranks
-
-
-def iou(one: Region, other: Region) -> float:
-    """Area that two regions share over the area that either covers."""
-    wide = min(one.right, other.right) - max(one.left, other.left)
-    high = min(one.bottom, other.bottom) - max(one.top, other.top)
-    shared = max(wide, 0.0) * max(high, 0.0)
-    return shared / (one.area + other.area - shared)
 
 
 def _picture(pixels: RGB) -> Picture:

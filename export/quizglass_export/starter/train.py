@@ -88,7 +88,7 @@ def _pictures(work: Workplace, minutes: float) -> dict[str, object]:
         "held-out": work.held_out_questions(),
     }
     scenes = (end - first) * work.sizes.shard
-    return {"scenes": scenes, **{name: len(made.questions) for name, made in asked.items()}}
+    return {"scenes": scenes, **{name: len(part.questions) for name, part in asked.items()}}
 
 
 def _vision(work: Workplace, minutes: float) -> dict[str, object]:
@@ -150,9 +150,9 @@ def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
     folder, counts = work.stage("annotate"), {}
     for name, asked in (("training", work.decider_questions()), ("held-out", work.held_out_questions())):
         rows = annotate.balanced_rows(asked, annotate.MOST[name], random.Random(1))
-        made = annotate.annotate(model, encoder, asked, rows)
-        annotate.save(made, folder / f"{name}.jsonl")
-        counts[name] = annotate.shares(made)
+        annotations = annotate.annotate(model, encoder, asked, rows)
+        annotate.save(annotations, folder / f"{name}.jsonl")
+        counts[name] = annotate.shares(annotations)
     return dict(counts)
 
 

@@ -8,6 +8,23 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class CaptureFault(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CAPTURE_FAULT_UNSPECIFIED: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_BLUR: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_DARK: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_TILT: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_TRUNCATION: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_OCCLUSION: _ClassVar[CaptureFault]
+    CAPTURE_FAULT_NOISE: _ClassVar[CaptureFault]
+CAPTURE_FAULT_UNSPECIFIED: CaptureFault
+CAPTURE_FAULT_BLUR: CaptureFault
+CAPTURE_FAULT_DARK: CaptureFault
+CAPTURE_FAULT_TILT: CaptureFault
+CAPTURE_FAULT_TRUNCATION: CaptureFault
+CAPTURE_FAULT_OCCLUSION: CaptureFault
+CAPTURE_FAULT_NOISE: CaptureFault
+
 class AttachRequest(_message.Message):
     __slots__ = ("open",)
     OPEN_FIELD_NUMBER: _ClassVar[int]
@@ -29,7 +46,7 @@ class SendResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class ClientMessage(_message.Message):
-    __slots__ = ("id", "open", "frame_begin", "frame_part", "frame_drop", "ask", "cancel", "playback", "device_state", "ack", "ping", "close")
+    __slots__ = ("id", "open", "frame_begin", "frame_part", "frame_drop", "ask", "cancel", "playback", "device_state", "ack", "ping", "close", "forget")
     ID_FIELD_NUMBER: _ClassVar[int]
     OPEN_FIELD_NUMBER: _ClassVar[int]
     FRAME_BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -42,6 +59,7 @@ class ClientMessage(_message.Message):
     ACK_FIELD_NUMBER: _ClassVar[int]
     PING_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
+    FORGET_FIELD_NUMBER: _ClassVar[int]
     id: int
     open: Open
     frame_begin: FrameBegin
@@ -54,10 +72,11 @@ class ClientMessage(_message.Message):
     ack: Ack
     ping: Ping
     close: Close
-    def __init__(self, id: _Optional[int] = ..., open: _Optional[_Union[Open, _Mapping]] = ..., frame_begin: _Optional[_Union[FrameBegin, _Mapping]] = ..., frame_part: _Optional[_Union[FramePart, _Mapping]] = ..., frame_drop: _Optional[_Union[FrameDrop, _Mapping]] = ..., ask: _Optional[_Union[SessionAsk, _Mapping]] = ..., cancel: _Optional[_Union[CancelAsk, _Mapping]] = ..., playback: _Optional[_Union[Playback, _Mapping]] = ..., device_state: _Optional[_Union[DeviceState, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ...) -> None: ...
+    forget: Forget
+    def __init__(self, id: _Optional[int] = ..., open: _Optional[_Union[Open, _Mapping]] = ..., frame_begin: _Optional[_Union[FrameBegin, _Mapping]] = ..., frame_part: _Optional[_Union[FramePart, _Mapping]] = ..., frame_drop: _Optional[_Union[FrameDrop, _Mapping]] = ..., ask: _Optional[_Union[SessionAsk, _Mapping]] = ..., cancel: _Optional[_Union[CancelAsk, _Mapping]] = ..., playback: _Optional[_Union[Playback, _Mapping]] = ..., device_state: _Optional[_Union[DeviceState, _Mapping]] = ..., ack: _Optional[_Union[Ack, _Mapping]] = ..., ping: _Optional[_Union[Ping, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., forget: _Optional[_Union[Forget, _Mapping]] = ...) -> None: ...
 
 class ServerMessage(_message.Message):
-    __slots__ = ("seq", "state", "opened", "frame_status", "need_frame", "turn", "progress", "interrupted", "notice", "go_away", "pong")
+    __slots__ = ("seq", "state", "opened", "frame_status", "need_frame", "turn", "progress", "interrupted", "notice", "go_away", "pong", "posture", "forgotten")
     SEQ_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
@@ -69,6 +88,8 @@ class ServerMessage(_message.Message):
     NOTICE_FIELD_NUMBER: _ClassVar[int]
     GO_AWAY_FIELD_NUMBER: _ClassVar[int]
     PONG_FIELD_NUMBER: _ClassVar[int]
+    POSTURE_FIELD_NUMBER: _ClassVar[int]
+    FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
     seq: int
     state: bytes
     opened: Opened
@@ -80,27 +101,63 @@ class ServerMessage(_message.Message):
     notice: Notice
     go_away: GoAway
     pong: Pong
-    def __init__(self, seq: _Optional[int] = ..., state: _Optional[bytes] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., frame_status: _Optional[_Union[FrameStatus, _Mapping]] = ..., need_frame: _Optional[_Union[NeedFrame, _Mapping]] = ..., turn: _Optional[_Union[TurnUpdate, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., interrupted: _Optional[_Union[Interrupted, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., go_away: _Optional[_Union[GoAway, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ...) -> None: ...
+    posture: PostureChange
+    forgotten: Forgotten
+    def __init__(self, seq: _Optional[int] = ..., state: _Optional[bytes] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., frame_status: _Optional[_Union[FrameStatus, _Mapping]] = ..., need_frame: _Optional[_Union[NeedFrame, _Mapping]] = ..., turn: _Optional[_Union[TurnUpdate, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ..., interrupted: _Optional[_Union[Interrupted, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., go_away: _Optional[_Union[GoAway, _Mapping]] = ..., pong: _Optional[_Union[Pong, _Mapping]] = ..., posture: _Optional[_Union[PostureChange, _Mapping]] = ..., forgotten: _Optional[_Union[Forgotten, _Mapping]] = ...) -> None: ...
 
 class Open(_message.Message):
-    __slots__ = ("holder", "session_id", "last_seq", "state", "output")
+    __slots__ = ("holder", "session_id", "last_seq", "state", "output", "privacy")
+    class Privacy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PRIVACY_UNSPECIFIED: _ClassVar[Open.Privacy]
+        PRIVACY_LOCAL_ONLY: _ClassVar[Open.Privacy]
+    PRIVACY_UNSPECIFIED: Open.Privacy
+    PRIVACY_LOCAL_ONLY: Open.Privacy
     HOLDER_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     LAST_SEQ_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    PRIVACY_FIELD_NUMBER: _ClassVar[int]
     holder: bytes
     session_id: str
     last_seq: int
     state: bytes
     output: OutputProfile
-    def __init__(self, holder: _Optional[bytes] = ..., session_id: _Optional[str] = ..., last_seq: _Optional[int] = ..., state: _Optional[bytes] = ..., output: _Optional[_Union[OutputProfile, _Mapping]] = ...) -> None: ...
+    privacy: Open.Privacy
+    def __init__(self, holder: _Optional[bytes] = ..., session_id: _Optional[str] = ..., last_seq: _Optional[int] = ..., state: _Optional[bytes] = ..., output: _Optional[_Union[OutputProfile, _Mapping]] = ..., privacy: _Optional[_Union[Open.Privacy, str]] = ...) -> None: ...
 
 class OutputProfile(_message.Message):
-    __slots__ = ("max_segment_chars",)
+    __slots__ = ("max_segment_chars", "max_words", "max_lines", "max_columns", "markup", "speech", "lead_in_after_us", "lead_in")
+    class Markup(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        MARKUP_UNSPECIFIED: _ClassVar[OutputProfile.Markup]
+        MARKUP_NONE: _ClassVar[OutputProfile.Markup]
+    MARKUP_UNSPECIFIED: OutputProfile.Markup
+    MARKUP_NONE: OutputProfile.Markup
+    class Speech(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        SPEECH_UNSPECIFIED: _ClassVar[OutputProfile.Speech]
+        SPEECH_ENGLISH: _ClassVar[OutputProfile.Speech]
+    SPEECH_UNSPECIFIED: OutputProfile.Speech
+    SPEECH_ENGLISH: OutputProfile.Speech
     MAX_SEGMENT_CHARS_FIELD_NUMBER: _ClassVar[int]
+    MAX_WORDS_FIELD_NUMBER: _ClassVar[int]
+    MAX_LINES_FIELD_NUMBER: _ClassVar[int]
+    MAX_COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    MARKUP_FIELD_NUMBER: _ClassVar[int]
+    SPEECH_FIELD_NUMBER: _ClassVar[int]
+    LEAD_IN_AFTER_US_FIELD_NUMBER: _ClassVar[int]
+    LEAD_IN_FIELD_NUMBER: _ClassVar[int]
     max_segment_chars: int
-    def __init__(self, max_segment_chars: _Optional[int] = ...) -> None: ...
+    max_words: int
+    max_lines: int
+    max_columns: int
+    markup: OutputProfile.Markup
+    speech: OutputProfile.Speech
+    lead_in_after_us: int
+    lead_in: str
+    def __init__(self, max_segment_chars: _Optional[int] = ..., max_words: _Optional[int] = ..., max_lines: _Optional[int] = ..., max_columns: _Optional[int] = ..., markup: _Optional[_Union[OutputProfile.Markup, str]] = ..., speech: _Optional[_Union[OutputProfile.Speech, str]] = ..., lead_in_after_us: _Optional[int] = ..., lead_in: _Optional[str] = ...) -> None: ...
 
 class Opened(_message.Message):
     __slots__ = ("session_id", "stream", "restored", "restored_reason", "limits", "open_asks")
@@ -207,7 +264,7 @@ class FrameDrop(_message.Message):
     def __init__(self, sha256: _Optional[bytes] = ...) -> None: ...
 
 class FrameStatus(_message.Message):
-    __slots__ = ("sha256", "state", "offset", "pinned")
+    __slots__ = ("sha256", "state", "offset", "pinned", "fault", "advice", "capture")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[FrameStatus.State]
@@ -222,11 +279,25 @@ class FrameStatus(_message.Message):
     STATE_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     PINNED_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    ADVICE_FIELD_NUMBER: _ClassVar[int]
+    CAPTURE_FIELD_NUMBER: _ClassVar[int]
     sha256: bytes
     state: FrameStatus.State
     offset: int
     pinned: bool
-    def __init__(self, sha256: _Optional[bytes] = ..., state: _Optional[_Union[FrameStatus.State, str]] = ..., offset: _Optional[int] = ..., pinned: _Optional[bool] = ...) -> None: ...
+    fault: CaptureFault
+    advice: str
+    capture: _containers.RepeatedCompositeFieldContainer[CaptureScore]
+    def __init__(self, sha256: _Optional[bytes] = ..., state: _Optional[_Union[FrameStatus.State, str]] = ..., offset: _Optional[int] = ..., pinned: _Optional[bool] = ..., fault: _Optional[_Union[CaptureFault, str]] = ..., advice: _Optional[str] = ..., capture: _Optional[_Iterable[_Union[CaptureScore, _Mapping]]] = ...) -> None: ...
+
+class CaptureScore(_message.Message):
+    __slots__ = ("fault", "score")
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    fault: CaptureFault
+    score: float
+    def __init__(self, fault: _Optional[_Union[CaptureFault, str]] = ..., score: _Optional[float] = ...) -> None: ...
 
 class NeedFrame(_message.Message):
     __slots__ = ("ask_id", "frames", "wait_us")
@@ -318,6 +389,38 @@ class DeviceState(_message.Message):
     link: DeviceState.Link
     def __init__(self, battery_percent: _Optional[int] = ..., charging: _Optional[bool] = ..., heat: _Optional[_Union[DeviceState.Heat, str]] = ..., link: _Optional[_Union[DeviceState.Link, str]] = ...) -> None: ...
 
+class PostureChange(_message.Message):
+    __slots__ = ("posture", "reason", "limits")
+    class Posture(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        POSTURE_UNSPECIFIED: _ClassVar[PostureChange.Posture]
+        POSTURE_NORMAL: _ClassVar[PostureChange.Posture]
+        POSTURE_CONSERVE: _ClassVar[PostureChange.Posture]
+        POSTURE_RESERVE: _ClassVar[PostureChange.Posture]
+    POSTURE_UNSPECIFIED: PostureChange.Posture
+    POSTURE_NORMAL: PostureChange.Posture
+    POSTURE_CONSERVE: PostureChange.Posture
+    POSTURE_RESERVE: PostureChange.Posture
+    POSTURE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    posture: PostureChange.Posture
+    reason: str
+    limits: PostureLimits
+    def __init__(self, posture: _Optional[_Union[PostureChange.Posture, str]] = ..., reason: _Optional[str] = ..., limits: _Optional[_Union[PostureLimits, _Mapping]] = ...) -> None: ...
+
+class PostureLimits(_message.Message):
+    __slots__ = ("frame_side", "look_ahead", "ping_us", "answer_words")
+    FRAME_SIDE_FIELD_NUMBER: _ClassVar[int]
+    LOOK_AHEAD_FIELD_NUMBER: _ClassVar[int]
+    PING_US_FIELD_NUMBER: _ClassVar[int]
+    ANSWER_WORDS_FIELD_NUMBER: _ClassVar[int]
+    frame_side: int
+    look_ahead: bool
+    ping_us: int
+    answer_words: int
+    def __init__(self, frame_side: _Optional[int] = ..., look_ahead: _Optional[bool] = ..., ping_us: _Optional[int] = ..., answer_words: _Optional[int] = ...) -> None: ...
+
 class Ack(_message.Message):
     __slots__ = ("seq",)
     SEQ_FIELD_NUMBER: _ClassVar[int]
@@ -334,18 +437,50 @@ class Close(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class Forget(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Forgotten(_message.Message):
+    __slots__ = ("frames", "frame_bytes", "pictures", "exchanges", "ended", "kept")
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    FRAME_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PICTURES_FIELD_NUMBER: _ClassVar[int]
+    EXCHANGES_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELD_NUMBER: _ClassVar[int]
+    frames: int
+    frame_bytes: int
+    pictures: int
+    exchanges: int
+    ended: int
+    kept: _containers.RepeatedCompositeFieldContainer[Kept]
+    def __init__(self, frames: _Optional[int] = ..., frame_bytes: _Optional[int] = ..., pictures: _Optional[int] = ..., exchanges: _Optional[int] = ..., ended: _Optional[int] = ..., kept: _Optional[_Iterable[_Union[Kept, _Mapping]]] = ...) -> None: ...
+
+class Kept(_message.Message):
+    __slots__ = ("what", "until_us")
+    WHAT_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_US_FIELD_NUMBER: _ClassVar[int]
+    what: str
+    until_us: int
+    def __init__(self, what: _Optional[str] = ..., until_us: _Optional[int] = ...) -> None: ...
+
 class TurnUpdate(_message.Message):
-    __slots__ = ("ask_id", "event", "segments")
+    __slots__ = ("ask_id", "event", "segments", "fault", "advice")
     ASK_ID_FIELD_NUMBER: _ClassVar[int]
     EVENT_FIELD_NUMBER: _ClassVar[int]
     SEGMENTS_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    ADVICE_FIELD_NUMBER: _ClassVar[int]
     ask_id: str
     event: _assistant_pb2.AskResponse
     segments: _containers.RepeatedCompositeFieldContainer[Segment]
-    def __init__(self, ask_id: _Optional[str] = ..., event: _Optional[_Union[_assistant_pb2.AskResponse, _Mapping]] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ...) -> None: ...
+    fault: CaptureFault
+    advice: str
+    def __init__(self, ask_id: _Optional[str] = ..., event: _Optional[_Union[_assistant_pb2.AskResponse, _Mapping]] = ..., segments: _Optional[_Iterable[_Union[Segment, _Mapping]]] = ..., fault: _Optional[_Union[CaptureFault, str]] = ..., advice: _Optional[str] = ...) -> None: ...
 
 class Segment(_message.Message):
-    __slots__ = ("index", "state", "text")
+    __slots__ = ("index", "state", "text", "lines", "lead_in")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[Segment.State]
@@ -359,10 +494,14 @@ class Segment(_message.Message):
     INDEX_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    LEAD_IN_FIELD_NUMBER: _ClassVar[int]
     index: int
     state: Segment.State
     text: str
-    def __init__(self, index: _Optional[int] = ..., state: _Optional[_Union[Segment.State, str]] = ..., text: _Optional[str] = ...) -> None: ...
+    lines: _containers.RepeatedScalarFieldContainer[str]
+    lead_in: bool
+    def __init__(self, index: _Optional[int] = ..., state: _Optional[_Union[Segment.State, str]] = ..., text: _Optional[str] = ..., lines: _Optional[_Iterable[str]] = ..., lead_in: _Optional[bool] = ...) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("ask_id", "stage", "elapsed_us", "left_us")

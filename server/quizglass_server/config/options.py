@@ -179,6 +179,16 @@ class PictureLimits(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PrivacyOptions(Options):
+    """What becomes of frames before anything looks at them."""
+
+    title: ClassVar[str] = "privacy"
+    frame_filter: str = ""
+    """MODULE:FUNCTION of the operator's own that every frame asked about passes before anything else sees its pixels,
+    to blur faces or plates. Where it fails, the frame is refused. Without one, frames are used as they come."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RequestLimits(Options):
     """What requests may be at most besides."""
 
@@ -266,6 +276,9 @@ class LinkOptions(Options):
     look_ahead: bool = True
     """Whether a frame is decoded, embedded, read and looked at by the generator as soon as it is whole, before there is
     a question. Faster answers, for work that is in vain where nobody asks; it gives way to every turn."""
+    coaching: bool = True
+    """Whether clients are told what is wrong with a frame as it was taken: blur, darkness, tilt, truncation, occlusion,
+    noise. Better frames, for a few milliseconds a frame."""
     keepalive_s: Seconds = 60.0
     """Seconds without a word after which the server asks a connection with calls under way whether it is still there.
     Shorter notices sooner that a client is gone, and wakes its radio more often."""

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from cachetools import LRUCache
 
 from quizglass_server.decoding.decoder import PictureDecoder, digest
+from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.domain.turns import Picture
 from quizglass_server.scheduling.memory import WorkMemory
 
@@ -18,8 +19,15 @@ class KeptPictures:
     Who may name a picture by its hash, instead of giving its bytes, is for its callers to know.
     """
 
-    def __init__(self, decoder: PictureDecoder, work: WorkMemory, max_cached_bytes: int = 64 * 1024 * 1024) -> None:
+    def __init__(
+        self,
+        decoder: PictureDecoder,
+        work: WorkMemory,
+        max_cached_bytes: int = 64 * 1024 * 1024,
+        frame_filter: FrameFilter | None = None,
+    ) -> None:
         self._decoder = decoder
+        self._filter = frame_filter
         self._work = work
         work.keepers.append(self._let_go)
         self._pictures: LRUCache[bytes, Picture] = LRUCache(max_cached_bytes, lambda picture: picture.pixels.nbytes)
@@ -53,11 +61,14 @@ class KeptPictures:
         Raises:
             InvalidPicture: the bytes are not a usable picture.
             BudgetExceeded, Overloaded: there is no time or no memory for it.
+            FilterFailed: it could not be filtered.
         """
         sha256 = sha256 or await digest(encoded)
         picture = self._pictures.get(sha256)
         if picture is None:
             picture = await self._decoder.decode(encoded, field, sha256=sha256)
+            if self._filter is not None:
+                picture = await self._filter.apply(picture, field)
             with suppress(ValueError):  # larger than all that is kept
                 self._pictures[sha256] = picture
         return picture
@@ -65,6 +76,10 @@ class KeptPictures:
     def held(self, sha256: bytes) -> Picture | None:
         """The picture of an earlier frame; None when it is not held (any more)."""
         return self._pictures.get(sha256)
+
+    def forget(self, sha256: bytes) -> bool:
+        """Let the picture of a frame go; whether it was held."""
+        return self._pictures.pop(sha256, None) is not None
 
     def _let_go(self, size: int) -> None:
         while self._pictures and size > 0:

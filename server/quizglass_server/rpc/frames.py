@@ -6,6 +6,7 @@ from cachetools import LRUCache
 
 from quizglass.v1 import types_pb2
 from quizglass_server.decoding.decoder import PictureDecoder
+from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.decoding.kept import KeptPictures
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import InvalidInput, NotFound
@@ -21,8 +22,14 @@ class FrameStore(KeptPictures):
     another's picture learns nothing from it.
     """
 
-    def __init__(self, decoder: PictureDecoder, work: WorkMemory, max_cached_bytes: int = 64 * 1024 * 1024) -> None:
-        super().__init__(decoder, work, max_cached_bytes)
+    def __init__(
+        self,
+        decoder: PictureDecoder,
+        work: WorkMemory,
+        max_cached_bytes: int = 64 * 1024 * 1024,
+        frame_filter: FrameFilter | None = None,
+    ) -> None:
+        super().__init__(decoder, work, max_cached_bytes, frame_filter)
         self._names: LRUCache[tuple[str, bytes], None] = LRUCache(_MOST_NAMES)
 
     async def picture(self, frame: types_pb2.Frame, field: str, peer: str) -> Picture:

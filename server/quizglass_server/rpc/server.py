@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -26,8 +27,12 @@ from quizglass_server.assistant.asking import MAX_ANSWER_TOKENS, MAX_EXCHANGE_CH
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.bundle.files import Bundle
+from quizglass_server.coaching.closer import Closer
+from quizglass_server.coaching.coach import CaptureCoach
+from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
+from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.descriptors import connections_allowed
 from quizglass_server.errors import SettingsError
 from quizglass_server.knowledge.interface import KnowledgeStore
@@ -148,13 +153,15 @@ async def start_rpc(services: Services) -> RpcServer:
     """Bind and serve.
 
     Raises:
-        SettingsError: the address cannot be bound.
+        SettingsError: the address cannot be bound, or there is no such frame filter.
     """
     settings = services.settings
     limits = _limits(services)
     server = grpc.aio.server(options=_options(settings), interceptors=[_calls(settings, limits)])
     # A stream of entries holds up to a commit of them in memory, for as long as its client likes.
-    frames, guard = FrameStore(services.decoder, services.work), Guard({"AddEntries": settings.max_turns})
+    frame_filter = FrameFilter.named(settings.frame_filter)
+    frames = FrameStore(services.decoder, services.work, frame_filter=frame_filter)
+    guard = Guard({"AddEntries": settings.max_turns})
     looks = LookAhead(services.assistant) if settings.look_ahead else None
     asking = Asking(services.assistant, frames, settings, settings.default_budget_s, looks)
     sessions = _sessions(services, asking, looks)
@@ -210,8 +217,17 @@ def _sessions(services: Services, asking: Asking, looks: LookAhead | None) -> Se
     settings = services.settings
     limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
     pool = FramePool(settings.all_frames_bytes)
-    means = Means(asking, looks, pool, services.sessions, ProtobufWire(), limits)
+    elsewhere = "knowledge" if _is_elsewhere(settings.knowledge) else ""
+    remembered_s = settings.memory_ttl_s if services.memory is not None else 0
+    coach = CaptureCoach() if settings.coaching else None
+    wire, closer = ProtobufWire(), Closer()
+    means = Means(asking, looks, pool, services.sessions, wire, limits, elsewhere, remembered_s, coach, closer)
     return SessionDirectory(means, settings.max_sessions)
+
+
+def _is_elsewhere(knowledge: Path | MilvusAddress) -> bool:
+    """Whether knowledge is searched over a network address, be it of this machine."""
+    return isinstance(knowledge, MilvusAddress) and not knowledge.in_process
 
 
 def _options(settings: Settings) -> list[tuple[str, int]]:

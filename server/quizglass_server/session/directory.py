@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from quizglass.session import Open, Restored, SessionLimits
 from quizglass_server.config.options import LinkOptions
-from quizglass_server.domain import checks
 from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError, SessionUnknown, Stopping, Superseded
 from quizglass_server.session.dialogue import Dialogue
 from quizglass_server.session.frames import MAX_PART_BYTES
 from quizglass_server.session.link import SessionLink
+from quizglass_server.session.output import profile
 from quizglass_server.session.session import Means, Session
 
 _HOLDER_BYTES = 16, 64
-_SEGMENT_CHARS = 20, 2000
 _RETRY_S = 5.0
 PING_S = 6.0
 """Silence after which a client asks whether the link is alive, and takes it for dead after as long again."""
@@ -74,6 +73,7 @@ class SessionDirectory:
         if there is not None:
             reason = there.resumable_after(wish.last_seq)
             if not reason:
+                there.privacy = there.privacy or wish.privacy
                 return there, there.attach(wish.last_seq, Restored.ALL, "")
             dialogue = there.dialogue
             there.end()
@@ -119,8 +119,7 @@ class SessionDirectory:
     def _new(self, wish: Open, dialogue: Dialogue) -> Session:
         if len(self._sessions) >= self._most:
             self._make_room()
-        chars = wish.output.max_segment_chars
-        session = Session(self._means, wish.holder, dialogue, chars, self._forget)
+        session = Session(self._means, wish.holder, dialogue, wish.output, wish.privacy, self._forget)
         self._sessions[session.id] = session
         return session
 
@@ -140,5 +139,4 @@ def _check(wish: Open) -> None:
         raise InvalidInput("open.holder", f"{len(wish.holder)} bytes; a holder's secret has {least} to {most}")
     if wish.last_seq < 0:
         raise InvalidInput("open.last_seq", f"{wish.last_seq} is negative; give 0 where no message arrived")
-    if chars := wish.output.max_segment_chars:
-        checks.within(chars, *_SEGMENT_CHARS, "open.output.max_segment_chars")
+    profile.check(wish.output, "open.output")

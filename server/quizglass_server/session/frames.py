@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 
 from google_crc32c import value as crc32c
 
-from quizglass.session import FrameBegin, FrameNeed, FramePart, FrameState, FrameStatus, Role
+from quizglass.session import (
+    CaptureFault,
+    CaptureScore,
+    FrameBegin,
+    FrameNeed,
+    FramePart,
+    FrameState,
+    FrameStatus,
+    Role,
+)
 from quizglass_server.domain import checks
 from quizglass_server.errors import InvalidInput, NotFound, Overloaded
 
@@ -31,12 +40,18 @@ class HeldFrame:
     """As far as it is there."""
     whole: bool = False
     pinned: bool = False
+    fault: CaptureFault = CaptureFault.NONE
+    """What is wrong with it as it was taken, once it was judged."""
+    advice: str = ""
+    capture: tuple[CaptureScore, ...] = ()
+    """With a fault: the scores of all."""
 
     @property
     def status(self) -> FrameStatus:
         """What there is of it."""
         if self.whole:
-            return FrameStatus(self.begin.sha256, FrameState.HELD, pinned=self.pinned)
+            faults = self.fault, self.advice, self.capture
+            return FrameStatus(self.begin.sha256, FrameState.HELD, 0, self.pinned, *faults)
         return FrameStatus(self.begin.sha256, FrameState.SEND, len(self.data), self.pinned)
 
 
@@ -168,10 +183,12 @@ class FrameShelf:
             self._remove(frame)
         return FrameStatus(sha256, FrameState.DROPPED)
 
-    def clear(self) -> None:
-        """Give all up."""
-        for frame in list(self._frames.values()):
+    def clear(self) -> list[HeldFrame]:
+        """Give all up; what they were."""
+        frames = list(self._frames.values())
+        for frame in frames:
             self._remove(frame)
+        return frames
 
     def whole(self, sha256: bytes) -> HeldFrame | None:
         """A frame that can be asked about; None when it is not there."""
@@ -180,6 +197,18 @@ class FrameShelf:
             return None
         self._touch(frame)
         return frame
+
+    def sharper(self, sha256: bytes) -> HeldFrame | None:
+        """The newest whole frame that is a sharper one of this one, or of a part of it."""
+        roles = (Role.CROP, Role.FULL)
+        return next(
+            (
+                each
+                for each in reversed(self._frames.values())
+                if each.whole and each.begin.parent == sha256 and each.begin.role in roles
+            ),
+            None,
+        )
 
     def need(self, sha256: bytes) -> FrameNeed:
         """What is missing of a frame."""
@@ -211,6 +240,11 @@ class FrameShelf:
             check_name(begin.parent, "frame_begin.parent_sha256")
         if begin.role is Role.CROP and begin.region is None:
             raise InvalidInput("frame_begin.region", "is missing; say which part of its parent the crop is")
+
+        if (part := begin.region) is not None and not (
+            0 <= part.left < part.right <= 1 and 0 <= part.top < part.bottom <= 1
+        ):
+            raise InvalidInput("frame_begin.region", "is no part of a picture; give shares of its sides, 0 to 1")
 
     def _check_part(self, part: FramePart, size: int, there: int) -> None:
         checks.within(len(part.data), 1, MAX_PART_BYTES, "frame_part.data")

@@ -21,9 +21,9 @@ class Said:
     ask_id: str
     question: str
     segments: Sequence[Segment] = ()
-    """Confirmed ones, in order."""
+    """Confirmed ones, in order, with lead-ins, which are no part of the answer."""
     rest: str = ""
-    """What was written and is in no confirmed segment."""
+    """What was written and is in no confirmed segment; of a turn that is over, what its output had no room for."""
     frame: bytes = b""
     """SHA-256 of the picture that it is answered from; empty: from none."""
     spoken: Spoken | None = None
@@ -47,15 +47,15 @@ class Said:
     def heard(self) -> str:
         """What counts as heard of the answer."""
         if self._heard is None:
-            return self.spoken.answer if self.spoken is not None else self._confirmed.strip()
+            return self.spoken.answer if self.spoken is not None and not self.rest else self._confirmed.strip()
         return self._parts[0].strip()
 
     @property
     def unheard(self) -> str:
         """What was written of the answer and not heard."""
         if self._heard is None:
-            return "" if self.spoken is not None else self.rest.strip()
-        return f"{self._parts[1]}{self.rest if self.spoken is None else ''}".strip()
+            return self.rest.strip()
+        return f"{self._parts[1]}{self.rest}".strip()
 
     def left(self) -> Spoken | None:
         """What it leaves to later questions; None: nothing was said."""
@@ -67,14 +67,16 @@ class Said:
 
     @property
     def _confirmed(self) -> str:
-        return "".join(each.text for each in self.segments)
+        return "".join(each.text for each in self.segments if not each.lead_in)
 
     @property
     def _parts(self) -> tuple[str, str]:
         """Confirmed text that was heard, and that was not."""
         last, code_point = self._heard or (0, 0)
         heard = "".join(
-            each.text if each.index < last else each.text[:code_point] for each in self.segments if each.index <= last
+            each.text if each.index < last else each.text[:code_point]
+            for each in self.segments
+            if each.index <= last and not each.lead_in
         )
         return heard, self._confirmed[len(heard) :]
 
@@ -89,6 +91,12 @@ class Conversation:
     def __init__(self, earlier: Dialogue = ()) -> None:
         self._earlier = earlier
         self._said: list[Said] = []
+
+    def forget(self) -> int:
+        """Forget all that was said; how many exchanges that were."""
+        count = len(self.dialogue)
+        self._earlier, self._said = (), []
+        return count
 
     def add(self, said: Said) -> None:
         """A question begins to be answered."""

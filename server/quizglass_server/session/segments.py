@@ -1,4 +1,4 @@
-"""Cuts an answer, as it is written, into pieces that can be said or shown, and keeps what must not reach a display out.
+"""Cuts an answer, as it is written, into pieces that can be said or shown.
 
 A piece is a sentence, or a part of one that is too long. Once confirmed it does not change any more.
 """
@@ -10,33 +10,29 @@ from dataclasses import replace
 
 from quizglass.session import Segment, SegmentState
 from quizglass.values import AnswerDelta, Citation, Confirmed, Done, Provisional, TurnEvent, Withdrawn
+from quizglass_server.session.output.plain import clean
+from quizglass_server.session.output.profile import Shape
 
-DEFAULT_CHARS = 240
 _SENTENCE = re.compile(r"[.!?…。！？]+[\"')\]”’»]*(?=\s)")
 _BREAK = re.compile(r"[,;:–—](?=\s)")
-_SPACES = dict.fromkeys((*range(9, 14), *range(28, 32), 0x85), " ")
-"""Control characters that part words."""
-_CONTROLS: dict[int, str | None] = dict.fromkeys((*range(32), *range(127, 160)))
-_DIRECTIONS: dict[int, str | None] = dict.fromkeys(
-    (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
-)
-"""Marks of writing direction (Unicode UAX #9), and the byte order mark."""
-_UNWANTED = _CONTROLS | _DIRECTIONS | _SPACES
+_GOES_ON = ("e.g.", "i.e.", "approx.", "vs.", "Dr.", "Mr.", "Mrs.", "Prof.", "No.", "Nr.")
+"""Abbreviations that end no sentence."""
+_WORD = re.compile(r"\S+")
 
 
-def clean(text: str) -> str:
-    """The text without control characters and marks of writing direction."""
-    return text.translate(_UNWANTED)
+def cleaned(event: TurnEvent, *, lines: bool = False) -> TurnEvent:
+    """An event of a turn whose answer can be said and shown as it is; citations keep pointing at their words.
 
-
-def cleaned(event: TurnEvent) -> TurnEvent:
-    """An event of a turn whose answer can be said and shown as it is; citations keep pointing at their words."""
+    Args:
+        event: as the turn has it.
+        lines: whether line feeds are left in, for what finds marks of lists and headings by them.
+    """
     if isinstance(event, AnswerDelta | Provisional):
-        text = clean(event.text)
+        text = clean(event.text, lines=lines)
         return event if text == event.text else replace(event, text=text)
-    if isinstance(event, Done) and clean(event.answer) != event.answer:
+    if isinstance(event, Done) and clean(event.answer, lines=lines) != event.answer:
         moved = tuple(_moved(citation, event.answer) for citation in event.citations)
-        return replace(event, answer=clean(event.answer), citations=moved)
+        return replace(event, answer=clean(event.answer, lines=lines), citations=moved)
     return event
 
 
@@ -48,12 +44,21 @@ class Segmenter:
     """The segments of one turn's answer.
 
     Args:
-        longest: code points of a segment.
+        shape: how pieces are put.
+        most_words: of the answer; 0: any number.
     """
 
-    def __init__(self, longest: int = DEFAULT_CHARS) -> None:
-        self._longest = longest
+    def __init__(self, shape: Shape, most_words: int = 0) -> None:
+        self._shape = shape
+        self._longest = shape.longest
+        self._most_words = most_words
         self._rest = ""
+        self._written = ""
+        """What the confirmed segments, and what was left out, are made of."""
+        self._left_out = ""
+        self._words = 0
+        self._full = False
+        """Whether there is no more room for words."""
         self._drafts: list[Segment] = []
         self._count = 0
         self._whole = False
@@ -61,21 +66,35 @@ class Segmenter:
         self.confirmed: list[Segment] = []
         """Those that do not change any more, in order."""
 
+    def lead_in(self, text: str) -> tuple[Segment, ...]:
+        """What is said before there is an answer; nothing when there is some of it."""
+        if self._count:
+            return ()
+        shaped = self._shape.segments(self._shape.text(text))
+        segments = tuple(
+            Segment(at, SegmentState.CONFIRMED, said, lines, lead_in=True) for at, (said, lines) in enumerate(shaped)
+        )
+        self._count = len(segments)
+        self.confirmed += segments
+        return segments
+
     def take(self, event: TurnEvent) -> tuple[Segment, ...]:
         """The segments that an event, already `cleaned`, brings or changes."""
         match event:
             case AnswerDelta(text=text):
-                self._rest += text if self._rest or self.confirmed else text.lstrip()
+                self._rest += text if self._rest or self._written else text.lstrip()
                 # The answer comes while it is not yet said whether a draft of it holds.
                 return () if self._drafts else self._confirm(self._complete())
             case Provisional(text=text):
-                self._drafts = [self._segment(SegmentState.DRAFT, each) for each in self._pieces(text.strip())]
+                self._drafts = self._shaped(SegmentState.DRAFT, self._pieces(text.strip()))
                 return tuple(self._drafts)
             case Confirmed():
                 self._rest, self._whole = "", True
                 return self._settle(SegmentState.CONFIRMED)
             case Withdrawn():
-                return (*self._settle(SegmentState.RETRACTED), *self._confirm(self._complete()))
+                retracted = self._settle(SegmentState.RETRACTED)
+                self._make_room()
+                return (*retracted, *self._confirm(self._complete()))
             case Done(answer=answer):
                 return self._end(answer)
         return ()
@@ -83,30 +102,60 @@ class Segmenter:
     @property
     def unconfirmed(self) -> str:
         """What was written and is in no confirmed segment."""
-        return self._rest
+        return self._left_out + self._rest
 
     def _settle(self, state: SegmentState) -> tuple[Segment, ...]:
         drafts, self._drafts = self._drafts, []
         if state is SegmentState.CONFIRMED:
             self.confirmed += [replace(each, state=state) for each in drafts]
-        return tuple(replace(each, state=state, text="") for each in drafts)
+        return tuple(replace(each, state=state, text="", lines=()) for each in drafts)
 
     def _end(self, answer: str) -> tuple[Segment, ...]:
         """What is left of the answer; all of it where it is another one than was written."""
-        said = "".join(each.text for each in self.confirmed)
+        said = self._written
         self._rest = ""
         if self._whole or said.strip() == answer:
             return ()
-        return self._confirm(self._pieces(answer[len(said) :] if answer.startswith(said) else f" {answer}"))
+        if answer.startswith(said):
+            return self._confirm(self._pieces(answer[len(said) :]))
+        self._make_room()  # it is another answer, whatever was said before
+        return self._confirm(self._pieces(f" {answer}"))
+
+    def _make_room(self) -> None:
+        self._words, self._full, self._left_out = 0, False, ""
 
     def _confirm(self, texts: list[str]) -> tuple[Segment, ...]:
-        segments = tuple(self._segment(SegmentState.CONFIRMED, text) for text in texts)
+        self._written += "".join(texts)
+        segments = self._shaped(SegmentState.CONFIRMED, texts)
         self.confirmed += segments
+        return tuple(segments)
+
+    def _shaped(self, state: SegmentState, texts: list[str]) -> list[Segment]:
+        """Segments of pieces, as many as there is room for; the rest is left out."""
+        segments = []
+        for text in texts:
+            for said, lines in self._shape.segments(self._fitting(text)):
+                segments.append(Segment(self._count, state, said, lines))
+                self._count += 1
         return segments
 
-    def _segment(self, state: SegmentState, text: str) -> Segment:
-        self._count += 1
-        return Segment(self._count - 1, state, text)
+    def _fitting(self, piece: str) -> str:
+        """A piece as it is said: all of it or nothing, but for a first one that is too long by itself."""
+        text = self._shape.text(piece)
+        words = list(_WORD.finditer(text))
+        if self._full:
+            self._left_out += piece
+            return ""
+        if not self._most_words or self._words + len(words) <= self._most_words:
+            self._words += len(words)
+            return text
+        self._full = True
+        if self._words:
+            self._left_out += piece
+            return ""
+        end = words[self._most_words - 1].end()
+        self._words, self._left_out = self._most_words, text[end:]
+        return text[:end]
 
     def _pieces(self, text: str) -> list[str]:
         """All of a text in pieces."""
@@ -124,9 +173,10 @@ class Segmenter:
 
     def _next_end(self) -> int | None:
         begin = len(self._rest) - len(self._rest.lstrip())
-        sentence = _SENTENCE.search(self._rest, begin)
-        if sentence is not None and sentence.end() <= self._longest:
-            return sentence.end()
+        ends = (match.end() for match in _SENTENCE.finditer(self._rest, begin))
+        end = next((end for end in ends if not self._rest[:end].endswith(_GOES_ON)), None)
+        if end is not None and end <= self._longest:
+            return end
         if len(self._rest) <= self._longest:
             return None
         head = self._rest[: self._longest]

@@ -22,19 +22,26 @@ from quizglass.session import (
     ClientSaid,
     Close,
     DeviceState,
+    Forget,
+    Forgotten,
     FrameBegin,
     FrameDrop,
     FramePart,
     FrameStatus,
     GoAway,
     Interrupted,
+    Kept,
     Notice,
     Open,
     Opened,
+    OutputProfile,
     Ping,
     Playback,
     Pong,
+    PostureChange,
+    Privacy,
     Restored,
+    Role,
     ServerSaid,
     SessionAsk,
     SessionLimits,
@@ -42,16 +49,18 @@ from quizglass.session import (
 )
 from quizglass_server.assistant.asking import Asking
 from quizglass_server.assistant.look_ahead import LookAhead
+from quizglass_server.coaching.closer import Closer
+from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
-from quizglass_server.domain.turns import Done
-from quizglass_server.errors import InvalidInput, NotFound, QuizglassError, Stopping, Superseded
+from quizglass_server.domain.turns import Done, Picture
+from quizglass_server.errors import InvalidInput, NotFound, NotLocal, QuizglassError, Stopping, Superseded
 from quizglass_server.session.dialogue import Dialogue
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits, check_name
 from quizglass_server.session.heard import Conversation
 from quizglass_server.session.link import SessionLink
 from quizglass_server.session.log import Encoded, MessageLog
 from quizglass_server.session.notices import described
-from quizglass_server.session.segments import DEFAULT_CHARS
+from quizglass_server.session.posture import DevicePosture
 from quizglass_server.session.token import Sessions
 from quizglass_server.session.turns import ShelfFrame, Turns
 
@@ -87,6 +96,14 @@ class Means:
     sealer: Sessions
     wire: Wire
     limits: SessionLimits
+    elsewhere: str = ""
+    """What of the server is behind a network address; empty: nothing."""
+    remembered_s: float = 0.0
+    """Seconds that the visual memory keeps what it is to remember; 0: there is none."""
+    coach: CaptureCoach | None = None
+    """None: nobody judges frames."""
+    closer: Closer | None = None
+    """None: a thumbnail is all that is looked at."""
 
 
 class Session:
@@ -96,7 +113,8 @@ class Session:
         means: what sessions share.
         holder: the client's secret.
         dialogue: what was said in an earlier session.
-        segment_chars: longest segment; 0 for the default.
+        output: what answers should look like.
+        privacy: where what it is given may go.
         on_end: told when the session has ended.
     """
 
@@ -105,7 +123,8 @@ class Session:
         means: Means,
         holder: bytes,
         dialogue: Dialogue,
-        segment_chars: int,
+        output: OutputProfile,
+        privacy: Privacy,
         on_end: Callable[[Session], None],
     ) -> None:
         limits = means.limits
@@ -113,6 +132,7 @@ class Session:
         self.away_since: float | None = time.monotonic()
         """Since when it has no link, in monotonic seconds; None: it has one."""
         self._means = means
+        self.privacy = privacy
         self._holder = hashlib.sha256(holder).digest()
         self._secret = holder
         self._on_end = on_end
@@ -125,7 +145,9 @@ class Session:
         self._looking: set[asyncio.Task[None]] = set()
         self._away: asyncio.TimerHandle | None = None
         self._pulse: asyncio.TimerHandle | None = None
+        self._settling: asyncio.TimerHandle | None = None
         self._last_word = 0.0
+        self._posture = DevicePosture(limits, means.looks is not None)
         self._conversation = Conversation(dialogue)
         room = ShelfLimits(limits.max_frame_bytes, limits.max_frames_bytes, limits.max_frames, limits.max_pins)
         self._shelf = FrameShelf(room, means.pool, self._frame_whole, self._frame_gone)
@@ -136,7 +158,8 @@ class Session:
             self,
             queue=limits.max_queued_asks,
             frame_wait_s=limits.frame_wait,
-            segment_chars=segment_chars or DEFAULT_CHARS,
+            output=output,
+            closer=means.closer,
         )
 
     # What whoever has a link does.
@@ -226,7 +249,7 @@ class Session:
         if self._means.looks is not None:
             self._means.looks.remove(self)
         self._shelf.clear()
-        for timer in (self._away, self._pulse):
+        for timer in (self._away, self._pulse, self._settling):
             if timer is not None:
                 timer.cancel()
         if self._link is not None:
@@ -299,8 +322,9 @@ class Session:
             case Playback():
                 self._played(said)
             case DeviceState():
-                if said.battery_percent is not None:
-                    checks.within(said.battery_percent, 0, 100, "device_state.battery_percent")
+                self._device(said)
+            case Forget():
+                self.emit(self._forget())
             case Close():
                 self.end()
             case Open():
@@ -330,12 +354,59 @@ class Session:
     def _ask(self, ask: SessionAsk, message_id: int) -> None:
         if self._stopping:
             raise Stopping
+        if self._stays_here:
+            raise NotLocal(self._means.elsewhere)
         try:
             self._turns.ask(ask, message_id)
         except InvalidInput as error:
             raise InvalidInput(f"ask.{error.field}", error.description) from None
         self._last_word = time.monotonic()
         self._beat()
+
+    @property
+    def _stays_here(self) -> bool:
+        """Whether nothing can be answered, since what it takes is elsewhere."""
+        return self.privacy is Privacy.LOCAL_ONLY and bool(self._means.elsewhere)
+
+    def _forget(self) -> Forgotten:
+        """Forget what was sent and said, as far as it is the session's."""
+        ended = self._turns.forget()
+        for task in self._looking:
+            task.cancel()
+        if self._means.looks is not None:
+            self._means.looks.remove(self)
+        frames = self._shelf.clear()
+        pictures = sum(self._means.asking.pictures.forget(frame.begin.sha256) for frame in frames)
+        exchanges = self._conversation.forget()
+        self._changed_state = False
+        kept = [Kept("caches")]
+        if self._means.remembered_s:
+            kept.append(Kept("memory", self._means.remembered_s))
+        if self._link is not None:
+            self._log.acknowledge(self._link.written)
+        if self._link is None or self._link.behind:
+            kept.append(Kept("messages", self._means.limits.unacknowledged))
+        size = sum(len(frame.data) for frame in frames)
+        return Forgotten(len(frames), size, pictures, exchanges, ended, tuple(kept))
+
+    def _device(self, state: DeviceState) -> None:
+        if state.battery_percent is not None:
+            checks.within(state.battery_percent, 0, 100, "device_state.battery_percent")
+        self._announce(self._posture.tell(state))
+
+    def _announce(self, change: PostureChange | None) -> None:
+        """Tell of a change of posture, and look again when the next may be due."""
+        if self._settling is not None:
+            self._settling.cancel()
+            self._settling = None
+        if change is not None:
+            self._turns.most_words = change.limits.answer_words
+            if not change.limits.look_ahead and self._means.looks is not None:
+                self._means.looks.remove(self)
+            self.emit(change)
+        if (due := self._posture.due_in) is not None:
+            again = lambda: self._announce(self._posture.settle())  # noqa: E731
+            self._settling = asyncio.get_running_loop().call_later(due, again)
 
     def _played(self, playback: Playback) -> None:
         said = self._conversation.of(playback.ask_id)
@@ -348,18 +419,24 @@ class Session:
 
     def _frame_whole(self, frame: HeldFrame) -> None:
         self._turns.arrived(frame.begin.sha256)
-        if self._means.looks is not None:
-            task = asyncio.create_task(self._look(frame, self._means.looks), name="look at a frame")
+        if frame.begin.parent:
+            self._turns.arrived(frame.begin.parent)
+        looks = self._means.looks is not None or self._means.coach is not None
+        if looks and not self._stays_here:
+            task = asyncio.create_task(self._look(frame), name="look at a frame")
             self._looking.add(task)
             task.add_done_callback(self._looking.discard)
 
     def _frame_gone(self, status: FrameStatus) -> None:
         self.emit(status)
 
-    async def _look(self, frame: HeldFrame, looks: LookAhead) -> None:
-        """Decode a frame, which shows whether it is a picture, and have it looked at when there is time."""
+    async def _look(self, frame: HeldFrame) -> None:
+        """Decode a frame, which shows whether it is a picture, have it looked at when there is time, and judge it."""
         try:
-            looks.add(self, await ShelfFrame(frame, self._means.asking).picture())
+            picture = await ShelfFrame(frame, self._means.asking).picture()
+            if self._means.looks is not None and self._posture.limits.look_ahead:
+                self._means.looks.add(self, picture)
+            await self._coach(frame, picture)
         except InvalidInput as error:
             told = InvalidInput("frame_begin", error.description)
             told.code = error.code
@@ -367,6 +444,15 @@ class Session:
             self.emit(self._shelf.drop(frame.begin.sha256))
         except QuizglassError as error:  # there is no time or no memory now; a question will try again
             log.debug("a frame could not be decoded ahead: %s", error.message)
+
+    async def _coach(self, frame: HeldFrame, picture: Picture) -> None:
+        """Say what is wrong with a frame as it was taken; nothing where nothing is."""
+        if (coach := self._means.coach) is None or frame.begin.role is Role.CROP:
+            return
+        judged = await asyncio.to_thread(coach.judge, picture.pixels)
+        if judged.fault and self._shelf.whole(frame.begin.sha256) is frame:
+            frame.fault, frame.advice, frame.capture = judged.fault, judged.advice, judged.scores
+            self.emit(frame.status)
 
     # How failures are told, and life is shown.
 

@@ -6,24 +6,28 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
 from quizglass.session import (
     Cause,
+    FrameNeed,
     Interrupted,
     NeedFrame,
+    OutputProfile,
     Overlap,
     Progress,
     Question,
+    Role,
     ServerSaid,
     SessionAsk,
     TurnUpdate,
 )
 from quizglass_server.assistant.asking import Asking, TurnRequest
+from quizglass_server.coaching.closer import LEAST_SIDE, REASON, STEP, WAIT_S, Closer, SharpenedFrame
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import (
     Accepted,
@@ -31,6 +35,7 @@ from quizglass_server.domain.turns import (
     Done,
     FinishReason,
     Picture,
+    SkippedStep,
     Turn,
     TurnEvent,
     Verdict,
@@ -40,6 +45,7 @@ from quizglass_server.errors import InvalidInput, NotFound, Overloaded, TurnRunn
 from quizglass_server.session.dialogue import appended, follow, spoken, understood
 from quizglass_server.session.frames import FrameShelf, HeldFrame, check_name
 from quizglass_server.session.heard import Conversation, Said
+from quizglass_server.session.output.profile import LEAD_IN, Shape
 from quizglass_server.session.references import asks_to_go_on
 from quizglass_server.session.segments import Segmenter, cleaned
 from quizglass_server.turn.stages import StageWatch, watching
@@ -85,6 +91,10 @@ class _Running:
     seq: int = 0
     stage: str = "queue"
     watch: StageWatch = field(default_factory=StageWatch)
+    frame: bytes = b""
+    """SHA-256 of the frame that it names, whatever was put in its place."""
+    unseen: bool = False
+    """Whether a sharper part was asked for and did not come."""
     over: bool = False
     task: asyncio.Task[None] | None = None
 
@@ -99,7 +109,8 @@ class Turns:
         speaker: says what they have to say.
         queue: how many wait at most.
         frame_wait_s: how long a question waits for its frame.
-        segment_chars: longest segment.
+        output: what answers should look like.
+        closer: says where a thumbnail is too small; None: it never is.
     """
 
     def __init__(
@@ -111,7 +122,8 @@ class Turns:
         *,
         queue: int,
         frame_wait_s: float,
-        segment_chars: int,
+        output: OutputProfile,
+        closer: Closer | None = None,
     ) -> None:
         self._asking = asking
         self._shelf = shelf
@@ -119,7 +131,10 @@ class Turns:
         self._speaker = speaker
         self._queue = queue
         self._frame_wait_s = frame_wait_s
-        self._segment_chars = segment_chars
+        self._output = output
+        self.most_words = 0
+        """Of answers to questions that are asked from now on, beside what their output says; 0: any number."""
+        self._closer = closer
         self._running: _Running | None = None
         self._waiting: deque[_Running] = deque()
         self._asked: OrderedDict[str, SessionAsk] = OrderedDict()
@@ -156,7 +171,7 @@ class Turns:
             if ask.overlap is not Overlap.QUEUE:
                 self.interrupt(Cause.ASK, by=ask.id)
         said = Said(ask.id, turn.question)
-        self._waiting.append(_Running(ask, message_id, turn, policy, said, Segmenter(self._segment_chars)))
+        self._waiting.append(_Running(ask, message_id, turn, policy, said, self._segmenter()))
         self._next()
 
     def cancel(self, ask_id: str) -> None:
@@ -173,6 +188,13 @@ class Turns:
                 self._speaker.emit(Interrupted(running.ask.id, cause, by, said.heard, said.unheard))
         self._speaker.settled()
         self._next()
+
+    def forget(self) -> int:
+        """End everything, tell of it, and know no question any more; how many were ended."""
+        count = len(self._all)
+        self.interrupt(Cause.CANCEL)
+        self._asked.clear()
+        return count
 
     def stop(self) -> None:
         """End everything; nobody is told."""
@@ -243,7 +265,7 @@ class Turns:
         try:
             if before:
                 await asyncio.wait(before)
-            with watching(running.watch):
+            with watching(running.watch), self._led_in(running):
                 await self._answer(running)
         except Exception as failure:
             error = failure
@@ -270,7 +292,7 @@ class Turns:
         budget = self._asking.budget(running.ask.request.budget)
         running.stage = "queue"
         asked = TurnRequest(running.turn, running.policy, budget, meant)
-        await self._asking.run(asked, source, partial(self._tell, running), partial(_finished, running.said))
+        await self._asking.run(asked, source, partial(self._tell, running), partial(_finished, running))
 
     def _go_on(self, running: _Running, rest: str) -> None:
         """Say what was written before and not heard."""
@@ -281,7 +303,7 @@ class Turns:
         self._tell(running, Verdict(VerdictOutcome.UNCHECKED, 0.0, 0.0))
         self._tell(running, done)
 
-    async def _source(self, running: _Running) -> ShelfFrame | None:
+    async def _source(self, running: _Running) -> ShelfFrame | SharpenedFrame | None:
         """The frame that a question names, once it is there."""
         if not running.ask.request.frames:
             return None
@@ -289,7 +311,36 @@ class Turns:
         frame = await self._frame(running, name)
         if frame is None:
             raise NotFound(f"{_PICTURE}: the frame did not come in time; send it and ask again", field=_PICTURE)
-        return ShelfFrame(frame, self._asking)
+        running.frame = name
+        source = ShelfFrame(frame, self._asking)
+        if self._closer is None or frame.begin.role is not Role.THUMBNAIL:
+            return source
+        sharper = self._shelf.sharper(name) or await self._look_closer(running, source, self._closer)
+        if sharper is None:
+            return source
+        region = sharper.begin.region
+        part = ShelfFrame(sharper, self._asking)
+        return part if region is None else SharpenedFrame(source, part, region)
+
+    async def _look_closer(self, running: _Running, thumbnail: ShelfFrame, closer: Closer) -> HeldFrame | None:
+        """A sharper frame, if one is needed and comes in time."""
+        region = await closer.too_small(await thumbnail.picture())
+        if region is None:
+            return None
+        wait_s, name = min(WAIT_S, self._frame_wait_s), running.frame
+        running.stage = "frames"
+        need = FrameNeed(name, region=region, least_side=LEAST_SIDE)
+        self._speaker.emit(NeedFrame(running.ask.id, (need,), wait_s))
+        await self._arrival(name, wait_s)
+        sharper = self._shelf.sharper(name)
+        running.unseen = sharper is None
+        return sharper
+
+    async def _arrival(self, name: bytes, within_s: float) -> None:
+        arrival = self._arrivals.setdefault(name, asyncio.Event())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await arrival.wait()
 
     async def _bring(self, running: _Running, name: bytes) -> None:
         """Have the dialogue's picture decoded that a question is about, if the session still has it."""
@@ -301,23 +352,47 @@ class Turns:
             return frame
         running.stage = "frames"
         self._speaker.emit(NeedFrame(running.ask.id, (self._shelf.need(name),), self._frame_wait_s))
-        arrival = self._arrivals.setdefault(name, asyncio.Event())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._frame_wait_s):
-                await arrival.wait()
+        await self._arrival(name, self._frame_wait_s)
         return self._shelf.whole(name)
+
+    def _segmenter(self) -> Segmenter:
+        limits = [words for words in (self._output.max_words, self.most_words) if words]
+        return Segmenter(Shape(self._output), min(limits, default=0))
+
+    @contextmanager
+    def _led_in(self, running: _Running) -> Iterator[None]:
+        """Say something short when nothing of the answer is there after a while."""
+        timer = None
+        if after := self._output.lead_in_after:
+            timer = asyncio.get_running_loop().call_later(after, self._lead_in, running)
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _lead_in(self, running: _Running) -> None:
+        segments = () if running.over else running.segmenter.lead_in(self._output.lead_in or LEAD_IN)
+        if segments:
+            running.said.segments = running.segmenter.confirmed
+            elapsed = time.monotonic() - running.began if running.began else 0.0
+            self._speaker.emit(TurnUpdate(running.ask.id, running.turn.id, 0, elapsed, None, segments))
 
     def _tell(self, running: _Running, event: TurnEvent) -> None:
         if running.over:
             return
+        segments = running.segmenter.take(cleaned(event, lines=True))
         event = cleaned(event)
-        segments = running.segmenter.take(event)
+        if isinstance(event, Accepted) and running.frame:
+            event = replace(event, frame_sha256=(running.frame,))
         said = running.said
         said.segments, said.rest = running.segmenter.confirmed, running.segmenter.unconfirmed
         now = time.monotonic()
         running.began = running.began or now
         running.seq += 1
         update = TurnUpdate(running.ask.id, running.turn.id, running.seq, now - running.began, event, segments)
+        if isinstance(event, Done) and event.abstain_reason and (frame := self._shelf.whole(said.frame)) is not None:
+            update = replace(update, fault=frame.fault, advice=frame.advice)
         if isinstance(event, Accepted) and event.frame_sha256:
             said.frame = event.frame_sha256[0]
         running.over = isinstance(event, Done)
@@ -345,6 +420,9 @@ class ShelfFrame:
         return await self._asking.pictures.decode(bytes(self._frame.data), _PICTURE, sha256=sha256)
 
 
-def _finished(said: Said, turn: Turn, told: list[TurnEvent], done: Done) -> Done:
-    said.spoken = spoken(turn, told, done)
+def _finished(running: _Running, turn: Turn, told: list[TurnEvent], done: Done) -> Done:
+    about = spoken(turn, told, done)
+    running.said.spoken = replace(about, frame=running.frame) if running.frame else about
+    if running.unseen:
+        return replace(done, skipped=(*done.skipped, SkippedStep(STEP, REASON)))
     return done

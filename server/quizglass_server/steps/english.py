@@ -43,14 +43,6 @@ eighteen nineteen
 
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 
-PAST = """
-beat became blew broke brought bought caught chose came drew drank drove fell fought forgot froze got gave went
-hung heard hid knew led left lost meant met overtook overcame paid rode rang rose saw sent shook shone shot sang
-sank sat slept spent spun stole stuck struck swam took taught tore told thought threw understood woke wore wove
-withdrew made found grew flew won built began kept held ran ate wrote spoke sold stood lay
-"""
-"""Verbs of which the past does not end in -ed."""
-
 BINDING = "in on at during with without through over into of"
 """Words that bind what follows to what stands before."""
 

@@ -24,14 +24,14 @@ def entails(evidence: Sequence[Clause], clause: Clause, title: Sequence[Content]
 
 def _readable(evidence: Sequence[Clause]) -> list[list[Clause]]:
     """Each clause with those before it that it needs: one with a subject of its own stands alone."""
-    made: list[list[Clause]] = []
+    groups: list[list[Clause]] = []
     before: list[Clause] = []
     for clause in evidence:
         repeats = before and {content.meaning for content in clause.contents} & _meanings(before[-1])
-        made.append([clause] if clause.own_subject or (repeats and not clause.relative) else [*before, clause])
+        groups.append([clause] if clause.own_subject or (repeats and not clause.relative) else [*before, clause])
         if not clause.relative:
-            before = made[-1]
-    return made
+            before = groups[-1]
+    return groups
 
 
 def _within(evidence: Sequence[Clause], clause: Clause, title: Sequence[Content]) -> bool:

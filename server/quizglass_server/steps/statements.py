@@ -29,7 +29,6 @@ _MEANINGS = {word: group.split()[0] for group in english.SAME.strip().splitlines
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 _CONJUNCTIONS = "and|but|or|which|who|whom|whose|that|while|whereas|although|though|until|where|when"
 _CLAUSE_END = re.compile(rf"(?<!\d),|,(?!\s?\d)|[:;()]|\b(?:{_CONJUNCTIONS})\b", re.IGNORECASE)
-_PAST = frozenset(english.PAST.split())
 _PARTICIPLES = ("ed", "n", "lt", "nt", "ght", "pt", "ld", "de", "ut")
 _TIMES = frozenset(("in", "at", "on"))
 _BE = frozenset(english.BE.split())
@@ -117,16 +116,16 @@ def clauses(sentence: str) -> list[Clause]:
     plain = _NOT_ONLY.sub(lambda match: " " * len(match[0]), plain)
     ends = [match.start() for match in _CLAUSE_END.finditer(plain)]
     parts = groupby(words(plain), key=lambda word: sum(end <= word.start for end in ends))
-    made: list[Clause] = []
+    stated: list[Clause] = []
     for _, part in parts:
         spoken = list(part)
         clause = _clause(spoken)
         if clause.contents:
-            made.append(clause)
-        elif made and any(_negates(word.key) for word in spoken):
-            turned = tuple(replace(content, negated=not content.negated) for content in made[-1].contents)
-            made[-1] = replace(made[-1], contents=turned)
-    return made
+            stated.append(clause)
+        elif stated and any(_negates(word.key) for word in spoken):
+            turned = tuple(replace(content, negated=not content.negated) for content in stated[-1].contents)
+            stated[-1] = replace(stated[-1], contents=turned)
+    return stated
 
 
 def _clause(spoken: list[Word]) -> Clause:
@@ -159,18 +158,18 @@ def _clause(spoken: list[Word]) -> Clause:
 
 def _counted(contents: list[Content]) -> tuple[Content, ...]:
     """With runs of number words put together: "sixty-five" is 65, "fifty thousand" 50000."""
-    made: list[Content] = []
+    counted: list[Content] = []
     run: list[Content] = []
     for content in [*contents, None]:
         if content is not None and _counts(content) and (not run or content.follows):
             run.append(content)
             continue
         if run:
-            made.append(replace(run[0], word=replace(run[0].word, end=run[-1].word.end), meaning=_number(run)))
+            counted.append(replace(run[0], word=replace(run[0].word, end=run[-1].word.end), meaning=_number(run)))
         run = [content] if content is not None and _counts(content) else []
         if content is not None and not run:
-            made.append(content)
-    return tuple(made)
+            counted.append(content)
+    return tuple(counted)
 
 
 def _counts(content: Content) -> bool:

@@ -149,3 +149,4 @@ def test_completion_is_printed_without_loading_models() -> None:
     done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "pack-checkpoints" in done.stdout
+    assert "_score___bem_COMPGEN=_shtab_compgen_files" in done.stdout, "paths are completed"

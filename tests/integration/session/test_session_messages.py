@@ -32,7 +32,8 @@ from quizglass.session import (
     TurnUpdate,
 )
 from quizglass.v1 import session_pb2
-from quizglass.values import Accepted
+from quizglass.values import AbstainReason, Accepted, Done, FinishReason
+from quizglass_server.coaching.coach import ADVICE, FAULTS
 from tests.support.rpc_fakes import Gate, png, serving
 from tests.support.session_links import HOLDER, link, opened, parts, question, text, words
 
@@ -506,3 +507,30 @@ async def test_who_says_nothing_more_still_hears_the_answer(stage, said):
     gate.open.set()
     assert (await said.done("a")).answer == text(3)
     assert await said.ended() is grpc.StatusCode.OK
+
+
+# What is wrong with frames
+
+
+async def test_a_dark_frame_is_told_of_and_an_abstention_names_it(stage, said):
+    dark = png(160, 120, "#030303")
+    name = await said.show(dark)
+    status = await said.until(FrameStatus, lambda each: bool(each.fault))
+    assert (status.sha256, status.state, status.advice) == (name, FrameState.HELD, ADVICE[status.fault])
+    assert {each.fault for each in status.capture} == set(FAULTS)
+
+    async def abstains(turn, policy, budget):
+        yield Done("I don't know.", FinishReason.COMPLETE, abstain_reason=AbstainReason.MODEL)
+
+    stage.assistant.script = abstains
+    await said.say(question("a", "What is this?", name))
+    update = await said.until(TurnUpdate, lambda each: isinstance(each.event, Done))
+    assert (update.fault, update.advice) == (status.fault, status.advice)
+
+
+async def test_without_coaching_nothing_is_said_of_frames(tmp_path):
+    async with serving(tmp_path, coaching=False) as stage, opened(stage.target) as (said, _):
+        name = await said.show(png(160, 120, "#030303"))
+        await said.say(question("a", "What is this?", name))
+        await said.done("a")
+        assert not [each for _, each in said.heard if isinstance(each, FrameStatus) and each.fault]

@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.accuracy.asking import Asked
 from bench.accuracy.log import kept
+from bench.accuracy.planner.asking import Asked
 
 
 def test_a_run_that_was_killed_while_it_wrote_goes_on_with_whole_lines(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from bench.accuracy import conflicts, dialogues, dragon, naming, objects, pace, rounds, rules, verifier
-from bench.accuracy.asking import POLICIES, Asked
-from bench.accuracy.cases import Case
 from bench.accuracy.ground import variant
-from bench.accuracy.rows import table
+from bench.accuracy.planner import naming, rules
+from bench.accuracy.planner.asking import POLICIES, Asked
+from bench.accuracy.planner.cases import Case
+from bench.accuracy.planner.rows import table
+from bench.accuracy.sections import conflicts, dialogues, dragon, objects, pace, rounds, verifier
 from bench.accuracy.several import Turns
 from bench.results import Row
 from quizglass_export.pocketworld.arrangement import boxes
@@ -177,9 +178,9 @@ def test_boxes_count_from_half_overlap_on() -> None:
     box = objects.asked_for(question)
     assert box in boxes(question.scene)
     assert box is not None
-    assert objects.overlap([box], box) == pytest.approx(1)
-    assert objects.overlap([], box) == 0
-    assert objects.overlap([(box[0], box[1], (box[0] + box[2]) / 2, box[3])], box) == pytest.approx(0.5)
+    assert objects.best_overlap([box], box) == pytest.approx(1)
+    assert objects.best_overlap([], box) == 0
+    assert objects.best_overlap([(box[0], box[1], (box[0] + box[2]) / 2, box[3])], box) == pytest.approx(0.5)
     hit = [["image_search", question.target, "", 0.5, 0.5, True]]
     with_crops = turns(question, image=record(boxes=[list(box)], evidence=hit))
     alone = turns(question, image=record())

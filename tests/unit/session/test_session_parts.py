@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass.session import Segment, SegmentState
+from quizglass.session import OutputProfile, Segment, SegmentState
 from quizglass.values import (
     AnswerDelta,
     Citation,
@@ -21,8 +21,10 @@ from quizglass_server.errors import InvalidInput
 from quizglass_server.session.dialogue import Spoken
 from quizglass_server.session.heard import Conversation, Said
 from quizglass_server.session.log import MessageLog
+from quizglass_server.session.output.plain import clean
+from quizglass_server.session.output.profile import Shape
 from quizglass_server.session.references import asks_to_go_on
-from quizglass_server.session.segments import Segmenter, clean, cleaned
+from quizglass_server.session.segments import Segmenter, cleaned
 
 
 class Message:
@@ -69,7 +71,7 @@ TEXTS = st.lists(st.text(st.sampled_from("ab ,.!?:\n"), max_size=30), max_size=2
 @given(TEXTS, st.integers(20, 60))
 def test_confirmed_segments_are_the_answer_whatever_the_pieces_it_comes_in(pieces, longest):
     answer = clean("".join(pieces)).strip()
-    segmenter = Segmenter(longest)
+    segmenter = Segmenter(Shape(OutputProfile(longest)))
     segments = [s for piece in pieces if piece for s in segmenter.take(cleaned(AnswerDelta(piece)))]
     segments += segmenter.take(Done(answer, FinishReason.COMPLETE))
     assert "".join(segment.text for segment in segments).strip() == answer
@@ -82,12 +84,12 @@ def states(segments):
 
 
 def test_a_draft_is_confirmed_or_retracted_and_the_answer_not_said_twice():
-    segmenter = Segmenter()
+    segmenter = Segmenter(Shape(OutputProfile()))
     assert states(segmenter.take(Provisional("One. Two."))) == [(0, "draft", "One."), (1, "draft", " Two.")]
     assert segmenter.take(AnswerDelta("One. Two.")) == ()
     assert states(segmenter.take(Confirmed())) == [(0, "confirmed", ""), (1, "confirmed", "")]
     assert segmenter.take(Done("One. Two.", FinishReason.COMPLETE)) == ()
-    segmenter = Segmenter()
+    segmenter = Segmenter(Shape(OutputProfile()))
     segmenter.take(Provisional("One."))
     segmenter.take(AnswerDelta("Three. Four"))
     assert states(segmenter.take(Withdrawn())) == [(0, "retracted", ""), (1, "confirmed", "Three.")]

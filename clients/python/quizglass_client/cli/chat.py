@@ -9,7 +9,18 @@ import threading
 from contextlib import suppress
 from typing import TextIO
 
-from quizglass.session import Interrupted, NeedFrame, Progress, TurnUpdate
+from quizglass.session import (
+    Forgotten,
+    Interrupted,
+    Markup,
+    NeedFrame,
+    OutputProfile,
+    PostureChange,
+    Progress,
+    Speech,
+    TurnUpdate,
+)
+from quizglass.values import Done
 from quizglass_client.cli.ask import picture
 from quizglass_client.errors import ClientError, ServerUnavailable
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
@@ -20,7 +31,10 @@ from quizglass_client.terminal.output import OK, UsageError, print_json, say, st
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.types import Event
 
-_HELP = "ask; a new question ends the one that runs.  /show FILE  another picture   /stop  end the answer   /quit"
+_HELP = (
+    "ask; a new question ends the one that runs.  /show FILE  another picture   /stop  end the answer   "
+    "/device battery=12 heat=warm link=poor   /forget   /quit"
+)
 
 
 def chat(client: Client, arguments: argparse.Namespace) -> int:
@@ -33,7 +47,7 @@ def chat(client: Client, arguments: argparse.Namespace) -> int:
 
 async def _chat(target: str, arguments: argparse.Namespace) -> None:
     lines = _lines(sys.stdin)
-    async with AsyncSession(target) as session:
+    async with AsyncSession(target, output=_output(arguments), local_only=arguments.local_only) as session:
         talk = _Talk(session, arguments)
         news = asyncio.create_task(talk.tell_news())
         try:
@@ -58,7 +72,7 @@ class _Talk:
     def __init__(self, session: AsyncSession, arguments: argparse.Namespace) -> None:
         self._session = session
         self._arguments = arguments
-        self._view = TurnView(stdout())
+        self._view = TurnView(stdout(), segments=_output(arguments) != OutputProfile())
         self._frame = b""
         self._turn: AsyncTurn | None = None
         self._telling: asyncio.Task[None] | None = None
@@ -78,11 +92,26 @@ class _Talk:
                     await self.show(name)
                 except UsageError as error:
                     say(str(error))
+            case ["/device", state]:
+                await self._device(state)
+            case ["/forget"]:
+                await self._session.forget()
             case ["/stop"]:
                 if self._turn is not None:
                     await self._turn.cancel()
             case _:
                 await self._ask(line)
+
+    async def _device(self, state: str) -> None:
+        """How the device is said to be, as in "battery=12 heat=warm"."""
+        said = dict(each.partition("=")[::2] for each in state.split())
+        try:
+            battery = int(said.pop("battery")) if "battery" in said else None
+            await self._session.device(battery, heat=said.pop("heat", ""), link=said.pop("link", ""))
+        except (ValueError, ClientError) as error:
+            say(str(error))
+        if said:
+            say(f"{', '.join(said)}: there are battery, heat and link")
 
     async def _ask(self, question: str) -> None:
         frame, self._frame = self._frame, b""  # later questions are understood after the dialogue
@@ -100,6 +129,11 @@ class _Talk:
         """Show what becomes of the link."""
         async for news in self._session.news():
             match news:
+                case Forgotten() as gone:
+                    kept = ", ".join(each.what for each in gone.kept)
+                    say(f"forgotten: {gone.frames} pictures, {gone.exchanges} exchanges; kept: {kept}")
+                case PostureChange(posture, reason):
+                    say(f"{posture}: {reason}")
                 case LinkLost(reason):
                     say(f"the link is lost ({reason}); trying again")
                 case LinkRestored(restored, reason, after):
@@ -122,13 +156,25 @@ class _Talk:
             print_json(said)
             return
         match said:
-            case TurnUpdate(event=event) if event is not None:
-                self._view.event(Event(said.turn_id, said.seq, said.elapsed, event))
+            case TurnUpdate(event=event, segments=segments):
+                if event is not None and not isinstance(event, Done):
+                    self._view.event(Event(said.turn_id, said.seq, said.elapsed, event))
+                self._view.segments(segments)
+                if isinstance(event, Done):
+                    self._view.event(Event(said.turn_id, said.seq, said.elapsed, event))
             case Interrupted():
                 self._view.interrupt()
                 say("interrupted")
             case NeedFrame() | Progress():
                 pass
+
+
+def _output(arguments: argparse.Namespace) -> OutputProfile:
+    """What the answers should look like."""
+    markup = Markup.NONE if arguments.spoken else Markup.AS_WRITTEN
+    speech = Speech.ENGLISH if arguments.spoken else Speech.AS_WRITTEN
+    words, columns, lines, lead_in = arguments.words, arguments.columns, arguments.lines, arguments.lead_in
+    return OutputProfile(0, words, lines, columns, markup, speech, lead_in)
 
 
 def _lines(source: TextIO) -> asyncio.Queue[str | None]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import shtab
 
 from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.cli import about, ask, chat, exporting, importing, knowledge, memory, store
+from quizglass_client.cli import about, ask, chat, exporting, importing, knowledge, memory, store, walk
 from quizglass_client.cli.tuning import tune
 from quizglass_client.errors import ClientError
 from quizglass_client.sync import Client
@@ -67,6 +67,10 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     _add_ask(commands, common)
     _add_chat(commands, common)
+    made = _command(
+        commands, common, "walk", walk.walk, "replay a recorded walk and report the times that are perceived"
+    )
+    _file(made.add_argument("file", metavar="FILE", type=Path, help="JSON lines; docs/session.md says what they hold"))
     knowledge_help = "add, list, delete and search what the server can look up"
     below = commands.add_parser("knowledge", help=knowledge_help, description=knowledge_help.capitalize() + ".")
     below_knowledge = below.add_subparsers(metavar="COMMAND", required=True)
@@ -101,6 +105,18 @@ def _add_chat(commands: _Commands[argparse.ArgumentParser], common: argparse.Arg
     _file(made.add_argument("pictures", metavar="PICTURE", nargs="*", help="shown before the first question"))
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in")
+    made.add_argument("--local-only", action="store_true", help="ask only what stays on the server's machine")
+    made.add_argument("--words", type=int, default=0, metavar="N", help='of an answer, at most; "Go on" says the rest')
+    made.add_argument("--columns", type=int, default=0, metavar="N", help="show answers as on a display so wide")
+    made.add_argument("--lines", type=int, default=0, metavar="N", help="and of so many lines")
+    made.add_argument("--spoken", action="store_true", help="write numbers and units as they are said, without markup")
+    made.add_argument(
+        "--lead-in",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="say something if nothing is there by then",
+    )
 
 
 def _add_ask(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Self
 
+from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile
 from quizglass_client.channel import DEFAULT_TARGET
+from quizglass_client.errors import InvalidRequest
 from quizglass_client.session.core import News, SessionCore, SessionOptions
 from quizglass_client.session.runner import AsyncRunner
 from quizglass_client.session.turns import TurnFeed, TurnSaid
@@ -26,7 +29,11 @@ class AsyncSession:
         patience: seconds without a link after which the session is given up; None: never.
         keepalive: seconds of silence after which gRPC asks whether the connection is alive; None: the session's own
             pings do. Servers end connections that ask more often than they permit.
-        max_segment_chars: longest piece of an answer in which it can be said; 0: the server's default.
+        max_segment_chars: longest piece of an answer in which it can be said; 0: as `output` says.
+        output: what those pieces should look like: how many words, how wide a display, how numbers are said, and
+            whether something is said while the answer is not there yet.
+        local_only: whether what the session is given stays on the server's machine; questions fail with NOT_LOCAL where
+            they cannot be answered so.
     """
 
     def __init__(
@@ -37,9 +44,14 @@ class AsyncSession:
         patience: float | None = 120.0,
         keepalive: float | None = None,
         max_segment_chars: int = 0,
+        output: OutputProfile | None = None,
+        local_only: bool = False,
     ) -> None:
         self.target = target
-        options = SessionOptions(connect_timeout, patience, keepalive, max_segment_chars)
+        output = output or OutputProfile()
+        if max_segment_chars:
+            output = replace(output, max_segment_chars=max_segment_chars)
+        options = SessionOptions(connect_timeout, patience, keepalive, output, local_only)
         self._runner = AsyncRunner()
         self._core = SessionCore(target, options)
 
@@ -66,7 +78,7 @@ class AsyncSession:
         await self._runner.run(self._core.close())
         await self._runner.close()
 
-    async def show(self, picture: PictureLike, *, pinned: bool = False) -> bytes:
+    async def show(self, picture: PictureLike, *, pinned: bool = False, thumbnail: int = 0) -> bytes:
         """Send a picture before there is a question about it; its name for `ask`.
 
         It arrives while the program goes on, between other messages, and is looked at by the server meanwhile.
@@ -74,8 +86,34 @@ class AsyncSession:
         Args:
             picture: resized to what the server can use.
             pinned: whether the server is to keep it until it is dropped or shown again without this.
+            thumbnail: send it no larger than this, in pixels a side, and keep it in full: the parts that the server
+                wants to see sharper are sent when it asks for them. 0: send it as large as the server can use.
         """
-        return await self._runner.run(self._core.show(picture, pinned))
+        return await self._runner.run(self._core.show(picture, pinned, thumbnail))
+
+    async def device(
+        self, battery: int | None = None, *, charging: bool | None = None, heat: str = "", link: str = ""
+    ) -> None:
+        """Tell how the device is; what is left out is as it was. What the session makes of it comes by `news`.
+
+        Args:
+            battery: its charge in percent.
+            charging: whether it is being charged.
+            heat: normal, warm or hot.
+            link: good, fair or poor.
+
+        Raises:
+            InvalidRequest: heat or link is none of these.
+        """
+        for name, word, kind in (("heat", heat, Heat), ("link", link, LinkQuality)):
+            if word not in set(map(str, kind)):
+                raise InvalidRequest.of(name, f"{word!r} is none of {', '.join(filter(None, map(str, kind)))}")
+        state = DeviceState(battery, charging, Heat(heat), LinkQuality(link))
+        self._runner.call(partial(self._core.device, state))
+
+    async def forget(self) -> None:
+        """Have the session forget pictures and dialogue. The receipt, `Forgotten`, comes by `news`."""
+        self._runner.call(self._core.forget)
 
     async def drop(self, frame: bytes) -> None:
         """Have a picture of that name let go."""

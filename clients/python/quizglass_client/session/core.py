@@ -6,10 +6,10 @@ import asyncio
 import random
 import secrets
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import grpc
 
@@ -18,6 +18,10 @@ from quizglass.session import (
     Ack,
     CancelAsk,
     Close,
+    DeviceState,
+    Forget,
+    Forgotten,
+    FrameNeed,
     FrameStatus,
     GoAway,
     Interrupted,
@@ -30,16 +34,20 @@ from quizglass.session import (
     Ping,
     Playback,
     Pong,
+    PostureChange,
+    PostureLimits,
+    Privacy,
     Progress,
     Question,
     Restored,
+    Role,
     ServerSaid,
     SessionAsk,
     SessionLimits,
     TurnUpdate,
 )
 from quizglass.v1 import session_pb2
-from quizglass.values import Done
+from quizglass.values import Done, Region
 from quizglass_client import requests
 from quizglass_client.errors import (
     Cancelled,
@@ -49,7 +57,7 @@ from quizglass_client.errors import (
     SessionLost,
     from_rpc,
 )
-from quizglass_client.pictures import encode_on_thread
+from quizglass_client.pictures import cut_out, encode_on_thread
 from quizglass_client.session.link import SessionConnection
 from quizglass_client.session.outgoing import OutgoingMessages
 from quizglass_client.session.turns import TurnFeed, TurnSaid
@@ -59,6 +67,8 @@ HOLDER_BYTES = 32
 _ACK_EVERY = 16
 _ACK_BYTES = 16 * 1024
 _MOST_NEWS = 1024
+_MOST_FULL = 4
+"""Pictures that are kept in full behind the thumbnails that were sent of them."""
 _SILENT_PROGRESS = 2.5
 """Times of `SessionLimits.progress` without a word, during a turn, after which a link is dead."""
 _PROBE_S = 1.0
@@ -78,8 +88,10 @@ class SessionOptions:
     """Seconds without a link after which the session is given up; None: never."""
     keepalive: float | None = None
     """Of gRPC, in seconds; None: the session's own pings do."""
-    max_segment_chars: int = 0
-    """Longest segment; 0: the server's default."""
+    output: OutputProfile = field(default_factory=OutputProfile)
+    """What answers should look like."""
+    local_only: bool = False
+    """Whether what it is given stays on the server's machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +112,7 @@ class LinkRestored:
     """Seconds without a link."""
 
 
-News = LinkLost | LinkRestored | FrameStatus | Notice | GoAway
+News = LinkLost | LinkRestored | FrameStatus | Notice | GoAway | PostureChange | Forgotten
 """What is told of a session, and not of one of its turns."""
 
 
@@ -134,10 +146,14 @@ class SessionCore:
         self._place = _Place()
         self._outgoing = OutgoingMessages()
         self._turns: dict[str, TurnFeed] = {}
+        self._full: OrderedDict[bytes, bytes] = OrderedDict()
+        self._cutting: set[asyncio.Task[None]] = set()
         self._news: deque[News] = deque(maxlen=_MOST_NEWS)
         self._news_came = asyncio.Event()
         self._connection: SessionConnection | None = None
         self._limits: SessionLimits | None = None
+        self._device = DeviceState()
+        self._posture: PostureLimits | None = None
         self._opened = asyncio.Event()
         self._stirred = asyncio.Event()
         self._stirred_at = 0.0
@@ -191,11 +207,28 @@ class SessionCore:
         """What the session's dialogue can be continued with elsewhere."""
         return self._place.state
 
-    async def show(self, picture: PictureLike, pinned: bool) -> bytes:
+    async def show(self, picture: PictureLike, pinned: bool, thumbnail: int = 0) -> bytes:
         """Send a picture ahead of any question; its name. It arrives while the program goes on."""
         self._check()
         side = self._limits.useful_picture_side if self._limits is not None else 0
-        return self._outgoing.show(await encode_on_thread(picture, side), pinned=pinned)
+        if self._posture is not None:
+            side = self._posture.frame_side or side
+        if not thumbnail:
+            return self._outgoing.show(await encode_on_thread(picture, side), pinned=pinned)
+        full = await encode_on_thread(picture, 0)
+        small = await encode_on_thread(full, thumbnail)
+        if small == full:
+            return self._outgoing.show(full, pinned=pinned)
+        name = self._outgoing.show(small, pinned=pinned, role=Role.THUMBNAIL)
+        self._full[name] = full
+        while len(self._full) > _MOST_FULL:
+            self._full.popitem(last=False)
+        return name
+
+    async def _show_part(self, full: bytes, need: FrameNeed, region: Region) -> None:
+        """Send the part of a picture that the server wants to see sharper."""
+        part = await asyncio.to_thread(cut_out, full, region)
+        self._outgoing.show(part, role=Role.CROP, parent=need.sha256, region=region)
 
     def drop(self, name: bytes) -> None:
         """Have a picture forgotten."""
@@ -239,6 +272,21 @@ class SessionCore:
         if not feed.over:
             self._check()
             self._outgoing.say(CancelAsk(feed.ask_id))
+
+    def device(self, state: DeviceState) -> None:
+        """How the device is."""
+        self._check()
+        self._device = replace(
+            self._device,
+            **{each.name: said for each in fields(state) if (said := getattr(state, each.name)) not in (None, "")},
+        )
+        self._outgoing.say(self._device)
+
+    def forget(self) -> None:
+        """Have the session forget what it was sent and said."""
+        self._check()
+        self._outgoing.forget()
+        self._outgoing.say(Forget())
 
     def played(self, feed: TurnFeed, segment: int, code_point: int) -> None:
         """So much of an answer was said aloud."""
@@ -322,8 +370,9 @@ class SessionCore:
 
     def _open(self) -> Open:
         place = self._place
-        output = OutputProfile(self._options.max_segment_chars)
-        return Open(place.holder, place.session_id, place.seq if place.session_id else 0, place.state, output)
+        privacy = Privacy.LOCAL_ONLY if self._options.local_only else Privacy.ANYWHERE
+        last_seq = place.seq if place.session_id else 0
+        return Open(place.holder, place.session_id, last_seq, place.state, self._options.output, privacy)
 
     def _take_opened(self, message: session_pb2.ServerMessage, connection: SessionConnection) -> None:
         opened = server_value(message)
@@ -331,7 +380,9 @@ class SessionCore:
             raise _Dead("the server does not open the session")
         resumed, again = opened.restored is Restored.ALL, bool(self._place.session_id)
         if not resumed:
-            self._place.seq = 0
+            self._place.seq, self._posture = 0, None
+            if self._device != DeviceState():
+                self._outgoing.say(self._device)
             if again:
                 self._lose(opened.restored_reason)
         self._place.session_id, self._limits = opened.session_id, opened.limits
@@ -397,11 +448,21 @@ class SessionCore:
             case NeedFrame(frames=frames):
                 for need in frames:
                     self._outgoing.need(need)
+                    if need.region is not None and (full := self._full.get(need.sha256)) is not None:
+                        task = asyncio.create_task(self._show_part(full, need, need.region))
+                        self._cutting.add(task)
+                        task.add_done_callback(self._cutting.discard)
                 self._feed(said.ask_id, said)
             case TurnUpdate() | Interrupted() | Progress():
                 self._feed(said.ask_id, said)
             case Notice():
                 self._notice(said)
+            case PostureChange(limits=limits):
+                self._posture = limits
+                self._tell(said)
+            case Forgotten():
+                self._place.state = b""
+                self._tell(said)
             case GoAway():
                 self._tell(said)
 
@@ -432,11 +493,12 @@ class SessionCore:
             return
         asked = 0.0
         while True:
-            silence = _SILENT_PROGRESS * limits.progress if self._turns else 2 * limits.ping
+            ping = limits.ping if self._posture is None else self._posture.ping
+            silence = _SILENT_PROGRESS * limits.progress if self._turns else 2 * ping
             now, before = time.monotonic(), max(self._heard, self._stirred_at)
             if now - before >= silence:
                 raise _Dead("the link is silent")
-            probe_after = min(limits.ping, silence / 2)
+            probe_after = min(ping, silence / 2)
             if now - before >= probe_after and asked <= before:
                 self._outgoing.say(Ping())
                 asked = now

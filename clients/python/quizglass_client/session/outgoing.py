@@ -24,8 +24,10 @@ from quizglass.session import (
     FrameStatus,
     Ping,
     Playback,
+    Role,
     SessionAsk,
 )
+from quizglass.values import Region
 from quizglass_client.session.pacing import Window
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -67,11 +69,20 @@ class OutgoingMessages:
         self._waiting.append(said)
         self._changed.set()
 
-    def show(self, data: bytes, *, pinned: bool = False, mime: str = "") -> bytes:
+    def show(
+        self,
+        data: bytes,
+        *,
+        pinned: bool = False,
+        mime: str = "",
+        role: Role = Role.UNKNOWN,
+        parent: bytes = b"",
+        region: Region | None = None,
+    ) -> bytes:
         """Send a frame, unless it was sent before; its SHA-256."""
         name = hashlib.sha256(data).digest()
         upload = self._uploads.get(name)
-        begin = FrameBegin(name, len(data), mime, pinned=pinned)
+        begin = FrameBegin(name, len(data), mime, role=role, parent=parent, region=region, pinned=pinned)
         if upload is None:
             upload = self._uploads[name] = Upload(begin, data)
             self._forget_oldest()
@@ -85,6 +96,10 @@ class OutgoingMessages:
         """Give a frame up."""
         if self._uploads.pop(name, None) is not None:
             self.say(FrameDrop(name))
+
+    def forget(self) -> None:
+        """Send nothing again of what was sent before."""
+        self._uploads.clear()
 
     def status(self, status: FrameStatus) -> None:
         """What the server has of a frame."""

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from quizglass.session import Segment, SegmentState
 from quizglass.values import (
     Accepted,
     AnswerDelta,
@@ -32,6 +33,12 @@ from quizglass_client.types import Event
 
 _LABEL_WIDTH = 9
 _ORIGINS = {"image_search": "image", "text_search": "text", "read_text": "read", "memory": "memory"}
+_SEGMENTS = {
+    SegmentState.UNKNOWN: ("?", "dim"),
+    SegmentState.DRAFT: ("draft", "dim"),
+    SegmentState.CONFIRMED: ("says", "bold"),
+    SegmentState.RETRACTED: ("no:", "yellow"),
+}
 _OUTCOMES = {"supported": "green", "unsupported": "yellow", "unchecked": "dim", "abstained": "cyan"}
 
 
@@ -68,14 +75,19 @@ class TurnView:
 
     Args:
         console: where to.
+        segments: whether answers are shown by their segments, as a device would say or show them, and not as they are
+            written.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, segments: bool = False) -> None:
         self._console = console
+        self._by_segments = segments
         self._streamed = ""
 
     def event(self, event: Event) -> None:
         """Show one event."""
+        if self._by_segments and isinstance(event.payload, AnswerDelta | Provisional | Confirmed | Withdrawn):
+            return
         match event.payload:
             case Accepted() as accepted:
                 self._streamed = ""
@@ -112,6 +124,16 @@ class TurnView:
                 self.interrupt()
                 self._done(done)
 
+    def segments(self, segments: Sequence[Segment]) -> None:
+        """Show pieces of an answer, where it is shown by them."""
+        for segment in segments if self._by_segments else ():
+            label, style = _SEGMENTS[segment.state]
+            if segment.lead_in:
+                label, style = "lead-in", "dim"
+            shown = "\n".join(segment.lines) or segment.text.strip() or f"segment {segment.index}"
+            for at, line in enumerate(shown.splitlines()):
+                self._line("" if at else label, Text(plain(line), style))
+
     def interrupt(self) -> None:
         """End the line that the answer is streaming on, if it is: something else is to be printed."""
         if self._streamed and not self._streamed.endswith("\n"):
@@ -129,7 +151,7 @@ class TurnView:
 
     def _done(self, done: Done) -> None:
         # Deltas carry no citations, and after an abstention they are not the answer.
-        if done.citations or plain(self._streamed).strip() != plain(done.answer).strip():
+        if done.citations or (not self._by_segments and plain(self._streamed).strip() != plain(done.answer).strip()):
             self._line(
                 "cited" if done.citations else "answer", Text(plain(marked(done.answer, done.citations)), "bold")
             )

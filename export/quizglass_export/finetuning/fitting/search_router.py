@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,12 @@ import numpy as np
 from pydantic import Field
 
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.fitting.regression import held_back, regression
 from quizglass_export.finetuning.recipes.qa_dragon import DragonTurn
 from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import read_rows
-from quizglass_server.policies.qa_dragon import Branch
-from quizglass_server.policies.qa_dragon_signs import SIGNS
-
-FEATURES = (*SIGNS, "p_min", "p_mean")
-LABELS = tuple(branch.value for branch in Branch)
+from quizglass_export.logistic_regression import held_back, regression
+from quizglass_export.search_router import BRANCHES, FEATURES, write_router
 
 
 class SearchRouterTraining(Options):
@@ -42,19 +37,12 @@ def fit(options: SearchRouterTraining, progress: Progress) -> dict[str, Any]:
             f"{options.turns}: branch: all turns are {', '.join(there) or 'missing'}; nothing to tell apart"
         )
     values = np.array([[turn.features[name] for name in FEATURES] for turn in turns])
-    wanted = np.array([LABELS.index(turn.branch) for turn in turns])
+    wanted = np.array([BRANCHES.index(turn.branch) for turn in turns])
     trained, tested = held_back(len(turns), options.held_out, options.seed)
-    weights, bias = regression(values[trained], wanted[trained], len(LABELS), options.decay)
+    weights, bias = regression(values[trained], wanted[trained], len(BRANCHES), options.decay)
     right = (values[tested] @ weights.T + bias).argmax(1) == wanted[tested]
-    weights, bias = regression(values, wanted, len(LABELS), options.decay)
-    decider = {
-        "features": list(FEATURES),
-        "labels": list(LABELS),
-        "weights": [[round(float(x), 5) for x in row] for row in weights],
-        "bias": [round(float(x), 5) for x in bias],
-    }
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(decider, indent=1) + "\n", encoding="utf-8")
+    weights, bias = regression(values, wanted, len(BRANCHES), options.decay)
+    write_router(options.out, weights, bias)
     commonest = Counter(wanted.tolist()).most_common(1)[0][1] / len(turns)
     return {
         "turns": len(turns),

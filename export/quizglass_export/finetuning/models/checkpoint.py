@@ -22,7 +22,6 @@ from quizglass_server.models.prompts import PromptError, PromptTokenizer
 
 TEXT_TYPES = ("qwen3", "qwen2", "llama")
 """Model types that read text alone."""
-DEVICES = ("auto", "cpu", "cuda")
 
 
 @dataclass(frozen=True, slots=True)

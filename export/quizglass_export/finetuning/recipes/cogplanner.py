@@ -55,7 +55,6 @@ from quizglass_server.steps.generate import lines_of
 from quizglass_server.steps.prompt_values import line
 
 ACTIONS = {Origin.IMAGE_SEARCH: Action.IMAGE, Origin.TEXT_SEARCH: Action.TEXT}
-MODES = ("parallel", "sequential")
 
 
 class CogPlannerAnnotation(AnnotationOptions):

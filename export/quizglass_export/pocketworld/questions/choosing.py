@@ -15,7 +15,6 @@ from quizglass_export.pocketworld.world import Thing, World
 _THINGS = 60
 """Things that a recipe is tried with before another one takes its place."""
 _RECIPES = 40
-_TAUGHT = ("recognised", "studied")
 
 
 @dataclass(frozen=True)
@@ -103,10 +102,10 @@ def make_all(
         if not recipes:
             raise ValueError(f"groups: nothing to ask for {group.name!r}: every thing of this world is recognised")
     new_shares = chooser.new_shares(usable)
-    made = [0] * len(groups)
+    counts = [0] * len(groups)
     for i in range(count):
-        which = max(range(len(groups)), key=lambda g: round(groups[g].share * (i + 1) - made[g], 9))
-        made[which] += 1
+        which = max(range(len(groups)), key=lambda g: round(groups[g].share * (i + 1) - counts[g], 9))
+        counts[which] += 1
         rng = random.Random(f"pocketworld/{label}/{i}")
         asker = Asker(world, rng, f"{label}-{i:05d}", groups[which].name, format)
         _, recipes = usable[which]

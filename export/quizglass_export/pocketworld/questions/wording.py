@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 
-from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.referring import PLACES, RELATIONS, SIZES
 from quizglass_export.pocketworld.words import WORDS
 from quizglass_export.pocketworld.world import COLOURS, KINDS
@@ -50,18 +49,3 @@ def template(text: str) -> str:
     plain = _PLACE.sub(lambda match: f"stands {next(filter(None, match.groups()))}", plain)
     plain = _VERB.sub(lambda match: _VERBS[match[1]], plain)
     return " ".join(_WORD.findall(_KIND.sub("kind", plain).lower()))
-
-
-def wording_rules(questions: Sequence[Question], labels: Sequence[str]) -> dict[str, float]:
-    """Agreement of the best rule by family, and by family and words, with labels of the questions.
-
-    A history counts as words: how many turns it has, and their templates.
-    """
-    families = [question.family for question in questions]
-    words = [(question.family, template(question.text)) for question in questions]
-    turns = [tuple(template(asked) for asked, _ in question.history) for question in questions]
-    return {
-        "family": best_rule(families, labels),
-        "words": best_rule(words, labels),
-        "words and history": best_rule(list(zip(words, turns, strict=True)), labels),
-    }

@@ -46,7 +46,7 @@ class Request:
 
     def all_values(self) -> Mapping[str, PromptValue]:
         """What the template is filled with, exactly as the server fills it."""
-        given: Values = {
+        values: Values = {
             "question": self.question,
             "history": [{"question": question, "answer": answer} for question, answer in self.history],
             "words": self.words or "",
@@ -56,7 +56,7 @@ class Request:
             "queries": self.query.split("; ") if self.query else [],
             **self.values,
         }
-        return filled(given)
+        return filled(values)
 
 
 @dataclass(frozen=True)

@@ -24,19 +24,19 @@ class Quiz:
 
     def group(self, scene: Scene, picture: int, count: int) -> list[Example]:
         """`count` questions about one picture, on any of its things."""
-        made: list[Example] = []
+        examples: list[Example] = []
         for _ in range(count):
             placed = self.rng.choice(scene.things)
             draw = self.rng.random()
             if draw < 0.40:
-                made.append(self._visible(scene, placed.thing, placed.slot, picture))
+                examples.append(self._visible(scene, placed.thing, placed.slot, picture))
             elif draw < 0.85:
-                made.append(self._learnt(scene, placed.thing, picture))
+                examples.append(self._learnt(scene, placed.thing, picture))
             elif draw < 0.93:
-                made.append(self._untold(scene, placed.thing, picture))
+                examples.append(self._untold(scene, placed.thing, picture))
             else:
-                made.append(self._rewrite(scene, placed.thing, picture))
-        return made
+                examples.append(self._rewrite(scene, placed.thing, picture))
+        return examples
 
     def _subject(self, scene: Scene, thing: Thing) -> str:
         """Words that point at a thing of the scene."""

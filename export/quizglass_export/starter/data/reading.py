@@ -67,13 +67,13 @@ class ReadingTasks:
         told = [key for key in ATTRIBUTES if key in thing.facts and thing.facts[key] in text]
         untold = [key for key in ATTRIBUTES if key not in told]
         self.rng.shuffle(told)
-        made = [self._one(thing.kind, thing.name, key, thing.facts[key], found) for key in told[:3]]
+        examples = [self._one(thing.kind, thing.name, key, thing.facts[key], found) for key in told[:3]]
         if untold and self.rng.random() < 0.5:
-            made.append(self._one(thing.kind, thing.name, self.rng.choice(untold), ABSTAIN, found))
+            examples.append(self._one(thing.kind, thing.name, self.rng.choice(untold), ABSTAIN, found))
         if told and self.rng.random() < 0.4:
             stranger = thing_names(self.rng.randrange(1 << 30), 1)[0]
-            made.append(self._one(thing.kind, stranger, told[0], ABSTAIN, found))
-        return made or [self._one(thing.kind, thing.name, "year", ABSTAIN, found)]
+            examples.append(self._one(thing.kind, stranger, told[0], ABSTAIN, found))
+        return examples or [self._one(thing.kind, thing.name, "year", ABSTAIN, found)]
 
     def _one(self, kind: str, name: str, key: str, answer: str, found: tuple[str, ...]) -> Example:
         query = ask(key, kind, named(name))
@@ -155,7 +155,7 @@ class TextSource:
         self.reader = ReadingTasks(self.library, self.rng)
         situations = Situations(self.library, self.rng, picture_stage=False)
         asked = make_questions(self.world, 160, seed) + make_unknowable(self.world, 16, seed)
-        self._questions = [made for question in asked if (made := situations.examples(question, None))]
+        self._questions = [examples for question in asked if (examples := situations.examples(question, None))]
         self.rng.shuffle(self._questions)
         self._left = 400
 

@@ -64,16 +64,16 @@ class Situations:
 
     def answers(self, question: Question, base: Request) -> list[Example]:
         """Prompts for answers: alone, beside hits, beside passages, beside both."""
-        made = [self._plain(question, base)] if self.picture_stage and not corrected(question) else []
+        examples = [self._plain(question, base)] if self.picture_stage and not corrected(question) else []
         if question.conflict is None:
-            made += self._image_query(question, base)
+            examples += self._image_query(question, base)
         if not question.hops and question.answer != ABSTAIN:
-            return made + self._distracted(question, base)
+            return examples + self._distracted(question, base)
         if question.conflict is None or question.conflict.right in ("evidence", "text"):
-            made += self._with_passages(question, base)
+            examples += self._with_passages(question, base)
         if question.conflict is None and (self.picture_stage or missing_names(question)):
-            made += self._with_hits(question, base)
-        return made
+            examples += self._with_hits(question, base)
+        return examples
 
     def _plain(self, question: Question, base: Request) -> Example:
         answer = question.answer if knows(question, self.library) else ABSTAIN
@@ -84,17 +84,19 @@ class Situations:
         query, drawn = question.gold_query, self.hits.draw(question, "right" if question.conflict else None)
         found = self.library.found(question, self.rng)
         answer, task = self._told(question, found), f"found-{question.family}"
-        made = [Example(replace(base, found=found, query=query), answer, task)]
+        examples = [Example(replace(base, found=found, query=query), answer, task)]
         with_hits = replace(base, found=found, query=query, seen=drawn.lines)
-        made.append(Example(with_hits, answer, f"both-{drawn.manner}-hit"))
+        examples.append(Example(with_hits, answer, f"both-{drawn.manner}-hit"))
         if self.rng.random() < 0.3:
             alone = Request("answer", query, found=found, query=query)
-            made.append(Example(alone, answer, task))
+            examples.append(Example(alone, answer, task))
         if question.answer != ABSTAIN and question.conflict is None and self.rng.random() < 0.4:
             vain = replace(base, found=self.library.vain(question, self.rng), query=query, seen=drawn.lines)
             settled = self._settled(question, drawn)
-            made.append(Example(vain, question.answer if settled else ABSTAIN, "vain-settled" if settled else "vain"))
-        return made
+            examples.append(
+                Example(vain, question.answer if settled else ABSTAIN, "vain-settled" if settled else "vain")
+            )
+        return examples
 
     def _told(self, question: Question, found: tuple[str, ...]) -> str:
         """The answer, of several claims those that the passages tell."""
@@ -157,9 +159,9 @@ class Situations:
 
     def rewrites(self, question: Question, base: Request) -> list[Example]:
         """Prompts for rewriting, beside hits of every kind."""
-        made: list[Example] = []
+        examples: list[Example] = []
         if question.conflict is not None and question.conflict.right in ("picture", "text"):
-            return made
+            return examples
         for manner in ("none", "right", "wrong", "several"):
             drawn = self.hits.draw(question, manner)
             if manner != "none" and not drawn.lines:
@@ -168,8 +170,8 @@ class Situations:
             if gold is None:
                 continue
             name = f"rewrite-{drawn.manner}-hit" if drawn.lines else "rewrite"
-            made.append(Example(replace(base, template="rewrite", seen=drawn.lines), gold, f"{name}-{how}"))
-        return made
+            examples.append(Example(replace(base, template="rewrite", seen=drawn.lines), gold, f"{name}-{how}"))
+        return examples
 
     def gold_rewriting(self, question: Question, drawn: Drawn) -> tuple[str | None, str]:
         """The rewriting that a prompt allows, and why: told, seen, recognised, helpless; None where that is open."""

@@ -79,9 +79,9 @@ def asked(
     """`count` blocks, rendered once into `folder`."""
     questions: list[Question] = []
     libraries: list[Library] = []
-    for made, library in blocks(first_seed, count, unseen_share=unseen_share, own=own):
-        questions.extend(made)
-        libraries.extend([library] * len(made))
+    for block, library in blocks(first_seed, count, unseen_share=unseen_share, own=own):
+        questions.extend(block)
+        libraries.extend([library] * len(block))
     path = folder / f"questions-{first_seed}-{count}.npy"
     pictures = render_all((question.scene for question in questions), len(questions), path, first_seed, workers)
     return Asked(questions, libraries, pictures)

@@ -124,7 +124,7 @@ def _decode(
     cache = _Cache()
     hidden = _forward(model, embeddings, positions, cache)
     following = positions[:, :, -1:].max(0, keepdim=True).values.expand(3, -1, -1)
-    made: list[list[int]] = [[] for _ in prompts]
+    written: list[list[int]] = [[] for _ in prompts]
     sure: list[list[float]] = [[] for _ in prompts]
     open_rows = set(range(len(prompts)))
     for _ in range(most):
@@ -135,9 +135,9 @@ def _decode(
             if token == encoder.end:
                 open_rows.discard(row)
             else:
-                made[row].append(token)
+                written[row].append(token)
         if not open_rows:
             break
         following = following + 1
         hidden = _forward(model, model.model.language_model.embed_tokens(best[:, None]), following, cache)
-    return [GreedyAnswer(encoder.decode(ids), tuple(each)) for ids, each in zip(made, sure, strict=True)]
+    return [GreedyAnswer(encoder.decode(ids), tuple(each)) for ids, each in zip(written, sure, strict=True)]

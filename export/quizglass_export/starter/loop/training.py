@@ -20,6 +20,8 @@ from quizglass_export.starter.model.vlm import Model, hidden_states, logits, pic
 
 _log = logging.getLogger(__name__)
 _SAVE_EVERY = 120.0
+_LOG_EVERY = 100
+_WARM_UP = 0.03
 """Seconds."""
 Pictures = NDArray[np.uint8] | Album
 
@@ -78,8 +80,6 @@ def fit(
     rate: float,
     store: Pictures | None = None,
     scales: dict[str, float] | None = None,
-    log_every: int = 100,
-    warm_up: float = 0.03,
 ) -> Meter:
     """Train for a wall-clock budget; resumable from `folder`.
 
@@ -93,7 +93,7 @@ def fit(
         The running accuracies.
     """
     optimizer = optimiser(model, rate, scales=scales)
-    schedule = Schedule(minutes, rate, warm_up=warm_up)
+    schedule = Schedule(minutes, rate, warm_up=_WARM_UP)
     if resume(folder, model, optimizer, schedule):
         _log.info("%s resumed at %s", folder.name, schedule.progress())
     meter, average, saved = Meter(), 0.0, schedule.spent
@@ -106,7 +106,7 @@ def fit(
         loss, right = _learn(model, optimizer, batch, pad, store)
         average = 0.98 * (average or loss) + 0.02 * loss
         meter.add(batch, right)
-        if schedule.steps % log_every == 0:
+        if schedule.steps % _LOG_EVERY == 0:
             done = schedule.progress()
             _log.info("%s step %d %s loss %.3f %s", folder.name, schedule.steps, done, average, meter.line())
         if schedule.spent - saved > _SAVE_EVERY:

@@ -82,18 +82,23 @@ def annotate(model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]) 
     gold = [Request("answer", question.gold_query) for question in questions]
     answers = generate(model, encoder, [*own, *image, *gold], asked.pictures)
     count = len(chosen)
-    made: list[Annotation] = []
+    annotations: list[Annotation] = []
     dropped = 0
     for index, (row, question) in enumerate(zip(chosen, questions, strict=True)):
-        given = (answers[index], answers[count + index], answers[2 * count + index])
-        plan = label_of(question, given)
+        three = (answers[index], answers[count + index], answers[2 * count + index])
+        plan = label_of(question, three)
         if plan is None:
             dropped += 1
             continue
         core = (question.target or "").startswith("w1-")
-        made.append(Annotation(row, plan, question.family, question.group, core, given))
-    _log.info("annotated %d, dropped %d as illogical, %s", len(made), dropped, dict(Counter(a.plan for a in made)))
-    return made
+        annotations.append(Annotation(row, plan, question.family, question.group, core, three))
+    _log.info(
+        "annotated %d, dropped %d as illogical, %s",
+        len(annotations),
+        dropped,
+        dict(Counter(a.plan for a in annotations)),
+    )
+    return annotations
 
 
 MOST = {"training": 28000, "held-out": 1400}

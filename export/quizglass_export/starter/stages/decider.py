@@ -46,6 +46,8 @@ _TARGETS = r".*language_model.*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|
 _BATCH_TOKENS = 4096
 _POOL = 1500
 _SAVE_EVERY = 120.0
+_RATE = 4e-4
+_LOG_EVERY = 50
 """Seconds."""
 _SHARES = {
     "act": 0.75,
@@ -71,7 +73,7 @@ def balanced(annotations: Sequence[Annotation], rng: random.Random) -> list[Anno
     for annotation in annotations:
         by_plan[annotation.plan].append(annotation)
     most = round(1.4 * min(len(by_plan[plan]) for plan in ("none", "text", "both")))
-    return [a for made in by_plan.values() for a in rng.sample(made, min(most, len(made)))]
+    return [a for group in by_plan.values() for a in rng.sample(group, min(most, len(group)))]
 
 
 class Decisions:
@@ -90,18 +92,18 @@ class Decisions:
         row = annotation.row
         question = self.asked.questions[row]
         letter = LABELS[annotation.plan].strip()
-        made: list[Example | None] = [Example(plan_request(question, row), letter, f"plan-{annotation.plan}")]
+        examples: list[Example | None] = [Example(plan_request(question, row), letter, f"plan-{annotation.plan}")]
         known = annotation.known(question)
         if self._drawn("tool"):
             choices = self._choices[id(self.asked.libraries[row])]
-            made.append(choices.tool(question, row, known, annotation.plan, annotation.answers[0]))
-        return [*(example for example in made if example), *self.others(row, known)]
+            examples.append(choices.tool(question, row, known, annotation.plan, annotation.answers[0]))
+        return [*(example for example in examples if example), *self.others(row, known)]
 
     def others(self, row: int, known: Known) -> list[Example]:
         """Decisions that need no plan."""
         question, library = self.asked.questions[row], id(self.asked.libraries[row])
         choices = self._choices[library]
-        made = [
+        examples = [
             self._lookups[library].act(question, row, known) if self._drawn("act") else None,
             choices.select(question, row) if self._drawn("select") else None,
             choices.select(question, row, "select_by_text") if self._drawn("select_by_text") else None,
@@ -109,7 +111,7 @@ class Decisions:
             choices.verify(question, row, known) if self._drawn("verify") else None,
             choices.subject(question, row, known) if self._drawn("subject") else None,
         ]
-        return [example for example in made if example is not None]
+        return [example for example in examples if example is not None]
 
     def _drawn(self, task: str) -> bool:
         return self.rng.random() < self.shares[task]
@@ -117,8 +119,8 @@ class Decisions:
 
 def encode(groups: Sequence[Sequence[Example]], encoder: Encoder) -> list[list[Encoded]]:
     """Prompts with their letters, those that are too long left out."""
-    made = [[_lettered(example, encoder) for example in group] for group in groups]
-    short = [[each for each in group if len(each.prompt) <= MOST_TOKENS] for group in made]
+    lettered = [[_lettered(example, encoder) for example in group] for group in groups]
+    short = [[each for each in group if len(each.prompt) <= MOST_TOKENS] for group in lettered]
     return [group for group in short if group]
 
 
@@ -144,8 +146,8 @@ def _batches(groups: Sequence[Sequence[Encoded]], encoder: Encoder, rng: random.
     while True:
         order = rng.sample(groups, len(groups))
         for start in range(0, len(order), _POOL):
-            made = bucketed(order[start : start + _POOL], encoder, _BATCH_TOKENS)
-            yield from rng.sample(made, len(made))
+            batches = bucketed(order[start : start + _POOL], encoder, _BATCH_TOKENS)
+            yield from rng.sample(batches, len(batches))
 
 
 def train_decider(
@@ -155,15 +157,12 @@ def train_decider(
     store: Pictures,
     folder: Path,
     minutes: float,
-    *,
-    rate: float = 4e-4,
-    log_every: int = 50,
 ) -> None:
     """Train the adapter in place, loss on the letter alone. Resumable from `folder`."""
     base = adapted.get_base_model()
     trained = nn.ModuleDict({"adapter": adapted})
-    optimizer = optimiser(trained, rate, decay=0.01)
-    schedule = Schedule(minutes, rate)
+    optimizer = optimiser(trained, _RATE, decay=0.01)
+    schedule = Schedule(minutes, _RATE)
     resume(folder, trained, optimizer, schedule)
     batches = _batches(groups, encoder, random.Random(schedule.steps))
     average, right, saved = 1.4, 0.25, schedule.spent
@@ -178,7 +177,7 @@ def train_decider(
         optimizer.zero_grad()
         average = 0.97 * average + 0.03 * float(loss)
         right = 0.97 * right + 0.03 * float((scores.argmax(-1) == batch.targets).float().mean())
-        if schedule.steps % log_every == 0:
+        if schedule.steps % _LOG_EVERY == 0:
             _log.info("decider step %d %s loss %.3f right %.3f", schedule.steps, schedule.progress(), average, right)
         if schedule.spent - saved > _SAVE_EVERY:
             saved = schedule.spent
@@ -193,16 +192,16 @@ def letters_chosen(
     """(task, right letter, chosen letter) of every example."""
     base = adapted.get_base_model()
     ids = [encoder.label(f" {letter}") for letter in LETTERS]
-    made: list[tuple[str, str, str]] = []
+    choices: list[tuple[str, str, str]] = []
     pools = (groups[start : start + _POOL // 5] for start in range(0, len(groups), _POOL // 5))
     for batch in chain.from_iterable(bucketed(pool, encoder, 2 * _BATCH_TOKENS) for pool in pools):
         best = predict(base, batch, encoder.pad, store)[:, ids].argmax(-1).tolist()
         right = [ids.index(int(target)) for target in batch.targets]
         tasks = [batch.tasks[int(owner)] for owner in batch.owners]
-        made.extend(
+        choices.extend(
             (task, LETTERS[gold], LETTERS[chosen]) for task, gold, chosen in zip(tasks, right, best, strict=True)
         )
-    return made
+    return choices
 
 
 def share_right(chosen: Sequence[tuple[str, str, str]]) -> float:
@@ -217,15 +216,15 @@ def report(adapted: PeftModel, tests: Sequence[Annotation], asked: Asked, encode
     groups = encode([decisions.about(annotation) for annotation in tests], encoder)
     chosen = letters_chosen(adapted, groups, encoder, asked.pictures)
     tasks = sorted({task for task, _, _ in chosen})
-    made: dict[str, object] = {
+    shares: dict[str, object] = {
         "by-label": {task: share_right([each for each in chosen if each[0] == task]) for task in tasks}
     }
     for decision in sorted({task.split("-")[0] for task in tasks}):
-        made[decision] = share_right([each for each in chosen if each[0].split("-")[0] == decision])
+        shares[decision] = share_right([each for each in chosen if each[0].split("-")[0] == decision])
     plans = {letter.strip(): plan for plan, letter in LABELS.items()}
     planned = [(plans[gold], plans.get(letter, "none")) for task, gold, letter in chosen if task.startswith("plan-")]
-    made["confusion"] = {gold: {plan: planned.count((gold, plan)) for plan in LABELS} for gold in LABELS}
+    shares["confusion"] = {gold: {plan: planned.count((gold, plan)) for plan in LABELS} for gold in LABELS}
     for name, core in (("plan-core", True), ("plan-new", False)):
         part = [decisions.about(a)[:1] for a in tests if a.seen_in_training == core]
-        made[name] = share_right(letters_chosen(adapted, encode(part, encoder), encoder, asked.pictures))
-    return made
+        shares[name] = share_right(letters_chosen(adapted, encode(part, encoder), encoder, asked.pictures))
+    return shares

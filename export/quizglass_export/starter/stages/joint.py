@@ -23,6 +23,7 @@ from quizglass_export.starter.model.vlm import Model, picture_features
 
 BATCH_TOKENS = 4096
 RATE = 8e-4
+_VISION_SCALE = 0.5
 _POOL = 360
 _MEASURED = 500
 """Questions."""
@@ -114,11 +115,10 @@ def train_joint(
     folder: Path,
     minutes: float,
     *,
-    rate: float = RATE,
-    vision_scale: float = 0.5,
+    rate: float,
 ) -> Meter:
     """Train everything in place, the vision part more slowly. Resumable from `folder`."""
-    scales = {"model.visual": vision_scale}
+    scales = {"model.visual": _VISION_SCALE}
     return fit(model, batches, folder, minutes, pad=batches.encoder.pad, rate=rate, store=store, scales=scales)
 
 
@@ -153,9 +153,10 @@ def held_out_groups(asked: Asked, encoder: Encoder, seed: int) -> list[list[Enco
     comparing = Comparing(rng)
     groups: list[list[Encoded]] = []
     for row, (question, library) in rng.sample(every, min(_MEASURED, len(every))):
-        groups += [encoder.encode_all(made) for made in tasks[id(library)].every(question, row)]
+        groups += [encoder.encode_all(examples) for examples in tasks[id(library)].every(question, row)]
         if row % 4 == 0:
             groups += [
-                encoder.encode_all(made) for made in (comparing.plain(), comparing.told(), comparing.read(library))
+                encoder.encode_all(examples)
+                for examples in (comparing.plain(), comparing.told(), comparing.read(library))
             ]
     return [group for group in groups if group]

@@ -6,32 +6,29 @@ is wrong.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch.nn import functional as F
 
+from quizglass_export.logistic_regression import regression
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.scoring.answers import exact_match
+from quizglass_export.search_router import BRANCHES, FEATURES, write_router
 from quizglass_export.starter.data.examples import Encoder
 from quizglass_export.starter.data.situations import base_request
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.loop.decoding import GreedyAnswer, write
 from quizglass_export.starter.model.vlm import Model
 from quizglass_server.domain.state import Draft
-from quizglass_server.policies.qa_dragon_signs import SIGNS, features, signs
+from quizglass_server.policies.qa_dragon_signs import features, signs
 
-FEATURES = (*SIGNS, "p_min", "p_mean")
-BRANCHES = ("direct", "verify", "rag")
-"""In the order of `policies.qa_dragon.Branch`."""
 MOST_QUESTIONS = 6000
 _THOUGHT_TOKENS = 40
+_DECAY = 1e-3
 
 
 def drafted(
@@ -48,7 +45,7 @@ def drafted(
 
 def table(
     model: Model, encoder: Encoder, asked: Asked, rows: Sequence[int]
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Features [N, F] and branches [N] of the base's drafts."""
     values: list[list[float]] = []
     branches: list[int] = []
@@ -57,7 +54,7 @@ def table(
         numbers = features(draft, signs(draft, steps))
         values.append([numbers[name] for name in FEATURES])
         branches.append(BRANCHES.index(branch(asked.questions[row], written.text)))
-    return np.array(values, np.float32), np.array(branches)
+    return np.array(values), np.array(branches)
 
 
 def branch(question: Question, draft: str) -> str:
@@ -67,40 +64,13 @@ def branch(question: Question, draft: str) -> str:
     return "verify" if question.hops else "direct"
 
 
-def fit(values: NDArray[np.float32], branches: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights [3, F] and bias [3] of a multinomial logistic regression with a little L2."""
-    inputs, targets = torch.from_numpy(values).double(), torch.from_numpy(branches)
-    layer = torch.nn.Linear(inputs.shape[1], len(BRANCHES)).double()
-    torch.nn.init.zeros_(layer.weight)
-    torch.nn.init.zeros_(layer.bias)
-    optimizer = torch.optim.LBFGS(layer.parameters(), max_iter=200, line_search_fn="strong_wolfe")
-
-    def loss() -> torch.Tensor:
-        optimizer.zero_grad()
-        value = F.cross_entropy(layer(inputs), targets) + 1e-3 * layer.weight.square().sum()
-        value.backward()  # type: ignore[no-untyped-call]
-        return value
-
-    optimizer.step(loss)  # type: ignore[no-untyped-call]
-    return layer.weight.detach().numpy(), layer.bias.detach().numpy()
-
-
-def train_router(
-    model: Model, encoder: Encoder, asked: Asked, tests: Asked, path: Path, most: int | None = None
-) -> dict[str, object]:
+def train_router(model: Model, encoder: Encoder, asked: Asked, tests: Asked, path: Path) -> dict[str, object]:
     """Fit on drafts about `asked`, write the weights to `path`, and measure on `tests`."""
-    rng, most = random.Random(6), most or MOST_QUESTIONS
-    rows = sorted(rng.sample(range(len(asked.questions)), min(most, len(asked.questions))))
-    weights, bias = fit(*table(model, encoder, asked, rows))
-    record = {
-        "features": list(FEATURES),
-        "labels": list(BRANCHES),
-        "weights": weights.round(5).tolist(),
-        "bias": bias.round(5).tolist(),
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    values, branches = table(model, encoder, tests, range(min(most, len(tests.questions))))
+    count = min(MOST_QUESTIONS, len(asked.questions))
+    rows = sorted(random.Random(6).sample(range(len(asked.questions)), count))
+    weights, bias = regression(*table(model, encoder, asked, rows), len(BRANCHES), _DECAY)
+    write_router(path, weights, bias)
+    values, branches = table(model, encoder, tests, range(min(MOST_QUESTIONS, len(tests.questions))))
     chosen = (values @ weights.T + bias).argmax(-1)
     confusion = {
         right: {name: int(((branches == i) & (chosen == j)).sum()) for j, name in enumerate(BRANCHES)}

@@ -25,6 +25,9 @@ _log = logging.getLogger(__name__)
 _WEIGHTS = {"kind": 0.5, "body": 0.5, "accent": 0.4, "pattern": 0.4, "shape": 0.6, "identity": 1.5}
 Shard = tuple[NDArray[np.uint8], NDArray[np.int64]]
 HELD_OUT_SHARDS = 1
+_BATCH = 64
+_RATE = 1.2e-3
+_LOG_EVERY, _SAVE_EVERY = 100, 1000  # steps
 
 
 class SceneHeads(nn.Module):
@@ -89,9 +92,7 @@ def evaluate(model: Model, heads: SceneHeads, folder: Path, count: int = 1500) -
     return {name: round(float(np.mean(values)), 4) for name, values in sums.items()}
 
 
-def train_vision(
-    model: Model, folder: Path, minutes: float, *, batch: int = 64, rate: float = 1.2e-3, log_every: int = 100
-) -> dict[str, float]:
+def train_vision(model: Model, folder: Path, minutes: float) -> dict[str, float]:
     """Train tower and merger in place for `minutes`; resumable from `folder`.
 
     Returns:
@@ -100,8 +101,8 @@ def train_vision(
     torch.manual_seed(11)
     heads = SceneHeads()
     both = nn.ModuleDict({"visual": model.model.visual, "heads": heads})
-    optimizer = optimiser(both, rate, decay=0.03)
-    schedule = Schedule(minutes, rate, warm_up=0.04)
+    optimizer = optimiser(both, _RATE, decay=0.03)
+    schedule = Schedule(minutes, _RATE, warm_up=0.04)
     resume(folder, both, optimizer, schedule)
     rng = np.random.default_rng(schedule.steps + 1)
     shards, looked = [], 0.0
@@ -109,7 +110,7 @@ def train_vision(
     while schedule.step(optimizer, f"loss {averages.get('loss', 0.0):.3f}"):
         if time.monotonic() - looked > 20:
             shards, looked = pictures.load_shards(folder, HELD_OUT_SHARDS), time.monotonic()
-        images, labels = _batch(shards, batch, rng)
+        images, labels = _batch(shards, _BATCH, rng)
         with torch.autocast("cpu", torch.bfloat16):
             loss, hits = loss_and_hits(heads(picture_features(model, images)), labels)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -118,10 +119,10 @@ def train_vision(
         optimizer.zero_grad()
         for name, value in {"loss": float(loss), **hits}.items():
             averages[name] = 0.98 * averages.get(name, value) + 0.02 * value
-        if schedule.steps % log_every == 0:
+        if schedule.steps % _LOG_EVERY == 0:
             shown = " ".join(f"{name} {value:.3f}" for name, value in averages.items())
             _log.info("vision step %d %s shards %d %s", schedule.steps, schedule.progress(), len(shards), shown)
-        if schedule.steps % (10 * log_every) == 0:
+        if schedule.steps % _SAVE_EVERY == 0:
             save_progress(folder, both, optimizer, schedule)
     save_progress(folder, both, optimizer, schedule)
     return evaluate(model, heads, folder)

@@ -29,6 +29,8 @@ STATUS: dict[type[errors.QuizglassError], grpc.StatusCode] = {
     errors.Stopping: grpc.StatusCode.UNAVAILABLE,
     errors.RoleMissing: grpc.StatusCode.FAILED_PRECONDITION,
     errors.MemoryOff: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.NotLocal: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.FilterFailed: grpc.StatusCode.INTERNAL,
     errors.Overloaded: grpc.StatusCode.RESOURCE_EXHAUSTED,
     errors.BudgetExceeded: grpc.StatusCode.DEADLINE_EXCEEDED,
     errors.Unfinished: grpc.StatusCode.DEADLINE_EXCEEDED,

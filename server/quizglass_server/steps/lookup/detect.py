@@ -77,8 +77,8 @@ async def find_regions(
         tuning: the threshold, and how many.
         phrases: things, a few words each.
     """
-    found = await detector.detect(picture, list(phrases) or phrases_of(question), tuning.detect_accept)
-    return [around(region, picture) for region in chosen(found, place_of(question), tuning)]
+    detections = await detector.detect(picture, list(phrases) or phrases_of(question), tuning.detect_accept)
+    return [around(region, picture) for region in chosen(detections, place_of(question), tuning)]
 
 
 def chosen(found: Sequence[Detection], place: str | None, tuning: Tuning) -> list[Region]:

@@ -15,7 +15,6 @@ from quizglass_server.web.http.connection import Connection
 
 IDLE_S = 75
 """A connection that nobody uses gives its descriptor back after so many seconds."""
-_BACKLOG = 128
 _MOST_HEADER_BYTES = 32 * 1024
 
 

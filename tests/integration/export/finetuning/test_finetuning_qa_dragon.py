@@ -30,6 +30,7 @@ from quizglass_export.finetuning.recipes.reranker import RerankerAnnotation, Rer
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
 from quizglass_server.policies.qa_dragon import Subject
+from quizglass_server.policies.qa_dragon_signs import SIGNS
 from quizglass_server.roles.decider import LinearDecider, LinearDeciderPart
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2
 from tests.support.finetuning import ChatServer, checkpoint, picture, rows, searching_server
@@ -160,7 +161,7 @@ def turns_file(path: Path, count: int = 60) -> Path:
     for index in range(count):
         sure = float(random.random())
         branch = "rag" if sure < 0.5 else "verify"
-        signs = dict.fromkeys(search_router.SIGNS, 0.0) | {"no_answer": float(sure < 0.5)}
+        signs = dict.fromkeys(SIGNS, 0.0) | {"no_answer": float(sure < 0.5)}
         made.append(
             {
                 "id": str(index),
@@ -188,7 +189,7 @@ async def test_the_search_router_is_a_linear_decider_that_a_server_takes(tmp_pat
     part = LinearDeciderPart.model_validate({"engine": "numpy", "kind": "linear", **decider})
     chosen = LinearDecider("deciders.search_router", part)
     for sure, branch in ((0.1, "rag"), (0.9, "verify")):
-        signs = dict.fromkeys(search_router.SIGNS, 0.0) | {"no_answer": float(sure < 0.5)}
+        signs = dict.fromkeys(SIGNS, 0.0) | {"no_answer": float(sure < 0.5)}
         shares = dict(await chosen.probabilities(None, {**signs, "p_min": sure, "p_mean": sure}))
         assert max(shares, key=lambda name: shares[name]) == branch
 

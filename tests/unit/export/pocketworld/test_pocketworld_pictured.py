@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from quizglass_export.pocketworld.arrangement import boxes
 from quizglass_export.pocketworld.asker import Asker
 from quizglass_export.pocketworld.dataset import export_world
-from quizglass_export.pocketworld.dataset.detection import detection_examples, first_examples
 from quizglass_export.pocketworld.families.absence import absent, false_premise, presence, unreadable
 from quizglass_export.pocketworld.families.facts import facts
 from quizglass_export.pocketworld.families.looks import visible
@@ -203,25 +201,3 @@ def test_a_line_on_disk_has_the_box_of_every_thing(tmp_path: Path) -> None:
         assert 0 <= left < right <= 1
         assert 0 <= top < bottom <= 1
     assert {"objects", "meant", "domain"} <= set(lines[0])
-
-
-def test_detection_examples_are_the_same_however_they_are_reached() -> None:
-    whole = first_examples(4, 12, size=112)
-    resumed = list(islice(detection_examples(4, size=112, start=7), 5))
-    for one, other in zip(whole[7:], resumed, strict=True):
-        assert np.array_equal(one.picture, other.picture)
-        assert np.array_equal(one.boxes, other.boxes)
-        assert one.names == other.names
-    other_seed = first_examples(5, 1, size=112)[0]
-    assert not np.array_equal(other_seed.picture, whole[0].picture)
-
-
-def test_detection_examples_tell_kind_and_box_of_everything() -> None:
-    for example in first_examples(6, 40, size=96):
-        assert example.picture.shape == (96, 96, 3)
-        assert example.boxes.dtype == np.float32
-        assert example.boxes.shape == (len(example.names), 4)
-        assert [KINDS[kind] for kind in example.kinds] == list(example.names)
-        assert (example.boxes[:, 2:] > example.boxes[:, :2]).all()
-        assert 0 <= example.boxes.min() <= example.boxes.max() <= 1
-        assert len(example.colours) == len(example.names)

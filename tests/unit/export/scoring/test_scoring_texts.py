@@ -12,24 +12,21 @@ from quizglass_export.scoring.claims import claim_score, contains_words, sentenc
 from quizglass_export.scoring.costs import TurnCost, mean_cost
 from quizglass_export.scoring.endpoint import ChatEndpoint, EndpointError
 from quizglass_export.scoring.judge import ModelJudge, scaled
-from quizglass_export.scoring.texts import bleu, rouge, sentence_bleu
+from quizglass_export.scoring.texts import rouge_l, sentence_bleu
 
 
 def test_equal_texts_score_full_and_others_less() -> None:
     text = "The Velmora is a red car made by Tandric."
-    assert bleu([text], [[text]]) == pytest.approx(100)
-    assert bleu([text, text], [["Another one entirely.", text], [text]]) == pytest.approx(100)
-    assert sentence_bleu(text, [text]) == pytest.approx(100)
-    assert rouge(text, ["nothing alike", text]) == pytest.approx(1)
-    assert 0 < rouge("a red car", [text], "rouge1") < 1
-    assert bleu(["blue boat"], [[text]]) < 5
+    assert sentence_bleu(text, ["Another one entirely.", text]) == pytest.approx(100)
+    assert sentence_bleu("blue boat", [text]) < 5
+    assert rouge_l(text, ["nothing alike", text]) == pytest.approx(1)
+    assert 0 < rouge_l("a red car", [text]) < 1
 
 
 def test_references_are_needed() -> None:
-    with pytest.raises(ValueError, match="references: 1 texts, references for 0"):
-        bleu(["a"], [[]])
-    with pytest.raises(ValueError, match="kind: rougeX; choose from rouge1"):
-        rouge("a", ["a"], "rougeX")
+    for score in (sentence_bleu, rouge_l):
+        with pytest.raises(ValueError, match="references: none"):
+            score("a", [])
 
 
 def test_claims_that_are_known_one_by_one_need_no_judge() -> None:

@@ -22,14 +22,14 @@ class Comparing:
 
     def plain(self, count: int = 4) -> list[Example]:
         """Two numbers that the question gives."""
-        made: list[Example] = []
+        examples: list[Example] = []
         for _ in range(count):
             low, high = self._pair(self.rng.choice(("price", "year")))
             more = self.rng.random() < 0.5
             first, second = self.rng.sample((low, high), 2)
             text = self.rng.choice(_PLAIN[more]).format(a=first, b=second)
-            made.append(Example(Request("answer", text), str(high if more else low), "compare-plain"))
-        return made
+            examples.append(Example(Request("answer", text), str(high if more else low), "compare-plain"))
+        return examples
 
     def told(self) -> list[Example]:
         """Two short passages about invented things."""
@@ -59,13 +59,13 @@ class Comparing:
 
     def _asked(self, attribute: str, low: str, high: str, found: tuple[str, ...], task: str) -> list[Example]:
         """More and less, in either order of the names."""
-        made: list[Example] = []
+        examples: list[Example] = []
         for more in (True, False):
             for first, second in ((low, high), (high, low)):
                 text = ask_which(attribute, more, named(first), named(second), self.rng)
                 query = text if self.rng.random() < 0.5 else None
-                made.append(Example(Request("answer", text, found=found, query=query), high if more else low, task))
-        return made
+                examples.append(Example(Request("answer", text, found=found, query=query), high if more else low, task))
+        return examples
 
     def _pair(self, attribute: str) -> tuple[int, int]:
         """Two different numbers, the lower first; half of the pairs are close."""

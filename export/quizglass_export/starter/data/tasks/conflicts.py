@@ -16,7 +16,6 @@ from quizglass_export.starter.data.tasks.choices import Choices
 TOLD = "it is told"
 ANOTHER = "another thing"
 SEEN = "the picture tells"
-UNTOLD = "nothing tells"
 _WHY = {"stale": TOLD, "rumour": "not sure", "twin": ANOTHER}
 """Why which side of a recorded conflict of memory and evidence is right; of a twin, where memory is."""
 
@@ -35,10 +34,10 @@ class Conflicts:
         if question.conflict is not None and question.conflict.right == "picture":
             return []
         recorded = question.conflict is not None and question.conflict.kind in _WHY
-        made = self._recorded(question, picture) if recorded else self._drawn(question, picture, known)
-        if made is None:
+        conflict = self._recorded(question, picture) if recorded else self._drawn(question, picture, known)
+        if conflict is None:
             return []
-        request, why, answer = made
+        request, why, answer = conflict
         if request.values["memory"] == request.values["external"]:
             return []
         weigh, side = replace(request, template="weigh"), "evidence" if why == TOLD else "memory"

@@ -52,11 +52,11 @@ class Drafts:
 
     def lines(self, question: Question, picture: int | None, known: Known) -> list[Example]:
         """Two of the prompts for a question."""
-        made = [self.think(question, picture, known), self.draft(question, picture, known)]
-        made += self.objects(question, picture)
-        made += self.queries(question, picture)
-        made += self.reasons(question, picture, known)
-        return self.rng.sample(made, min(4, len(made)))
+        examples = [self.think(question, picture, known), self.draft(question, picture, known)]
+        examples += self.objects(question, picture)
+        examples += self.queries(question, picture)
+        examples += self.reasons(question, picture, known)
+        return self.rng.sample(examples, min(4, len(examples)))
 
     def _about(self, question: Question) -> dict[str, str]:
         """The domain, where a router tells it."""
@@ -78,11 +78,11 @@ class Drafts:
         """What the question may be about, and which of it is meant."""
         base, target = base_request(question, picture), self.hits.target(question)
         kinds = question.objects or tuple(dict.fromkeys(placed.thing.kind for placed in question.scene.things))
-        made = [Example(replace(base, template="objects"), "\n".join(kinds), "objects")]
+        examples = [Example(replace(base, template="objects"), "\n".join(kinds), "objects")]
         if target is not None:
             request = replace(base, template="object", values={"objects": list(kinds)})
-            made.append(Example(request, question.meant or self._pointed(question, target), "object"))
-        return made
+            examples.append(Example(request, question.meant or self._pointed(question, target), "object"))
+        return examples
 
     def _pointed(self, question: Question, target: Thing) -> str:
         """A colour and a kind, and the place where several things are shown."""
@@ -104,14 +104,14 @@ class Drafts:
         base = replace(base_request(question, picture), seen=shown.lines)
         values = {"entity": entity.name} if entity else {}
         parts = [hop.query for hop in texts] if self._together(question) else [question.text]
-        made = [Example(replace(base, template="split", values=values), "\n".join(parts), "split")]
+        examples = [Example(replace(base, template="split", values=values), "\n".join(parts), "split")]
         missing = missing_names(question)
         if missing and not (shown.right and missing <= names(f"it is {shown.lines[0]}")):
             whole = parts
         else:
             whole = parts if self._together(question) else [question.gold_query]
         complete = replace(base, template="complete", query="; ".join(parts), values=values)
-        return [*made, Example(complete, "\n".join(whole), "complete")]
+        return [*examples, Example(complete, "\n".join(whole), "complete")]
 
     def _together(self, question: Question) -> bool:
         """Whether its text hops name all they are about already."""

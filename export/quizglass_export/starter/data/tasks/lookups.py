@@ -143,19 +143,19 @@ class Lookups:
         """Prompts of the generator: reformulate, ask, ask again, what next, enough?, and the answer of the moment."""
         moment = self.moment(question, picture, known)
         asked = "\n".join(moment.asked)
-        made = [Example(replace(moment.request, template="reformulate"), asked, f"reformulate-{moment.action}")]
+        examples = [Example(replace(moment.request, template="reformulate"), asked, f"reformulate-{moment.action}")]
         letter = LETTERS[NEXT.index("answer" if moment.action == "none" else moment.action)]
-        made.append(Example(replace(moment.request, template="next"), letter, "next"))
+        examples.append(Example(replace(moment.request, template="next"), letter, "next"))
         if moment.action != "none":
             values = {"tool": moment.action}
-            made.append(Example(replace(moment.request, template="ask", values=values), asked, "ask"))
+            examples.append(Example(replace(moment.request, template="ask", values=values), asked, "ask"))
         if question.claims:
-            return made
+            return examples
         if known.answer or (moment.complete and (question.conflict is None or question.conflict.right != "memory")):
-            made.append(Example(moment.reformulated, question.answer, "answer-rounds"))
+            examples.append(Example(moment.reformulated, question.answer, "answer-rounds"))
         elif moment.action != "none" or question.answer == ABSTAIN:
-            made.append(Example(moment.reformulated, ABSTAIN, "answer-rounds-abstain"))
-        return made
+            examples.append(Example(moment.reformulated, ABSTAIN, "answer-rounds-abstain"))
+        return examples
 
     def grading(self, question: Question, picture: int | None, known: Known) -> list[Example]:
         """Retrieval that grades itself: is the answer enough, and if not, what to search for."""
@@ -163,11 +163,11 @@ class Lookups:
         enough = moment.complete or known.answer
         answer = question.answer if enough else self.rng.choice((ABSTAIN, self._guess(question)))
         request = replace(moment.reformulated, values={"answer": answer})
-        made = [Example(replace(request, template="grade"), "A" if enough else "B", "grade")]
+        examples = [Example(replace(request, template="grade"), "A" if enough else "B", "grade")]
         if not enough and moment.action == "text":
             request = replace(moment.request, values={"answer": answer})
-            made.append(Example(replace(request, template="again"), "\n".join(moment.asked), "again"))
-        return made
+            examples.append(Example(replace(request, template="again"), "\n".join(moment.asked), "again"))
+        return examples
 
     def _guess(self, question: Question) -> str:
         """An answer of the same kind about another thing."""

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quizglass/v1/session.proto.
  */
 export const file_quizglass_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("ChpxdWl6Z2xhc3MvdjEvc2Vzc2lvbi5wcm90bxIMcXVpemdsYXNzLnYxIjEKDUF0dGFjaFJlcXVlc3QSIAoEb3BlbhgBIAEoCzISLnF1aXpnbGFzcy52MS5PcGVuImAKC1NlbmRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDgoGc3RyZWFtGAIgASgDEi0KCG1lc3NhZ2VzGAMgAygLMhsucXVpemdsYXNzLnYxLkNsaWVudE1lc3NhZ2UiDgoMU2VuZFJlc3BvbnNlIv4DCg1DbGllbnRNZXNzYWdlEgoKAmlkGAEgASgDEiIKBG9wZW4YAiABKAsyEi5xdWl6Z2xhc3MudjEuT3BlbkgAEi8KC2ZyYW1lX2JlZ2luGAMgASgLMhgucXVpemdsYXNzLnYxLkZyYW1lQmVnaW5IABItCgpmcmFtZV9wYXJ0GAQgASgLMhcucXVpemdsYXNzLnYxLkZyYW1lUGFydEgAEi0KCmZyYW1lX2Ryb3AYBSABKAsyFy5xdWl6Z2xhc3MudjEuRnJhbWVEcm9wSAASJwoDYXNrGAYgASgLMhgucXVpemdsYXNzLnYxLlNlc3Npb25Bc2tIABIpCgZjYW5jZWwYByABKAsyFy5xdWl6Z2xhc3MudjEuQ2FuY2VsQXNrSAASKgoIcGxheWJhY2sYCCABKAsyFi5xdWl6Z2xhc3MudjEuUGxheWJhY2tIABIxCgxkZXZpY2Vfc3RhdGUYCSABKAsyGS5xdWl6Z2xhc3MudjEuRGV2aWNlU3RhdGVIABIgCgNhY2sYCiABKAsyES5xdWl6Z2xhc3MudjEuQWNrSAASIgoEcGluZxgLIAEoCzISLnF1aXpnbGFzcy52MS5QaW5nSAASJAoFY2xvc2UYDCABKAsyEy5xdWl6Z2xhc3MudjEuQ2xvc2VIAEIJCgdtZXNzYWdlSgQIDRAUIsMDCg1TZXJ2ZXJNZXNzYWdlEgsKA3NlcRgBIAEoAxINCgVzdGF0ZRgCIAEoDBImCgZvcGVuZWQYAyABKAsyFC5xdWl6Z2xhc3MudjEuT3BlbmVkSAASMQoMZnJhbWVfc3RhdHVzGAQgASgLMhkucXVpemdsYXNzLnYxLkZyYW1lU3RhdHVzSAASLQoKbmVlZF9mcmFtZRgFIAEoCzIXLnF1aXpnbGFzcy52MS5OZWVkRnJhbWVIABIoCgR0dXJuGAYgASgLMhgucXVpemdsYXNzLnYxLlR1cm5VcGRhdGVIABIqCghwcm9ncmVzcxgHIAEoCzIWLnF1aXpnbGFzcy52MS5Qcm9ncmVzc0gAEjAKC2ludGVycnVwdGVkGAggASgLMhkucXVpemdsYXNzLnYxLkludGVycnVwdGVkSAASJgoGbm90aWNlGAkgASgLMhQucXVpemdsYXNzLnYxLk5vdGljZUgAEicKB2dvX2F3YXkYCiABKAsyFC5xdWl6Z2xhc3MudjEuR29Bd2F5SAASIgoEcG9uZxgLIAEoCzISLnF1aXpnbGFzcy52MS5Qb25nSABCCQoHbWVzc2FnZUoECAwQFCJ+CgRPcGVuEg4KBmhvbGRlchgBIAEoDBISCgpzZXNzaW9uX2lkGAIgASgJEhAKCGxhc3Rfc2VxGAMgASgDEg0KBXN0YXRlGAQgASgMEisKBm91dHB1dBgFIAEoCzIbLnF1aXpnbGFzcy52MS5PdXRwdXRQcm9maWxlSgQIBhAQIjAKDU91dHB1dFByb2ZpbGUSGQoRbWF4X3NlZ21lbnRfY2hhcnMYASABKAVKBAgCEAoimAIKBk9wZW5lZBISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnN0cmVhbRgCIAEoAxIvCghyZXN0b3JlZBgDIAEoDjIdLnF1aXpnbGFzcy52MS5PcGVuZWQuUmVzdG9yZWQSFwoPcmVzdG9yZWRfcmVhc29uGAQgASgJEisKBmxpbWl0cxgFIAEoCzIbLnF1aXpnbGFzcy52MS5TZXNzaW9uTGltaXRzEhEKCW9wZW5fYXNrcxgGIAMoCSJgCghSZXN0b3JlZBIYChRSRVNUT1JFRF9VTlNQRUNJRklFRBAAEhAKDFJFU1RPUkVEX0FMTBABEhUKEVJFU1RPUkVEX0RJQUxPR1VFEAISEQoNUkVTVE9SRURfTk9ORRADIr0CCg1TZXNzaW9uTGltaXRzEhYKDm1heF9wYXJ0X2J5dGVzGAEgASgFEhcKD21heF9mcmFtZV9ieXRlcxgCIAEoAxIYChBtYXhfZnJhbWVzX2J5dGVzGAMgASgDEhIKCm1heF9mcmFtZXMYBCABKAUSEAoIbWF4X3BpbnMYBSABKAUSFwoPbWF4X3F1ZXVlZF9hc2tzGAYgASgFEhwKFHVuYWNrbm93bGVkZ2VkX2J5dGVzGAcgASgDEhkKEXVuYWNrbm93bGVkZ2VkX3VzGAggASgDEg8KB2F3YXlfdXMYCSABKAMSDwoHcGluZ191cxgKIAEoAxITCgtwcm9ncmVzc191cxgLIAEoAxIVCg1mcmFtZV93YWl0X3VzGAwgASgDEhsKE3VzZWZ1bF9waWN0dXJlX3NpZGUYDSABKAUikgIKCkZyYW1lQmVnaW4SDgoGc2hhMjU2GAEgASgMEgwKBHNpemUYAiABKAMSDAoEbWltZRgDIAEoCRIOCgZhZ2VfdXMYBCABKAMSKwoEcm9sZRgFIAEoDjIdLnF1aXpnbGFzcy52MS5GcmFtZUJlZ2luLlJvbGUSFQoNcGFyZW50X3NoYTI1NhgGIAEoDBIkCgZyZWdpb24YByABKAsyFC5xdWl6Z2xhc3MudjEuUmVnaW9uEg4KBnBpbm5lZBgIIAEoCCJOCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABISCg5ST0xFX1RIVU1CTkFJTBABEg0KCVJPTEVfRlVMTBACEg0KCVJPTEVfQ1JPUBADIkkKCUZyYW1lUGFydBIOCgZzaGEyNTYYASABKAwSDgoGb2Zmc2V0GAIgASgDEgwKBGRhdGEYAyABKAwSDgoGY3JjMzJjGAQgASgHIhsKCUZyYW1lRHJvcBIOCgZzaGEyNTYYASABKAwixgEKC0ZyYW1lU3RhdHVzEg4KBnNoYTI1NhgBIAEoDBIuCgVzdGF0ZRgCIAEoDjIfLnF1aXpnbGFzcy52MS5GcmFtZVN0YXR1cy5TdGF0ZRIOCgZvZmZzZXQYAyABKAMSDgoGcGlubmVkGAQgASgIIlEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDgoKU1RBVEVfSEVMRBABEg4KClNUQVRFX1NFTkQQAhIRCg1TVEFURV9EUk9QUEVEEANKBAgFEAoiVQoJTmVlZEZyYW1lEg4KBmFza19pZBgBIAEoCRInCgZmcmFtZXMYAiADKAsyFy5xdWl6Z2xhc3MudjEuRnJhbWVOZWVkEg8KB3dhaXRfdXMYAyABKAMiZQoJRnJhbWVOZWVkEg4KBnNoYTI1NhgBIAEoDBIOCgZvZmZzZXQYAiABKAMSJAoGcmVnaW9uGAMgASgLMhQucXVpemdsYXNzLnYxLlJlZ2lvbhISCgpsZWFzdF9zaWRlGAQgASgFItgBCgpTZXNzaW9uQXNrEgoKAmlkGAEgASgJEjEKB292ZXJsYXAYAiABKA4yIC5xdWl6Z2xhc3MudjEuU2Vzc2lvbkFzay5PdmVybGFwEikKB3JlcXVlc3QYAyABKAsyGC5xdWl6Z2xhc3MudjEuQXNrUmVxdWVzdCJgCgdPdmVybGFwEhcKE09WRVJMQVBfVU5TUEVDSUZJRUQQABIVChFPVkVSTEFQX0lOVEVSUlVQVBABEhEKDU9WRVJMQVBfUVVFVUUQAhISCg5PVkVSTEFQX1JFRlVTRRADIhsKCUNhbmNlbEFzaxIOCgZhc2tfaWQYASABKAkiPwoIUGxheWJhY2sSDgoGYXNrX2lkGAEgASgJEg8KB3NlZ21lbnQYAiABKAUSEgoKY29kZV9wb2ludBgDIAEoBSLWAgoLRGV2aWNlU3RhdGUSHAoPYmF0dGVyeV9wZXJjZW50GAEgASgFSACIAQESFQoIY2hhcmdpbmcYAiABKAhIAYgBARIsCgRoZWF0GAMgASgOMh4ucXVpemdsYXNzLnYxLkRldmljZVN0YXRlLkhlYXQSLAoEbGluaxgEIAEoDjIeLnF1aXpnbGFzcy52MS5EZXZpY2VTdGF0ZS5MaW5rIkoKBEhlYXQSFAoQSEVBVF9VTlNQRUNJRklFRBAAEg8KC0hFQVRfTk9STUFMEAESDQoJSEVBVF9XQVJNEAISDAoISEVBVF9IT1QQAyJJCgRMaW5rEhQKEExJTktfVU5TUEVDSUZJRUQQABINCglMSU5LX0dPT0QQARINCglMSU5LX0ZBSVIQAhINCglMSU5LX1BPT1IQA0ISChBfYmF0dGVyeV9wZXJjZW50QgsKCV9jaGFyZ2luZyISCgNBY2sSCwoDc2VxGAEgASgDIhcKBFBpbmcSDwoHcGF5bG9hZBgBIAEoDCIHCgVDbG9zZSJvCgpUdXJuVXBkYXRlEg4KBmFza19pZBgBIAEoCRIoCgVldmVudBgCIAEoCzIZLnF1aXpnbGFzcy52MS5Bc2tSZXNwb25zZRInCghzZWdtZW50cxgDIAMoCzIVLnF1aXpnbGFzcy52MS5TZWdtZW50Iq0BCgdTZWdtZW50Eg0KBWluZGV4GAEgASgFEioKBXN0YXRlGAIgASgOMhsucXVpemdsYXNzLnYxLlNlZ21lbnQuU3RhdGUSDAoEdGV4dBgDIAEoCSJZCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEg8KC1NUQVRFX0RSQUZUEAESEwoPU1RBVEVfQ09ORklSTUVEEAISEwoPU1RBVEVfUkVUUkFDVEVEEAMiTgoIUHJvZ3Jlc3MSDgoGYXNrX2lkGAEgASgJEg0KBXN0YWdlGAIgASgJEhIKCmVsYXBzZWRfdXMYAyABKAMSDwoHbGVmdF91cxgEIAEoAyLnAQoLSW50ZXJydXB0ZWQSDgoGYXNrX2lkGAEgASgJEi4KBWNhdXNlGAIgASgOMh8ucXVpemdsYXNzLnYxLkludGVycnVwdGVkLkNhdXNlEhEKCWJ5X2Fza19pZBgDIAEoCRINCgVoZWFyZBgEIAEoCRIPCgd1bmhlYXJkGAUgASgJImUKBUNhdXNlEhUKEUNBVVNFX1VOU1BFQ0lGSUVEEAASDQoJQ0FVU0VfQVNLEAESEAoMQ0FVU0VfQ0FOQ0VMEAISEAoMQ0FVU0VfVU5SRUFEEAMSEgoOQ0FVU0VfU1RPUFBJTkcQBCKiAgoGTm90aWNlEhIKCm1lc3NhZ2VfaWQYASABKAMSDwoHbWVzc2FnZRgCIAEoCRIOCgZhc2tfaWQYAyABKAkSFAoMZnJhbWVfc2hhMjU2GAQgASgMEg4KBnN0YXR1cxgFIAEoBRIOCgZyZWFzb24YBiABKAkSDAoEdGV4dBgHIAEoCRINCgVmaWVsZBgIIAEoCRI0CghtZXRhZGF0YRgJIAMoCzIiLnF1aXpnbGFzcy52MS5Ob3RpY2UuTWV0YWRhdGFFbnRyeRIWCg5yZXRyeV9hZnRlcl91cxgKIAEoAxIRCgl0dXJuX292ZXIYCyABKAgaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIikKBkdvQXdheRIPCgdsZWZ0X3VzGAEgASgDEg4KBnJlYXNvbhgCIAEoCSIXCgRQb25nEg8KB3BheWxvYWQYASABKAwy3wEKDlNlc3Npb25TZXJ2aWNlEkgKCENvbnZlcnNlEhsucXVpemdsYXNzLnYxLkNsaWVudE1lc3NhZ2UaGy5xdWl6Z2xhc3MudjEuU2VydmVyTWVzc2FnZSgBMAESRAoGQXR0YWNoEhsucXVpemdsYXNzLnYxLkF0dGFjaFJlcXVlc3QaGy5xdWl6Z2xhc3MudjEuU2VydmVyTWVzc2FnZTABEj0KBFNlbmQSGS5xdWl6Z2xhc3MudjEuU2VuZFJlcXVlc3QaGi5xdWl6Z2xhc3MudjEuU2VuZFJlc3BvbnNlYgZwcm90bzM", [file_quizglass_v1_assistant]);
+  fileDesc("ChpxdWl6Z2xhc3MvdjEvc2Vzc2lvbi5wcm90bxIMcXVpemdsYXNzLnYxIjEKDUF0dGFjaFJlcXVlc3QSIAoEb3BlbhgBIAEoCzISLnF1aXpnbGFzcy52MS5PcGVuImAKC1NlbmRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDgoGc3RyZWFtGAIgASgDEi0KCG1lc3NhZ2VzGAMgAygLMhsucXVpemdsYXNzLnYxLkNsaWVudE1lc3NhZ2UiDgoMU2VuZFJlc3BvbnNlIqYECg1DbGllbnRNZXNzYWdlEgoKAmlkGAEgASgDEiIKBG9wZW4YAiABKAsyEi5xdWl6Z2xhc3MudjEuT3BlbkgAEi8KC2ZyYW1lX2JlZ2luGAMgASgLMhgucXVpemdsYXNzLnYxLkZyYW1lQmVnaW5IABItCgpmcmFtZV9wYXJ0GAQgASgLMhcucXVpemdsYXNzLnYxLkZyYW1lUGFydEgAEi0KCmZyYW1lX2Ryb3AYBSABKAsyFy5xdWl6Z2xhc3MudjEuRnJhbWVEcm9wSAASJwoDYXNrGAYgASgLMhgucXVpemdsYXNzLnYxLlNlc3Npb25Bc2tIABIpCgZjYW5jZWwYByABKAsyFy5xdWl6Z2xhc3MudjEuQ2FuY2VsQXNrSAASKgoIcGxheWJhY2sYCCABKAsyFi5xdWl6Z2xhc3MudjEuUGxheWJhY2tIABIxCgxkZXZpY2Vfc3RhdGUYCSABKAsyGS5xdWl6Z2xhc3MudjEuRGV2aWNlU3RhdGVIABIgCgNhY2sYCiABKAsyES5xdWl6Z2xhc3MudjEuQWNrSAASIgoEcGluZxgLIAEoCzISLnF1aXpnbGFzcy52MS5QaW5nSAASJAoFY2xvc2UYDCABKAsyEy5xdWl6Z2xhc3MudjEuQ2xvc2VIABImCgZmb3JnZXQYDSABKAsyFC5xdWl6Z2xhc3MudjEuRm9yZ2V0SABCCQoHbWVzc2FnZUoECA4QFCKhBAoNU2VydmVyTWVzc2FnZRILCgNzZXEYASABKAMSDQoFc3RhdGUYAiABKAwSJgoGb3BlbmVkGAMgASgLMhQucXVpemdsYXNzLnYxLk9wZW5lZEgAEjEKDGZyYW1lX3N0YXR1cxgEIAEoCzIZLnF1aXpnbGFzcy52MS5GcmFtZVN0YXR1c0gAEi0KCm5lZWRfZnJhbWUYBSABKAsyFy5xdWl6Z2xhc3MudjEuTmVlZEZyYW1lSAASKAoEdHVybhgGIAEoCzIYLnF1aXpnbGFzcy52MS5UdXJuVXBkYXRlSAASKgoIcHJvZ3Jlc3MYByABKAsyFi5xdWl6Z2xhc3MudjEuUHJvZ3Jlc3NIABIwCgtpbnRlcnJ1cHRlZBgIIAEoCzIZLnF1aXpnbGFzcy52MS5JbnRlcnJ1cHRlZEgAEiYKBm5vdGljZRgJIAEoCzIULnF1aXpnbGFzcy52MS5Ob3RpY2VIABInCgdnb19hd2F5GAogASgLMhQucXVpemdsYXNzLnYxLkdvQXdheUgAEiIKBHBvbmcYCyABKAsyEi5xdWl6Z2xhc3MudjEuUG9uZ0gAEi4KB3Bvc3R1cmUYDCABKAsyGy5xdWl6Z2xhc3MudjEuUG9zdHVyZUNoYW5nZUgAEiwKCWZvcmdvdHRlbhgNIAEoCzIXLnF1aXpnbGFzcy52MS5Gb3Jnb3R0ZW5IAEIJCgdtZXNzYWdlSgQIDhAUIucBCgRPcGVuEg4KBmhvbGRlchgBIAEoDBISCgpzZXNzaW9uX2lkGAIgASgJEhAKCGxhc3Rfc2VxGAMgASgDEg0KBXN0YXRlGAQgASgMEisKBm91dHB1dBgFIAEoCzIbLnF1aXpnbGFzcy52MS5PdXRwdXRQcm9maWxlEisKB3ByaXZhY3kYBiABKA4yGi5xdWl6Z2xhc3MudjEuT3Blbi5Qcml2YWN5IjoKB1ByaXZhY3kSFwoTUFJJVkFDWV9VTlNQRUNJRklFRBAAEhYKElBSSVZBQ1lfTE9DQUxfT05MWRABSgQIBxAQIucCCg1PdXRwdXRQcm9maWxlEhkKEW1heF9zZWdtZW50X2NoYXJzGAEgASgFEhEKCW1heF93b3JkcxgCIAEoBRIRCgltYXhfbGluZXMYAyABKAUSEwoLbWF4X2NvbHVtbnMYBCABKAUSMgoGbWFya3VwGAUgASgOMiIucXVpemdsYXNzLnYxLk91dHB1dFByb2ZpbGUuTWFya3VwEjIKBnNwZWVjaBgGIAEoDjIiLnF1aXpnbGFzcy52MS5PdXRwdXRQcm9maWxlLlNwZWVjaBIYChBsZWFkX2luX2FmdGVyX3VzGAcgASgDEg8KB2xlYWRfaW4YCCABKAkiMQoGTWFya3VwEhYKEk1BUktVUF9VTlNQRUNJRklFRBAAEg8KC01BUktVUF9OT05FEAEiNAoGU3BlZWNoEhYKElNQRUVDSF9VTlNQRUNJRklFRBAAEhIKDlNQRUVDSF9FTkdMSVNIEAFKBAgJEAoimAIKBk9wZW5lZBISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnN0cmVhbRgCIAEoAxIvCghyZXN0b3JlZBgDIAEoDjIdLnF1aXpnbGFzcy52MS5PcGVuZWQuUmVzdG9yZWQSFwoPcmVzdG9yZWRfcmVhc29uGAQgASgJEisKBmxpbWl0cxgFIAEoCzIbLnF1aXpnbGFzcy52MS5TZXNzaW9uTGltaXRzEhEKCW9wZW5fYXNrcxgGIAMoCSJgCghSZXN0b3JlZBIYChRSRVNUT1JFRF9VTlNQRUNJRklFRBAAEhAKDFJFU1RPUkVEX0FMTBABEhUKEVJFU1RPUkVEX0RJQUxPR1VFEAISEQoNUkVTVE9SRURfTk9ORRADIr0CCg1TZXNzaW9uTGltaXRzEhYKDm1heF9wYXJ0X2J5dGVzGAEgASgFEhcKD21heF9mcmFtZV9ieXRlcxgCIAEoAxIYChBtYXhfZnJhbWVzX2J5dGVzGAMgASgDEhIKCm1heF9mcmFtZXMYBCABKAUSEAoIbWF4X3BpbnMYBSABKAUSFwoPbWF4X3F1ZXVlZF9hc2tzGAYgASgFEhwKFHVuYWNrbm93bGVkZ2VkX2J5dGVzGAcgASgDEhkKEXVuYWNrbm93bGVkZ2VkX3VzGAggASgDEg8KB2F3YXlfdXMYCSABKAMSDwoHcGluZ191cxgKIAEoAxITCgtwcm9ncmVzc191cxgLIAEoAxIVCg1mcmFtZV93YWl0X3VzGAwgASgDEhsKE3VzZWZ1bF9waWN0dXJlX3NpZGUYDSABKAUikgIKCkZyYW1lQmVnaW4SDgoGc2hhMjU2GAEgASgMEgwKBHNpemUYAiABKAMSDAoEbWltZRgDIAEoCRIOCgZhZ2VfdXMYBCABKAMSKwoEcm9sZRgFIAEoDjIdLnF1aXpnbGFzcy52MS5GcmFtZUJlZ2luLlJvbGUSFQoNcGFyZW50X3NoYTI1NhgGIAEoDBIkCgZyZWdpb24YByABKAsyFC5xdWl6Z2xhc3MudjEuUmVnaW9uEg4KBnBpbm5lZBgIIAEoCCJOCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABISCg5ST0xFX1RIVU1CTkFJTBABEg0KCVJPTEVfRlVMTBACEg0KCVJPTEVfQ1JPUBADIkkKCUZyYW1lUGFydBIOCgZzaGEyNTYYASABKAwSDgoGb2Zmc2V0GAIgASgDEgwKBGRhdGEYAyABKAwSDgoGY3JjMzJjGAQgASgHIhsKCUZyYW1lRHJvcBIOCgZzaGEyNTYYASABKAwirgIKC0ZyYW1lU3RhdHVzEg4KBnNoYTI1NhgBIAEoDBIuCgVzdGF0ZRgCIAEoDjIfLnF1aXpnbGFzcy52MS5GcmFtZVN0YXR1cy5TdGF0ZRIOCgZvZmZzZXQYAyABKAMSDgoGcGlubmVkGAQgASgIEikKBWZhdWx0GAUgASgOMhoucXVpemdsYXNzLnYxLkNhcHR1cmVGYXVsdBIOCgZhZHZpY2UYBiABKAkSKwoHY2FwdHVyZRgHIAMoCzIaLnF1aXpnbGFzcy52MS5DYXB0dXJlU2NvcmUiUQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIOCgpTVEFURV9IRUxEEAESDgoKU1RBVEVfU0VORBACEhEKDVNUQVRFX0RST1BQRUQQA0oECAgQCiJICgxDYXB0dXJlU2NvcmUSKQoFZmF1bHQYASABKA4yGi5xdWl6Z2xhc3MudjEuQ2FwdHVyZUZhdWx0Eg0KBXNjb3JlGAIgASgCIlUKCU5lZWRGcmFtZRIOCgZhc2tfaWQYASABKAkSJwoGZnJhbWVzGAIgAygLMhcucXVpemdsYXNzLnYxLkZyYW1lTmVlZBIPCgd3YWl0X3VzGAMgASgDImUKCUZyYW1lTmVlZBIOCgZzaGEyNTYYASABKAwSDgoGb2Zmc2V0GAIgASgDEiQKBnJlZ2lvbhgDIAEoCzIULnF1aXpnbGFzcy52MS5SZWdpb24SEgoKbGVhc3Rfc2lkZRgEIAEoBSLYAQoKU2Vzc2lvbkFzaxIKCgJpZBgBIAEoCRIxCgdvdmVybGFwGAIgASgOMiAucXVpemdsYXNzLnYxLlNlc3Npb25Bc2suT3ZlcmxhcBIpCgdyZXF1ZXN0GAMgASgLMhgucXVpemdsYXNzLnYxLkFza1JlcXVlc3QiYAoHT3ZlcmxhcBIXChNPVkVSTEFQX1VOU1BFQ0lGSUVEEAASFQoRT1ZFUkxBUF9JTlRFUlJVUFQQARIRCg1PVkVSTEFQX1FVRVVFEAISEgoOT1ZFUkxBUF9SRUZVU0UQAyIbCglDYW5jZWxBc2sSDgoGYXNrX2lkGAEgASgJIj8KCFBsYXliYWNrEg4KBmFza19pZBgBIAEoCRIPCgdzZWdtZW50GAIgASgFEhIKCmNvZGVfcG9pbnQYAyABKAUi1gIKC0RldmljZVN0YXRlEhwKD2JhdHRlcnlfcGVyY2VudBgBIAEoBUgAiAEBEhUKCGNoYXJnaW5nGAIgASgISAGIAQESLAoEaGVhdBgDIAEoDjIeLnF1aXpnbGFzcy52MS5EZXZpY2VTdGF0ZS5IZWF0EiwKBGxpbmsYBCABKA4yHi5xdWl6Z2xhc3MudjEuRGV2aWNlU3RhdGUuTGluayJKCgRIZWF0EhQKEEhFQVRfVU5TUEVDSUZJRUQQABIPCgtIRUFUX05PUk1BTBABEg0KCUhFQVRfV0FSTRACEgwKCEhFQVRfSE9UEAMiSQoETGluaxIUChBMSU5LX1VOU1BFQ0lGSUVEEAASDQoJTElOS19HT09EEAESDQoJTElOS19GQUlSEAISDQoJTElOS19QT09SEANCEgoQX2JhdHRlcnlfcGVyY2VudEILCglfY2hhcmdpbmci5QEKDVBvc3R1cmVDaGFuZ2USNAoHcG9zdHVyZRgBIAEoDjIjLnF1aXpnbGFzcy52MS5Qb3N0dXJlQ2hhbmdlLlBvc3R1cmUSDgoGcmVhc29uGAIgASgJEisKBmxpbWl0cxgDIAEoCzIbLnF1aXpnbGFzcy52MS5Qb3N0dXJlTGltaXRzImEKB1Bvc3R1cmUSFwoTUE9TVFVSRV9VTlNQRUNJRklFRBAAEhIKDlBPU1RVUkVfTk9STUFMEAESFAoQUE9TVFVSRV9DT05TRVJWRRACEhMKD1BPU1RVUkVfUkVTRVJWRRADIl4KDVBvc3R1cmVMaW1pdHMSEgoKZnJhbWVfc2lkZRgBIAEoBRISCgpsb29rX2FoZWFkGAIgASgIEg8KB3BpbmdfdXMYAyABKAMSFAoMYW5zd2VyX3dvcmRzGAQgASgFIhIKA0FjaxILCgNzZXEYASABKAMiFwoEUGluZxIPCgdwYXlsb2FkGAEgASgMIgcKBUNsb3NlIggKBkZvcmdldCKGAQoJRm9yZ290dGVuEg4KBmZyYW1lcxgBIAEoBRITCgtmcmFtZV9ieXRlcxgCIAEoAxIQCghwaWN0dXJlcxgDIAEoBRIRCglleGNoYW5nZXMYBCABKAUSDQoFZW5kZWQYBSABKAUSIAoEa2VwdBgGIAMoCzISLnF1aXpnbGFzcy52MS5LZXB0IiYKBEtlcHQSDAoEd2hhdBgBIAEoCRIQCgh1bnRpbF91cxgCIAEoAyKqAQoKVHVyblVwZGF0ZRIOCgZhc2tfaWQYASABKAkSKAoFZXZlbnQYAiABKAsyGS5xdWl6Z2xhc3MudjEuQXNrUmVzcG9uc2USJwoIc2VnbWVudHMYAyADKAsyFS5xdWl6Z2xhc3MudjEuU2VnbWVudBIpCgVmYXVsdBgEIAEoDjIaLnF1aXpnbGFzcy52MS5DYXB0dXJlRmF1bHQSDgoGYWR2aWNlGAUgASgJIs0BCgdTZWdtZW50Eg0KBWluZGV4GAEgASgFEioKBXN0YXRlGAIgASgOMhsucXVpemdsYXNzLnYxLlNlZ21lbnQuU3RhdGUSDAoEdGV4dBgDIAEoCRINCgVsaW5lcxgEIAMoCRIPCgdsZWFkX2luGAUgASgIIlkKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDwoLU1RBVEVfRFJBRlQQARITCg9TVEFURV9DT05GSVJNRUQQAhITCg9TVEFURV9SRVRSQUNURUQQAyJOCghQcm9ncmVzcxIOCgZhc2tfaWQYASABKAkSDQoFc3RhZ2UYAiABKAkSEgoKZWxhcHNlZF91cxgDIAEoAxIPCgdsZWZ0X3VzGAQgASgDIucBCgtJbnRlcnJ1cHRlZBIOCgZhc2tfaWQYASABKAkSLgoFY2F1c2UYAiABKA4yHy5xdWl6Z2xhc3MudjEuSW50ZXJydXB0ZWQuQ2F1c2USEQoJYnlfYXNrX2lkGAMgASgJEg0KBWhlYXJkGAQgASgJEg8KB3VuaGVhcmQYBSABKAkiZQoFQ2F1c2USFQoRQ0FVU0VfVU5TUEVDSUZJRUQQABINCglDQVVTRV9BU0sQARIQCgxDQVVTRV9DQU5DRUwQAhIQCgxDQVVTRV9VTlJFQUQQAxISCg5DQVVTRV9TVE9QUElORxAEIqICCgZOb3RpY2USEgoKbWVzc2FnZV9pZBgBIAEoAxIPCgdtZXNzYWdlGAIgASgJEg4KBmFza19pZBgDIAEoCRIUCgxmcmFtZV9zaGEyNTYYBCABKAwSDgoGc3RhdHVzGAUgASgFEg4KBnJlYXNvbhgGIAEoCRIMCgR0ZXh0GAcgASgJEg0KBWZpZWxkGAggASgJEjQKCG1ldGFkYXRhGAkgAygLMiIucXVpemdsYXNzLnYxLk5vdGljZS5NZXRhZGF0YUVudHJ5EhYKDnJldHJ5X2FmdGVyX3VzGAogASgDEhEKCXR1cm5fb3ZlchgLIAEoCBovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiKQoGR29Bd2F5Eg8KB2xlZnRfdXMYASABKAMSDgoGcmVhc29uGAIgASgJIhcKBFBvbmcSDwoHcGF5bG9hZBgBIAEoDCrJAQoMQ2FwdHVyZUZhdWx0Eh0KGUNBUFRVUkVfRkFVTFRfVU5TUEVDSUZJRUQQABIWChJDQVBUVVJFX0ZBVUxUX0JMVVIQARIWChJDQVBUVVJFX0ZBVUxUX0RBUksQAhIWChJDQVBUVVJFX0ZBVUxUX1RJTFQQAxIcChhDQVBUVVJFX0ZBVUxUX1RSVU5DQVRJT04QBBIbChdDQVBUVVJFX0ZBVUxUX09DQ0xVU0lPThAFEhcKE0NBUFRVUkVfRkFVTFRfTk9JU0UQBjLfAQoOU2Vzc2lvblNlcnZpY2USSAoIQ29udmVyc2USGy5xdWl6Z2xhc3MudjEuQ2xpZW50TWVzc2FnZRobLnF1aXpnbGFzcy52MS5TZXJ2ZXJNZXNzYWdlKAEwARJECgZBdHRhY2gSGy5xdWl6Z2xhc3MudjEuQXR0YWNoUmVxdWVzdBobLnF1aXpnbGFzcy52MS5TZXJ2ZXJNZXNzYWdlMAESPQoEU2VuZBIZLnF1aXpnbGFzcy52MS5TZW5kUmVxdWVzdBoaLnF1aXpnbGFzcy52MS5TZW5kUmVzcG9uc2ViBnByb3RvMw", [file_quizglass_v1_assistant]);
 
 /**
  * Begins the direction from the server.
@@ -194,6 +194,14 @@ export type ClientMessage = Message<"quizglass.v1.ClientMessage"> & {
      */
     value: Close;
     case: "close";
+  } | {
+    /**
+     * Forget what was sent and said.
+     *
+     * @generated from field: quizglass.v1.Forget forget = 13;
+     */
+    value: Forget;
+    case: "forget";
   } | { case: undefined; value?: undefined };
 };
 
@@ -305,6 +313,22 @@ export type ServerMessage = Message<"quizglass.v1.ServerMessage"> & {
      */
     value: Pong;
     case: "pong";
+  } | {
+    /**
+     * How much the session asks of the device has changed.
+     *
+     * @generated from field: quizglass.v1.PostureChange posture = 12;
+     */
+    value: PostureChange;
+    case: "posture";
+  } | {
+    /**
+     * What was forgotten.
+     *
+     * @generated from field: quizglass.v1.Forgotten forgotten = 13;
+     */
+    value: Forgotten;
+    case: "forgotten";
   } | { case: undefined; value?: undefined };
 };
 
@@ -356,6 +380,14 @@ export type Open = Message<"quizglass.v1.Open"> & {
    * @generated from field: quizglass.v1.OutputProfile output = 5;
    */
   output?: OutputProfile | undefined;
+
+  /**
+   * Where what the session is given may go. Default: wherever the server was set up to send it. When a session is resumed,
+   * LOCAL_ONLY can be added and not be taken back.
+   *
+   * @generated from field: quizglass.v1.Open.Privacy privacy = 6;
+   */
+  privacy: Open_Privacy;
 };
 
 /**
@@ -366,7 +398,36 @@ export const OpenSchema: GenMessage<Open> = /*@__PURE__*/
   messageDesc(file_quizglass_v1_session, 5);
 
 /**
- * What answers should look like, for ears and small displays.
+ * Where what the session is given may go.
+ *
+ * @generated from enum quizglass.v1.Open.Privacy
+ */
+export enum Open_Privacy {
+  /**
+   * Wherever the server was set up to send it.
+   *
+   * @generated from enum value: PRIVACY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * To this server's machine only. A question is refused with NOT_LOCAL where the server has its knowledge, or an engine,
+   * behind a network address; nothing is then looked at ahead.
+   *
+   * @generated from enum value: PRIVACY_LOCAL_ONLY = 1;
+   */
+  LOCAL_ONLY = 1,
+}
+
+/**
+ * Describes the enum quizglass.v1.Open.Privacy.
+ */
+export const Open_PrivacySchema: GenEnum<Open_Privacy> = /*@__PURE__*/
+  enumDesc(file_quizglass_v1_session, 5, 0);
+
+/**
+ * What answers should look like, for ears and small displays. It shapes segments only; events have the answer as it was
+ * written. A resumed session keeps the one that it was opened with.
  *
  * @generated from message quizglass.v1.OutputProfile
  */
@@ -377,6 +438,58 @@ export type OutputProfile = Message<"quizglass.v1.OutputProfile"> & {
    * @generated from field: int32 max_segment_chars = 1;
    */
   maxSegmentChars: number;
+
+  /**
+   * Most words of an answer, 5 to 500. 0 (default): any number. It ends at the last sentence that fits, or within the first
+   * one; the rest is kept and can be asked for ("Go on").
+   *
+   * @generated from field: int32 max_words = 2;
+   */
+  maxWords: number;
+
+  /**
+   * Lines of a display, 1 to 100: no segment has more. 0 (default): any number. Needs `max_columns`.
+   *
+   * @generated from field: int32 max_lines = 3;
+   */
+  maxLines: number;
+
+  /**
+   * Columns of a display, 8 to 500, as terminals count them: a wide character, such as a Chinese one, takes two. With it,
+   * `Segment.lines` has the lines. 0 (default): there is no display.
+   *
+   * @generated from field: int32 max_columns = 4;
+   */
+  maxColumns: number;
+
+  /**
+   * Whether marks such as **this** are left in. Default: they are.
+   *
+   * @generated from field: quizglass.v1.OutputProfile.Markup markup = 5;
+   */
+  markup: OutputProfile_Markup;
+
+  /**
+   * How what is hard to say is put. Default: as it was written.
+   *
+   * @generated from field: quizglass.v1.OutputProfile.Speech speech = 6;
+   */
+  speech: OutputProfile_Speech;
+
+  /**
+   * How long a question runs without a word of its answer before `lead_in` comes, in microseconds, 100,000 to 30,000,000.
+   * 0 (default): never.
+   *
+   * @generated from field: int64 lead_in_after_us = 7;
+   */
+  leadInAfterUs: bigint;
+
+  /**
+   * What is said then, 1 to 80 characters. Empty (default): "Let me look that up."
+   *
+   * @generated from field: string lead_in = 8;
+   */
+  leadIn: string;
 };
 
 /**
@@ -385,6 +498,61 @@ export type OutputProfile = Message<"quizglass.v1.OutputProfile"> & {
  */
 export const OutputProfileSchema: GenMessage<OutputProfile> = /*@__PURE__*/
   messageDesc(file_quizglass_v1_session, 6);
+
+/**
+ * Whether marks such as **this** are left in.
+ *
+ * @generated from enum quizglass.v1.OutputProfile.Markup
+ */
+export enum OutputProfile_Markup {
+  /**
+   * As it was written.
+   *
+   * @generated from enum value: MARKUP_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Headings, lists, emphasis, code and links (Markdown) are reduced to their words.
+   *
+   * @generated from enum value: MARKUP_NONE = 1;
+   */
+  NONE = 1,
+}
+
+/**
+ * Describes the enum quizglass.v1.OutputProfile.Markup.
+ */
+export const OutputProfile_MarkupSchema: GenEnum<OutputProfile_Markup> = /*@__PURE__*/
+  enumDesc(file_quizglass_v1_session, 6, 0);
+
+/**
+ * How what is hard to say is put.
+ *
+ * @generated from enum quizglass.v1.OutputProfile.Speech
+ */
+export enum OutputProfile_Speech {
+  /**
+   * As it was written.
+   *
+   * @generated from enum value: SPEECH_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Numbers, amounts of money, units and abbreviations as they are said in English: "3.5 km" is "three point five
+   * kilometres". Codes, versions and words with digits in them stay.
+   *
+   * @generated from enum value: SPEECH_ENGLISH = 1;
+   */
+  ENGLISH = 1,
+}
+
+/**
+ * Describes the enum quizglass.v1.OutputProfile.Speech.
+ */
+export const OutputProfile_SpeechSchema: GenEnum<OutputProfile_Speech> = /*@__PURE__*/
+  enumDesc(file_quizglass_v1_session, 6, 1);
 
 /**
  * The session is open. The first message of a link. What the session has to say from `Open.last_seq` on follows.
@@ -802,6 +970,28 @@ export type FrameStatus = Message<"quizglass.v1.FrameStatus"> & {
    * @generated from field: bool pinned = 4;
    */
   pinned: boolean;
+
+  /**
+   * The worst that is wrong with the picture as it was taken. It comes with a further HELD, once the picture was judged.
+   * Default: nothing was found.
+   *
+   * @generated from field: quizglass.v1.CaptureFault fault = 5;
+   */
+  fault: CaptureFault;
+
+  /**
+   * With `fault`: what the wearer can do, in a few English words: "hold still", "more light", "move left".
+   *
+   * @generated from field: string advice = 6;
+   */
+  advice: string;
+
+  /**
+   * With `fault`: the scores of all faults.
+   *
+   * @generated from field: repeated quizglass.v1.CaptureScore capture = 7;
+   */
+  capture: CaptureScore[];
 };
 
 /**
@@ -853,6 +1043,34 @@ export const FrameStatus_StateSchema: GenEnum<FrameStatus_State> = /*@__PURE__*/
   enumDesc(file_quizglass_v1_session, 12, 0);
 
 /**
+ * How much a picture looks as if it had a fault.
+ *
+ * @generated from message quizglass.v1.CaptureScore
+ */
+export type CaptureScore = Message<"quizglass.v1.CaptureScore"> & {
+  /**
+   * Which fault.
+   *
+   * @generated from field: quizglass.v1.CaptureFault fault = 1;
+   */
+  fault: CaptureFault;
+
+  /**
+   * 0 to 1. The thresholds of faults differ: `FrameStatus.fault` is what counts.
+   *
+   * @generated from field: float score = 2;
+   */
+  score: number;
+};
+
+/**
+ * Describes the message quizglass.v1.CaptureScore.
+ * Use `create(CaptureScoreSchema)` to create a new message.
+ */
+export const CaptureScoreSchema: GenMessage<CaptureScore> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 13);
+
+/**
  * A question that waits for frames: those that are missing, all of them at once, or a sharper part of one.
  *
  * @generated from message quizglass.v1.NeedFrame
@@ -885,7 +1103,7 @@ export type NeedFrame = Message<"quizglass.v1.NeedFrame"> & {
  * Use `create(NeedFrameSchema)` to create a new message.
  */
 export const NeedFrameSchema: GenMessage<NeedFrame> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 13);
+  messageDesc(file_quizglass_v1_session, 14);
 
 /**
  * One frame that is needed.
@@ -927,7 +1145,7 @@ export type FrameNeed = Message<"quizglass.v1.FrameNeed"> & {
  * Use `create(FrameNeedSchema)` to create a new message.
  */
 export const FrameNeedSchema: GenMessage<FrameNeed> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 14);
+  messageDesc(file_quizglass_v1_session, 15);
 
 /**
  * A question. Its events are `turn`; the last one has `done`, unless `interrupted`, or a `notice` with `turn_over`, comes in
@@ -967,7 +1185,7 @@ export type SessionAsk = Message<"quizglass.v1.SessionAsk"> & {
  * Use `create(SessionAskSchema)` to create a new message.
  */
 export const SessionAskSchema: GenMessage<SessionAsk> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 15);
+  messageDesc(file_quizglass_v1_session, 16);
 
 /**
  * What becomes of a question that is asked while another one runs.
@@ -1008,7 +1226,7 @@ export enum SessionAsk_Overlap {
  * Describes the enum quizglass.v1.SessionAsk.Overlap.
  */
 export const SessionAsk_OverlapSchema: GenEnum<SessionAsk_Overlap> = /*@__PURE__*/
-  enumDesc(file_quizglass_v1_session, 15, 0);
+  enumDesc(file_quizglass_v1_session, 16, 0);
 
 /**
  * Ends a question that runs or waits. Nothing comes of one that is over.
@@ -1029,7 +1247,7 @@ export type CancelAsk = Message<"quizglass.v1.CancelAsk"> & {
  * Use `create(CancelAskSchema)` to create a new message.
  */
 export const CancelAskSchema: GenMessage<CancelAsk> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 16);
+  messageDesc(file_quizglass_v1_session, 17);
 
 /**
  * How much of an answer the wearer has heard or read. Later questions are understood after that much of it; the rest is kept
@@ -1065,10 +1283,10 @@ export type Playback = Message<"quizglass.v1.Playback"> & {
  * Use `create(PlaybackSchema)` to create a new message.
  */
 export const PlaybackSchema: GenMessage<Playback> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 17);
+  messageDesc(file_quizglass_v1_session, 18);
 
 /**
- * How the device is. What it leaves unset stays as it was said before.
+ * How the device is. What it leaves unset stays as it was said before. A `posture` comes of it where that changes.
  *
  * @generated from message quizglass.v1.DeviceState
  */
@@ -1107,7 +1325,7 @@ export type DeviceState = Message<"quizglass.v1.DeviceState"> & {
  * Use `create(DeviceStateSchema)` to create a new message.
  */
 export const DeviceStateSchema: GenMessage<DeviceState> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 18);
+  messageDesc(file_quizglass_v1_session, 19);
 
 /**
  * How warm the device is.
@@ -1148,7 +1366,7 @@ export enum DeviceState_Heat {
  * Describes the enum quizglass.v1.DeviceState.Heat.
  */
 export const DeviceState_HeatSchema: GenEnum<DeviceState_Heat> = /*@__PURE__*/
-  enumDesc(file_quizglass_v1_session, 18, 0);
+  enumDesc(file_quizglass_v1_session, 19, 0);
 
 /**
  * How good the link is.
@@ -1189,7 +1407,128 @@ export enum DeviceState_Link {
  * Describes the enum quizglass.v1.DeviceState.Link.
  */
 export const DeviceState_LinkSchema: GenEnum<DeviceState_Link> = /*@__PURE__*/
-  enumDesc(file_quizglass_v1_session, 18, 1);
+  enumDesc(file_quizglass_v1_session, 19, 1);
+
+/**
+ * How much the session asks of the device, because of what `device_state` told. Comes once for each change; a session begins
+ * in NORMAL, of which nothing is said.
+ *
+ * @generated from message quizglass.v1.PostureChange
+ */
+export type PostureChange = Message<"quizglass.v1.PostureChange"> & {
+  /**
+   * How much the session asks of the device.
+   *
+   * @generated from field: quizglass.v1.PostureChange.Posture posture = 1;
+   */
+  posture: PostureChange_Posture;
+
+  /**
+   * One line that says why, for people.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * What holds from now on.
+   *
+   * @generated from field: quizglass.v1.PostureLimits limits = 3;
+   */
+  limits?: PostureLimits | undefined;
+};
+
+/**
+ * Describes the message quizglass.v1.PostureChange.
+ * Use `create(PostureChangeSchema)` to create a new message.
+ */
+export const PostureChangeSchema: GenMessage<PostureChange> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 20);
+
+/**
+ * How much that is. The worst of battery, heat and link decides. It gets worse at once, and better only once all signals
+ * have been better for 20 seconds.
+ *
+ * @generated from enum quizglass.v1.PostureChange.Posture
+ */
+export enum PostureChange_Posture {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: POSTURE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * As much as is of use.
+   *
+   * @generated from enum value: POSTURE_NORMAL = 1;
+   */
+  NORMAL = 1,
+
+  /**
+   * Less: the battery is at 30 % or below (until 35 %), the device is warm, or the link fair.
+   *
+   * @generated from enum value: POSTURE_CONSERVE = 2;
+   */
+  CONSERVE = 2,
+
+  /**
+   * As little as possible: the battery is at 10 % or below (until 15 %), the device is hot, or the link poor. A battery
+   * that is being charged counts one step less.
+   *
+   * @generated from enum value: POSTURE_RESERVE = 3;
+   */
+  RESERVE = 3,
+}
+
+/**
+ * Describes the enum quizglass.v1.PostureChange.Posture.
+ */
+export const PostureChange_PostureSchema: GenEnum<PostureChange_Posture> = /*@__PURE__*/
+  enumDesc(file_quizglass_v1_session, 20, 0);
+
+/**
+ * What a posture asks for.
+ *
+ * @generated from message quizglass.v1.PostureLimits
+ */
+export type PostureLimits = Message<"quizglass.v1.PostureLimits"> & {
+  /**
+   * Side, in pixels, to which the client resizes pictures before sending them; at most `SessionLimits.useful_picture_side`.
+   *
+   * @generated from field: int32 frame_side = 1;
+   */
+  frameSide: number;
+
+  /**
+   * Whether the server looks at frames before there is a question, if it is set up for that.
+   *
+   * @generated from field: bool look_ahead = 2;
+   */
+  lookAhead: boolean;
+
+  /**
+   * In place of `SessionLimits.ping_us`, in microseconds.
+   *
+   * @generated from field: int64 ping_us = 3;
+   */
+  pingUs: bigint;
+
+  /**
+   * Most words of answers to questions asked from now on; a smaller `OutputProfile.max_words` holds as well. 0: any number.
+   *
+   * @generated from field: int32 answer_words = 4;
+   */
+  answerWords: number;
+};
+
+/**
+ * Describes the message quizglass.v1.PostureLimits.
+ * Use `create(PostureLimitsSchema)` to create a new message.
+ */
+export const PostureLimitsSchema: GenMessage<PostureLimits> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 21);
 
 /**
  * Which messages have arrived. The server then keeps them no longer.
@@ -1210,7 +1549,7 @@ export type Ack = Message<"quizglass.v1.Ack"> & {
  * Use `create(AckSchema)` to create a new message.
  */
 export const AckSchema: GenMessage<Ack> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 19);
+  messageDesc(file_quizglass_v1_session, 22);
 
 /**
  * Is anybody there? Answered by `pong` at once, whatever else is being done. Pings that wait together get one answer, that of
@@ -1232,7 +1571,7 @@ export type Ping = Message<"quizglass.v1.Ping"> & {
  * Use `create(PingSchema)` to create a new message.
  */
 export const PingSchema: GenMessage<Ping> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 20);
+  messageDesc(file_quizglass_v1_session, 23);
 
 /**
  * Ends the session: what runs is cancelled, its frames are let go, and the link ends. No fields in this version.
@@ -1247,7 +1586,108 @@ export type Close = Message<"quizglass.v1.Close"> & {
  * Use `create(CloseSchema)` to create a new message.
  */
 export const CloseSchema: GenMessage<Close> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 21);
+  messageDesc(file_quizglass_v1_session, 24);
+
+/**
+ * Forgets: what runs or waits is ended (`interrupted`), frames and dialogue go, and questions are new again. Answered by
+ * `forgotten`. The session goes on. No fields in this version.
+ *
+ * @generated from message quizglass.v1.Forget
+ */
+export type Forget = Message<"quizglass.v1.Forget"> & {
+};
+
+/**
+ * Describes the message quizglass.v1.Forget.
+ * Use `create(ForgetSchema)` to create a new message.
+ */
+export const ForgetSchema: GenMessage<Forget> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 25);
+
+/**
+ * What was forgotten, and what was not. The client throws away its `state`: the one of before still has the dialogue.
+ *
+ * @generated from message quizglass.v1.Forgotten
+ */
+export type Forgotten = Message<"quizglass.v1.Forgotten"> & {
+  /**
+   * Frames that the session held, whole or not.
+   *
+   * @generated from field: int32 frames = 1;
+   */
+  frames: number;
+
+  /**
+   * Their bytes, as far as they had come.
+   *
+   * @generated from field: int64 frame_bytes = 2;
+   */
+  frameBytes: bigint;
+
+  /**
+   * Decoded pictures that were let go, though another session that had sent the same bytes has to have them decoded anew.
+   *
+   * @generated from field: int32 pictures = 3;
+   */
+  pictures: number;
+
+  /**
+   * Questions that the session remembered with their answers.
+   *
+   * @generated from field: int32 exchanges = 4;
+   */
+  exchanges: number;
+
+  /**
+   * Questions that ran or waited, and were ended.
+   *
+   * @generated from field: int32 ended = 5;
+   */
+  ended: number;
+
+  /**
+   * What is kept.
+   *
+   * @generated from field: repeated quizglass.v1.Kept kept = 6;
+   */
+  kept: Kept[];
+};
+
+/**
+ * Describes the message quizglass.v1.Forgotten.
+ * Use `create(ForgottenSchema)` to create a new message.
+ */
+export const ForgottenSchema: GenMessage<Forgotten> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 26);
+
+/**
+ * Something that is kept, and until when.
+ *
+ * @generated from message quizglass.v1.Kept
+ */
+export type Kept = Message<"quizglass.v1.Kept"> & {
+  /**
+   * "caches": what models made of pictures and prompts, by hashes. "memory": what questions had the server remember, which
+   * `MemoryService.ForgetMemory` forgets. "messages": what was not yet sent over the link.
+   *
+   * @generated from field: string what = 1;
+   */
+  what: string;
+
+  /**
+   * At most so long, in microseconds. 0: until there is no more room for it, or the server stops.
+   *
+   * @generated from field: int64 until_us = 2;
+   */
+  untilUs: bigint;
+};
+
+/**
+ * Describes the message quizglass.v1.Kept.
+ * Use `create(KeptSchema)` to create a new message.
+ */
+export const KeptSchema: GenMessage<Kept> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_session, 27);
 
 /**
  * Something happened in a turn.
@@ -1263,7 +1703,8 @@ export type TurnUpdate = Message<"quizglass.v1.TurnUpdate"> & {
   askId: string;
 
   /**
-   * The event, as `AssistantService.Ask` has it, but that `done.session` is empty: `ServerMessage.state` stands for it.
+   * The event, as `AssistantService.Ask` has it, but that `done.session` is empty: `ServerMessage.state` stands for it. Not
+   * set where only a lead-in comes.
    * Control characters and marks of writing direction are left out of its texts.
    *
    * @generated from field: quizglass.v1.AskResponse event = 2;
@@ -1276,6 +1717,21 @@ export type TurnUpdate = Message<"quizglass.v1.TurnUpdate"> & {
    * @generated from field: repeated quizglass.v1.Segment segments = 3;
    */
   segments: Segment[];
+
+  /**
+   * With a `done` that has an `abstain_reason`: what is wrong with the frame that the question is about, which may be why.
+   * Default: nothing was found.
+   *
+   * @generated from field: quizglass.v1.CaptureFault fault = 4;
+   */
+  fault: CaptureFault;
+
+  /**
+   * With `fault`: what the wearer can do about it, as in `FrameStatus`.
+   *
+   * @generated from field: string advice = 5;
+   */
+  advice: string;
 };
 
 /**
@@ -1283,11 +1739,11 @@ export type TurnUpdate = Message<"quizglass.v1.TurnUpdate"> & {
  * Use `create(TurnUpdateSchema)` to create a new message.
  */
 export const TurnUpdateSchema: GenMessage<TurnUpdate> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 22);
+  messageDesc(file_quizglass_v1_session, 28);
 
 /**
  * A piece of an answer that can be said or shown: a sentence, or a part of one. The confirmed segments of a turn, joined, are
- * its answer.
+ * its answer, as `Open.output` shapes it.
  *
  * @generated from message quizglass.v1.Segment
  */
@@ -1313,6 +1769,22 @@ export type Segment = Message<"quizglass.v1.Segment"> & {
    * @generated from field: string text = 3;
    */
   text: string;
+
+  /**
+   * With `OutputProfile.max_columns`: the same text as lines of the display, without the spaces around them. Not repeated
+   * where only the state changes.
+   *
+   * @generated from field: repeated string lines = 4;
+   */
+  lines: string[];
+
+  /**
+   * Whether it is no part of the answer: it is said while the answer is not there yet. Only the first segment is one, and it
+   * is CONFIRMED.
+   *
+   * @generated from field: bool lead_in = 5;
+   */
+  leadIn: boolean;
 };
 
 /**
@@ -1320,7 +1792,7 @@ export type Segment = Message<"quizglass.v1.Segment"> & {
  * Use `create(SegmentSchema)` to create a new message.
  */
 export const SegmentSchema: GenMessage<Segment> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 23);
+  messageDesc(file_quizglass_v1_session, 29);
 
 /**
  * Whether it can be relied on.
@@ -1361,7 +1833,7 @@ export enum Segment_State {
  * Describes the enum quizglass.v1.Segment.State.
  */
 export const Segment_StateSchema: GenEnum<Segment_State> = /*@__PURE__*/
-  enumDesc(file_quizglass_v1_session, 23, 0);
+  enumDesc(file_quizglass_v1_session, 29, 0);
 
 /**
  * A turn is being worked on. Comes where nothing else has come for a while, so that silence means a dead link.
@@ -1404,7 +1876,7 @@ export type Progress = Message<"quizglass.v1.Progress"> & {
  * Use `create(ProgressSchema)` to create a new message.
  */
 export const ProgressSchema: GenMessage<Progress> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 24);
+  messageDesc(file_quizglass_v1_session, 30);
 
 /**
  * A turn was ended before it was over. Comes only where something ran or waited.
@@ -1453,7 +1925,7 @@ export type Interrupted = Message<"quizglass.v1.Interrupted"> & {
  * Use `create(InterruptedSchema)` to create a new message.
  */
 export const InterruptedSchema: GenMessage<Interrupted> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 25);
+  messageDesc(file_quizglass_v1_session, 31);
 
 /**
  * Who ended it.
@@ -1501,7 +1973,7 @@ export enum Interrupted_Cause {
  * Describes the enum quizglass.v1.Interrupted.Cause.
  */
 export const Interrupted_CauseSchema: GenEnum<Interrupted_Cause> = /*@__PURE__*/
-  enumDesc(file_quizglass_v1_session, 25, 0);
+  enumDesc(file_quizglass_v1_session, 31, 0);
 
 /**
  * A message has failed; the session goes on.
@@ -1592,7 +2064,7 @@ export type Notice = Message<"quizglass.v1.Notice"> & {
  * Use `create(NoticeSchema)` to create a new message.
  */
 export const NoticeSchema: GenMessage<Notice> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 26);
+  messageDesc(file_quizglass_v1_session, 32);
 
 /**
  * The server is about to end the link. What runs may finish; what is asked from now on is refused with STOPPING. The client
@@ -1621,7 +2093,7 @@ export type GoAway = Message<"quizglass.v1.GoAway"> & {
  * Use `create(GoAwaySchema)` to create a new message.
  */
 export const GoAwaySchema: GenMessage<GoAway> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 27);
+  messageDesc(file_quizglass_v1_session, 33);
 
 /**
  * Somebody is there.
@@ -1642,7 +2114,69 @@ export type Pong = Message<"quizglass.v1.Pong"> & {
  * Use `create(PongSchema)` to create a new message.
  */
 export const PongSchema: GenMessage<Pong> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_session, 28);
+  messageDesc(file_quizglass_v1_session, 34);
+
+/**
+ * What is wrong with a picture as it was taken.
+ *
+ * @generated from enum quizglass.v1.CaptureFault
+ */
+export enum CaptureFault {
+  /**
+   * Nothing that was found.
+   *
+   * @generated from enum value: CAPTURE_FAULT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It is not sharp.
+   *
+   * @generated from enum value: CAPTURE_FAULT_BLUR = 1;
+   */
+  BLUR = 1,
+
+  /**
+   * There is too little light.
+   *
+   * @generated from enum value: CAPTURE_FAULT_DARK = 2;
+   */
+  DARK = 2,
+
+  /**
+   * It is not level.
+   *
+   * @generated from enum value: CAPTURE_FAULT_TILT = 3;
+   */
+  TILT = 3,
+
+  /**
+   * The border cuts what it shows.
+   *
+   * @generated from enum value: CAPTURE_FAULT_TRUNCATION = 4;
+   */
+  TRUNCATION = 4,
+
+  /**
+   * Something stands before what it shows.
+   *
+   * @generated from enum value: CAPTURE_FAULT_OCCLUSION = 5;
+   */
+  OCCLUSION = 5,
+
+  /**
+   * It is grainy.
+   *
+   * @generated from enum value: CAPTURE_FAULT_NOISE = 6;
+   */
+  NOISE = 6,
+}
+
+/**
+ * Describes the enum quizglass.v1.CaptureFault.
+ */
+export const CaptureFaultSchema: GenEnum<CaptureFault> = /*@__PURE__*/
+  enumDesc(file_quizglass_v1_session, 0);
 
 /**
  * A session in which a wearable sends frames, asks, interrupts, is cut off, and goes on where it was.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
-from bench.accuracy.asking import BLIND
-from bench.accuracy.cases import Case, annotate
+from bench.accuracy.planner.asking import BLIND
+from bench.accuracy.planner.cases import Case, annotate
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.pocketworld.questions.wording import template
 

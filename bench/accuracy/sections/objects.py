@@ -10,6 +10,7 @@ from bench.results import Row, at_least
 from bench.sections import Part
 from bench.worlds import Trial
 from quizglass_export.pocketworld.arrangement import Box, boxes
+from quizglass_export.pocketworld.layout import intersection_over_union
 from quizglass_export.pocketworld.questions import Question
 
 SHARE = 0.5
@@ -46,8 +47,8 @@ def _without(ground: Ground, trial: Trial, questions: Sequence[Question]) -> lis
 def rows(crops: Sequence[Turns], views: Sequence[Turns]) -> list[Row]:
     """Boxes, then recall with the crops beside views alone."""
     placed = [(turns, box) for turns in crops if (box := asked_for(turns.question))]
-    pointed = [overlap(turns.of[POLICY]["boxes"][:1], box) >= LEAST_OVERLAP for turns, box in placed]
-    any_box = [overlap(turns.of[POLICY]["boxes"], box) >= LEAST_OVERLAP for turns, box in placed]
+    pointed = [best_overlap(turns.of[POLICY]["boxes"][:1], box) >= LEAST_OVERLAP for turns, box in placed]
+    any_box = [best_overlap(turns.of[POLICY]["boxes"], box) >= LEAST_OVERLAP for turns, box in placed]
     name = f"asked-for object under the detector's first box, IoU >= 0.5 ({len(placed)} pictures of several things)"
     with_crops, alone = share(crops, _found), share(views, _found)
     recall = f"image search recall@{WITHIN} with crops minus views alone, the named kind counting nothing"
@@ -67,17 +68,9 @@ def asked_for(question: Question) -> Box | None:
     return None
 
 
-def overlap(found: Sequence[Sequence[float]], box: Box) -> float:
-    """Largest intersection over union of a box with any of those found."""
-    return max((_overlap(each, box) for each in found), default=0.0)
-
-
-def _overlap(one: Sequence[float], other: Sequence[float]) -> float:
-    width = min(one[2], other[2]) - max(one[0], other[0])
-    height = min(one[3], other[3]) - max(one[1], other[1])
-    shared = max(width, 0.0) * max(height, 0.0)
-    union = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)) - shared
-    return shared / union if union else 0.0
+def best_overlap(answered: Sequence[Box], box: Box) -> float:
+    """Largest intersection over union of a box with any of the detector's."""
+    return max((intersection_over_union(each, box) for each in answered), default=0.0)
 
 
 def _found(turns: Turns) -> bool:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch.nn import functional
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -27,6 +25,9 @@ def regression(values: Floats, wanted: Places, labels: int, decay: float) -> tup
         labels: how many there are.
         decay: 0 or more.
     """
+    import torch  # the commands that offer it are listed without
+    from torch.nn import functional
+
     inputs, targets = torch.tensor(values, dtype=torch.float64), torch.tensor(wanted)
     weights = torch.zeros(labels, inputs.shape[1], dtype=torch.float64, requires_grad=True)
     bias = torch.zeros(labels, dtype=torch.float64, requires_grad=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench.accuracy import rules
-from bench.accuracy.asking import POLICIES
-from bench.accuracy.cases import Case, annotate, image_hit, mean, reranked_rank, searched, served_rank
+from bench.accuracy.planner import rules
+from bench.accuracy.planner.asking import POLICIES
+from bench.accuracy.planner.cases import Case, annotate, image_hit, mean, reranked_rank, searched, served_rank
 from bench.results import Row, at_least, at_most, beats, ratio
 from quizglass_export.scoring.costs import IMAGE_SEARCH_S, TEXT_SEARCH_S
 from quizglass_export.scoring.intervals import confidence_interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bench.accuracy.asking import Asked
+from bench.accuracy.planner.asking import Asked
 from quizglass_export.pocketworld.questions import Question
 from quizglass_export.scoring.answers import exact_match, token_f1, truthfulness
 from quizglass_export.starter.stages.annotate import label_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.accuracy.cases import Case, mean
+from bench.accuracy.planner.cases import Case, mean
 from bench.results import Row, at_least
 
 BOTH, TEXT = "both", "text"

@@ -10,13 +10,13 @@ from bench.accuracy.several import Turns, accuracy, ask_policies, interval
 from bench.results import Row, at_least
 from bench.sections import Part
 from quizglass_export.scoring.intervals import confidence_interval
+from quizglass_export.search_router import BRANCHES
 from quizglass_server.policies import POLICIES
 
 SHARE = 0.3
 WHOLE = "qa-dragon"
 ABLATIONS = tuple(name for name in POLICIES if name.startswith(f"{WHOLE}-"))
 OTHERS = ("planning-agent", "none", "image", "text", "both")
-BRANCHES = ("direct", "verify", "rag")
 
 
 def run(ground: Ground) -> Part:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bench import plots
-from bench.accuracy import naming
-from bench.accuracy.asking import POLICIES, Asked, Targets, ask_all
-from bench.accuracy.cases import Case, mean
 from bench.accuracy.ground import Ground
-from bench.accuracy.rows import table
+from bench.accuracy.planner import naming
+from bench.accuracy.planner.asking import POLICIES, Asked, Targets, ask_all
+from bench.accuracy.planner.cases import Case, mean
+from bench.accuracy.planner.rows import table
 from bench.sections import Part
 from bench.worlds import Trial
 from quizglass_export.pocketworld.questions import Question

@@ -1,0 +1,4 @@
+"""Fits the layer that says what is wrong with a frame: `samples` draws faults, `fit` fits and sets thresholds.
+
+What it gives is `server/quizglass_server/coaching/layer.json`.
+"""

@@ -1,0 +1,58 @@
+"""What BLIP-2's Q-Former makes of questions and their pictures, which a head is fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+
+from quizglass_export.checkpoints.source import Source
+from quizglass_export.datasets.reading.sample import Sample
+from quizglass_export.finetuning.models.inputs import read_picture
+from quizglass_export.finetuning.recipes.questions import AnnotationOptions, picture_file
+from quizglass_export.finetuning.shared.records import chunks
+from quizglass_export.graphs.q_former import QFormerClassifier
+from quizglass_export.logistic_regression import Floats
+from quizglass_export.roles.job import CLIP_MEAN, CLIP_STD, PREPROCESSOR, normalisation
+from quizglass_export.roles.pictures import BLIP, pixels_of, tensors_of, words_of
+from quizglass_server.models.fields import Normalised
+
+_MOST_WORDS = 64
+
+
+def q_former_states(
+    options: AnnotationOptions, checkpoint: Path, samples: Sequence[Sample], tick: Callable[[int], None]
+) -> Floats:
+    """The mean of the query states of each question and its picture, float64 [N, H].
+
+    Args:
+        options: how many are read at once, and beside which folder pictures of archives are put.
+        checkpoint: BLIP-2 for image-text retrieval, as transformers writes it.
+        samples: questions that have pictures.
+        tick: told how many more are read.
+
+    Raises:
+        ExportError: not such a checkpoint, or a picture that cannot be read.
+    """
+    source = Source(checkpoint)
+    source.check("domain_router", ("blip-2",))
+    model = source.load(BLIP)
+    tokenizer = Tokenizer.from_file(str(source.tokenizer_file()))
+    size, width = int(model.config.vision_config.image_size), int(model.config.qformer_config.hidden_size)
+    file = checkpoint / PREPROCESSOR
+    mean, std = normalisation(file) if file.is_file() else (CLIP_MEAN, CLIP_STD)
+    spec = Normalised(width=size, height=size, mean=mean, std=std)
+    reader = QFormerClassifier(model, torch.eye(width), torch.zeros(width)).eval()  # the states themselves
+    longest = min(_MOST_WORDS, int(model.config.qformer_config.max_position_embeddings))
+    rows = []
+    for part in chunks(list(samples), options.ask_batch):
+        files = [picture_file(sample, options.out.with_name(f"{options.out.name}.pictures")) for sample in part]
+        pixels = pixels_of([read_picture(path) for path in files if path is not None], spec)
+        words = words_of(tokenizer, [sample.question for sample in part], longest)
+        with torch.no_grad():
+            rows.append(reader(**tensors_of({"pixel_values": pixels, **words})).numpy())
+        tick(len(part))
+    return np.concatenate(rows).astype(np.float64)

@@ -1,0 +1,112 @@
+"""How much a session asks of its device: from battery, heat and link, the worst of which decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+
+from quizglass.session import DeviceState, Heat, LinkQuality, Posture, PostureChange, PostureLimits, SessionLimits
+
+HOLD_S = 20.0
+"""Seconds that all signals have to be better before the posture is."""
+_ORDER = (Posture.NORMAL, Posture.CONSERVE, Posture.RESERVE)
+_BATTERY = (30, 10)
+"""Percent at which, or below, the battery is low and very low."""
+_RECOVERED = 5
+"""Percent above those at which it is not any more."""
+_HEAT = {Heat.WARM: 1, Heat.HOT: 2}
+_LINK = {LinkQuality.FAIR: 1, LinkQuality.POOR: 2}
+_SIDES = (1.0, 0.75, 0.5)
+"""Of frames, as shares of what is of use."""
+_PINGS = (1.0, 2.0, 4.0)
+"""Times the usual interval."""
+_WORDS = (0, 60, 30)
+
+
+class DevicePosture:
+    """The posture of one session's device.
+
+    Args:
+        usual: limits of the session in its normal posture.
+        look_ahead: whether frames are looked at then.
+        now: monotonic clock in seconds.
+    """
+
+    def __init__(self, usual: SessionLimits, look_ahead: bool, now: Callable[[], float] = monotonic) -> None:
+        self._usual = usual
+        self._look_ahead = look_ahead
+        self._now = now
+        self._state = DeviceState()
+        self._battery = 0
+        self._level = 0
+        self._better_since: float | None = None
+        self.limits = self._limits()
+        """What holds now."""
+
+    def tell(self, state: DeviceState) -> PostureChange | None:
+        """Take what the device says of itself; the change, if that is one."""
+        before = self._state
+        self._state = DeviceState(
+            before.battery_percent if state.battery_percent is None else state.battery_percent,
+            before.charging if state.charging is None else state.charging,
+            state.heat or before.heat,
+            state.link or before.link,
+        )
+        self._battery = self._battery_level()
+        return self.settle()
+
+    def settle(self) -> PostureChange | None:
+        """The change that is due now, if one is."""
+        signals = self._signals()
+        worst = max(signals.values())
+        if worst >= self._level:
+            self._better_since = None
+            if worst == self._level:
+                return None
+            return self._change(worst, " and ".join(why for why, level in signals.items() if level == worst))
+        if self._better_since is None:
+            self._better_since = self._now()
+        if self.due_in:
+            return None
+        self._better_since = None
+        return self._change(worst, "battery, heat and link have recovered")
+
+    @property
+    def due_in(self) -> float | None:
+        """Seconds until `settle` may find a change with nothing being told; None: it will not."""
+        if self._better_since is None:
+            return None
+        return max(0.0, self._better_since + HOLD_S - self._now())
+
+    def _signals(self) -> dict[str, int]:
+        """What can be said of each signal, and how bad it is: 0 to 2."""
+        state = self._state
+        battery = max(0, self._battery - 1) if state.charging else self._battery
+        charging = ", charging" if state.charging else ""
+        return {
+            f"the battery is at {state.battery_percent} %{charging}": battery,
+            f"the device is {state.heat}": _HEAT.get(state.heat, 0),
+            f"the link is {state.link}": _LINK.get(state.link, 0),
+        }
+
+    def _battery_level(self) -> int:
+        percent = self._state.battery_percent
+        if percent is None:
+            return 0
+        low = sum(percent <= least for least in _BATTERY)
+        not_recovered = sum(percent < least + _RECOVERED for least in _BATTERY)
+        return max(low, min(self._battery, not_recovered))
+
+    def _change(self, level: int, why: str) -> PostureChange:
+        self._level = level
+        self.limits = self._limits()
+        limits = self.limits
+        words = f"answers of at most {limits.answer_words} words" if limits.answer_words else "answers of any length"
+        look = "looking ahead" if limits.look_ahead else "no looking ahead"
+        reason = f"{why}: frames of {limits.frame_side} pixels, {look}, {words}"
+        return PostureChange(_ORDER[level], reason, limits)
+
+    def _limits(self) -> PostureLimits:
+        at, usual = self._level, self._usual
+        side = round(usual.useful_picture_side * _SIDES[at])
+        return PostureLimits(side, self._look_ahead and not at, usual.ping * _PINGS[at], _WORDS[at])

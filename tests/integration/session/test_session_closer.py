@@ -1,0 +1,99 @@
+"""Thumbnails whose words are too small: a sharper part is asked for, waited for, and put in its place."""
+
+import hashlib
+import io
+import random
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from quizglass.session import FrameBegin, FrameState, FrameStatus, NeedFrame, Role
+from quizglass.values import Region
+from quizglass_client import AsyncSession
+from quizglass_export.pocketworld.draw import draw_scene
+from quizglass_export.pocketworld.scenes import make_scene
+from quizglass_export.pocketworld.world import make_world
+from quizglass_server.coaching.closer import sharpened
+from tests.support.rpc_fakes import png, serving
+from tests.support.session_links import opened, parts, question
+
+SIDE, FULL_SIDE = 224, 896
+
+
+@pytest.fixture(scope="module")
+def signed():
+    """A scene with a sign."""
+    thing = next(each for each in make_world(7, 60).things if each.look.kind not in ("book", "packet"))
+    return draw_scene(make_scene([thing], random.Random(3), sign="open daily", fault_share=0.0), FULL_SIDE)
+
+
+def jpeg(image):
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=92)
+    return out.getvalue()
+
+
+def closer(done):
+    """Why no closer look was had."""
+    return [each.reason for each in done.skipped if each.step == "look_closer"]
+
+
+async def send(link, data, **begin):
+    name = hashlib.sha256(data).digest()
+    await link.say(FrameBegin(name, len(data), **begin), *parts(data))
+    await link.until(FrameStatus, lambda each: each.sha256 == name and each.state is FrameState.HELD)
+    return name
+
+
+async def test_the_client_answers_from_the_picture_it_has_in_full(tmp_path, signed):
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        frame = await session.show(jpeg(signed), thumbnail=SIDE)
+        turn = await session.ask("What does the sign say?", frame=frame)
+        said = [each async for each in turn]
+        needs = [each.frames[0] for each in said if isinstance(each, NeedFrame)]
+        assert [need.sha256 for need in needs if need.region is not None] == [frame]
+        assert not closer((await turn.answer()).done)
+        (asked,) = stage.assistant.turns
+        assert max(asked.picture.width, asked.picture.height) == FULL_SIDE
+
+
+async def test_without_an_answer_the_turn_goes_on_and_the_late_crop_serves_the_next_question(tmp_path, signed):
+    async with serving(tmp_path, frame_wait_s=0.1) as stage, opened(stage.target) as (said, _):
+        name = await send(said, jpeg(signed.resize((SIDE, SIDE))), role=Role.THUMBNAIL)
+        await said.say(question("a", "What does it say?", name))
+        need = await said.until(NeedFrame)
+        assert closer(await said.done("a")) == ["NO_FRAME"]
+        region = need.frames[0].region
+        box = [side * FULL_SIDE for side in (region.left, region.top, region.right, region.bottom)]
+        await send(said, jpeg(signed.crop(tuple(box))), role=Role.CROP, parent=name, region=region)
+        await said.say(question("b", "And what does it say now?", name))
+        assert not closer(await said.done("b"))
+        assert [turn.picture.width for turn in stage.assistant.turns] == [SIDE, FULL_SIDE]
+        assert len([each for _, each in said.heard if isinstance(each, NeedFrame)]) == 1
+
+
+async def test_a_thumbnail_without_words_and_a_frame_that_is_none_are_looked_at_as_they_are(tmp_path, signed):
+    async with serving(tmp_path) as stage, opened(stage.target) as (said, _):
+        plain = await send(said, png(200, 200), role=Role.THUMBNAIL)
+        small = await send(said, jpeg(signed.resize((SIDE, SIDE))))
+        for id, name in (("a", plain), ("b", small)):
+            await said.say(question(id, "What is this?", name))
+            assert not closer(await said.done(id))
+        assert not [each for _, each in said.heard if isinstance(each, NeedFrame)]
+
+
+@pytest.mark.parametrize("region", [Region(0.5, 0, 0.4, 1), Region(-1, 0, 1, 1), Region(0, 0, 1, float("nan"))])
+async def test_a_region_that_is_no_part_of_a_picture_is_refused(tmp_path, region):
+    async with serving(tmp_path) as stage, opened(stage.target) as (said, _):
+        await said.say(FrameBegin(bytes(32), 10, role=Role.CROP, parent=bytes(32), region=region))
+        assert (await said.notice()).field == "frame_begin.region"
+
+
+def test_a_sharper_part_lies_where_it_belongs():
+    whole, part = np.zeros((100, 200, 3), np.uint8), np.full((150, 300, 3), 255, np.uint8)
+    picture = sharpened(whole, part, Region(0.5, 0.0, 1.0, 0.5))
+    assert picture.shape == (300, 600, 3)
+    assert picture[:150, 300:].min() == 255
+    assert not picture[150:].any()
+    assert Image.fromarray(picture).size == (600, 300)
