@@ -79,8 +79,8 @@ def _served(bundle: Bundle, pool: EnginePool, threads: int) -> Ask:
 
 
 def _planner(bundle: Bundle) -> VisionDeciderPart:
-    if bundle.roles.planner is None:
-        raise SystemExit(f"{bundle.root}: no planner")
+    if not isinstance(bundle.roles.planner, VisionDeciderPart):
+        raise SystemExit(f"{bundle.root}: no planner that sees pictures")
     return bundle.roles.planner
 
 
