@@ -20,6 +20,8 @@ _SYSTEM, _USER = "\ue000system\ue001", "\ue000user\ue001"
 _TURN = re.compile(r"<\|im_start\|>(system|user|assistant)\n(.*?)(?:<\|im_end\|>\n?|\Z)", re.DOTALL)
 _JINJA = re.compile(r"\{[{%#]")
 CHATML = "<|im_start|>"
+_ONE_QUESTION = 3
+"""Turns: the system's, the user's, and the assistant's that is to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,14 @@ class ChatFormat:
     alone: str
 
     def rewrite(self, prompt: str) -> str:
-        """A ChatML prompt with this format's markers; ExportError where it is not one system and one user turn."""
+        """A ChatML prompt with this format's markers; one with examples in it stays as it is for a model of ChatML.
+
+        Raises:
+            ExportError: it is not one system and one user turn, and the format is another one.
+        """
         turns = [(match[1], match[2]) for match in _TURN.finditer(prompt)]
+        if len(turns) > _ONE_QUESTION and CHATML in self.tail:
+            return prompt
         if [role for role, _ in turns] not in (["system", "user", "assistant"], ["user", "assistant"]):
             raise ExportError("its ChatML is not a system's turn (or none), one of the user and the assistant's")
         if prompt[: prompt.index(CHATML)].strip():
