@@ -125,3 +125,10 @@ def test_endings_of_the_recipe_go_before_those_of_the_file(tmp_path: Path) -> No
     part, _, _ = built(tmp_path, write_llama(tmp_path / "m.gguf", CHATML), stop=["<|endoftext|>"])
     assert part.stop == ("<|endoftext|>",)
     assert Generator(model=Path("m.gguf")).tokenizer is None
+
+
+def test_a_prompt_with_examples_stays_as_it_is_for_a_model_of_chatml() -> None:
+    prompt = "".join(f"<|im_start|>{role}\na<|im_end|>\n" for role in ("user", "assistant", "user"))
+    prompt += "<|im_start|>assistant\n"
+    form = ChatFormat("", "", "<|im_end|>\n<|im_start|>assistant\n", "<|im_start|>user\n")
+    assert form.rewrite(prompt) == prompt
