@@ -25,6 +25,7 @@ from quizglass_server.roles.table import Roles
 
 _MAX_MANIFEST_BYTES = 4 << 20
 _READ_BYTES = 1 << 20
+_SCORER_KINDS = ("vl-scorer", "text-scorer", "linear")  # which form of a decider was meant: no key of the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def _parse(content: bytes) -> Manifest:
     except (ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False)[0]
-            key = ".".join(str(part) for part in first["loc"]) or "top level"
+            key = ".".join(str(part) for part in first["loc"] if part not in _SCORER_KINDS) or "top level"
             raise BundleError(f"{MANIFEST}: {key}: {first['msg']}") from None
         raise BundleError(f"{MANIFEST}: not valid JSON: {error}") from None
 

@@ -273,7 +273,7 @@ async def test_a_lost_engine_ends_the_turn_even_in_an_optional_step(role: str) -
 
 @pytest.mark.parametrize(
     ("role", "policy"),
-    [("planner", "planning-agent"), ("generator", "none"), ("image_encoder", "image"), ("reranker", "text")],
+    [("planner", "planning-agent"), ("generator", "none"), ("image_encoder", "image"), ("text_encoder", "text")],
 )
 async def test_a_missing_role_is_named_before_anything_runs(role: str, policy: str) -> None:
     world = World()

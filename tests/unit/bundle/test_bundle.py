@@ -199,7 +199,7 @@ def break_hash(content: dict[str, Any]) -> None:
         (break_deviation, r"roles\.planner\.picture\.std"),
         (break_mean, r"roles\.planner\.picture\.mean\.1"),
         (break_threshold, r"thresholds\.image_accept"),
-        (break_kind, r"roles\.planner\.kind"),
+        (break_kind, r"roles\.planner\.picture"),
         (break_hash, r"files\.parity\.json\.sha256"),
     ],
 )
