@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from uuid import uuid4
 
 from pydantic import Field
 
@@ -110,7 +111,9 @@ def picture_file(sample: Sample, folder: Path) -> Path | None:
     path = folder / f"{sha256(first.data).hexdigest()[:24]}.jpg"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(first.data)
+        partial = path.with_name(f"{path.name}.{uuid4().hex}")  # others may be reading it
+        partial.write_bytes(first.data)
+        partial.replace(path)
     return path.absolute()
 
 
