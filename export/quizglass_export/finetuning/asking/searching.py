@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Protocol
+from uuid import uuid4
 
 from quizglass import values
 from quizglass_client import Client
@@ -60,7 +61,9 @@ class ServerSearch:
         path = self._folder / f"{evidence.picture.hex()}.jpg"
         if not path.is_file():
             self._folder.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(self._client.get_picture(evidence.picture))
+            partial = path.with_name(f"{path.name}.{uuid4().hex}")  # others may be reading it
+            partial.write_bytes(self._client.get_picture(evidence.picture))
+            partial.replace(path)
         return path
 
 
