@@ -16,7 +16,7 @@ from bench.session.stage import Served, links_of
 from quizglass.session import Interrupted, SegmentState, TurnUpdate
 from quizglass.values import Done
 from quizglass_client import AsyncSession, AsyncTurn
-from tests.support.cutting_proxy import Cut, CuttingProxy, cutting_proxy
+from tests.support.sessions.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 
 _UPLOAD_BYTES, _RATE = 8 << 20, 125_000
 """8 MiB at 1 Mbit/s."""

@@ -40,7 +40,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def starter_model() -> NativeModel:
     """The starter's generator."""
-    from tests.support import starter_engine
+    from tests.support.engines import starter_engine
 
     return starter_engine.starter_model()
 
@@ -48,7 +48,7 @@ def starter_model() -> NativeModel:
 @pytest.fixture(scope="session")
 def alone(starter_model: NativeModel) -> list[list[str]]:
     """What it says to each question of `starter_engine.ASKED` that it is asked alone."""
-    from tests.support.starter_engine import said_alone
+    from tests.support.engines.starter_engine import said_alone
 
     return said_alone(starter_model)
 
@@ -57,7 +57,7 @@ def alone(starter_model: NativeModel) -> list[list[str]]:
 def endless(starter_model: NativeModel) -> Iterator[Engine]:
     """An engine on it whose answers end by length alone."""
     from quizglass_server.engines.llama.engine.engine import Engine
-    from tests.support.engine_runs import SMALL_PIECES
+    from tests.support.engines.engine_runs import SMALL_PIECES
 
     made = Engine(starter_model, [], SMALL_PIECES)
     yield made

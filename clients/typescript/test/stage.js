@@ -14,7 +14,7 @@ export class Stage {
 
   constructor() {
     const python = process.env.PYTHON ?? `${ROOT}.venv/bin/python`;
-    this.child = spawn(python, ["-m", "tests.support.conformance"], { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
+    this.child = spawn(python, ["-m", "tests.support.sessions.conformance"], { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
     this.lines = createInterface({ input: this.child.stdout })[Symbol.asyncIterator]();
   }
 

@@ -25,7 +25,7 @@ from quizglass_server.roles.table import Roles
 
 _MAX_MANIFEST_BYTES = 4 << 20
 _READ_BYTES = 1 << 20
-_SCORER_KINDS = ("vl-scorer", "text-scorer", "linear")  # which form of a decider was meant: no key of the file
+_DECIDER_KINDS = ("vl-scorer", "text-scorer", "linear")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,7 @@ def _parse(content: bytes) -> Manifest:
     except (ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False)[0]
-            key = ".".join(str(part) for part in first["loc"] if part not in _SCORER_KINDS) or "top level"
-            raise BundleError(f"{MANIFEST}: {key}: {first['msg']}") from None
+            raise BundleError(f"{MANIFEST}: {_key(first['loc'])}: {first['msg']}") from None
         raise BundleError(f"{MANIFEST}: not valid JSON: {error}") from None
 
 
@@ -166,3 +165,9 @@ def _walk(root: Path) -> Iterator[str]:
                     yield name
                 else:
                     raise BundleError(f"{name}: not a plain file")
+
+
+def _key(path: tuple[str | int, ...]) -> str:
+    """Where in the file an error is. Behind a decider, pydantic names the kind that was meant, which is no key."""
+    parts = [part for at, part in enumerate(path) if part not in _DECIDER_KINDS or path[at - 1] == "deciders"]
+    return ".".join(map(str, parts)) or "top level"

@@ -22,9 +22,9 @@ from quizglass_client import (
 )
 from quizglass_server.domain import entries as stored
 from quizglass_server.domain import turns as domain
-from tests.support.cutting_proxy import Cut, cutting_proxy
 from tests.support.rpc_fakes import EVENTS, Gate, png, serving
-from tests.support.session_links import words
+from tests.support.sessions.cutting_proxy import Cut, cutting_proxy
+from tests.support.sessions.session_links import words
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from quizglass_client import Client
 from quizglass_client.local import LocalServer
-from tests.support.generator_process import PATIENCE_S
+from tests.support.engines.generator_process import PATIENCE_S
 
 IMPORTING = """
 import sys

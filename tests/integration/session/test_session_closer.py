@@ -16,7 +16,7 @@ from quizglass_export.pocketworld.scenes import make_scene
 from quizglass_export.pocketworld.world import make_world
 from quizglass_server.coaching.closer import sharpened
 from tests.support.rpc_fakes import png, serving
-from tests.support.session_links import opened, parts, question
+from tests.support.sessions.session_links import opened, parts, question
 
 SIDE, FULL_SIDE = 224, 896
 

@@ -10,9 +10,9 @@ import pytest
 from quizglass.session import FrameState, SegmentState, TurnUpdate
 from quizglass_client import AsyncSession, ClientError
 from quizglass_client.session.core import LinkLost, LinkRestored
-from tests.support import conformance
-from tests.support.conformance import ConformanceStage
-from tests.support.session_links import WAIT_S, eventually
+from tests.support.sessions import conformance
+from tests.support.sessions.conformance import ConformanceStage
+from tests.support.sessions.session_links import WAIT_S, eventually
 
 SCENARIOS = sorted((Path(__file__).parents[3] / "clients" / "conformance").glob("*.json"))
 KINDS = {

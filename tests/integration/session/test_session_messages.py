@@ -35,7 +35,7 @@ from quizglass.v1 import session_pb2
 from quizglass.values import AbstainReason, Accepted, Done, FinishReason
 from quizglass_server.coaching.coach import ADVICE, FAULTS
 from tests.support.rpc_fakes import Gate, png, serving
-from tests.support.session_links import HOLDER, link, opened, parts, question, text, words
+from tests.support.sessions.session_links import HOLDER, link, opened, parts, question, text, words
 
 PICTURE = png(200, 100)
 NAME = hashlib.sha256(PICTURE).digest()

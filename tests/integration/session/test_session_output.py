@@ -7,7 +7,7 @@ from quizglass.session import Interrupted, Markup, OutputProfile, Playback, Spee
 from quizglass.values import AnswerDelta, Done, FinishReason
 from quizglass_client import AsyncSession
 from tests.support.rpc_fakes import Gate, serving, serving_on_a_thread
-from tests.support.session_links import opened, question, words
+from tests.support.sessions.session_links import opened, question, words
 
 SPOKEN = OutputProfile(max_words=5, markup=Markup.NONE, speech=Speech.ENGLISH)
 

@@ -10,7 +10,7 @@ from PIL import Image
 from quizglass.session import DeviceState, Heat, LinkQuality, Notice, Ping, Pong, Posture, PostureChange
 from quizglass_client import AsyncSession, InvalidRequest
 from tests.support.rpc_fakes import png, serving, serving_on_a_thread
-from tests.support.session_links import opened, question, words
+from tests.support.sessions.session_links import opened, question, words
 
 
 async def test_a_change_is_announced_once_and_answers_get_shorter(tmp_path):

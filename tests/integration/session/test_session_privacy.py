@@ -17,7 +17,7 @@ from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.errors import SettingsError
 from tests.support.rpc_fakes import Gate, Stage, png, serve_stage, serving, serving_on_a_thread
-from tests.support.session_links import HOLDER, link, opened, question, words
+from tests.support.sessions.session_links import HOLDER, link, opened, question, words
 
 ROOT = Path(__file__).parents[3]
 
@@ -86,7 +86,13 @@ def test_nothing_of_a_local_session_goes_to_another_machine(namespace):
     prefix = alone() if namespace else []
     if namespace and not prefix:
         pytest.skip("network namespaces are not permitted here")
-    command = [*prefix, sys.executable, "-m", "tests.support.local_only_session", *(["--alone"] if prefix else [])]
+    command = [
+        *prefix,
+        sys.executable,
+        "-m",
+        "tests.support.sessions.local_only_session",
+        *(["--alone"] if prefix else []),
+    ]
     run = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=120)
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout.splitlines()[-1])

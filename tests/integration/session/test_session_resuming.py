@@ -30,7 +30,18 @@ from quizglass_server.errors import SessionForged, SessionUnknown
 from quizglass_server.session.dialogue import Spoken
 from quizglass_server.session.token import Sessions
 from tests.support.rpc_fakes import Gate, Stage, png, serve_stage, serving
-from tests.support.session_links import HOLDER, OTHER, eventually, link, opened, parts, question, sender, text, words
+from tests.support.sessions.session_links import (
+    HOLDER,
+    OTHER,
+    eventually,
+    link,
+    opened,
+    parts,
+    question,
+    sender,
+    text,
+    words,
+)
 
 KEY = b"\1" * 32
 

@@ -10,7 +10,7 @@ from quizglass_client.cli.walk import read_walk, replay
 from quizglass_client.session.shaping import LinkProfile, ShapingProxy
 from quizglass_client.terminal.output import UsageError
 from tests.support.rpc_fakes import Gate, png, serving
-from tests.support.session_links import words
+from tests.support.sessions.session_links import words
 
 SAMPLE = Path(__file__).parents[3] / "bench" / "session" / "walk.jsonl"
 

@@ -183,7 +183,15 @@ def break_threshold(content: dict[str, Any]) -> None:
 
 
 def break_kind(content: dict[str, Any]) -> None:
-    content["roles"]["planner"]["kind"] = "text-scorer"
+    content["roles"]["planner"]["kind"] = "cross-encoder"
+
+
+def break_form(content: dict[str, Any]) -> None:
+    content["roles"]["planner"]["kind"] = "text-scorer"  # which sees no pictures
+
+
+def break_decider(content: dict[str, Any]) -> None:
+    content["roles"]["deciders"] = {"linear": {**content["roles"]["planner"], "max_token": 1}}
 
 
 def break_hash(content: dict[str, Any]) -> None:
@@ -199,7 +207,9 @@ def break_hash(content: dict[str, Any]) -> None:
         (break_deviation, r"roles\.planner\.picture\.std"),
         (break_mean, r"roles\.planner\.picture\.mean\.1"),
         (break_threshold, r"thresholds\.image_accept"),
-        (break_kind, r"roles\.planner\.picture"),
+        (break_kind, r"roles\.planner: .*cross-encoder"),
+        (break_form, r"roles\.planner\.picture: Extra"),
+        (break_decider, r"roles\.deciders\.linear\.max_token: Extra"),
         (break_hash, r"files\.parity\.json\.sha256"),
     ],
 )

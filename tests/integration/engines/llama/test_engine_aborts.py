@@ -14,8 +14,8 @@ from quizglass_server.engines.llama.link.prompt import TextPart
 from quizglass_server.engines.llama.native.batch import TokenBatch
 from quizglass_server.engines.llama.native.errors import DecodeFailed, EngineBroken
 from quizglass_server.engines.llama.native.model import ABORTED
-from tests.support.engine_runs import Given, answer, finish, prompt
-from tests.support.starter_engine import ASKED, LONG, Decode, ask, watched
+from tests.support.engines.engine_runs import Given, answer, finish, prompt
+from tests.support.engines.starter_engine import ASKED, LONG, Decode, ask, watched
 
 
 def test_cancelled_requests_leave_their_neighbours_exact(endless: Engine, alone: list[list[str]]) -> None:

@@ -17,8 +17,8 @@ from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.link.prompt import Constraint, Terms, TextPart, Usage
 from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.model import NativeModel
-from tests.support.engine_runs import SMALL_PIECES, Given, drive, finish, picture, prompt
-from tests.support.starter_engine import ASKED, LONG, STOP, Decode, ask, watched
+from tests.support.engines.engine_runs import SMALL_PIECES, Given, drive, finish, picture, prompt
+from tests.support.engines.starter_engine import ASKED, LONG, STOP, Decode, ask, watched
 
 
 @pytest.fixture

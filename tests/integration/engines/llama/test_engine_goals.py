@@ -13,8 +13,8 @@ import pytest
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.link.prompt import Constraint, RequestRefused, Scored, Usage
 from quizglass_server.engines.llama.native.model import NativeModel
-from tests.support.engine_runs import SMALL_PIECES, Given, drive, finish, prompt
-from tests.support.starter_engine import ASKED, LONG, STOP, ask
+from tests.support.engines.engine_runs import SMALL_PIECES, Given, drive, finish, prompt
+from tests.support.engines.starter_engine import ASKED, LONG, STOP, ask
 
 
 @pytest.fixture

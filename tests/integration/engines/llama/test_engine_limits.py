@@ -30,8 +30,8 @@ from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBat
 from quizglass_server.engines.llama.native.errors import DecodeFailed, LoadFailed
 from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.native.options import LoadOptions
-from tests.support.engine_runs import SMALL_PIECES, Given, answer, drive, finish, prompt
-from tests.support.tiny_engine import CONTEXT, LOG, spoiled, tiny_load_options
+from tests.support.engines.engine_runs import SMALL_PIECES, Given, answer, drive, finish, prompt
+from tests.support.engines.tiny_engine import CONTEXT, LOG, spoiled, tiny_load_options
 
 SLOW = Costs((100_000,) * 8, ((16, 1_000_000), (512, 30_000_000)))
 """What a very slow machine would have measured."""

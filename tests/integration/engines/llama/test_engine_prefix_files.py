@@ -17,8 +17,8 @@ from quizglass_server.engines.llama.link.prompt import (
 from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.prefixes import files as prefix_files
-from tests.support.engine_runs import prompt
-from tests.support.tiny_engine import CONTEXT, LOG, collected, tiny_load_options, working
+from tests.support.engines.engine_runs import prompt
+from tests.support.engines.tiny_engine import CONTEXT, LOG, collected, tiny_load_options, working
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ _ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
 
 @pytest.fixture(scope="module")
 def found() -> Any:
-    """What `tests.support.engine_threads` prints."""
-    command = [sys.executable, "-m", "tests.support.engine_threads"]
+    """What `tests.support.engines.engine_threads` prints."""
+    command = [sys.executable, "-m", "tests.support.engines.engine_threads"]
     run = subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=_ROOT, env={**os.environ, **_ENVIRONMENT})
     return json.loads(run.stdout)
 

@@ -15,8 +15,8 @@ from quizglass_server.engines.llama.link.prompt import (
 )
 from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.native.options import LoadOptions
-from tests.support.engine_runs import SMALL_PIECES, prompt
-from tests.support.tiny_engine import LOG, collected, tiny_load_options, working
+from tests.support.engines.engine_runs import SMALL_PIECES, prompt
+from tests.support.engines.tiny_engine import LOG, collected, tiny_load_options, working
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import EngineFailed
-from tests.support import faulty_child
-from tests.support.generator_process import PATIENCE_S, kill, started, texts, tiny_options, until
-from tests.support.tiny_engine import LOG, tiny_load_options
+from tests.support.engines import faulty_child
+from tests.support.engines.generator_process import PATIENCE_S, kill, started, texts, tiny_options, until
+from tests.support.engines.tiny_engine import LOG, tiny_load_options
 
 Faulty = Callable[..., ProcessOptions]
 

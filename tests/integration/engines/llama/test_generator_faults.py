@@ -33,7 +33,7 @@ from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import BudgetExceeded, EngineLost, Overloaded
 from tests.support.bundles.tiny_models import HEIGHT, WIDTH
-from tests.support.generator_process import (
+from tests.support.engines.generator_process import (
     LONG,
     PATIENCE_S,
     PROMPT,

@@ -31,8 +31,8 @@ from quizglass_server.roles.load import load_models
 from quizglass_server.scheduling.clock import stage_clock
 from tests.support.bundles.tiny_bundle import PROMPTS, write_bundle
 from tests.support.bundles.tiny_models import HEIGHT, WIDTH
-from tests.support.engine_runs import picture
-from tests.support.generator_process import (
+from tests.support.engines.engine_runs import picture
+from tests.support.engines.generator_process import (
     CONTEXT,
     LONG,
     PATIENCE_S,

@@ -21,7 +21,7 @@ from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.spawn import spawn
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from tests.integration.engines.llama.test_server_engine_faults import HEALTH, generator_of, outcome, served, statuses
-from tests.support.generator_process import kill, started, texts, tiny_options, until
+from tests.support.engines.generator_process import kill, started, texts, tiny_options, until
 
 SPAWNS = int(os.environ.get("QUIZGLASS_TEST_SPAWNS", "40"))
 RESTARTS = int(os.environ.get("QUIZGLASS_TEST_KILLS", "4"))

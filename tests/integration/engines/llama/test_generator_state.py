@@ -18,7 +18,7 @@ from quizglass_server.engines.llama.process.state import StateDirectory
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from quizglass_server.errors import EngineFailed
 from tests.support.bundles.tiny_models import HEIGHT, WIDTH
-from tests.support.generator_process import tiny_options, until
+from tests.support.engines.generator_process import tiny_options, until
 
 PICTURE = PicturePart(b"p" * 32, WIDTH, HEIGHT, bytes(range(256)) * (WIDTH * HEIGHT * 3 // 256))
 PROMPT: list[Part] = [

@@ -24,7 +24,7 @@ from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
 from quizglass_server.engines.llama.native.options import LoadOptions
 from tests.support.bundles.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
-from tests.support.engine_runs import Given, drive, finish, never, picture, prompt
+from tests.support.engines.engine_runs import Given, drive, finish, never, picture, prompt
 
 CONTEXT = 512
 COSTS = Costs((1000,) * 8, ((128, 20_000), (512, 10**9)))

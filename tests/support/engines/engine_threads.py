@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.native.model import NativeModel
-from tests.support.engine_runs import SMALL_PIECES, picture
-from tests.support.starter_engine import ASKED, ask, said_alone, starter_model
+from tests.support.engines.engine_runs import SMALL_PIECES, picture
+from tests.support.engines.starter_engine import ASKED, ask, said_alone, starter_model
 
 _PICTURES = 10
 

@@ -20,7 +20,7 @@ from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
 from quizglass_server.engines.llama.native.options import LoadOptions
 from tests.support.bundles.tiny_models import HEIGHT, WIDTH, vocabulary, write_generator
-from tests.support.engine_runs import SMALL_PIECES
+from tests.support.engines.engine_runs import SMALL_PIECES
 
 CONTEXT = 512
 LOG = LlamaLog()

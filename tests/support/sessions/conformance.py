@@ -1,7 +1,7 @@
 """The server's side of the clients' scenarios (clients/conformance): a scripted server behind a proxy that cuts.
 
-Python's tests use `ConformanceStage`; others run `python -m tests.support.conformance` and write one command a line, as
-JSON, which is answered by one line.
+Python's tests use `ConformanceStage`; others run `python -m tests.support.sessions.conformance` and write one command a
+line, as JSON, which is answered by one line.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from quizglass_server.scheduling.budget import Budget
 from quizglass_server.session import directory
 from quizglass_server.web.door import open_door
 from quizglass_server.web.http.server import WebServer
-from tests.support.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 from tests.support.rpc_fakes import EVENTS, Gate, Stage, png, serve_stage
-from tests.support.session_links import words
+from tests.support.sessions.cutting_proxy import Cut, CuttingProxy, cutting_proxy
+from tests.support.sessions.session_links import words
 
 LIVELY = {"PROGRESS_S": 0.2, "PING_S": 0.3}
 """Seconds after which a server tells of life, short enough for tests of dead links."""

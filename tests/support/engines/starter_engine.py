@@ -14,9 +14,9 @@ from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBat
 from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
 from quizglass_server.engines.llama.native.options import LoadOptions
-from tests.support.engine_runs import SMALL_PIECES, Given, answer, prompt
+from tests.support.engines.engine_runs import SMALL_PIECES, Given, answer, prompt
 
-_BUNDLE = Path(__file__).parents[2] / "models/starter/bundle/generator"
+_BUNDLE = Path(__file__).parents[3] / "models/starter/bundle/generator"
 STOP = ["<|im_end|>"]
 LONG = "The red car stands before the old mill near the river and nobody knows why. " * 8
 _LOG = LlamaLog()
