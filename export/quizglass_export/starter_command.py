@@ -14,18 +14,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from quizglass_export.starter import STAGES as BASE_STAGES
+
 HELP = "train the starter models stage by stage; goes on where it stopped"
-BASE_STAGES = (
-    "tokenizer",
-    "pictures",
-    "vision",
-    "language",
-    "grounding",
-    "joint",
-    "annotate",
-    "decider",
-    "search_router",
-)
 RETRIEVAL_STAGES = ("text_encoder", "reranker", "image_encoder")
 SEEING_STAGES = ("detector", "coarse_reranker", "domain_router")
 STAGES = (*BASE_STAGES, *RETRIEVAL_STAGES, *SEEING_STAGES, "thresholds")

@@ -74,21 +74,8 @@ class RoleJob:
         """
         if size is None:
             raise ExportError(f"roles.{self.role}.picture: missing; give the width and height of its pictures")
-        config = self.source.config()
-        vision = config["vision_config"]
-        mean, std = (_HALF, _HALF) if config["model_type"] == "qwen3_vl" else (CLIP_MEAN, CLIP_STD)
-        if (self.source.folder / PREPROCESSOR).is_file():
-            mean, std = normalisation(self.source.folder / PREPROCESSOR)
         try:
-            return Patched(
-                width=size.width,
-                height=size.height,
-                mean=mean,
-                std=std,
-                patch=vision.get("patch_size", 14),
-                merge=vision.get("spatial_merge_size", 2),
-                temporal=vision.get("temporal_patch_size", 2),
-            )
+            return patched(self.source.folder, self.source.config(), size.width, size.height)
         except ValueError as error:
             raise ExportError(f"roles.{self.role}.picture: {reason(error)}") from None
 
@@ -218,6 +205,34 @@ def in_each_size(part: Sized, check: Callable[[Sized], list[Check]]) -> list[Che
 def prompt_name(name: str) -> str:
     """A template's file name in the bundle."""
     return f"prompts/{name}.jinja"
+
+
+def patched(folder: Path, config: Mapping[str, Any], width: int, height: int) -> Patched:
+    """Normalisation and patches of a Qwen2-VL style checkpoint's pictures of this size, in pixels.
+
+    Args:
+        folder: of the checkpoint; its preprocessor's file counts, where there is one.
+        config: its `config.json`.
+        width: of the pictures.
+        height: of the pictures.
+
+    Raises:
+        ValueError: a side is no multiple of a merged patch.
+        ExportError: the preprocessor's file cannot be used.
+    """
+    vision = config["vision_config"]
+    mean, std = (_HALF, _HALF) if config["model_type"] == "qwen3_vl" else (CLIP_MEAN, CLIP_STD)
+    if (folder / PREPROCESSOR).is_file():
+        mean, std = normalisation(folder / PREPROCESSOR)
+    return Patched(
+        width=width,
+        height=height,
+        mean=mean,
+        std=std,
+        patch=vision.get("patch_size", 14),
+        merge=vision.get("spatial_merge_size", 2),
+        temporal=vision.get("temporal_patch_size", 2),
+    )
 
 
 def normalisation(path: Path) -> tuple[Channels, Channels]:

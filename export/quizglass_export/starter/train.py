@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from quizglass_export.checkpoints.files import ROUTER
+from quizglass_export.starter import STAGES
 from quizglass_export.starter.data import pictures
 from quizglass_export.starter.model.checkpoints import load_base, save_adapter, save_base
 from quizglass_export.starter.model.tokenizer import build_tokenizer
@@ -22,17 +23,6 @@ from quizglass_export.starter.stages import annotate, decider, joint, language, 
 from quizglass_export.starter.workplace import Sizes, Workplace
 
 _log = logging.getLogger(__name__)
-STAGES = (
-    "tokenizer",
-    "pictures",
-    "vision",
-    "language",
-    "grounding",
-    "joint",
-    "annotate",
-    "decider",
-    "search_router",
-)
 MINUTES = {"vision": 16.0, "language": 14.0, "grounding": 8.0, "joint": 50.0, "decider": 24.0}
 """Budgets that two CPU cores manage together in about two hours."""
 CONTINUED_RATE = 6e-4

@@ -16,8 +16,7 @@ from quizglass_export.finetuning.models.chat import Prompts
 from quizglass_export.finetuning.models.inputs import InputMaker
 from quizglass_export.graphs.qwen_vl import VISION_CLASSES
 from quizglass_export.recipe.schema import IMAGE_TOKEN
-from quizglass_export.roles.job import CLIP_MEAN, CLIP_STD, PREPROCESSOR, normalisation
-from quizglass_server.models.fields import Patched
+from quizglass_export.roles.job import patched
 from quizglass_server.models.prompts import PromptError, PromptTokenizer
 
 TEXT_TYPES = ("qwen3", "qwen2", "llama")
@@ -110,20 +109,8 @@ def _inputs(folder: Path, config: dict[str, Any], picture: tuple[int, int], max_
     tokenizer = PromptTokenizer(path)
     if config["model_type"] not in VISION_CLASSES:
         return InputMaker(tokenizer, None, "", 0, max_tokens)
-    mean, std = ((0.5,) * 3,) * 2 if config["model_type"] == "qwen3_vl" else (CLIP_MEAN, CLIP_STD)
-    if (folder / PREPROCESSOR).is_file():
-        mean, std = normalisation(folder / PREPROCESSOR)
-    vision = config["vision_config"]
     try:
-        spec = Patched(
-            width=picture[0],
-            height=picture[1],
-            mean=mean,
-            std=std,
-            patch=vision.get("patch_size", 14),
-            merge=vision.get("spatial_merge_size", 2),
-            temporal=vision.get("temporal_patch_size", 2),
-        )
+        spec = patched(folder, config, *picture)
     except ValueError as error:
         raise ExportError(f"--picture {picture[0]}x{picture[1]}: {reason(error)}") from None
     # Padding must not be the image token's id, or pictures would be scattered into it.
