@@ -101,7 +101,7 @@ def _measured(trainer: Any, held_out: dict[str, float]) -> dict[str, Any]:
     # A resumed run has another object than the one it was given.
     diary = next(each for each in trainer.callback_handler.callbacks if isinstance(each, _Diary))
     return {
-        "minutes": round(diary.minutes, 2),
+        "minutes": round(diary.minutes, 4),
         "steps": trainer.state.global_step,
         "peak_memory_bytes": max(diary.peak, _peak_memory()),
         "held_out": {name.removeprefix("eval_"): value for name, value in held_out.items() if "_per_" not in name},

@@ -116,8 +116,10 @@ def _rerank_scores(
         return None
     right: list[float] = []
     others: list[float] = []
-    for entry in progress.track(_spread(told, arguments.questions), description="questions reranked"):
-        name, value = next(iter(entry.attributes.items()))
+    asked = _spread(told, arguments.questions)
+    for number, entry in enumerate(progress.track(asked, description="questions reranked")):
+        attributes = sorted(entry.attributes.items())  # they come in any order
+        name, value = attributes[number % len(attributes)]
         passages = _reranked(client, f"What is the {name} of {entry.title}?")
         own = [item for item in passages if item.entry_id == entry.id and value.casefold() in item.text.casefold()]
         right += [max(item.rerank_score for item in own)] if own else []  # one passage that says it is enough
