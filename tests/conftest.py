@@ -5,10 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from quizglass_server.config.address import MilvusAddress
 
 ROOT = Path(__file__).parents[1]
+
+# Property tests are no timed assertions: by itself hypothesis fails an example that takes more than 200 ms.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")
