@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 import pytest
 from PIL import Image
 
-from quizglass.session import Interrupted, Restored, TurnUpdate
+from quizglass.session import Forgotten, Interrupted, PostureChange, Restored, TurnUpdate
 from quizglass.values import AnswerDelta
 from quizglass_client import AsyncSession, Cancelled, InvalidRequest, ServerUnavailable, Session, SessionLost
 from quizglass_client.session.core import LinkLost, LinkRestored
@@ -259,6 +259,76 @@ async def test_what_cannot_be_asked_is_named(tmp_path):
             await turn.answer()
         with pytest.raises(Cancelled):
             await session.ask("Q?")
+
+
+async def test_a_question_that_no_message_can_hold_is_refused_by_the_client(tmp_path):
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        for question, history in (("x" * 300_000, ()), ("Q?", [("q", "y" * 300_000)])):
+            with pytest.raises(InvalidRequest, match="more than 256000") as caught:
+                await session.ask(question, history=history)
+            assert caught.value.field == "question"
+
+
+async def test_a_question_whose_session_ends_while_its_picture_is_read_fails(tmp_path, monkeypatch):
+    gate = Gate()
+
+    async def slow(picture, side):
+        await gate()
+        return picture
+
+    monkeypatch.setattr("quizglass_client.session.core.encode_on_thread", slow)
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        asking = asyncio.create_task(session.answer("Q?", png()))
+        await gate.reached.wait()
+        await session.close()
+        gate.open.set()
+        with pytest.raises(Cancelled):
+            await asyncio.wait_for(asking, 20)
+
+
+async def test_what_is_said_without_a_link_is_said_over_the_next_one(tmp_path):
+    async with serving(tmp_path) as stage, cutting_proxy(stage.rpc.port) as proxy:
+        async with AsyncSession(proxy.target) as session:
+            frame = await session.show(png())
+            await session.answer("One?", frame=frame)
+            proxy.refusing = True
+            proxy.cut(Cut.RST)
+            await eventually(lambda: session._core._connection is None)
+            await session.device(9)
+            await session.drop(frame)
+            await session.forget()
+            after = await session.ask("Two?")
+            proxy.refusing = False
+            session.hint_reconnect()
+            receipt = await told(session, Forgotten)
+            assert (receipt.frames, receipt.exchanges) == (1, 1)
+            assert (await after.answer()).text == "45 crowns"
+            assert [turn.history for turn in stage.assistant.turns] == [(), ()]
+            assert session._core._posture is not None
+
+
+async def test_another_server_is_told_how_the_device_is(tmp_path):
+    async with serving(tmp_path) as one, serving(tmp_path) as two, cutting_proxy(one.rpc.port) as proxy:
+        async with AsyncSession(proxy.target) as session:
+            await session.device(9)
+            first = await told(session, PostureChange)
+            proxy.move(two.rpc.port)
+            proxy.cut(Cut.RST)
+            assert await told(session, PostureChange) == first
+
+
+async def told(session, kind):
+    """The next news of a kind."""
+    async with asyncio.timeout(20):
+        return await anext(news async for news in session.news() if isinstance(news, kind))
+
+
+def test_closing_a_session_twice_is_closing_it_once(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage, Session(stage.target) as session:
+        session.close()
+        session.close()
+        with pytest.raises(Cancelled):
+            session.ask("Q?")
 
 
 def test_the_blocking_session_does_the_same(tmp_path):

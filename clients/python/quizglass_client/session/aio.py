@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import Self
 
 from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile
 from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.errors import InvalidRequest
+from quizglass_client.errors import Cancelled, InvalidRequest
 from quizglass_client.session.core import News, SessionCore, SessionOptions
 from quizglass_client.session.runner import AsyncRunner
 from quizglass_client.session.turns import TurnFeed, TurnSaid
@@ -74,8 +75,9 @@ class AsyncSession:
         await self.close()
 
     async def close(self) -> None:
-        """End it; what runs is cancelled, and the server lets its pictures go."""
-        await self._runner.run(self._core.close())
+        """End it; what runs is cancelled, and the server lets its pictures go. One that has ended stays so."""
+        with suppress(Cancelled):
+            await self._runner.run(self._core.close())
         await self._runner.close()
 
     async def show(self, picture: PictureLike, *, pinned: bool = False, thumbnail: int = 0) -> bytes:

@@ -67,6 +67,8 @@ HOLDER_BYTES = 32
 _ACK_EVERY = 16
 _ACK_BYTES = 16 * 1024
 _MOST_NEWS = 1024
+_MOST_ASK_BYTES = 250 * 1024
+"""Of a question: what a server takes as one message, less what goes around it."""
 _MOST_FULL = 4
 """Pictures that are kept in full behind the thumbnails that were sent of them."""
 _SILENT_PROGRESS = 2.5
@@ -253,12 +255,15 @@ class SessionCore:
         """Ask a question; what is told of it comes by the feed."""
         self._check()
         request = requests.ask(question, None, history, policy, budget, b"", session_id, remember, recall, explain)
+        if overlap not in {str(each) for each in Overlap}:
+            raise InvalidRequest.of("overlap", f"{overlap!r} is not interrupt, queue or refuse")
+        if (size := request.ByteSize()) > _MOST_ASK_BYTES:
+            raise InvalidRequest.of("question", f"with its history it has {size} bytes, more than {_MOST_ASK_BYTES}")
         name = frame or (b"" if picture is None else await self.show(picture, False))
+        self._check()  # it may have ended meanwhile
         if name:
             request.frames.add(sha256=name)
         value = to_value(request, Question)
-        if overlap not in {str(each) for each in Overlap}:
-            raise InvalidRequest.of("overlap", f"{overlap!r} is not interrupt, queue or refuse")
         self._count += 1
         feed = TurnFeed(f"{self._count}-{secrets.token_hex(4)}")
         self._turns[feed.ask_id] = feed
@@ -285,7 +290,7 @@ class SessionCore:
     def forget(self) -> None:
         """Have the session forget what it was sent and said."""
         self._check()
-        self._outgoing.forget()
+        self._full.clear()
         self._outgoing.say(Forget())
 
     def played(self, feed: TurnFeed, segment: int, code_point: int) -> None:
@@ -381,8 +386,6 @@ class SessionCore:
         resumed, again = opened.restored is Restored.ALL, bool(self._place.session_id)
         if not resumed:
             self._place.seq, self._posture = 0, None
-            if self._device != DeviceState():
-                self._outgoing.say(self._device)
             if again:
                 self._lose(opened.restored_reason)
         self._place.session_id, self._limits = opened.session_id, opened.limits
@@ -462,6 +465,7 @@ class SessionCore:
                 self._tell(said)
             case Forgotten():
                 self._place.state = b""
+                self._outgoing.forgotten()
                 self._tell(said)
             case GoAway():
                 self._tell(said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import Self
 
 from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile
 from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.errors import InvalidRequest
+from quizglass_client.errors import Cancelled, InvalidRequest
 from quizglass_client.session.core import News, SessionCore, SessionOptions
 from quizglass_client.session.runner import Runner
 from quizglass_client.session.turns import TurnFeed, TurnSaid
@@ -72,8 +73,9 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End it; what runs is cancelled, and the server lets its pictures go."""
-        self._runner.run(self._core.close())
+        """End it; what runs is cancelled, and the server lets its pictures go. One that has ended stays so."""
+        with suppress(Cancelled):
+            self._runner.run(self._core.close())
         self._runner.close()
 
     def show(self, picture: PictureLike, *, pinned: bool = False, thumbnail: int = 0) -> bytes:
