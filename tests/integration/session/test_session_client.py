@@ -15,6 +15,7 @@ from quizglass.values import AnswerDelta
 from quizglass_client import AsyncSession, Cancelled, InvalidRequest, ServerUnavailable, Session, SessionLost
 from quizglass_client.session.core import LinkLost, LinkRestored
 from tests.support.rpc_fakes import Gate, png, serving, serving_on_a_thread
+from tests.support.sessions.conformance import LIVELY
 from tests.support.sessions.cutting_proxy import Cut, cutting_proxy
 from tests.support.sessions.session_links import eventually, text, words
 
@@ -33,8 +34,8 @@ LARGE = noise()
 @pytest.fixture
 def lively(monkeypatch):
     """A server that tells of life often, so that silence shows soon."""
-    monkeypatch.setattr("quizglass_server.session.directory.PROGRESS_S", 0.2)
-    monkeypatch.setattr("quizglass_server.session.directory.PING_S", 0.3)
+    for name, seconds in LIVELY.items():
+        monkeypatch.setattr(f"quizglass_server.session.directory.{name}", seconds)
 
 
 async def followed(turn, on_event=None):
@@ -287,34 +288,41 @@ async def test_a_question_whose_session_ends_while_its_picture_is_read_fails(tmp
 
 
 async def test_what_is_said_without_a_link_is_said_over_the_next_one(tmp_path):
-    async with serving(tmp_path) as stage, cutting_proxy(stage.rpc.port) as proxy:
-        async with AsyncSession(proxy.target) as session:
-            frame = await session.show(png())
-            await session.answer("One?", frame=frame)
-            proxy.refusing = True
-            proxy.cut(Cut.RST)
-            await eventually(lambda: session._core._connection is None)
-            await session.device(9)
-            await session.drop(frame)
-            await session.forget()
-            after = await session.ask("Two?")
-            proxy.refusing = False
-            session.hint_reconnect()
-            receipt = await told(session, Forgotten)
-            assert (receipt.frames, receipt.exchanges) == (1, 1)
-            assert (await after.answer()).text == "45 crowns"
-            assert [turn.history for turn in stage.assistant.turns] == [(), ()]
-            assert session._core._posture is not None
+    async with (
+        serving(tmp_path) as stage,
+        cutting_proxy(stage.rpc.port) as proxy,
+        AsyncSession(proxy.target) as session,
+    ):
+        frame = await session.show(png())
+        await session.answer("One?", frame=frame)
+        proxy.refusing = True
+        proxy.cut(Cut.RST)
+        await eventually(lambda: session._core._connection is None)
+        await session.device(9)
+        await session.drop(frame)
+        await session.forget()
+        after = await session.ask("Two?")
+        proxy.refusing = False
+        session.hint_reconnect()
+        receipt = await told(session, Forgotten)
+        assert (receipt.frames, receipt.exchanges) == (1, 1)
+        assert (await after.answer()).text == "45 crowns"
+        assert [turn.history for turn in stage.assistant.turns] == [(), ()]
+        assert session._core._posture is not None
 
 
 async def test_another_server_is_told_how_the_device_is(tmp_path):
-    async with serving(tmp_path) as one, serving(tmp_path) as two, cutting_proxy(one.rpc.port) as proxy:
-        async with AsyncSession(proxy.target) as session:
-            await session.device(9)
-            first = await told(session, PostureChange)
-            proxy.move(two.rpc.port)
-            proxy.cut(Cut.RST)
-            assert await told(session, PostureChange) == first
+    async with (
+        serving(tmp_path) as one,
+        serving(tmp_path) as two,
+        cutting_proxy(one.rpc.port) as proxy,
+        AsyncSession(proxy.target) as session,
+    ):
+        await session.device(9)
+        first = await told(session, PostureChange)
+        proxy.move(two.rpc.port)
+        proxy.cut(Cut.RST)
+        assert await told(session, PostureChange) == first
 
 
 async def told(session, kind):

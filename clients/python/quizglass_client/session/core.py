@@ -491,7 +491,10 @@ class SessionCore:
         self._outgoing.over(ask_id)
 
     async def _watch(self) -> None:
-        """Ask a silent link whether it is alive; end one that does not answer."""
+        """Ask a silent link whether it is alive; end one that does not answer.
+
+        Silence alone proves nothing: the program itself may have stood still, with all that came waiting to be read.
+        """
         limits = self._limits
         if limits is None:
             return
@@ -499,14 +502,15 @@ class SessionCore:
         while True:
             ping = limits.ping if self._posture is None else self._posture.ping
             silence = _SILENT_PROGRESS * limits.progress if self._turns else 2 * ping
-            now, before = time.monotonic(), max(self._heard, self._stirred_at)
-            if now - before >= silence:
-                raise _Dead("the link is silent")
             probe_after = min(ping, silence / 2)
-            if now - before >= probe_after and asked <= before:
+            now, before = time.monotonic(), max(self._heard, self._stirred_at)
+            if asked <= before and now - before >= probe_after:
                 self._outgoing.say(Ping())
                 asked = now
-            await self._wait(before + (silence if asked > before else probe_after) - now)
+            due = asked + silence - probe_after if asked > before else before + probe_after
+            if now >= due:
+                raise _Dead("the link is silent")
+            await self._wait(due - now)
             if self._hinted:
                 await self._probe()
 
