@@ -10,9 +10,11 @@ from contextlib import AsyncExitStack
 import pytest
 from PIL import Image
 
-from quizglass.session import Forgotten, Interrupted, PostureChange, Restored, TurnUpdate
+from quizglass.session import Forgotten, Interrupted, Notice, PostureChange, Restored, TurnUpdate
 from quizglass.values import AnswerDelta
 from quizglass_client import AsyncSession, Cancelled, InvalidRequest, ServerUnavailable, Session, SessionLost
+from quizglass_client.cli.chat import _Talk
+from quizglass_client.cli.command import parser
 from quizglass_client.session.core import LinkLost, LinkRestored
 from tests.support.rpc_fakes import Gate, png, serving, serving_on_a_thread
 from tests.support.sessions.conformance import LIVELY
@@ -351,13 +353,30 @@ def test_the_blocking_session_does_the_same(tmp_path):
         assert len(session.state) > 0
 
 
+async def test_chat_tells_of_failures_that_are_of_no_question(capsys):
+    class Told:
+        async def news(self):
+            yield Notice(reason="INVALID_PICTURE", text="frame_begin: this is not a picture")
+            yield Notice(ask_id="1", turn_over=True, text="a turn tells of its own")
+
+    arguments = parser().parse_args(["chat"])
+    await _Talk(Told(), arguments).tell_news()
+    assert capsys.readouterr().err == "quizglass: frame_begin: this is not a picture\n"
+
+
 def test_chat_answers_line_by_line(tmp_path):
     (tmp_path / "a.png").write_bytes(png())
+    (tmp_path / "notes.txt").write_text("no picture")
     with serving_on_a_thread(tmp_path) as stage:
         command = [sys.executable, "-m", "quizglass_client.cli", "--server", stage.target, "chat", tmp_path / "a.png"]
-        lines = "What is this?\n/show missing.png\nAnd how much?\n/stop\n/quit\nnever asked\n"
-        run = subprocess.run(command, input=lines, text=True, capture_output=True, timeout=60)
+        shown = f"/show missing.png\n/show {tmp_path / 'notes.txt'}\n/shwo a.png\n/show\n{'x' * 300_000}\n"
+        lines = f"What is this?\n{shown}And how much?\n/stop\n/quit\nnever asked\n"
+        run = subprocess.run(command, input=lines, text=True, capture_output=True, timeout=300)
     assert run.returncode == 0
     assert run.stdout.count("45 crowns") >= 2
     assert "missing.png is no file" in run.stderr
+    assert "notes.txt is no picture" in run.stderr
+    assert "/shwo a.png: there are /show FILE" in run.stderr
+    assert "/show: there are /show FILE" in run.stderr
+    assert "more than 256000" in run.stderr
     assert [turn.question for turn in stage.assistant.turns] == ["What is this?", "And how much?"]

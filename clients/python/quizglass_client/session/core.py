@@ -7,9 +7,9 @@ import random
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from typing import Unpack
 
 import grpc
 
@@ -61,7 +61,7 @@ from quizglass_client.pictures import cut_out, encode_on_thread
 from quizglass_client.session.link import SessionConnection
 from quizglass_client.session.outgoing import OutgoingMessages
 from quizglass_client.session.turns import TurnFeed, TurnSaid
-from quizglass_client.types import PictureLike
+from quizglass_client.types import AskOptions, PictureLike
 
 HOLDER_BYTES = 32
 _ACK_EVERY = 16
@@ -242,19 +242,12 @@ class SessionCore:
         question: str,
         picture: PictureLike | None,
         frame: bytes,
-        *,
         overlap: str,
-        policy: str,
-        budget: float | None,
-        history: Sequence[tuple[str, str]],
-        remember: bool,
-        recall: bool,
-        session_id: str,
-        explain: bool,
+        **options: Unpack[AskOptions],
     ) -> TurnFeed:
         """Ask a question; what is told of it comes by the feed."""
         self._check()
-        request = requests.ask(question, None, history, policy, budget, b"", session_id, remember, recall, explain)
+        request = requests.ask(question, None, **options)
         if overlap not in {str(each) for each in Overlap}:
             raise InvalidRequest.of("overlap", f"{overlap!r} is not interrupt, queue or refuse")
         if (size := request.ByteSize()) > _MOST_ASK_BYTES:
