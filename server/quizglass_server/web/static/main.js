@@ -21,6 +21,8 @@ const page = {
   asked: false,
   /** @type {object | null} the picture that is being fetched or made smaller */
   choice: null,
+  /** Whether the camera is being opened. */
+  opening: false,
   /** Longest side that the models make use of, in pixels. */
   side: 1024,
   /** @type {AbortController | null} of the turn that runs */
@@ -179,12 +181,16 @@ function say(note) {
 
 async function startCamera() {
   const video = byId("video");
+  if (page.opening) return;
+  page.opening = true;
   try {
     await openCamera(video);
   } catch (error) {
     closeCamera(video);
     say(cameraTrouble(error));
     return;
+  } finally {
+    page.opening = false;
   }
   say("");
   for (const id of ["video", "snap"]) byId(id).hidden = false;

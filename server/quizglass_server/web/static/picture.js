@@ -32,7 +32,6 @@ export function cameraTrouble(error) {
 export async function openCamera(video) {
   const wanted = { facingMode: "environment", width: { ideal: 1280 }, height: { ideal: 960 } };
   const camera = await navigator.mediaDevices.getUserMedia({ video: wanted });
-  closeCamera(video); // somebody may have pressed twice
   video.srcObject = camera;
   await video.play();
 }
