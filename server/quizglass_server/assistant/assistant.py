@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from difflib import get_close_matches
 from time import monotonic
 
-from quizglass_server.assistant.recollection import note_unremembered, recall, remember, search_memory
+from quizglass_server.assistant.recollection import note_remembered, note_unremembered, recall, remember, search_memory
 from quizglass_server.assistant.search import search
 from quizglass_server.config.options import TurnOptions
 from quizglass_server.domain.entries import SearchOptions
@@ -186,6 +186,9 @@ class Assistant:
         if turn.remember:
             note_unremembered(turn, self._resources, journal)
         done = self._finish(draft, journal)
+        if turn.remember and recalled is None:
+            note_remembered(turn, done, self._resources, journal)
+        journal.emit(done)
         told = {
             "plan": journal.plan.value if journal.plan else None,
             "finish": done.finish_reason.value,
@@ -206,7 +209,7 @@ class Assistant:
             return await tools.judge(await policy.answer(tools))
 
     def _finish(self, draft: Draft, journal: Journal) -> Done:
-        """Check the answer and tell of the verdict and the end."""
+        """Check the answer and tell of the verdict; the end, which is to be told."""
         abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
         abstaining = bool(draft.refused) or abstains(answer, abstain)
@@ -225,7 +228,7 @@ class Assistant:
             journal.ended(span, "", lambda: told_check(answer, support))
         journal.close()
         journal.emit(Verdict(support.outcome, draft.p_min, draft.p_mean, draft.notes))
-        done = Done(
+        return Done(
             answer=answer,
             finish_reason=draft.finish,
             citations=support.citations,
@@ -237,8 +240,6 @@ class Assistant:
             history_left_out=draft.history_left_out,
             all_prompt_tokens=journal.prompt_tokens,
         )
-        journal.emit(done)
-        return done
 
 
 def _abstain_reason(draft: Draft, journal: Journal) -> AbstainReason:

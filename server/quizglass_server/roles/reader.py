@@ -27,6 +27,7 @@ from quizglass_server.models.loading import Loading, RolePart
 from quizglass_server.models.prompts import clean
 from quizglass_server.models.wordgate import LARGE_SIDE, WordGate, searched_side
 from quizglass_server.scheduling.clock import measured_engine
+from quizglass_server.scheduling.ledger import handed
 
 MIN_CONFIDENCE = 0.6
 _BLOCK = 32
@@ -108,6 +109,7 @@ class RapidOcrReader:
         with self._lock:
             self._scale = scale
             try:
+                handed("reader", bgr.nbytes)
                 with measured_engine():
                     result = self._ocr(bgr)
             except Exception as error:
