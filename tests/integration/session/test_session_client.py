@@ -10,12 +10,12 @@ from contextlib import AsyncExitStack
 import pytest
 from PIL import Image
 
+from bench.session.cutting_proxy import Cut, cutting_proxy
 from quizglass.session import Interrupted, Restored, TurnUpdate
 from quizglass.values import AnswerDelta
 from quizglass_client import AsyncSession, Cancelled, InvalidRequest, ServerUnavailable, Session, SessionLost
 from quizglass_client.session.core import LinkLost, LinkRestored
 from tests.support.rpc_fakes import Gate, png, serving, serving_on_a_thread
-from tests.support.sessions.cutting_proxy import Cut, cutting_proxy
 from tests.support.sessions.session_links import eventually, text, words
 
 
