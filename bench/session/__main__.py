@@ -27,6 +27,7 @@ SECTIONS = {
     "cuts": ("links", "cuts"),
     "resume": ("links", "resume"),
     "upload": ("links", "cancel_in_upload"),
+    "closer": ("closer", "thumbnails"),
     "coaching": ("coaching", "coaching"),
     "pong": ("idle", "pong"),
     "memory": ("idle", "memory"),

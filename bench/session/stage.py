@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from time import perf_counter
@@ -17,6 +17,7 @@ from quizglass.session import TurnUpdate
 from quizglass.values import AnswerDelta
 from quizglass_client import AsyncClient, AsyncSession, AsyncTurn
 from quizglass_client.local import LocalServer
+from quizglass_export.pocketworld.questions import Question
 
 SEED, THINGS, QUESTIONS = 101, 500, 100
 _WARM = 6
@@ -28,6 +29,8 @@ class Served:
 
     server: LocalServer
     stock: Stock
+    questions: Sequence[Question]
+    """About the world that it knows."""
 
     @property
     def target(self) -> str:
@@ -51,7 +54,7 @@ async def served(setup: Setup) -> AsyncIterator[Served]:
     try:
         with Progress(disable=True) as bars:
             await asyncio.to_thread(load, server.target, folder, bars)
-        stage = Served(server, Stock(trial.questions))
+        stage = Served(server, Stock(trial.questions), trial.questions)
         await stage.stock.ahead(setup.count(64, 8))
         async with AsyncClient(server.target) as client:
             for _ in range(setup.count(_WARM, 1)):

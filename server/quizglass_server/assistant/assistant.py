@@ -12,6 +12,7 @@ from quizglass_server.assistant.recollection import note_remembered, note_unreme
 from quizglass_server.assistant.search import search
 from quizglass_server.config.options import TurnOptions
 from quizglass_server.domain.entries import SearchOptions
+from quizglass_server.domain.regions import Region
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import (
@@ -33,6 +34,7 @@ from quizglass_server.policies.serving import Has, PolicyStatus, preferred, stat
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.abstaining import abstains
+from quizglass_server.steps.lookup.detect import find_regions
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.givens import Givens
@@ -139,6 +141,16 @@ class Assistant:
                 await models.generator.prepare(picture)
         finally:
             await runner.end()
+
+    async def lines_in(self, picture: Picture, part: Region) -> list[Region]:
+        """Boxes of the lines of words in a part of a picture; none without a reader."""
+        reader = self._resources.models.reader
+        return [] if reader is None else await reader.locate(picture, part)
+
+    async def things_in(self, picture: Picture, question: str) -> list[Region]:
+        """Squares around what a question is about, likeliest first; none without a detector."""
+        detector = self._resources.models.detector
+        return [] if detector is None else await find_regions(detector, picture, question, self._resources.tuning)
 
     def usual_s(self, stage: str) -> float:
         """Seconds that a stage of a turn usually takes; 0: that is not known."""

@@ -225,7 +225,7 @@ def _sessions(services: Services, asking: Asking, looks: LookAhead | None) -> Se
     limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
     pool = FramePool(settings.all_frames_bytes)
     coach = CaptureCoach() if settings.coaching else None
-    wire, closer = ProtobufWire(), Closer()
+    wire, closer = ProtobufWire(), Closer(services.assistant)
     means = Means(asking, looks, pool, services.sessions, wire, limits, coach, closer)
     return SessionDirectory(means, settings.max_sessions)
 

@@ -328,7 +328,7 @@ class Turns:
 
     async def _look_closer(self, running: _Running, thumbnail: ShelfFrame, closer: Closer) -> HeldFrame | None:
         """A sharper frame, if one is needed and comes in time."""
-        region = await closer.too_small(await thumbnail.picture())
+        region = await closer.too_small(await thumbnail.picture(), running.turn.question)
         if region is None:
             return None
         wait_s, name = min(WAIT_S, self._frame_wait_s), running.frame
