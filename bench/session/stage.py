@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 
 from rich.progress import Progress
@@ -21,6 +22,14 @@ from quizglass_export.pocketworld.questions import Question
 
 SEED, THINGS, QUESTIONS = 101, 500, 100
 _WARM = 6
+
+
+@dataclass(frozen=True)
+class SessionSetup(Setup):
+    """What every section of sessions works with."""
+
+    photographs: Path | None = None
+    """Folder with those of scikit-image and scikit-learn."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +53,12 @@ class Served:
 
 
 @asynccontextmanager
-async def served(setup: Setup) -> AsyncIterator[Served]:
-    """A server on a world of its own, stopped by its own process id afterwards."""
+async def served(setup: Setup, flags: Sequence[str] = ()) -> AsyncIterator[Served]:
+    """A server on a world of its own, with these further flags, stopped by its own process id afterwards."""
     folder = setup.folder / f"world-{SEED}-{THINGS}"
     setup.say("drawing a world and starting a server")
     trial = await asyncio.to_thread(prepare, SEED, THINGS, QUESTIONS, folder)
-    server = LocalServer(setup.bundle, folder / "knowledge", log=folder / "server.log")
+    server = LocalServer(setup.bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
     await asyncio.to_thread(server.__enter__)
     try:
         with Progress(disable=True) as bars:
