@@ -12,12 +12,12 @@ from typing import Any
 
 import grpc
 
+from bench.hostile.http2 import http2
 from bench.hostile.sections import Setup
 from bench.hostile.stage import Attack, Victim, repeated, victim
 from bench.results import Row, at_most
 from bench.sections import Part
 from quizglass.v1 import assistant_pb2
-from tests.support.http2 import http2
 
 _ASK = "/quizglass.v1.AssistantService/Ask"
 _ADD = "/quizglass.v1.KnowledgeService/AddEntries"

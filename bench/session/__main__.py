@@ -15,23 +15,28 @@ from importlib import import_module
 from pathlib import Path
 
 from bench import sections
-from bench.hostile.sections import Setup
 from bench.sections import Part
-from bench.session.stage import Served, served
+from bench.session.stage import Served, SessionSetup, served
 
 SECTIONS = {
     "first": ("turns", "first_words"),
     "calls": ("turns", "calls"),
     "cancel": ("turns", "cancel"),
+    "openai": ("doors", "chat"),
+    "browser": ("doors", "browser"),
     "bytes": ("links", "second_question"),
     "cuts": ("links", "cuts"),
     "resume": ("links", "resume"),
     "upload": ("links", "cancel_in_upload"),
+    "closer": ("closer", "thumbnails"),
     "coaching": ("coaching", "coaching"),
+    "photographs": ("photographs", "photographs"),
     "pong": ("idle", "pong"),
     "memory": ("idle", "memory"),
 }
 """Module and function of each, in the order of the table."""
+FLAGS = {"openai": ("--web-port", "0"), "browser": ("--web-port", "0")}
+"""Of the servers of sections that need others than the usual ones."""
 _LIMIT_S = 3600.0
 """No section may take longer."""
 
@@ -40,21 +45,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run sections. Returns 0, or 1 when one failed or a bar was missed."""
     parser = sections.arguments("session", __doc__, SECTIONS)
     parser.add_argument("--bundle", type=Path, default=Path("models/starter/bundle"))
+    parser.add_argument(
+        "--photographs", type=Path, help="folder of the unpacked wheels of scikit-image and scikit-learn"
+    )
     args: argparse.Namespace = parser.parse_args(arguments)
     folder: Path = args.workdir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside, it still ends what it started
     runner = sections.Runner("session", SECTIONS, args)
     with runner.status() as say:
-        setup = Setup(args.quick, folder, args.bundle.resolve(), say)
+        setup = SessionSetup(args.quick, folder, args.bundle.resolve(), say, args.photographs)
         runner.measure(lambda name: asyncio.run(asyncio.wait_for(_run(name, setup), _LIMIT_S)))
     return runner.finish()
 
 
-async def _run(name: str, setup: Setup) -> Part:
+async def _run(name: str, setup: SessionSetup) -> Part:
     module, function = SECTIONS[name]
-    section: Callable[[Setup, Served], Awaitable[Part]] = getattr(import_module(f"bench.session.{module}"), function)
-    async with served(setup) as stage:
+    section: Callable[[SessionSetup, Served], Awaitable[Part]] = getattr(
+        import_module(f"bench.session.{module}"), function
+    )
+    async with served(setup, FLAGS.get(name, ())) as stage:
         return await section(setup, stage)
 
 

@@ -12,18 +12,19 @@ from bench.engine.figures import percentile
 from bench.hostile.sections import Setup
 from bench.results import at_least, at_most
 from bench.sections import Part
+from bench.session.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 from bench.session.stage import Served, links_of
 from quizglass.session import Interrupted, SegmentState, TurnUpdate
 from quizglass.values import Done
 from quizglass_client import AsyncSession, AsyncTurn
-from tests.support.sessions.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 
 _UPLOAD_BYTES, _RATE = 8 << 20, 125_000
 """8 MiB at 1 Mbit/s."""
 
 
 @asynccontextmanager
-async def _through_proxy(stage: Served, rate: float = 0.0) -> AsyncIterator[tuple[CuttingProxy, AsyncSession]]:
+async def through_proxy(stage: Served, rate: float = 0.0) -> AsyncIterator[tuple[CuttingProxy, AsyncSession]]:
+    """A proxy before the server, and a session over it."""
     async with cutting_proxy(stage.port, rate) as proxy, AsyncSession(proxy.target) as session:
         yield proxy, session
 
@@ -31,7 +32,7 @@ async def _through_proxy(stage: Served, rate: float = 0.0) -> AsyncIterator[tupl
 async def second_question(setup: Setup, stage: Served) -> Part:
     """Bytes that go up for a second question about a frame, HTTP/2 included."""
     beyond = []
-    async with _through_proxy(stage) as (proxy, session):
+    async with through_proxy(stage) as (proxy, session):
         for _ in range(setup.count(20, 2)):
             question, picture = next(stage.stock)
             frame = await session.show(picture)
@@ -47,7 +48,7 @@ async def cuts(setup: Setup, stage: Served) -> Part:
     """Cuts in the middle of answers and uploads, drawn by seed."""
     draw, wanted = random.Random(20), setup.count(1000, 6)
     complete = wrong = changed = 0
-    async with _through_proxy(stage) as (proxy, session):
+    async with through_proxy(stage) as (proxy, session):
         turns = 0
         while session.links <= wanted:
             turns += 1
@@ -90,7 +91,7 @@ async def _sound(turn: AsyncTurn) -> tuple[bool, bool]:
 async def resume(setup: Setup, stage: Served) -> Part:
     """From a reset to the resumed session, and until a half-open link is noticed without a hint."""
     resets, busy, idle = [], [], []
-    async with _through_proxy(stage) as (proxy, session):
+    async with through_proxy(stage) as (proxy, session):
         for _ in range(setup.count(100, 3)):
             links, began = session.links, perf_counter()
             proxy.cut(Cut.RST)
@@ -122,7 +123,7 @@ async def cancel_in_upload(setup: Setup, stage: Served) -> Part:
     """A cancel while 8 MiB go up at 1 Mbit/s, of a question that waits for a frame."""
     took = []
     for at in range(setup.count(10, 1)):
-        async with _through_proxy(stage, _RATE) as (proxy, session):
+        async with through_proxy(stage, _RATE) as (proxy, session):
             # Bytes that need not be a picture: they never arrive as a whole.
             session._core._outgoing.show(random.Random(at).randbytes(_UPLOAD_BYTES))
             while proxy.up < setup.count(400_000, 60_000):  # noqa: ASYNC110  # nothing tells

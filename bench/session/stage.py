@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 
 from rich.progress import Progress
@@ -17,9 +18,18 @@ from quizglass.session import TurnUpdate
 from quizglass.values import AnswerDelta
 from quizglass_client import AsyncClient, AsyncSession, AsyncTurn
 from quizglass_client.local import LocalServer
+from quizglass_export.pocketworld.questions import Question
 
 SEED, THINGS, QUESTIONS = 101, 500, 100
 _WARM = 6
+
+
+@dataclass(frozen=True)
+class SessionSetup(Setup):
+    """What every section of sessions works with."""
+
+    photographs: Path | None = None
+    """Folder with those of scikit-image and scikit-learn."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,8 @@ class Served:
 
     server: LocalServer
     stock: Stock
+    questions: Sequence[Question]
+    """About the world that it knows."""
 
     @property
     def target(self) -> str:
@@ -41,17 +53,17 @@ class Served:
 
 
 @asynccontextmanager
-async def served(setup: Setup) -> AsyncIterator[Served]:
-    """A server on a world of its own, stopped by its own process id afterwards."""
+async def served(setup: Setup, flags: Sequence[str] = ()) -> AsyncIterator[Served]:
+    """A server on a world of its own, with these further flags, stopped by its own process id afterwards."""
     folder = setup.folder / f"world-{SEED}-{THINGS}"
     setup.say("drawing a world and starting a server")
     trial = await asyncio.to_thread(prepare, SEED, THINGS, QUESTIONS, folder)
-    server = LocalServer(setup.bundle, folder / "knowledge", log=folder / "server.log")
+    server = LocalServer(setup.bundle, folder / "knowledge", flags=flags, log=folder / "server.log")
     await asyncio.to_thread(server.__enter__)
     try:
         with Progress(disable=True) as bars:
             await asyncio.to_thread(load, server.target, folder, bars)
-        stage = Served(server, Stock(trial.questions))
+        stage = Served(server, Stock(trial.questions), trial.questions)
         await stage.stock.ahead(setup.count(64, 8))
         async with AsyncClient(server.target) as client:
             for _ in range(setup.count(_WARM, 1)):

@@ -150,6 +150,21 @@ class StageTiming:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """Bytes that were handed to an engine or a store for a turn, and what is kept of them."""
+
+    to: str
+    """A role of the bundle, decoder, frame_filter, frames (of a session), coach, wordgate, knowledge or memory."""
+    bytes: int
+    kept: str = ""
+    """What stays there after the turn; empty: nothing, or nothing that the server knows of."""
+    kept_for: float = 0.0
+    """Seconds at most; 0: until there is no room for it, or the server (frames: the session) ends."""
+    elsewhere: bool = False
+    """Whether it is behind a network address."""
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """An earlier question of the dialogue and its answer."""
 
@@ -335,6 +350,8 @@ class Done(TurnEvent):
     """Of everything that the generator, deciders and rerankers were given to read in the turn."""
     session: bytes = b""
     """For the next question, to go on from here; empty from a server that has none."""
+    ledger: tuple[LedgerEntry, ...] = ()
+    """Which bytes went where."""
     total: float = 0.0
     """Seconds since the turn was accepted; known when it is sent."""
 

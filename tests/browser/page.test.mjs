@@ -70,6 +70,7 @@ describe("a question", () => {
     assert.equal(await page.locator("#answer sup a").getAttribute("href"), "#evidence-1");
     const names = await page.locator("#timeline .name").allInnerTexts();
     assert.deepEqual(names, ["decode", "plan", "first words"]);
+    assert.match(await page.innerText("#handed"), /decoder [\d,]+ bytes, keeps pixels/);
     await page.click("#events-box summary");
     const events = await page.locator("#events li").allInnerTexts();
     assert.deepEqual(events.map((line) => line.replace(/^[\d.]+ m?s /, "").split(":")[0]), ["accepted", "plan", "evidence", "answer", "verdict", "done"]);

@@ -133,6 +133,11 @@ def test_no_folder_is_too_full_to_be_seen_at_once(place: Path) -> None:
     assert {str(folder.relative_to(ROOT)): count for folder, count in folders.items() if count > FULLEST} == {}
 
 
+def test_benchmarks_need_nothing_of_the_tests_but_tiny_checkpoints() -> None:
+    needed = {name for path in (ROOT / "bench").rglob("*.py") for name in imported(path) if name.startswith("tests")}
+    assert {name for name in needed if not name.startswith("tests.support.bundles")} == set()
+
+
 def test_only_rpc_knows_grpc_and_the_public_messages() -> None:
     known = importers("grpc", "grpc_health", "grpc_reflection", "grpc_status", "quizglass.v1", "quizglass.convert")
     assert {name for name in known if not name.startswith("rpc/")} == set()

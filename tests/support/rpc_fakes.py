@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from PIL import Image
 
+from quizglass.values import Region
 from quizglass_server.config.options import PictureLimits
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
@@ -103,6 +104,8 @@ class Assistant:
         self.findings: list[tuple[SearchOptions | None, Sequence[domain.Picture]]] = []
         self.failure: Exception | None = None
         self.looked_at: list[bytes] = []
+        self.lines: list[Region] = []
+        self.things: list[Region] = []
 
     async def usual(self, turn: domain.Turn, policy: str, budget: Budget) -> AsyncGenerator[domain.TurnEvent, None]:
         for event in EVENTS:
@@ -120,6 +123,12 @@ class Assistant:
     async def look_ahead(self, picture: domain.Picture) -> AsyncGenerator[str, None]:
         self.looked_at.append(picture.sha256)
         yield "read"
+
+    async def lines_in(self, picture: domain.Picture, part: Region) -> list[Region]:
+        return self.lines
+
+    async def things_in(self, picture: domain.Picture, question: str) -> list[Region]:
+        return self.things
 
     def usual_s(self, stage: str) -> float:
         return 0.0

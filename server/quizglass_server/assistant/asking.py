@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from quizglass.session import Question
@@ -23,6 +23,7 @@ from quizglass_server.domain.turns import Accepted, Done, Exchange, Picture, Sta
 from quizglass_server.errors import InvalidInput
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.scheduling.deadline import due_within
+from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 from quizglass_server.turn.outbox import Outbox
 
 MAX_EXCHANGE_CHARS = 2000
@@ -60,6 +61,8 @@ class TurnRequest:
     budget: Budget
     understood: Callable[[Turn], Turn] | None = None
     """The turn as it is meant after what was said before, once its own picture is there. None: as it stands."""
+    ledger: ByteLedger = field(default_factory=ByteLedger)
+    """Of what was handed over for it before, which its end tells too."""
 
 
 class Asking:
@@ -71,6 +74,8 @@ class Asking:
         limits: what questions may be at most.
         default_budget_s: seconds for a question that says nothing of its time.
         looks: what gives way to turns; None: nothing does.
+        memory_s: seconds that the visual memory keeps what it is handed.
+        elsewhere: what of the server is behind a network address; empty: nothing.
     """
 
     def __init__(
@@ -80,8 +85,12 @@ class Asking:
         limits: RequestLimits,
         default_budget_s: float,
         looks: LookAhead | None = None,
+        memory_s: float = 0.0,
+        elsewhere: str = "",
     ) -> None:
         self.assistant = assistant
+        self.memory_s = memory_s
+        self.elsewhere = elsewhere
         self._looks = looks
         self.pictures = pictures
         self._limits = limits
@@ -174,6 +183,12 @@ class Asking:
         Raises:
             QuizglassError: the turn failed.
         """
+        with entered_in(asked.ledger):
+            await self._run(asked, source, tell, finish)
+
+    async def _run(
+        self, asked: TurnRequest, source: FrameSource | None, tell: Callable[[TurnEvent], None], finish: Finish
+    ) -> None:
         turn, budget = asked.turn, asked.budget
         decoding: tuple[StageTiming, ...] = ()
         # Decoding waits for the permit, since what is not yet decoded takes the least memory; but a picture that waits
@@ -194,7 +209,8 @@ class Asking:
 
             def pass_on(event: TurnEvent) -> None:
                 if isinstance(event, Done):
-                    event = finish(turn, told, replace(event, timings=(*decoding, *event.timings)))
+                    ledger = asked.ledger.entries(self.memory_s, (self.elsewhere,))
+                    event = finish(turn, told, replace(event, timings=(*decoding, *event.timings), ledger=ledger))
                 told.append(event)
                 tell(event)
 

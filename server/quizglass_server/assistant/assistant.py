@@ -8,10 +8,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from difflib import get_close_matches
 from time import monotonic
 
-from quizglass_server.assistant.recollection import note_unremembered, recall, remember, search_memory
+from quizglass_server.assistant.recollection import note_remembered, note_unremembered, recall, remember, search_memory
 from quizglass_server.assistant.search import search
 from quizglass_server.config.options import TurnOptions
 from quizglass_server.domain.entries import SearchOptions
+from quizglass_server.domain.regions import Region
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import (
@@ -33,6 +34,7 @@ from quizglass_server.policies.serving import Has, PolicyStatus, preferred, stat
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.abstaining import abstains
+from quizglass_server.steps.lookup.detect import find_regions
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.givens import Givens
@@ -140,6 +142,16 @@ class Assistant:
         finally:
             await runner.end()
 
+    async def lines_in(self, picture: Picture, part: Region) -> list[Region]:
+        """Boxes of the lines of words in a part of a picture; none without a reader."""
+        reader = self._resources.models.reader
+        return [] if reader is None else await reader.locate(picture, part)
+
+    async def things_in(self, picture: Picture, question: str) -> list[Region]:
+        """Squares around what a question is about, likeliest first; none without a detector."""
+        detector = self._resources.models.detector
+        return [] if detector is None else await find_regions(detector, picture, question, self._resources.tuning)
+
     def usual_s(self, stage: str) -> float:
         """Seconds that a stage of a turn usually takes; 0: that is not known."""
         return self._resources.costs.usual(stage)
@@ -186,6 +198,9 @@ class Assistant:
         if turn.remember:
             note_unremembered(turn, self._resources, journal)
         done = self._finish(draft, journal)
+        if turn.remember and recalled is None:
+            note_remembered(turn, done, self._resources, journal)
+        journal.emit(done)
         told = {
             "plan": journal.plan.value if journal.plan else None,
             "finish": done.finish_reason.value,
@@ -206,7 +221,7 @@ class Assistant:
             return await tools.judge(await policy.answer(tools))
 
     def _finish(self, draft: Draft, journal: Journal) -> Done:
-        """Check the answer and tell of the verdict and the end."""
+        """Check the answer and tell of the verdict; the end, which is to be told."""
         abstain = self._resources.tuning.abstain
         answer = draft.text.strip()
         abstaining = bool(draft.refused) or abstains(answer, abstain)
@@ -225,7 +240,7 @@ class Assistant:
             journal.ended(span, "", lambda: told_check(answer, support))
         journal.close()
         journal.emit(Verdict(support.outcome, draft.p_min, draft.p_mean, draft.notes))
-        done = Done(
+        return Done(
             answer=answer,
             finish_reason=draft.finish,
             citations=support.citations,
@@ -237,8 +252,6 @@ class Assistant:
             history_left_out=draft.history_left_out,
             all_prompt_tokens=journal.prompt_tokens,
         )
-        journal.emit(done)
-        return done
 
 
 def _abstain_reason(draft: Draft, journal: Journal) -> AbstainReason:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.turns import Picture
 from quizglass_server.errors import QuizglassError
+from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 
 log = logging.getLogger(__name__)
 
@@ -39,14 +40,20 @@ class LookAhead:
 
     def __init__(self, assistant: Assistant) -> None:
         self._assistant = assistant
-        self._waiting: dict[object, Picture] = {}
+        self._waiting: dict[object, tuple[Picture, ByteLedger]] = {}
         self._current: _Look | None = None
         self._worker: asyncio.Task[None] | None = None
 
-    def add(self, owner: object, picture: Picture) -> None:
-        """Look at a picture when there is time, instead of an earlier one of the same owner that still waits."""
+    def add(self, owner: object, picture: Picture, ledger: ByteLedger | None = None) -> None:
+        """Look at a picture when there is time, instead of an earlier one of the same owner that still waits.
+
+        Args:
+            owner: who may ask about it.
+            picture: what is looked at.
+            ledger: counts what is handed over for that; None: nobody does.
+        """
         self._waiting.pop(owner, None)
-        self._waiting[owner] = picture
+        self._waiting[owner] = picture, ledger or ByteLedger()
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work(), name="look ahead")
 
@@ -60,7 +67,7 @@ class LookAhead:
         Args:
             picture: SHA-256 of what the turn is about; empty: nothing.
         """
-        self._waiting = {owner: each for owner, each in self._waiting.items() if each.sha256 != picture}
+        self._waiting = {owner: each for owner, each in self._waiting.items() if each[0].sha256 != picture}
         job = self._current
         if job is None or job.task is None:
             return
@@ -83,8 +90,10 @@ class LookAhead:
             if not self._waiting:
                 return
             owner = next(iter(self._waiting))
-            job = self._current = _Look(self._waiting.pop(owner))
-            job.task = asyncio.create_task(_look(job, self._assistant.look_ahead), name="look at a picture")
+            picture, ledger = self._waiting.pop(owner)
+            job = self._current = _Look(picture)
+            with entered_in(ledger):
+                job.task = asyncio.create_task(_look(job, self._assistant.look_ahead), name="look at a picture")
             try:
                 await asyncio.wait({job.task})
             finally:

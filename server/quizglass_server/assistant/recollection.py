@@ -25,6 +25,7 @@ from quizglass_server.domain.turns import (
     Vector,
 )
 from quizglass_server.errors import InvalidInput, MemoryOff, RoleMissing
+from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.lookup.crop import WHOLE, View, views_of
 from quizglass_server.steps.lookup.image_search import embed_views
 from quizglass_server.steps.lookup.recall import (
@@ -79,6 +80,13 @@ def remember(turn: Turn, done: Done | None, resources: Resources, journal: Journ
     )
     views = tuple(dict.fromkeys((WHOLE, *views_of("", resources.tuning.views))))  # any may be looked for one day
     memory.remember(Seen(sighting, picture, lambda: _vectors(resources, picture, views)))
+
+
+def note_remembered(turn: Turn, done: Done, resources: Resources, journal: Journal) -> None:
+    """Count what `remember` is about to hand to the memory: a turn's end is told before."""
+    if turn.picture is not None and resources.memory is not None:
+        texts = (turn.question, "" if done.abstain_reason else done.answer, *recognised(journal.evidence))
+        handed("memory", turn.picture.pixels.nbytes + sum(len(text.encode(errors="surrogatepass")) for text in texts))
 
 
 def note_unremembered(turn: Turn, resources: Resources, journal: Journal) -> None:

@@ -5,6 +5,8 @@ All are numbers of one small picture, SIDE pixels at most a side.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +62,19 @@ def _thinned(values: Values) -> Values:
     return values[::2, ::2]
 
 
+def _percentiles(values: Values, percents: Sequence[float]) -> Values:
+    """Those of all values, interpolated as numpy does it, which takes eight times as long."""
+    ordered = np.sort(values, axis=None)
+    at = np.asarray(percents) / 100 * (ordered.size - 1)
+    low = at.astype(int)
+    below, above = ordered[low], ordered[np.minimum(low + 1, ordered.size - 1)]
+    return _plain(below + (above - below) * (at - low))
+
+
+def _percentile(values: Values, percent: float) -> float:
+    return float(_percentiles(values, (percent,))[0])
+
+
 def _logs(values: object) -> Values:
     return np.log(np.maximum(np.asarray(values, np.float32), _TINY))
 
@@ -69,12 +84,12 @@ def _sharpness(light: Values, slope: Values) -> Values:
     curve = np.abs(_plain(cv2.Laplacian(light, cv2.CV_32F)))
     soft = _plain(cv2.GaussianBlur(light, (5, 5), 1.2))
     softer = _slopes(soft)[2]
-    steep, bent, gone = (_logs(np.percentile(_thinned(each), _EDGES)) for each in (slope, curve, softer))
+    steep, bent, gone = (_logs(_percentiles(_thinned(each), _EDGES)) for each in (slope, curve, softer))
     return np.concatenate([steep, bent, bent - steep, gone - steep, _logs([curve.mean()])])
 
 
 def _brightness(light: Values) -> Values:
-    shares = np.percentile(_thinned(light), _LIGHT) / 255
+    shares = _percentiles(_thinned(light), _LIGHT) / 255
     return np.concatenate([shares, _logs(shares[-2:] + 0.01), [light.mean() / 255]])
 
 
@@ -82,13 +97,13 @@ def _grain(light: Values, slope: Values) -> Values:
     """Immerkaer's estimate of noise (Fast Noise Variance Estimation, 1996), of all and of what is flat."""
     response = np.abs(_thinned(_plain(cv2.filter2D(light, cv2.CV_32F, _IMMERKAER))))
     slope = _thinned(slope)
-    low, middle = np.percentile(response, (25, 50))
-    return _logs([response.mean(), middle, response[slope <= np.median(slope)].mean(), low + 0.05])
+    low, middle = _percentiles(response, (25, 50))
+    return _logs([response.mean(), middle, response[slope <= _percentile(slope, 50)].mean(), low + 0.05])
 
 
 def _level(across: Values, down: Values, slope: Values) -> Values:
     """How far edges are from upright and level: shares of them by their turn from the nearest axis, and long lines."""
-    strong = np.flatnonzero(slope > max(float(np.percentile(_thinned(slope), 90)), _EDGE))
+    strong = np.flatnonzero(slope > max(_percentile(_thinned(slope), 90), _EDGE))
     turn = np.degrees(np.arctan2(down.ravel()[strong], across.ravel()[strong])) % 90
     counts = np.bincount((turn / 2).astype(int), minlength=_TURNS)[:_TURNS] / max(strong.size, 1)
     folded = counts + counts[::-1]  # to either side alike
@@ -100,7 +115,7 @@ def _level(across: Values, down: Values, slope: Values) -> Values:
 def _lines(slope: Values) -> Values:
     """How far the long straight lines are from the nearest axis: shares of their length."""
     half = _plain(cv2.resize(slope, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA))
-    edges = np.where(half > max(float(np.percentile(_thinned(half), 92)), _EDGE), 255, 0).astype(np.uint8)
+    edges = np.where(half > max(_percentile(_thinned(half), 92), _EDGE), 255, 0).astype(np.uint8)
     lines = cv2.HoughLinesP(edges, 1, np.pi / 180, 24, minLineLength=max(edges.shape) // 5, maxLineGap=2)
     if lines is None:
         return np.zeros(6, np.float32)
@@ -122,14 +137,16 @@ def _border(small: RGB) -> Values:
     sides = border(small)
     upright, level = sides[:2], sides[2:]
     unlike = np.abs(_lab(small[:, :4]).mean(1) - _lab(small[:, -4:]).mean(1)).sum(1)
-    differ = [unlike.mean(), (unlike > _UNLIKE).mean(), *np.percentile(unlike, (90, 50))]
+    differ = [unlike.mean(), (unlike > _UNLIKE).mean(), *_percentiles(unlike, (90, 50))]
     return _plain(np.concatenate([upright.max(0), upright.min(0), level.max(0), level.min(0), differ]) / 100)
 
 
 def _crossing(side: Values) -> Values:
     steps = np.abs(np.diff(side, axis=0)).sum(1)
-    away = np.abs(side - np.median(side, 0)).sum(1)
-    return _plain([steps.max(), np.sort(steps)[-4:].mean(), (away > _UNLIKE).mean(), np.percentile(away, 90)])
+    ordered = np.sort(side, axis=0)
+    middle = (ordered[len(side) // 2] + ordered[(len(side) - 1) // 2]) / 2
+    away = np.abs(side - middle).sum(1)
+    return _plain([steps.max(), np.sort(steps)[-4:].mean(), (away > _UNLIKE).mean(), _percentile(away, 90)])
 
 
 def _cover(small: RGB) -> Values:

@@ -10,6 +10,7 @@ from cachetools import LRUCache
 from quizglass_server.decoding.decoder import PictureDecoder, digest
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.domain.turns import Picture
+from quizglass_server.scheduling.ledger import handed
 from quizglass_server.scheduling.memory import WorkMemory
 
 
@@ -66,8 +67,10 @@ class KeptPictures:
         sha256 = sha256 or await digest(encoded)
         picture = self._pictures.get(sha256)
         if picture is None:
+            handed("decoder", len(encoded))
             picture = await self._decoder.decode(encoded, field, sha256=sha256)
             if self._filter is not None:
+                handed("frame_filter", picture.pixels.nbytes)
                 picture = await self._filter.apply(picture, field)
             with suppress(ValueError):  # larger than all that is kept
                 self._pictures[sha256] = picture

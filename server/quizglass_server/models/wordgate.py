@@ -45,7 +45,7 @@ class WordGate:
             EngineFailed: onnxruntime is not installed.
         """
         shapes = InputRange((1, 2 * CELL, 2 * CELL, 3), (1, SMALL_SIDE, SMALL_SIDE, 3), (1, LARGE_SIDE, LARGE_SIDE, 3))
-        self._session = OnnxSession(model, {"pixels": shapes}, "logits", OnnxOptions(provider="cpu"))
+        self._session = OnnxSession(model, {"pixels": shapes}, "logits", OnnxOptions(provider="cpu", role="wordgate"))
         self.notes = self._session.notes
         """What the file says of itself: `threshold`, and `provenance`, how it was chosen."""
         self.least = float(self.notes["threshold"]) if least is None else least

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -122,4 +122,5 @@ async def _load_here(models: LoadedModels, loading: Loading) -> None:
     """Load the models of this process, off the event loop."""
     for role, part in models.parts.items():
         if not isinstance(part, GeneratorPart):
-            models.put(role, await models.pool.run(partial(part.load, role, loading)))
+            named = replace(loading, how=replace(loading.how, role=role))
+            models.put(role, await models.pool.run(partial(part.load, role, named)))

@@ -163,7 +163,7 @@ async def start_rpc(services: Services) -> RpcServer:
     frames = FrameStore(services.decoder, services.work, frame_filter=frame_filter)
     guard = Guard({"AddEntries": settings.max_turns})
     looks = LookAhead(services.assistant) if settings.look_ahead else None
-    asking = Asking(services.assistant, frames, settings, settings.default_budget_s, looks)
+    asking = _asking(services, frames, looks)
     sessions = _sessions(services, asking, looks)
     served = _served(services, asking, frames, sessions, guard)
     for each in served:
@@ -213,15 +213,20 @@ def _served(
     )
 
 
+def _asking(services: Services, frames: FrameStore, looks: LookAhead | None) -> Asking:
+    settings = services.settings
+    memory_s = settings.memory_ttl_s if services.memory is not None else 0
+    elsewhere = "knowledge" if _is_elsewhere(settings.knowledge) else ""
+    return Asking(services.assistant, frames, settings, settings.default_budget_s, looks, memory_s, elsewhere)
+
+
 def _sessions(services: Services, asking: Asking, looks: LookAhead | None) -> SessionDirectory:
     settings = services.settings
     limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
     pool = FramePool(settings.all_frames_bytes)
-    elsewhere = "knowledge" if _is_elsewhere(settings.knowledge) else ""
-    remembered_s = settings.memory_ttl_s if services.memory is not None else 0
     coach = CaptureCoach() if settings.coaching else None
-    wire, closer = ProtobufWire(), Closer()
-    means = Means(asking, looks, pool, services.sessions, wire, limits, elsewhere, remembered_s, coach, closer)
+    wire, closer = ProtobufWire(), Closer(services.assistant)
+    means = Means(asking, looks, pool, services.sessions, wire, limits, coach, closer)
     return SessionDirectory(means, settings.max_sessions)
 
 

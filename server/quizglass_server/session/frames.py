@@ -24,6 +24,7 @@ from quizglass.session import (
 )
 from quizglass_server.domain import checks
 from quizglass_server.errors import InvalidInput, NotFound, Overloaded
+from quizglass_server.scheduling.ledger import ByteLedger
 
 MAX_PART_BYTES = 64 * 1024
 _SHA256_BYTES = 32
@@ -45,6 +46,8 @@ class HeldFrame:
     advice: str = ""
     capture: tuple[CaptureScore, ...] = ()
     """With a fault: the scores of all."""
+    ahead: ByteLedger = field(default_factory=ByteLedger)
+    """Of what was handed over for it outside of turns, for the first question about it to tell."""
 
     @property
     def status(self) -> FrameStatus:

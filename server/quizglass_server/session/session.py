@@ -54,6 +54,7 @@ from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Done, Picture
 from quizglass_server.errors import InvalidInput, NotFound, NotLocal, QuizglassError, Stopping, Superseded
+from quizglass_server.scheduling.ledger import entered_in, handed
 from quizglass_server.session.dialogue import Dialogue
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits, check_name
 from quizglass_server.session.heard import Conversation
@@ -96,10 +97,6 @@ class Means:
     sealer: Sessions
     wire: Wire
     limits: SessionLimits
-    elsewhere: str = ""
-    """What of the server is behind a network address; empty: nothing."""
-    remembered_s: float = 0.0
-    """Seconds that the visual memory keeps what it is to remember; 0: there is none."""
     coach: CaptureCoach | None = None
     """None: nobody judges frames."""
     closer: Closer | None = None
@@ -355,7 +352,7 @@ class Session:
         if self._stopping:
             raise Stopping
         if self._stays_here:
-            raise NotLocal(self._means.elsewhere)
+            raise NotLocal(self._means.asking.elsewhere)
         try:
             self._turns.ask(ask, message_id)
         except InvalidInput as error:
@@ -366,7 +363,7 @@ class Session:
     @property
     def _stays_here(self) -> bool:
         """Whether nothing can be answered, since what it takes is elsewhere."""
-        return self.privacy is Privacy.LOCAL_ONLY and bool(self._means.elsewhere)
+        return self.privacy is Privacy.LOCAL_ONLY and bool(self._means.asking.elsewhere)
 
     def _forget(self) -> Forgotten:
         """Forget what was sent and said, as far as it is the session's."""
@@ -380,8 +377,8 @@ class Session:
         exchanges = self._conversation.forget()
         self._changed_state = False
         kept = [Kept("caches")]
-        if self._means.remembered_s:
-            kept.append(Kept("memory", self._means.remembered_s))
+        if memory_s := self._means.asking.memory_s:
+            kept.append(Kept("memory", memory_s))
         if self._link is not None:
             self._log.acknowledge(self._link.written)
         if self._link is None or self._link.behind:
@@ -418,12 +415,14 @@ class Session:
     # What becomes of frames.
 
     def _frame_whole(self, frame: HeldFrame) -> None:
+        frame.ahead.add("frames", len(frame.data))
         self._turns.arrived(frame.begin.sha256)
         if frame.begin.parent:
             self._turns.arrived(frame.begin.parent)
         looks = self._means.looks is not None or self._means.coach is not None
         if looks and not self._stays_here:
-            task = asyncio.create_task(self._look(frame), name="look at a frame")
+            with entered_in(frame.ahead):
+                task = asyncio.create_task(self._look(frame), name="look at a frame")
             self._looking.add(task)
             task.add_done_callback(self._looking.discard)
 
@@ -435,7 +434,7 @@ class Session:
         try:
             picture = await ShelfFrame(frame, self._means.asking).picture()
             if self._means.looks is not None and self._posture.limits.look_ahead:
-                self._means.looks.add(self, picture)
+                self._means.looks.add(self, picture, frame.ahead)
             await self._coach(frame, picture)
         except InvalidInput as error:
             told = InvalidInput("frame_begin", error.description)
@@ -449,6 +448,7 @@ class Session:
         """Say what is wrong with a frame as it was taken; nothing where nothing is."""
         if (coach := self._means.coach) is None or frame.begin.role is Role.CROP:
             return
+        handed("coach", picture.pixels.nbytes)
         judged = await asyncio.to_thread(coach.judge, picture.pixels)
         if judged.fault and self._shelf.whole(frame.begin.sha256) is frame:
             frame.fault, frame.advice, frame.capture = judged.fault, judged.advice, judged.scores

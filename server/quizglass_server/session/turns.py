@@ -42,6 +42,7 @@ from quizglass_server.domain.turns import (
     VerdictOutcome,
 )
 from quizglass_server.errors import InvalidInput, NotFound, Overloaded, TurnRunning
+from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 from quizglass_server.session.dialogue import appended, follow, spoken, understood
 from quizglass_server.session.frames import FrameShelf, HeldFrame, check_name
 from quizglass_server.session.heard import Conversation, Said
@@ -91,6 +92,7 @@ class _Running:
     seq: int = 0
     stage: str = "queue"
     watch: StageWatch = field(default_factory=StageWatch)
+    ledger: ByteLedger = field(default_factory=ByteLedger)
     frame: bytes = b""
     """SHA-256 of the frame that it names, whatever was put in its place."""
     unseen: bool = False
@@ -265,7 +267,7 @@ class Turns:
         try:
             if before:
                 await asyncio.wait(before)
-            with watching(running.watch), self._led_in(running):
+            with watching(running.watch), entered_in(running.ledger), self._led_in(running):
                 await self._answer(running)
         except Exception as failure:
             error = failure
@@ -291,7 +293,7 @@ class Turns:
         meant = partial(understood, dialogue=dialogue, longest=longest, held=held) if dialogue else None
         budget = self._asking.budget(running.ask.request.budget)
         running.stage = "queue"
-        asked = TurnRequest(running.turn, running.policy, budget, meant)
+        asked = TurnRequest(running.turn, running.policy, budget, meant, running.ledger)
         await self._asking.run(asked, source, partial(self._tell, running), partial(_finished, running))
 
     def _go_on(self, running: _Running, rest: str) -> None:
@@ -312,19 +314,21 @@ class Turns:
         if frame is None:
             raise NotFound(f"{_PICTURE}: the frame did not come in time; send it and ask again", field=_PICTURE)
         running.frame = name
+        running.ledger.include(frame.ahead)
         source = ShelfFrame(frame, self._asking)
         if self._closer is None or frame.begin.role is not Role.THUMBNAIL:
             return source
         sharper = self._shelf.sharper(name) or await self._look_closer(running, source, self._closer)
         if sharper is None:
             return source
+        running.ledger.include(sharper.ahead)
         region = sharper.begin.region
         part = ShelfFrame(sharper, self._asking)
         return part if region is None else SharpenedFrame(source, part, region)
 
     async def _look_closer(self, running: _Running, thumbnail: ShelfFrame, closer: Closer) -> HeldFrame | None:
         """A sharper frame, if one is needed and comes in time."""
-        region = await closer.too_small(await thumbnail.picture())
+        region = await closer.too_small(await thumbnail.picture(), running.turn.question)
         if region is None:
             return None
         wait_s, name = min(WAIT_S, self._frame_wait_s), running.frame

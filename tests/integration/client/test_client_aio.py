@@ -6,6 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
+from bench.session.cutting_proxy import Cut, cutting_proxy
 from quizglass_client import (
     AsyncClient,
     Client,
@@ -23,7 +24,6 @@ from quizglass_client import (
 from quizglass_server.domain import entries as stored
 from quizglass_server.domain import turns as domain
 from tests.support.rpc_fakes import EVENTS, Gate, png, serving
-from tests.support.sessions.cutting_proxy import Cut, cutting_proxy
 from tests.support.sessions.session_links import words
 
 

@@ -9,6 +9,7 @@ import pytest
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
+from bench.hostile.http2 import http2
 from quizglass.v1 import (
     assistant_pb2,
     assistant_pb2_grpc,
@@ -19,7 +20,6 @@ from quizglass.v1 import (
 )
 from quizglass_server.rpc import server
 from quizglass_server.rpc.transport import calls
-from tests.support.http2 import http2
 from tests.support.rpc_fakes import EVENTS, Gate, png, serving
 
 ASK = "/quizglass.v1.AssistantService/Ask"

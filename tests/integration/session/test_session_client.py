@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 import pytest
 from PIL import Image
 
+from bench.session.cutting_proxy import Cut, cutting_proxy
 from quizglass.session import Forgotten, Interrupted, Notice, PostureChange, Restored, TurnUpdate
 from quizglass.values import AnswerDelta
 from quizglass_client import AsyncSession, Cancelled, InvalidRequest, ServerUnavailable, Session, SessionLost
@@ -18,7 +19,6 @@ from quizglass_client.cli.command import parser
 from quizglass_client.session.core import LinkLost, LinkRestored
 from tests.support.rpc_fakes import Gate, png, serving, serving_on_a_thread
 from tests.support.sessions.conformance import LIVELY
-from tests.support.sessions.cutting_proxy import Cut, cutting_proxy
 from tests.support.sessions.session_links import eventually, text, words
 
 

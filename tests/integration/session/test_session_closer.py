@@ -15,6 +15,7 @@ from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.scenes import make_scene
 from quizglass_export.pocketworld.world import make_world
 from quizglass_server.coaching.closer import sharpened
+from quizglass_server.errors import EngineFailed
 from tests.support.rpc_fakes import png, serving
 from tests.support.sessions.session_links import opened, parts, question
 
@@ -56,6 +57,49 @@ async def test_the_client_answers_from_the_picture_it_has_in_full(tmp_path, sign
         assert not closer((await turn.answer()).done)
         (asked,) = stage.assistant.turns
         assert max(asked.picture.width, asked.picture.height) == FULL_SIDE
+
+
+async def test_the_part_that_is_asked_for_is_the_box_of_the_low_lines_with_their_height_around(tmp_path, signed):
+    thumbnail = jpeg(signed.resize((SIDE, SIDE)))
+    async with serving(tmp_path, frame_wait_s=0.1) as stage, opened(stage.target) as (said, _):
+        low, lower = Region(0.5, 0.5, 0.75, 0.5625), Region(0.25, 0.5, 0.5, 0.53125)  # 14 and 7 of 224 pixels
+        stage.assistant.lines = [Region(0.0, 0.0, 1.0, 0.25), low, lower]
+        name = await send(said, thumbnail, role=Role.THUMBNAIL)
+        await said.say(question("a", "What does it say?", name))
+        need = (await said.until(NeedFrame)).frames[0]
+        assert need.region == Region(0.1875, 0.4375, 0.8125, 0.625)
+        assert closer(await said.done("a")) == ["NO_FRAME"]
+
+
+async def test_lines_that_are_high_enough_are_read_as_they_are(tmp_path, signed):
+    async with serving(tmp_path) as stage, opened(stage.target) as (said, _):
+        stage.assistant.lines = [Region(0.25, 0.25, 0.75, 0.5)]
+        name = await send(said, jpeg(signed.resize((SIDE, SIDE))), role=Role.THUMBNAIL)
+        await said.say(question("a", "What does it say?", name))
+        assert not closer(await said.done("a"))
+        assert not [each for _, each in said.heard if isinstance(each, NeedFrame)]
+
+
+@pytest.mark.parametrize(("side", "asked"), [(0.25, True), (0.75, False)])
+async def test_a_small_thing_that_the_question_names_is_asked_for(tmp_path, side, asked):
+    async with serving(tmp_path, frame_wait_s=0.1) as stage, opened(stage.target) as (said, _):
+        stage.assistant.things = [Region(0.125, 0.125, 0.125 + side, 0.125 + side), Region(0.0, 0.0, 0.1, 0.1)]
+        name = await send(said, png(200, 200), role=Role.THUMBNAIL)
+        await said.say(question("a", "Who made this car?", name))
+        assert (closer(await said.done("a")) == ["NO_FRAME"]) is asked
+        needs = [each.frames[0].region for _, each in said.heard if isinstance(each, NeedFrame)]
+        assert needs == stage.assistant.things[:1] * asked
+
+
+async def test_a_turn_goes_on_where_nobody_can_say_what_is_too_small(tmp_path, signed, monkeypatch):
+    async def failing(*_):
+        raise EngineFailed("the reader failed")
+
+    async with serving(tmp_path) as stage, opened(stage.target) as (said, _):
+        monkeypatch.setattr(stage.assistant, "lines_in", failing)
+        name = await send(said, jpeg(signed.resize((SIDE, SIDE))), role=Role.THUMBNAIL)
+        await said.say(question("a", "What does it say?", name))
+        assert (await said.done("a")).answer == "45 crowns"
 
 
 async def test_without_an_answer_the_turn_goes_on_and_the_late_crop_serves_the_next_question(tmp_path, signed):

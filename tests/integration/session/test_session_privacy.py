@@ -1,5 +1,6 @@
 """Privacy that can be checked: what stays on the machine, what is filtered, and what is forgotten."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -12,11 +13,12 @@ import numpy as np
 import pytest
 
 from quizglass.session import Forget, Forgotten, Interrupted, Kept, Notice, Open, Privacy
-from quizglass_client import AsyncSession, ClientError
+from quizglass_client import AsyncClient, AsyncSession, ClientError
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.errors import SettingsError
-from tests.support.rpc_fakes import Gate, Stage, png, serve_stage, serving, serving_on_a_thread
+from quizglass_server.scheduling.ledger import handed
+from tests.support.rpc_fakes import EVENTS, Gate, Stage, png, serve_stage, serving, serving_on_a_thread
 from tests.support.sessions.session_links import HOLDER, link, opened, question, words
 
 ROOT = Path(__file__).parents[3]
@@ -99,6 +101,68 @@ def test_nothing_of_a_local_session_goes_to_another_machine(namespace):
     assert told["seen"], "the hook sees nothing"
     assert told["answer"] == "45 crowns"
     assert [each for each in told["told"] if "127.0.0.1" not in each] == []
+
+
+# Which bytes went where
+
+
+def went(done):
+    return {each.to: each for each in done.ledger}
+
+
+async def test_the_ledger_of_the_first_question_has_what_was_done_ahead_for_its_frame(tmp_path):
+    data, looked_at = png(), asyncio.Event()
+
+    async def looking(picture):
+        yield "embed"
+        handed("image_encoder", picture.pixels.nbytes)
+        looked_at.set()
+
+    async with serving(tmp_path, coaching=False) as stage, opened(stage.target) as (made, _):
+        stage.assistant.look_ahead = looking
+        name = await made.show(data)
+        await looked_at.wait()
+        await made.say(question("a", "What?", name))
+        first = went(await made.done("a"))
+        sizes = {"decoder": len(data), "frames": len(data), "image_encoder": 64 * 48 * 3}
+        assert {to: entry.bytes for to, entry in first.items()} == sizes
+        assert (first["frames"].kept, first["decoder"].kept) == ("frame", "pixels")
+        assert not any(entry.elsewhere for entry in first.values())
+        await made.say(question("b", "And now?", name))
+        assert went(await made.done("b")) == {}
+
+
+async def test_the_ledger_of_an_ask_has_its_frame_once(tmp_path):
+    data = png()
+    async with serving(tmp_path) as stage, AsyncClient(stage.target) as client:
+        ledgers = [(await client.answer("What?", data)).done.ledger for _ in range(2)]
+        assert [[(each.to, each.bytes) for each in ledger] for ledger in ledgers] == [[("decoder", len(data))], []]
+
+
+async def test_the_ledger_says_what_an_engine_was_handed_and_what_is_elsewhere(tmp_path):
+    async def counted(turn, policy, budget):
+        handed("generator", 100)
+        handed("knowledge", 20)
+        handed("generator", 1)
+        for event in EVENTS:
+            yield event
+
+    async with elsewhere(tmp_path) as stage, AsyncClient(stage.target) as client:
+        stage.assistant.script = counted
+        done = (await client.answer("What?")).done
+        assert [(each.to, each.bytes, each.elsewhere) for each in done.ledger] == [
+            ("generator", 101, False),
+            ("knowledge", 20, True),
+        ]
+
+
+async def test_a_frame_that_is_filtered_is_handed_to_the_filter(tmp_path, filters):
+    async with (
+        serving(tmp_path, frame_filter="operators_filters:blackened") as stage,
+        AsyncClient(stage.target) as client,
+    ):
+        ledger = went((await client.answer("What?", png())).done)
+        assert (ledger["frame_filter"].bytes, ledger["frame_filter"].kept) == (64 * 48 * 3, "")
 
 
 # What is seen

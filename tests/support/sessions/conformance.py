@@ -21,13 +21,13 @@ from typing import Any, Self
 
 from PIL import Image
 
+from bench.session.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 from quizglass_server.domain import turns as domain
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.session import directory
 from quizglass_server.web.door import open_door
 from quizglass_server.web.http.server import WebServer
 from tests.support.rpc_fakes import EVENTS, Gate, Stage, png, serve_stage
-from tests.support.sessions.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 from tests.support.sessions.session_links import words
 
 LIVELY = {"PROGRESS_S": 0.5, "PING_S": 0.75}

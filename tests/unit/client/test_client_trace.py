@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from quizglass.values import Accepted, Evidence, EvidenceFound, Region, StepDetail, Verdict
+from quizglass.values import Accepted, Evidence, EvidenceFound, LedgerEntry, Region, StepDetail, Verdict
 from quizglass_client.trace.crops import MOST_CROPS, Crops
 from quizglass_client.trace.record import Trace
 from quizglass_client.types import Event
@@ -117,6 +117,12 @@ def test_hostile_text_stays_text(text: str, events: list[Event]) -> None:
     plain = re.sub("[\u200e\u200f\u202a-\u202e\u2066-\u2069]", "", text)
     assert read.text.count(plain) >= 10
     assert not re.search("[\u200e\u200f\u202a-\u202e\u2066-\u2069]", read.text)
+
+
+def test_a_page_shows_which_bytes_were_handed_to_whom() -> None:
+    ledger = (LedgerEntry("generator", 12_345, "prompts"), LedgerEntry("knowledge", 20, elsewhere=True))
+    read = harmless(Trace("How much?", told(replace(DONE, ledger=ledger)), None).html())
+    assert "generator 12,345 bytes, keeps prompts; knowledge 20 bytes elsewhere" in read.text
 
 
 def test_a_page_shows_answer_steps_evidence_crops_and_scores() -> None:

@@ -13,7 +13,7 @@ from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.models.wordgate import LARGE_SIDE, SMALL_SIDE, WordGate, fitted, is_cheap, searched_side
-from quizglass_server.roles.reader import RapidOcrReader, cut
+from quizglass_server.roles.reader import RapidOcrReader, window
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +67,11 @@ def test_it_points_at_the_words(gate: WordGate) -> None:
 def test_a_part_is_as_large_as_the_detector_takes_it() -> None:
     pixels = np.zeros((448, 448, 3), np.uint8)
     scale = SMALL_SIDE / 448
-    taken = cut(pixels, Region(0.3, 0.7, 0.62, 0.85), scale)
+    taken = pixels[window(pixels, Region(0.3, 0.7, 0.62, 0.85), scale)]
     for side in taken.shape[:2]:
         assert abs(side * scale / 32 - round(side * scale / 32)) < 0.05
-    assert cut(pixels, Region(0.0, 0.0, 1.0, 1.0), scale).shape == pixels.shape
-    whole = cut(pixels[:20], Region(0.1, 0.1, 0.2, 0.9), 1.0)
+    assert pixels[window(pixels, Region(0.0, 0.0, 1.0, 1.0), scale)].shape == pixels.shape
+    whole = pixels[:20][window(pixels[:20], Region(0.1, 0.1, 0.2, 0.9), 1.0)]
     assert whole.shape == (20, 64, 3), "a part is never beyond the picture"
 
 

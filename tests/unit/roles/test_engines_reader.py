@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.roles.reader import RapidOcrReader
@@ -30,6 +31,17 @@ def reader() -> RapidOcrReader:
 
 async def test_lines_are_read_top_to_bottom(reader: RapidOcrReader) -> None:
     assert await reader.read(sign(["Velmora", "Open 24 hours"])) == ["Velmora", "Open 24 hours"]
+
+
+async def test_lines_are_located_in_the_picture_also_where_a_part_is_searched(reader: RapidOcrReader) -> None:
+    picture = sign(["Velmora", "Open 24 hours"])
+    for part in (None, Region(0.0, 0.1, 1.0, 0.65)):
+        first, second = sorted(await reader.locate(picture, part), key=lambda line: line.top)
+        for line, top in ((first, 80), (second, 200)):
+            assert line.left * 448 < 70 < line.right * 448
+            assert top - 10 < line.top * 448 < top + 15
+            assert 20 < (line.bottom - line.top) * 448 < 65
+    assert await reader.locate(sign([])) == []
 
 
 async def test_a_picture_without_words_has_none(reader: RapidOcrReader) -> None:

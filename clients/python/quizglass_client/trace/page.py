@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from html import escape
 
-from quizglass.values import Accepted, Done, Evidence, EvidenceFound, StepDetail, Verdict
+from quizglass.values import Accepted, Done, Evidence, EvidenceFound, LedgerEntry, StepDetail, Verdict
 from quizglass_client.terminal.show import marked, plain
 from quizglass_client.terminal.timeline import Row, Timeline, why
 from quizglass_client.trace.crops import Crops
@@ -73,10 +73,16 @@ def _head(question: str, events: Sequence[Event], crops: Crops) -> Iterator[str]
         ("not known because", done.abstain_reason if done else ""),
         ("time", f"{done.total * 1e3:.0f} ms" if done else ""),
         ("budget", f"{accepted.budget:.3g} s" if accepted else ""),
+        ("handed over", "; ".join(map(_handed, done.ledger)) if done else ""),
         ("turn", events[0].turn_id if events else ""),
     ]
     yield _definitions([(name, _apart(value)) for name, value in facts if value])
     yield "</header>"
+
+
+def _handed(entry: LedgerEntry) -> str:
+    kept = f", keeps {entry.kept}" if entry.kept else ""
+    return f"{entry.to} {entry.bytes:,} bytes{' elsewhere' if entry.elsewhere else ''}{kept}"
 
 
 def _steps(events: Sequence[Event], crops: Crops) -> Iterator[str]:

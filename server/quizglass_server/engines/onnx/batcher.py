@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 from quizglass_server.engines.onnx.pool import EnginePool
 from quizglass_server.errors import EngineFailed
 from quizglass_server.scheduling.clock import EngineClock, engine_time, stage_clock
+from quizglass_server.scheduling.ledger import ByteLedger, current_ledger, entered_in
 from quizglass_server.scheduling.priority import Priority, current_priority
 
 Row = TypeVar("Row")
@@ -41,6 +42,7 @@ class _Request(Generic[Row, Result]):
     prepare: Callable[[], Sequence[Row]]
     priority: Priority
     clock: EngineClock | None
+    ledger: ByteLedger | None
     future: Future[list[Result]] = field(default_factory=Future)
     rows: Sequence[Row] | None = None
     """None until it is prepared."""
@@ -90,10 +92,10 @@ class Batcher(Generic[Row, Result]):
     def submit(self, prepare: Callable[[], Sequence[Row]]) -> Future[list[Result]]:
         """One result for each row that `prepare` gives (on a thread of the pool), in order; to be cancelled at will.
 
-        The engine's time is shared among the requests of a run by their tokens, and added to this stage's. The future
-        fails with whatever `prepare` or the model raises for these rows.
+        The engine's time and bytes are shared among the requests of a run by their tokens, and added to this stage's
+        and this turn's. The future fails with whatever `prepare` or the model raises for these rows.
         """
-        request: _Request[Row, Result] = _Request(prepare, current_priority(), engine_time.get())
+        request: _Request[Row, Result] = _Request(prepare, current_priority(), engine_time.get(), current_ledger())
         with self._lock:
             self._unprepared.append(request)
         self._post(request.priority)
@@ -196,9 +198,10 @@ class Batcher(Generic[Row, Result]):
                 self._run([place for place in batch if place.request is request])
 
     def _deliver(self, batch: Sequence[_Place[Row, Result]]) -> None:
-        with stage_clock() as clock:
+        ledger = ByteLedger()
+        with stage_clock() as clock, entered_in(ledger):
             results = self._execute([place.row for place in batch])
-        _share(clock.us, batch, prompts=self._prompts)
+        _share(clock.us, ledger, batch, prompts=self._prompts)
         for place, result in zip(batch, results, strict=True):
             request = place.request
             with self._lock:
@@ -208,13 +211,17 @@ class Batcher(Generic[Row, Result]):
                 _finish(request, [request.results[index] for index in range(len(request.results))])
 
 
-def _share(us: int, batch: Sequence[_Place[Row, Result]], *, prompts: bool) -> None:
-    """Tell the stages of a run what part of it, by tokens, was theirs."""
+def _share(us: int, ledger: ByteLedger, batch: Sequence[_Place[Row, Result]], *, prompts: bool) -> None:
+    """Tell the stages and turns of a run what part of it, by tokens, was theirs."""
+    handed = ledger.settle()
     tokens = sum(place.length for place in batch) or 1
     for request in {id(place.request): place.request for place in batch}.values():
+        own = sum(place.length for place in batch if place.request is request)
         if request.clock is not None:
-            own = sum(place.length for place in batch if place.request is request)
             request.clock.add(us, own / tokens, own if prompts else 0)
+        if request.ledger is not None:
+            for to, size in handed.items():
+                request.ledger.add(to, round(size * own / tokens))
 
 
 def _finish(request: _Request[Row, Result], results: list[Result]) -> None:

@@ -16,6 +16,7 @@ from quizglass_server.engines.onnx.prepared import find_prepared
 from quizglass_server.engines.onnx.providers import AUTO, NAMES, PREPARED, InputRange, Ranges, choose, confirm, options
 from quizglass_server.errors import BundleError, EngineFailed
 from quizglass_server.scheduling.clock import measured_engine
+from quizglass_server.scheduling.ledger import handed
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -35,6 +36,8 @@ class OnnxOptions:
     cache: Path | None = None
     """Where TensorRT keeps engines it built, and where those built ahead of time are looked for; None: it builds them
     at every start."""
+    role: str = ""
+    """Which role of the bundle they are for; empty: the one that the model's folder is called after."""
 
 
 class OnnxSession:
@@ -67,6 +70,7 @@ class OnnxSession:
         """
         ort = import_onnxruntime()
         self.name = f"{path.parent.name}/{path.name}"
+        self._role = how.role or path.parent.name
         self._output = output
         self._ranges: Ranges = {**ranges, **(optional or {})}
         wanted = choose(how.provider, ort.get_available_providers())
@@ -103,6 +107,7 @@ class OnnxSession:
         for name, value in inputs.items():
             if (known := self._ranges.get(name)) is not None and not known.holds(value.shape):
                 raise EngineFailed(f"{self.name}: {name} of shape {list(value.shape)} is outside {known}")
+        handed(self._role, sum(value.nbytes for value in inputs.values()))
         try:
             with measured_engine():
                 results = self._session.run(list(outputs), dict(inputs))

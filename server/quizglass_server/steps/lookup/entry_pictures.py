@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from quizglass_server.domain.turns import Picture
+from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import texts
 
@@ -33,6 +34,7 @@ async def entry_pictures(source: PictureSource, wanted: Sequence[bytes]) -> tupl
 
     A prompt pairs them with lines of evidence, so there is no gap between them.
     """
+    handed("knowledge", sum(map(len, wanted)))
     pictures: list[Picture] = []
     for picture in await asyncio.gather(*map(source.picture, wanted)):
         if picture is None:

@@ -13,6 +13,7 @@ from typing import Protocol
 from quizglass_server.domain.entries import EntryHit, first_picture
 from quizglass_server.domain.turns import Evidence, Origin, Picture, StepDetail, Vector
 from quizglass_server.roles.image_encoder import ImageEncoder
+from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.lookup.crop import Part, crop, region_of
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages, texts
@@ -52,6 +53,7 @@ async def search_pictures(
     index: PictureIndex, vectors: Sequence[Vector], question: str, tuning: Tuning, other_than: Sequence[str] = ()
 ) -> list[EntryHit]:
     """The entries nearest to any of the views, best first, without those under the threshold."""
+    handed("knowledge", sum(vector.nbytes for vector in vectors))
     return fused(await index.search_views(vectors, tuning.image_candidates), question, tuning, other_than)
 
 

@@ -14,6 +14,7 @@ from typing import Protocol
 from quizglass_server.domain.sightings import SightingHit, SightingQuery
 from quizglass_server.domain.turns import Evidence, Origin, Vector
 from quizglass_server.roles.text_encoder import TextEncoder
+from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.lookup.crop import WHOLE, View, place_of, views_of
 from quizglass_server.steps.tuning import Tuning
 from quizglass_server.steps.wording import stands_in, words
@@ -65,6 +66,7 @@ async def last_seen(index: SightingIndex, look: Look, question: str, tuning: Tun
     parts = views_of(question, tuning.views)
     for views in ([WHOLE], parts) if place_of(question) is None else (parts,):
         vectors = await look(views)
+        handed("memory", sum(vector.nbytes for vector in vectors))
         if vectors and (found := await index.by_picture(vectors, query)):
             return found[0]
     return None
@@ -74,6 +76,7 @@ async def last_seen_by_name(index: SightingIndex, encoder: TextEncoder, question
     """The last sighting in which something was recognised that the question names."""
     (vector,) = await encoder.embed_queries([question])
     asked = words(question)
+    handed("memory", vector.nbytes + len(question.encode(errors="surrogatepass")))
     for hit in await index.by_text(vector, question, SightingQuery(_BY_NAME)):
         if any(stands_in(words(name), asked) for name in hit.sighting.recognised):
             return hit

@@ -9,6 +9,7 @@ from quizglass_server.domain.entries import ChunkHit, SearchMode, SearchOptions,
 from quizglass_server.domain.turns import Evidence, Origin, Vector
 from quizglass_server.errors import RoleMissing
 from quizglass_server.roles.text_encoder import TextEncoder
+from quizglass_server.scheduling.ledger import handed
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages, texts
 
@@ -34,11 +35,13 @@ async def search_texts(
     encoder: TextEncoder | None, index: TextIndex, query: str, limit: int, finding: SearchOptions = _ANY
 ) -> list[ChunkHit]:
     """The `limit` best chunks, best first. Raises RoleMissing without an encoder, unless keywords alone are asked."""
+    handed("knowledge", len(query.encode(errors="surrogatepass")))
     if finding.mode is SearchMode.KEYWORDS:
         return await index.search_texts(None, limit, query, finding)
     if encoder is None:
         raise RoleMissing("text_encoder", "searching by text")
     vectors = await encoder.embed_queries([query])
+    handed("knowledge", vectors[0].nbytes)
     return await index.search_texts(vectors[0], limit, query, finding)
 
 

@@ -122,8 +122,14 @@ export function showTimeline(turn, waited) {
   byId("timeline").replaceChildren(...bars);
   const here = waited ? `first words on this page after ${duration(waited)}, ` : "";
   if (done) byId("times").textContent = `${here}${duration(Number(done.totalUs ?? 0))} on the server, ${done.promptTokens ?? 0} tokens read and ${done.answerTokens ?? 0} written for the answer.`;
+  byId("handed").textContent = (done?.ledger ?? []).map(handed).join("; ");
   byId("events").replaceChildren(...turn.moments.map((m) => made("li", "", made("time", "", duration(m.at)), ` ${EVENTS[m.name] ?? m.name}: ${m.told}`)));
   byId("events-box").hidden = !turn.moments.length;
+}
+
+/** Who was handed how many bytes, and what stays there. @param {any} entry */
+function handed(entry) {
+  return `${entry.to} ${Number(entry.bytes).toLocaleString("en")} bytes${entry.elsewhere ? " elsewhere" : ""}${entry.kept ? `, keeps ${entry.kept}` : ""}`;
 }
 
 /** @type {Record<string, string>} */

@@ -15,6 +15,7 @@ from quizglass_server.engines.llama.link.frames import Answering
 from quizglass_server.engines.llama.link.pixels import PixelStore
 from quizglass_server.engines.llama.link.prompt import Finished, Part, PicturePart, Terms, TextPart, Usage
 from quizglass_server.engines.llama.process.client import GeneratorClient
+from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 
 PIXELS = bytes(range(12))
 PICTURE = PicturePart(sha256(PIXELS).digest(), 2, 2, PIXELS)
@@ -79,6 +80,19 @@ async def test_a_question_that_follows_its_picture_at_once_does_not_send_it_agai
     assert answer == [Finished("stop", Usage(1))]
     assert process.prompts == [[PICTURE], [replace(PICTURE, rgb=b""), PROMPT[1]]]
     assert process.complete == [[PICTURE], PROMPT]
+
+
+async def test_the_ledger_counts_what_crosses_the_socket(client: GeneratorClient, process: Process) -> None:
+    ahead, turn = ByteLedger(), ByteLedger()
+    process.awaits = 2
+    with entered_in(ahead):
+        looking = asyncio.create_task(client.prefill(PROMPT[:1], Terms(priority=2)))
+    await asyncio.sleep(0)
+    with entered_in(turn):
+        await generated(client)
+    await looking
+    assert ahead.settle() == {"generator": len(PICTURE.rgb)}
+    assert turn.settle() == {"generator": len(b"What?")}
 
 
 async def test_a_call_is_over_with_its_last_response_and_is_not_cancelled(

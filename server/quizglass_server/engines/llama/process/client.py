@@ -22,6 +22,7 @@ from quizglass_server.engines.llama.link.prompt import (
     Failure,
     Finished,
     Part,
+    PicturePart,
     Piece,
     ProcessInfo,
     Scored,
@@ -29,6 +30,7 @@ from quizglass_server.engines.llama.link.prompt import (
     Usage,
 )
 from quizglass_server.errors import BudgetExceeded, EngineFailed, EngineLost, Overloaded, QuizglassError
+from quizglass_server.scheduling.ledger import handed
 
 SLACK_S = 1.0
 """Beyond its deadline a call waits so long for the process to say itself that the time is over."""
@@ -88,6 +90,7 @@ class GeneratorClient:
         """
         sent = self._sent.without_known(prompt)
         while True:
+            handed("generator", sum(map(_size, sent)))
             try:
                 with self._called(terms, "generate", sent, max_tokens, terms, constraint) as call:
                     async for items in call:
@@ -145,10 +148,13 @@ class GeneratorClient:
 
     async def _with_pixels(self, terms: Terms, method: str, prompt: Sequence[Part], *arguments: object) -> Any:
         """Ask without the pixels that the process should hold, and again with them where it does not."""
+        sent = self._sent.without_known(prompt)
+        handed("generator", sum(map(_size, sent)))
         try:
-            return await self._only(terms, method, self._sent.without_known(prompt), *arguments)
+            return await self._only(terms, method, sent, *arguments)
         except _PixelsMissing:
             self._sent.clear()
+            handed("generator", sum(map(_size, prompt)))
             return await self._only(terms, method, list(prompt), *arguments)
 
     async def _only(self, terms: Terms, method: str, *arguments: object) -> Any:
@@ -177,6 +183,11 @@ class GeneratorClient:
             call.cancel()
             if timer is not None:
                 timer.cancel()
+
+
+def _size(part: Part) -> int:
+    """Bytes of a part of a prompt, as it is sent: the pixels of a picture that the process holds are not."""
+    return len(part.rgb) if isinstance(part, PicturePart) else len(part.text.encode(errors="surrogatepass"))
 
 
 def _raise(failure: Failure) -> NoReturn:

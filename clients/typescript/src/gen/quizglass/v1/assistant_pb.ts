@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file quizglass/v1/assistant.proto.
  */
 export const file_quizglass_v1_assistant: GenFile = /*@__PURE__*/
-  fileDesc("ChxxdWl6Z2xhc3MvdjEvYXNzaXN0YW50LnByb3RvEgxxdWl6Z2xhc3MudjEiLAoIRXhjaGFuZ2USEAoIcXVlc3Rpb24YASABKAkSDgoGYW5zd2VyGAIgASgJIo8CCgpBc2tSZXF1ZXN0EhAKCHF1ZXN0aW9uGAEgASgJEiMKBmZyYW1lcxgCIAMoCzITLnF1aXpnbGFzcy52MS5GcmFtZRInCgdoaXN0b3J5GAMgAygLMhYucXVpemdsYXNzLnYxLkV4Y2hhbmdlEg4KBnBvbGljeRgEIAEoCRIRCglidWRnZXRfdXMYBSABKAMSEgoKc2Vzc2lvbl9pZBgGIAEoCRIZChFtYXhfYW5zd2VyX3Rva2VucxgHIAEoBRIPCgdzZXNzaW9uGAggASgMEg8KB2V4cGxhaW4YCSABKAgSJwoGbWVtb3J5GBAgASgLMhcucXVpemdsYXNzLnYxLk1lbW9yeVVzZUoECAoQECItCglNZW1vcnlVc2USEAoIcmVtZW1iZXIYASABKAgSDgoGcmVjYWxsGAIgASgIIq0FCgtBc2tSZXNwb25zZRIPCgd0dXJuX2lkGAEgASgJEgsKA3NlcRgCIAEoAxISCgplbGFwc2VkX3VzGAMgASgDEioKCGFjY2VwdGVkGAQgASgLMhYucXVpemdsYXNzLnYxLkFjY2VwdGVkSAASJgoEcGxhbhgFIAEoCzIWLnF1aXpnbGFzcy52MS5QbGFuTWFkZUgAEi0KBXF1ZXJ5GAYgASgLMhwucXVpemdsYXNzLnYxLlF1ZXJ5UmV3cml0dGVuSAASLwoIZXZpZGVuY2UYByABKAsyGy5xdWl6Z2xhc3MudjEuRXZpZGVuY2VGb3VuZEgAEjEKDGFuc3dlcl9kZWx0YRgIIAEoCzIZLnF1aXpnbGFzcy52MS5BbnN3ZXJEZWx0YUgAEigKB3ZlcmRpY3QYCSABKAsyFS5xdWl6Z2xhc3MudjEuVmVyZGljdEgAEiIKBGRvbmUYCiABKAsyEi5xdWl6Z2xhc3MudjEuRG9uZUgAEigKB2RlY2lkZWQYCyABKAsyFS5xdWl6Z2xhc3MudjEuRGVjaWRlZEgAEigKB3F1ZXJpZXMYDCABKAsyFS5xdWl6Z2xhc3MudjEuUXVlcmllc0gAEjAKC3Byb3Zpc2lvbmFsGA0gASgLMhkucXVpemdsYXNzLnYxLlByb3Zpc2lvbmFsSAASLAoJY29uZmlybWVkGA4gASgLMhcucXVpemdsYXNzLnYxLkNvbmZpcm1lZEgAEiwKCXdpdGhkcmF3bhgPIAEoCzIXLnF1aXpnbGFzcy52MS5XaXRoZHJhd25IABInCgRzdGVwGBAgASgLMhcucXVpemdsYXNzLnYxLlN0ZXBFbmRlZEgAEg0KBXJvdW5kGBQgASgFEg4KBmJyYW5jaBgVIAEoCUIHCgVldmVudEoECBEQFCJDCghBY2NlcHRlZBIOCgZwb2xpY3kYASABKAkSFAoMZnJhbWVfc2hhMjU2GAIgAygMEhEKCWJ1ZGdldF91cxgDIAEoAyJpCghQbGFuTWFkZRIgCgRwbGFuGAEgASgOMhIucXVpemdsYXNzLnYxLlBsYW4SEgoKZGVjaWRlZF9ieRgCIAEoCRInCgZzY29yZXMYAyADKAsyFy5xdWl6Z2xhc3MudjEuUGxhblNjb3JlIkIKCVBsYW5TY29yZRIgCgRwbGFuGAEgASgOMhIucXVpemdsYXNzLnYxLlBsYW4SEwoLcHJvYmFiaWxpdHkYAiABKAIiYgoHRGVjaWRlZBIKCgJieRgBIAEoCRINCgVsYWJlbBgCIAEoCRISCgpkZWNpZGVkX2J5GAMgASgJEigKBnNjb3JlcxgEIAMoCzIYLnF1aXpnbGFzcy52MS5MYWJlbFNjb3JlIjAKCkxhYmVsU2NvcmUSDQoFbGFiZWwYASABKAkSEwoLcHJvYmFiaWxpdHkYAiABKAIiJgoHUXVlcmllcxIMCgR0YXNrGAEgASgJEg0KBXRleHRzGAIgAygJIhsKC1Byb3Zpc2lvbmFsEgwKBHRleHQYASABKAkiCwoJQ29uZmlybWVkIgsKCVdpdGhkcmF3biLIAQoJU3RlcEVuZGVkEgwKBG5hbWUYASABKAkSDAoEcm9sZRgCIAEoCRISCgpzdGFydGVkX3VzGAMgASgDEhMKC2R1cmF0aW9uX3VzGAQgASgDEhEKCWVuZ2luZV91cxgFIAEoAxIoCgZpbnB1dHMYBiADKAsyGC5xdWl6Z2xhc3MudjEuU3RlcERldGFpbBIpCgdvdXRwdXRzGAcgAygLMhgucXVpemdsYXNzLnYxLlN0ZXBEZXRhaWwSDgoGcmVhc29uGAggASgJIoIBCgpTdGVwRGV0YWlsEg0KBWxhYmVsGAEgASgJEgwKBHRleHQYAiABKAkSEgoFc2NvcmUYAyABKAJIAIgBARITCgtldmlkZW5jZV9pZBgEIAEoCRIkCgZyZWdpb24YBSABKAsyFC5xdWl6Z2xhc3MudjEuUmVnaW9uQggKBl9zY29yZSJCCgZSZWdpb24SDAoEbGVmdBgBIAEoAhILCgN0b3AYAiABKAISDQoFcmlnaHQYAyABKAISDgoGYm90dG9tGAQgASgCIjsKDlF1ZXJ5UmV3cml0dGVuEgwKBHRleHQYASABKAkSGwoTdXNlZF9pbWFnZV9ldmlkZW5jZRgCIAEoCCI2Cg1FdmlkZW5jZUZvdW5kEiUKBWl0ZW1zGAEgAygLMhYucXVpemdsYXNzLnYxLkV2aWRlbmNlIhsKC0Fuc3dlckRlbHRhEgwKBHRleHQYASABKAki2gIKB1ZlcmRpY3QSLgoHb3V0Y29tZRgBIAEoDjIdLnF1aXpnbGFzcy52MS5WZXJkaWN0Lk91dGNvbWUSHQoVbWluX3Rva2VuX3Byb2JhYmlsaXR5GAIgASgCEh4KFm1lYW5fdG9rZW5fcHJvYmFiaWxpdHkYAyABKAISLwoFbm90ZXMYBCADKAsyIC5xdWl6Z2xhc3MudjEuVmVyZGljdC5Ob3Rlc0VudHJ5GiwKCk5vdGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKAAQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9TVVBQT1JURUQQARIXChNPVVRDT01FX1VOU1VQUE9SVEVEEAISFQoRT1VUQ09NRV9VTkNIRUNLRUQQAxIVChFPVVRDT01FX0FCU1RBSU5FRBAEIlwKCENpdGF0aW9uEhMKC2V2aWRlbmNlX2lkGAEgASgJEhAKCGVudHJ5X2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEg0KBXN0YXJ0GAQgASgFEgsKA2VuZBgFIAEoBSI6CgtTa2lwcGVkU3RlcBIMCgRzdGVwGAEgASgJEg4KBnJlYXNvbhgCIAEoCRINCgVyb3VuZBgDIAEoBSK2BgoERG9uZRIOCgZhbnN3ZXIYASABKAkSKQoJY2l0YXRpb25zGAIgAygLMhYucXVpemdsYXNzLnYxLkNpdGF0aW9uEjYKDWZpbmlzaF9yZWFzb24YAyABKA4yHy5xdWl6Z2xhc3MudjEuRG9uZS5GaW5pc2hSZWFzb24SOAoOYWJzdGFpbl9yZWFzb24YBCABKA4yIC5xdWl6Z2xhc3MudjEuRG9uZS5BYnN0YWluUmVhc29uEioKB3NraXBwZWQYBSADKAsyGS5xdWl6Z2xhc3MudjEuU2tpcHBlZFN0ZXASKgoHdGltaW5ncxgGIAMoCzIZLnF1aXpnbGFzcy52MS5TdGFnZVRpbWluZxIQCgh0b3RhbF91cxgHIAEoAxIVCg1wcm9tcHRfdG9rZW5zGAggASgFEhUKDWFuc3dlcl90b2tlbnMYCSABKAUSGAoQaGlzdG9yeV9sZWZ0X291dBgKIAEoBRIZChFhbGxfcHJvbXB0X3Rva2VucxgLIAEoBRIPCgdzZXNzaW9uGAwgASgMIpoBCgxGaW5pc2hSZWFzb24SHQoZRklOSVNIX1JFQVNPTl9VTlNQRUNJRklFRBAAEhoKFkZJTklTSF9SRUFTT05fQ09NUExFVEUQARIYChRGSU5JU0hfUkVBU09OX0xFTkdUSBACEhgKFEZJTklTSF9SRUFTT05fQlVER0VUEAMSGwoXRklOSVNIX1JFQVNPTl9DQU5DRUxMRUQQBCL/AQoNQWJzdGFpblJlYXNvbhIeChpBQlNUQUlOX1JFQVNPTl9VTlNQRUNJRklFRBAAEhgKFEFCU1RBSU5fUkVBU09OX01PREVMEAESHgoaQUJTVEFJTl9SRUFTT05fTk9fRVZJREVOQ0UQAhIZChVBQlNUQUlOX1JFQVNPTl9CVURHRVQQAxIZChVBQlNUQUlOX1JFQVNPTl9VTlNVUkUQBBIeChpBQlNUQUlOX1JFQVNPTl9VTlNVUFBPUlRFRBAFEh8KG0FCU1RBSU5fUkVBU09OX0NPTlRSQURJQ1RFRBAGEh0KGUFCU1RBSU5fUkVBU09OX0lOQ09NUExFVEUQB0oECA0QFCIYChZHZXRDYXBhYmlsaXRpZXNSZXF1ZXN0ItcCChdHZXRDYXBhYmlsaXRpZXNSZXNwb25zZRIWCg5zZXJ2ZXJfdmVyc2lvbhgBIAEoCRIOCgZidW5kbGUYAiABKAkSEAoIcG9saWNpZXMYAyADKAkSKwoFcm9sZXMYBCADKAsyHC5xdWl6Z2xhc3MudjEuUm9sZUNhcGFiaWxpdHkSJAoGbGltaXRzGAUgASgLMhQucXVpemdsYXNzLnYxLkxpbWl0cxIPCgdlbnRyaWVzGAYgASgDEhsKE3VzZWZ1bF9waWN0dXJlX3NpZGUYByABKAUSDgoGbWVtb3J5GAggASgIEjQKCWtub3dsZWRnZRgJIAEoCzIhLnF1aXpnbGFzcy52MS5Lbm93bGVkZ2VDYXBhYmlsaXR5EjsKE3BvbGljeV9jYXBhYmlsaXRpZXMYCiADKAsyHi5xdWl6Z2xhc3MudjEuUG9saWN5Q2FwYWJpbGl0eSJDChBQb2xpY3lDYXBhYmlsaXR5EgwKBG5hbWUYASABKAkSEAoIc2VydmFibGUYAiABKAgSDwoHbWlzc2luZxgDIAMoCSI1ChNLbm93bGVkZ2VDYXBhYmlsaXR5Eg8KB2JhY2tlbmQYASABKAkSDQoFcmVhZHkYAiABKAgidgoOUm9sZUNhcGFiaWxpdHkSDAoEcm9sZRgBIAEoCRIOCgZlbmdpbmUYAiABKAkSEAoIZXhlY3V0b3IYAyABKAkSDQoFcmVhZHkYBCABKAgSFQoNc2Vlc19waWN0dXJlcxgFIAEoCBIOCgZub3RpY2UYBiABKAkioQEKBkxpbWl0cxIXCg9tYXhfZnJhbWVfYnl0ZXMYASABKAMSGAoQbWF4X2ZyYW1lX3BpeGVscxgCIAEoAxIaChJtYXhfcXVlc3Rpb25fY2hhcnMYAyABKAUSEwoLbWF4X2hpc3RvcnkYBCABKAUSGQoRbWF4X2Fuc3dlcl90b2tlbnMYBSABKAUSGAoQbWF4X2ZyYW1lX2FzcGVjdBgGIAEoAjKwAQoQQXNzaXN0YW50U2VydmljZRI8CgNBc2sSGC5xdWl6Z2xhc3MudjEuQXNrUmVxdWVzdBoZLnF1aXpnbGFzcy52MS5Bc2tSZXNwb25zZTABEl4KD0dldENhcGFiaWxpdGllcxIkLnF1aXpnbGFzcy52MS5HZXRDYXBhYmlsaXRpZXNSZXF1ZXN0GiUucXVpemdsYXNzLnYxLkdldENhcGFiaWxpdGllc1Jlc3BvbnNlYgZwcm90bzM", [file_quizglass_v1_types]);
+  fileDesc("ChxxdWl6Z2xhc3MvdjEvYXNzaXN0YW50LnByb3RvEgxxdWl6Z2xhc3MudjEiLAoIRXhjaGFuZ2USEAoIcXVlc3Rpb24YASABKAkSDgoGYW5zd2VyGAIgASgJIo8CCgpBc2tSZXF1ZXN0EhAKCHF1ZXN0aW9uGAEgASgJEiMKBmZyYW1lcxgCIAMoCzITLnF1aXpnbGFzcy52MS5GcmFtZRInCgdoaXN0b3J5GAMgAygLMhYucXVpemdsYXNzLnYxLkV4Y2hhbmdlEg4KBnBvbGljeRgEIAEoCRIRCglidWRnZXRfdXMYBSABKAMSEgoKc2Vzc2lvbl9pZBgGIAEoCRIZChFtYXhfYW5zd2VyX3Rva2VucxgHIAEoBRIPCgdzZXNzaW9uGAggASgMEg8KB2V4cGxhaW4YCSABKAgSJwoGbWVtb3J5GBAgASgLMhcucXVpemdsYXNzLnYxLk1lbW9yeVVzZUoECAoQECItCglNZW1vcnlVc2USEAoIcmVtZW1iZXIYASABKAgSDgoGcmVjYWxsGAIgASgIIq0FCgtBc2tSZXNwb25zZRIPCgd0dXJuX2lkGAEgASgJEgsKA3NlcRgCIAEoAxISCgplbGFwc2VkX3VzGAMgASgDEioKCGFjY2VwdGVkGAQgASgLMhYucXVpemdsYXNzLnYxLkFjY2VwdGVkSAASJgoEcGxhbhgFIAEoCzIWLnF1aXpnbGFzcy52MS5QbGFuTWFkZUgAEi0KBXF1ZXJ5GAYgASgLMhwucXVpemdsYXNzLnYxLlF1ZXJ5UmV3cml0dGVuSAASLwoIZXZpZGVuY2UYByABKAsyGy5xdWl6Z2xhc3MudjEuRXZpZGVuY2VGb3VuZEgAEjEKDGFuc3dlcl9kZWx0YRgIIAEoCzIZLnF1aXpnbGFzcy52MS5BbnN3ZXJEZWx0YUgAEigKB3ZlcmRpY3QYCSABKAsyFS5xdWl6Z2xhc3MudjEuVmVyZGljdEgAEiIKBGRvbmUYCiABKAsyEi5xdWl6Z2xhc3MudjEuRG9uZUgAEigKB2RlY2lkZWQYCyABKAsyFS5xdWl6Z2xhc3MudjEuRGVjaWRlZEgAEigKB3F1ZXJpZXMYDCABKAsyFS5xdWl6Z2xhc3MudjEuUXVlcmllc0gAEjAKC3Byb3Zpc2lvbmFsGA0gASgLMhkucXVpemdsYXNzLnYxLlByb3Zpc2lvbmFsSAASLAoJY29uZmlybWVkGA4gASgLMhcucXVpemdsYXNzLnYxLkNvbmZpcm1lZEgAEiwKCXdpdGhkcmF3bhgPIAEoCzIXLnF1aXpnbGFzcy52MS5XaXRoZHJhd25IABInCgRzdGVwGBAgASgLMhcucXVpemdsYXNzLnYxLlN0ZXBFbmRlZEgAEg0KBXJvdW5kGBQgASgFEg4KBmJyYW5jaBgVIAEoCUIHCgVldmVudEoECBEQFCJDCghBY2NlcHRlZBIOCgZwb2xpY3kYASABKAkSFAoMZnJhbWVfc2hhMjU2GAIgAygMEhEKCWJ1ZGdldF91cxgDIAEoAyJpCghQbGFuTWFkZRIgCgRwbGFuGAEgASgOMhIucXVpemdsYXNzLnYxLlBsYW4SEgoKZGVjaWRlZF9ieRgCIAEoCRInCgZzY29yZXMYAyADKAsyFy5xdWl6Z2xhc3MudjEuUGxhblNjb3JlIkIKCVBsYW5TY29yZRIgCgRwbGFuGAEgASgOMhIucXVpemdsYXNzLnYxLlBsYW4SEwoLcHJvYmFiaWxpdHkYAiABKAIiYgoHRGVjaWRlZBIKCgJieRgBIAEoCRINCgVsYWJlbBgCIAEoCRISCgpkZWNpZGVkX2J5GAMgASgJEigKBnNjb3JlcxgEIAMoCzIYLnF1aXpnbGFzcy52MS5MYWJlbFNjb3JlIjAKCkxhYmVsU2NvcmUSDQoFbGFiZWwYASABKAkSEwoLcHJvYmFiaWxpdHkYAiABKAIiJgoHUXVlcmllcxIMCgR0YXNrGAEgASgJEg0KBXRleHRzGAIgAygJIhsKC1Byb3Zpc2lvbmFsEgwKBHRleHQYASABKAkiCwoJQ29uZmlybWVkIgsKCVdpdGhkcmF3biLIAQoJU3RlcEVuZGVkEgwKBG5hbWUYASABKAkSDAoEcm9sZRgCIAEoCRISCgpzdGFydGVkX3VzGAMgASgDEhMKC2R1cmF0aW9uX3VzGAQgASgDEhEKCWVuZ2luZV91cxgFIAEoAxIoCgZpbnB1dHMYBiADKAsyGC5xdWl6Z2xhc3MudjEuU3RlcERldGFpbBIpCgdvdXRwdXRzGAcgAygLMhgucXVpemdsYXNzLnYxLlN0ZXBEZXRhaWwSDgoGcmVhc29uGAggASgJIoIBCgpTdGVwRGV0YWlsEg0KBWxhYmVsGAEgASgJEgwKBHRleHQYAiABKAkSEgoFc2NvcmUYAyABKAJIAIgBARITCgtldmlkZW5jZV9pZBgEIAEoCRIkCgZyZWdpb24YBSABKAsyFC5xdWl6Z2xhc3MudjEuUmVnaW9uQggKBl9zY29yZSJCCgZSZWdpb24SDAoEbGVmdBgBIAEoAhILCgN0b3AYAiABKAISDQoFcmlnaHQYAyABKAISDgoGYm90dG9tGAQgASgCIjsKDlF1ZXJ5UmV3cml0dGVuEgwKBHRleHQYASABKAkSGwoTdXNlZF9pbWFnZV9ldmlkZW5jZRgCIAEoCCI2Cg1FdmlkZW5jZUZvdW5kEiUKBWl0ZW1zGAEgAygLMhYucXVpemdsYXNzLnYxLkV2aWRlbmNlIhsKC0Fuc3dlckRlbHRhEgwKBHRleHQYASABKAki2gIKB1ZlcmRpY3QSLgoHb3V0Y29tZRgBIAEoDjIdLnF1aXpnbGFzcy52MS5WZXJkaWN0Lk91dGNvbWUSHQoVbWluX3Rva2VuX3Byb2JhYmlsaXR5GAIgASgCEh4KFm1lYW5fdG9rZW5fcHJvYmFiaWxpdHkYAyABKAISLwoFbm90ZXMYBCADKAsyIC5xdWl6Z2xhc3MudjEuVmVyZGljdC5Ob3Rlc0VudHJ5GiwKCk5vdGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKAAQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9TVVBQT1JURUQQARIXChNPVVRDT01FX1VOU1VQUE9SVEVEEAISFQoRT1VUQ09NRV9VTkNIRUNLRUQQAxIVChFPVVRDT01FX0FCU1RBSU5FRBAEIlwKCENpdGF0aW9uEhMKC2V2aWRlbmNlX2lkGAEgASgJEhAKCGVudHJ5X2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEg0KBXN0YXJ0GAQgASgFEgsKA2VuZBgFIAEoBSI6CgtTa2lwcGVkU3RlcBIMCgRzdGVwGAEgASgJEg4KBnJlYXNvbhgCIAEoCRINCgVyb3VuZBgDIAEoBSJeCgtMZWRnZXJFbnRyeRIKCgJ0bxgBIAEoCRINCgVieXRlcxgCIAEoAxIMCgRrZXB0GAMgASgJEhMKC2tlcHRfZm9yX3VzGAQgASgDEhEKCWVsc2V3aGVyZRgFIAEoCCLhBgoERG9uZRIOCgZhbnN3ZXIYASABKAkSKQoJY2l0YXRpb25zGAIgAygLMhYucXVpemdsYXNzLnYxLkNpdGF0aW9uEjYKDWZpbmlzaF9yZWFzb24YAyABKA4yHy5xdWl6Z2xhc3MudjEuRG9uZS5GaW5pc2hSZWFzb24SOAoOYWJzdGFpbl9yZWFzb24YBCABKA4yIC5xdWl6Z2xhc3MudjEuRG9uZS5BYnN0YWluUmVhc29uEioKB3NraXBwZWQYBSADKAsyGS5xdWl6Z2xhc3MudjEuU2tpcHBlZFN0ZXASKgoHdGltaW5ncxgGIAMoCzIZLnF1aXpnbGFzcy52MS5TdGFnZVRpbWluZxIQCgh0b3RhbF91cxgHIAEoAxIVCg1wcm9tcHRfdG9rZW5zGAggASgFEhUKDWFuc3dlcl90b2tlbnMYCSABKAUSGAoQaGlzdG9yeV9sZWZ0X291dBgKIAEoBRIZChFhbGxfcHJvbXB0X3Rva2VucxgLIAEoBRIPCgdzZXNzaW9uGAwgASgMEikKBmxlZGdlchgUIAMoCzIZLnF1aXpnbGFzcy52MS5MZWRnZXJFbnRyeSKaAQoMRmluaXNoUmVhc29uEh0KGUZJTklTSF9SRUFTT05fVU5TUEVDSUZJRUQQABIaChZGSU5JU0hfUkVBU09OX0NPTVBMRVRFEAESGAoURklOSVNIX1JFQVNPTl9MRU5HVEgQAhIYChRGSU5JU0hfUkVBU09OX0JVREdFVBADEhsKF0ZJTklTSF9SRUFTT05fQ0FOQ0VMTEVEEAQi/wEKDUFic3RhaW5SZWFzb24SHgoaQUJTVEFJTl9SRUFTT05fVU5TUEVDSUZJRUQQABIYChRBQlNUQUlOX1JFQVNPTl9NT0RFTBABEh4KGkFCU1RBSU5fUkVBU09OX05PX0VWSURFTkNFEAISGQoVQUJTVEFJTl9SRUFTT05fQlVER0VUEAMSGQoVQUJTVEFJTl9SRUFTT05fVU5TVVJFEAQSHgoaQUJTVEFJTl9SRUFTT05fVU5TVVBQT1JURUQQBRIfChtBQlNUQUlOX1JFQVNPTl9DT05UUkFESUNURUQQBhIdChlBQlNUQUlOX1JFQVNPTl9JTkNPTVBMRVRFEAdKBAgNEBQiGAoWR2V0Q2FwYWJpbGl0aWVzUmVxdWVzdCLXAgoXR2V0Q2FwYWJpbGl0aWVzUmVzcG9uc2USFgoOc2VydmVyX3ZlcnNpb24YASABKAkSDgoGYnVuZGxlGAIgASgJEhAKCHBvbGljaWVzGAMgAygJEisKBXJvbGVzGAQgAygLMhwucXVpemdsYXNzLnYxLlJvbGVDYXBhYmlsaXR5EiQKBmxpbWl0cxgFIAEoCzIULnF1aXpnbGFzcy52MS5MaW1pdHMSDwoHZW50cmllcxgGIAEoAxIbChN1c2VmdWxfcGljdHVyZV9zaWRlGAcgASgFEg4KBm1lbW9yeRgIIAEoCBI0Cglrbm93bGVkZ2UYCSABKAsyIS5xdWl6Z2xhc3MudjEuS25vd2xlZGdlQ2FwYWJpbGl0eRI7ChNwb2xpY3lfY2FwYWJpbGl0aWVzGAogAygLMh4ucXVpemdsYXNzLnYxLlBvbGljeUNhcGFiaWxpdHkiQwoQUG9saWN5Q2FwYWJpbGl0eRIMCgRuYW1lGAEgASgJEhAKCHNlcnZhYmxlGAIgASgIEg8KB21pc3NpbmcYAyADKAkiNQoTS25vd2xlZGdlQ2FwYWJpbGl0eRIPCgdiYWNrZW5kGAEgASgJEg0KBXJlYWR5GAIgASgIInYKDlJvbGVDYXBhYmlsaXR5EgwKBHJvbGUYASABKAkSDgoGZW5naW5lGAIgASgJEhAKCGV4ZWN1dG9yGAMgASgJEg0KBXJlYWR5GAQgASgIEhUKDXNlZXNfcGljdHVyZXMYBSABKAgSDgoGbm90aWNlGAYgASgJIqEBCgZMaW1pdHMSFwoPbWF4X2ZyYW1lX2J5dGVzGAEgASgDEhgKEG1heF9mcmFtZV9waXhlbHMYAiABKAMSGgoSbWF4X3F1ZXN0aW9uX2NoYXJzGAMgASgFEhMKC21heF9oaXN0b3J5GAQgASgFEhkKEW1heF9hbnN3ZXJfdG9rZW5zGAUgASgFEhgKEG1heF9mcmFtZV9hc3BlY3QYBiABKAIysAEKEEFzc2lzdGFudFNlcnZpY2USPAoDQXNrEhgucXVpemdsYXNzLnYxLkFza1JlcXVlc3QaGS5xdWl6Z2xhc3MudjEuQXNrUmVzcG9uc2UwARJeCg9HZXRDYXBhYmlsaXRpZXMSJC5xdWl6Z2xhc3MudjEuR2V0Q2FwYWJpbGl0aWVzUmVxdWVzdBolLnF1aXpnbGFzcy52MS5HZXRDYXBhYmlsaXRpZXNSZXNwb25zZWIGcHJvdG8z", [file_quizglass_v1_types]);
 
 /**
  * An earlier question of the same dialogue and its answer.
@@ -982,6 +982,60 @@ export const SkippedStepSchema: GenMessage<SkippedStep> = /*@__PURE__*/
   messageDesc(file_quizglass_v1_assistant, 21);
 
 /**
+ * Bytes that were handed to an engine or a store for a turn.
+ *
+ * @generated from message quizglass.v1.LedgerEntry
+ */
+export type LedgerEntry = Message<"quizglass.v1.LedgerEntry"> & {
+  /**
+   * Who was handed them. A role of the bundle, as in `RoleCapability.role`; of a model that fills several, the first.
+   * "decoder": frames, to be decoded. "frame_filter": pixels, to be filtered. "frames": frames, held for a session. "coach":
+   * pixels, to be judged. "wordgate": pixels, to see whether they may show words. "knowledge", "memory": vectors and texts
+   * that are searched for; "memory" also the frame, question and answer that it is to remember.
+   *
+   * @generated from field: string to = 1;
+   */
+  to: string;
+
+  /**
+   * How many: of frames as they were sent, of pixels, tensors and vectors as they are computed with, of texts in UTF-8.
+   *
+   * @generated from field: int64 bytes = 2;
+   */
+  bytes: bigint;
+
+  /**
+   * What stays there after the turn, in a word or two: "pixels", "vectors", "prompts". Empty: nothing, or, with
+   * `elsewhere`, that is not for this server to know.
+   *
+   * @generated from field: string kept = 3;
+   */
+  kept: string;
+
+  /**
+   * At most so long, in microseconds. 0: until there is no more room for it, or the server stops; "frames" also until the
+   * session ends.
+   *
+   * @generated from field: int64 kept_for_us = 4;
+   */
+  keptForUs: bigint;
+
+  /**
+   * Whether it is behind a network address, of whatever machine. Everything else is on the server's.
+   *
+   * @generated from field: bool elsewhere = 5;
+   */
+  elsewhere: boolean;
+};
+
+/**
+ * Describes the message quizglass.v1.LedgerEntry.
+ * Use `create(LedgerEntrySchema)` to create a new message.
+ */
+export const LedgerEntrySchema: GenMessage<LedgerEntry> = /*@__PURE__*/
+  messageDesc(file_quizglass_v1_assistant, 22);
+
+/**
  * The turn is over.
  *
  * @generated from message quizglass.v1.Done
@@ -1072,6 +1126,14 @@ export type Done = Message<"quizglass.v1.Done"> & {
    * @generated from field: bytes session = 12;
    */
   session: Uint8Array;
+
+  /**
+   * Which bytes went where for this turn, and what is kept of them. What was done for its frame ahead of the question is in
+   * that of the first question about the frame. What a cache had already was not handed to anybody.
+   *
+   * @generated from field: repeated quizglass.v1.LedgerEntry ledger = 20;
+   */
+  ledger: LedgerEntry[];
 };
 
 /**
@@ -1079,7 +1141,7 @@ export type Done = Message<"quizglass.v1.Done"> & {
  * Use `create(DoneSchema)` to create a new message.
  */
 export const DoneSchema: GenMessage<Done> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_assistant, 22);
+  messageDesc(file_quizglass_v1_assistant, 23);
 
 /**
  * Why the turn finished.
@@ -1127,7 +1189,7 @@ export enum Done_FinishReason {
  * Describes the enum quizglass.v1.Done.FinishReason.
  */
 export const Done_FinishReasonSchema: GenEnum<Done_FinishReason> = /*@__PURE__*/
-  enumDesc(file_quizglass_v1_assistant, 22, 0);
+  enumDesc(file_quizglass_v1_assistant, 23, 0);
 
 /**
  * Why the answer is "I don't know".
@@ -1196,7 +1258,7 @@ export enum Done_AbstainReason {
  * Describes the enum quizglass.v1.Done.AbstainReason.
  */
 export const Done_AbstainReasonSchema: GenEnum<Done_AbstainReason> = /*@__PURE__*/
-  enumDesc(file_quizglass_v1_assistant, 22, 1);
+  enumDesc(file_quizglass_v1_assistant, 23, 1);
 
 /**
  * Asks for the capabilities. No fields in this version.
@@ -1211,7 +1273,7 @@ export type GetCapabilitiesRequest = Message<"quizglass.v1.GetCapabilitiesReques
  * Use `create(GetCapabilitiesRequestSchema)` to create a new message.
  */
 export const GetCapabilitiesRequestSchema: GenMessage<GetCapabilitiesRequest> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_assistant, 23);
+  messageDesc(file_quizglass_v1_assistant, 24);
 
 /**
  * What this server can do.
@@ -1296,7 +1358,7 @@ export type GetCapabilitiesResponse = Message<"quizglass.v1.GetCapabilitiesRespo
  * Use `create(GetCapabilitiesResponseSchema)` to create a new message.
  */
 export const GetCapabilitiesResponseSchema: GenMessage<GetCapabilitiesResponse> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_assistant, 24);
+  messageDesc(file_quizglass_v1_assistant, 25);
 
 /**
  * A policy, and whether the bundle can serve it.
@@ -1332,7 +1394,7 @@ export type PolicyCapability = Message<"quizglass.v1.PolicyCapability"> & {
  * Use `create(PolicyCapabilitySchema)` to create a new message.
  */
 export const PolicyCapabilitySchema: GenMessage<PolicyCapability> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_assistant, 25);
+  messageDesc(file_quizglass_v1_assistant, 26);
 
 /**
  * What keeps the knowledge of a server.
@@ -1360,7 +1422,7 @@ export type KnowledgeCapability = Message<"quizglass.v1.KnowledgeCapability"> & 
  * Use `create(KnowledgeCapabilitySchema)` to create a new message.
  */
 export const KnowledgeCapabilitySchema: GenMessage<KnowledgeCapability> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_assistant, 26);
+  messageDesc(file_quizglass_v1_assistant, 27);
 
 /**
  * One model and what executes it.
@@ -1417,7 +1479,7 @@ export type RoleCapability = Message<"quizglass.v1.RoleCapability"> & {
  * Use `create(RoleCapabilitySchema)` to create a new message.
  */
 export const RoleCapabilitySchema: GenMessage<RoleCapability> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_assistant, 27);
+  messageDesc(file_quizglass_v1_assistant, 28);
 
 /**
  * Limits on requests.
@@ -1473,7 +1535,7 @@ export type Limits = Message<"quizglass.v1.Limits"> & {
  * Use `create(LimitsSchema)` to create a new message.
  */
 export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
-  messageDesc(file_quizglass_v1_assistant, 28);
+  messageDesc(file_quizglass_v1_assistant, 29);
 
 /**
  * Answers questions about pictures.

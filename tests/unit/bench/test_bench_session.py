@@ -1,0 +1,47 @@
+"""What the benchmark of sessions draws: frames as glasses stream them, and photographs with faults."""
+
+import io
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bench.session import doors
+from bench.session.closer import HEIGHT, WIDTH, frame_of
+from bench.session.photographs import KINDS, found, sample
+from quizglass_export.pocketworld.questions import make_questions
+from quizglass_export.pocketworld.world import make_world
+
+
+def test_a_frame_is_as_glasses_stream_it() -> None:
+    (question,) = make_questions(make_world(7, 60), 1, 7)
+    with Image.open(io.BytesIO(frame_of(question))) as frame:
+        assert frame.size == (WIDTH, HEIGHT) == (720, 1280)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_photograph_is_spoilt_in_one_way_and_has_no_empty_corners(kind: str) -> None:
+    whole = Image.new("RGB", (300, 200), (200, 120, 90))
+    for seed in range(10):
+        pixels = sample(random.Random(seed), [whole], kind)
+        assert pixels.dtype == np.uint8
+        assert pixels.shape[2] == 3
+        corners = pixels[[0, 0, -1, -1], [0, -1, 0, -1]].astype(int)
+        assert corners.min() > 15
+
+
+def test_photographs_are_those_of_the_two_packages(tmp_path: Path) -> None:
+    for name in ("skimage/data/coffee.png", "skimage/data/page.png", "sklearn/datasets/images/china.jpg", "coffee.png"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert [path.name for path in found(tmp_path)] == ["coffee.png", "china.jpg"]
+
+
+async def test_without_what_drives_a_browser_it_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doors, "DRIVER", Path("/no/such/folder"))
+    with pytest.raises(RuntimeError, match="make tests/browser/node_modules"):
+        async with doors._page("http://127.0.0.1:1"):
+            pass
