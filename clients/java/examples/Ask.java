@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import quizglass.client.ClientException;
@@ -28,7 +29,8 @@ public final class Ask {
     byte[] picture = Files.readAllBytes(Path.of(arguments[0]));
     String target = arguments.length > 1 ? arguments[1] : "127.0.0.1:50061";
     BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
-    try (Session session = Session.open(target, SessionOptions.DEFAULT, Ask::tell)) {
+    SessionOptions options = SessionOptions.DEFAULT.withConnectTimeout(Duration.ofSeconds(20)); // for networks that are slow
+    try (Session session = Session.open(target, options, Ask::tell)) {
       ByteString frame = session.show(picture); // sent ahead, and looked at before there is a question
       for (String question = lines.readLine(); question != null; question = lines.readLine()) {
         if (!question.isBlank()) answer(session.ask(question, frame));

@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Assertions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
@@ -24,16 +23,7 @@ class ConformanceTest {
 
   @BeforeAll
   static void begin() throws IOException {
-    stage = new Stage();
-    // The scenarios' links count as dead after half a second of silence, in which no classes should have to be loaded.
-    try (Session session = Session.open(stage.begin(new JsonObject()), Stage.PATIENT, news -> {})) {
-      session.ask("Warm?", session.show(stage.picture("small"))).answer();
-    }
-  }
-
-  @AfterAll
-  static void end() {
-    stage.close();
+    stage = Stage.shared();
   }
 
   @TestFactory

@@ -21,14 +21,12 @@ class ExampleTest {
 
   @Test
   void answersAboutAPictureAreWrittenOneALine() throws Exception {
-    try (Stage stage = new Stage()) {
-      String target = stage.begin(new JsonObject());
-      Path picture = Files.write(folder.resolve("photo.png"), stage.picture("small"));
-      Process ask = start(List.of(picture.toString(), target), ProcessBuilder.Redirect.INHERIT);
-      ask.outputWriter().append("How much is it?\n\nAnd now?\n").close();
-      assertEquals("45 crowns\n45 crowns\n", new String(ask.getInputStream().readAllBytes()));
-      assertEquals(0, ask.waitFor());
-    }
+    Stage stage = Stage.shared();
+    Path picture = Files.write(folder.resolve("photo.png"), stage.picture("small"));
+    Process ask = start(List.of(picture.toString(), stage.begin(new JsonObject())), ProcessBuilder.Redirect.INHERIT);
+    ask.outputWriter().append("How much is it?\n\nAnd now?\n").close();
+    assertEquals("45 crowns\n45 crowns\n", new String(ask.getInputStream().readAllBytes()));
+    assertEquals(0, ask.waitFor());
   }
 
   @Test

@@ -16,24 +16,35 @@ import java.util.HashMap;
 import java.util.Map;
 
 /** The scripted server of the scenarios, behind its cutting proxy: a Python process that takes commands as lines of JSON. */
-final class Stage implements AutoCloseable {
+final class Stage {
   /** The repository's root. */
   static final Path ROOT = Path.of(System.getProperty("quizglass.root"));
 
   /** For its server: a machine that is busy with other tests may take long to answer. */
   static final SessionOptions PATIENT = SessionOptions.DEFAULT.withConnectTimeout(Duration.ofSeconds(30));
 
-  private final Process process;
+  private static Stage shared;
+
   private final PrintWriter commands;
   private final BufferedReader replies;
   private final Map<String, byte[]> pictures = new HashMap<>();
 
-  Stage() throws IOException {
+  private Stage() throws IOException {
     String python = System.getProperty("quizglass.python");
     ProcessBuilder builder = new ProcessBuilder(python, "-m", "tests.support.sessions.conformance");
-    process = builder.directory(ROOT.toFile()).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    Process process = builder.directory(ROOT.toFile()).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     commands = new PrintWriter(process.outputWriter(), true);
     replies = process.inputReader();
+    // A link counts as dead after half a second of silence there, in which no classes should have to be loaded.
+    try (Session session = Session.open(begin(new JsonObject()), PATIENT, news -> {})) {
+      session.ask("Warm?", session.show(picture("small"))).answer();
+    }
+  }
+
+  /** The one of all tests, which begin their scenarios one after the other. It ends with its input, when they do. */
+  static synchronized Stage shared() throws IOException {
+    if (shared == null) shared = new Stage();
+    return shared;
   }
 
   /** Begin a scenario, or an object without "answers" and "settings"; where its server is. */
@@ -72,11 +83,4 @@ final class Stage implements AutoCloseable {
   /** A picture of the scenarios. */
   byte[] picture(String name) {
     return pictures.computeIfAbsent(name, absent -> Base64.getDecoder().decode(command("picture", name).getAsString()));
-  }
-
-  @Override
-  public void close() {
-    commands.close(); // it ends with its input
-    process.onExit().join();
-  }
-}
+  }}
