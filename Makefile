@@ -22,8 +22,8 @@ SESSION ?=
 POLICIES ?=
 EVERYDAY ?=
 
-.PHONY: help demo everyday everyday-test serve doctor test test-web test-typescript check lint types unit protos client \
-	client-typescript generated-check starter bundle \
+.PHONY: help demo everyday everyday-test serve doctor test test-web test-typescript test-java check lint types unit protos \
+	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
 	bench-hostile bench-session clean
 
@@ -84,6 +84,9 @@ clients/typescript/node_modules: clients/typescript/package.json clients/typescr
 	cd clients/typescript && npm ci --silent --no-audit --no-fund
 	@touch $@
 
+test-java: $(VENV)/.dev ## The Java client (needs Debian's Java, gRPC and JUnit; says what to install)
+	PYTHON=$(abspath $(BIN)/python) clients/java/build.sh test
+
 check: lint types generated-check ## Static checks
 
 lint: $(VENV)/.dev
@@ -105,6 +108,9 @@ client: $(VENV)/.dev ## Regenerate the checked-in blocking client from the async
 client-typescript: $(VENV)/.dev clients/typescript/node_modules ## Regenerate the TypeScript client's protocol, and build it
 	$(BIN)/python clients/typescript/generate.py
 	cd clients/typescript && npm run --silent build
+
+client-java: ## Build the Java client: clients/java/build/quizglass-client.jar
+	clients/java/build.sh
 
 generated-check: $(VENV)/.dev
 	$(BIN)/python protos/generate.py --check

@@ -1,0 +1,69 @@
+package quizglass.client;
+
+import io.grpc.ManagedChannel;
+import io.grpc.ManagedChannelBuilder;
+import io.grpc.stub.StreamObserver;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import quizglass.v1.ClientMessage;
+import quizglass.v1.ServerMessage;
+import quizglass.v1.SessionServiceGrpc;
+
+/**
+ * One link of a session: a connection of its own, and the stream over it. A broken one is never used again, since it may wait
+ * for a network that nobody answers from.
+ */
+final class Link implements StreamObserver<ServerMessage> {
+  private static final int MOST_RECEIVED_BYTES = 32 * 1024 * 1024;
+
+  /** Who is told, on the session's thread, what comes over a link. */
+  interface Receiver {
+    /** The server says something. */
+    void received(Link link, ServerMessage message);
+
+    /** Nothing more comes; {@code error} is null when the server has ended it in order. */
+    void ended(Link link, ClientException error);
+  }
+
+  private final ManagedChannel channel;
+  private final StreamObserver<ClientMessage> up;
+  private final SessionThread thread;
+  private final Receiver receiver;
+
+  /** Connect, and say the first message when there is a connection. */
+  Link(String target, Duration keepalive, ClientMessage first, SessionThread thread, Receiver receiver) {
+    this.thread = thread;
+    this.receiver = receiver;
+    ManagedChannelBuilder<?> builder = ManagedChannelBuilder.forTarget(target).usePlaintext().disableRetry();
+    builder.directExecutor().maxInboundMessageSize(MOST_RECEIVED_BYTES);
+    if (!keepalive.isZero()) builder.keepAliveTime(keepalive.toMillis(), TimeUnit.MILLISECONDS);
+    channel = builder.build();
+    up = SessionServiceGrpc.newStub(channel).converse(this);
+    up.onNext(first);
+  }
+
+  /** Send a message after those before; one to a link that has ended is lost. */
+  void send(ClientMessage message) {
+    up.onNext(message);
+  }
+
+  /** End it, whatever state it is in; waits for nobody. */
+  void close() {
+    channel.shutdownNow();
+  }
+
+  @Override
+  public void onNext(ServerMessage message) {
+    thread.execute(() -> receiver.received(this, message));
+  }
+
+  @Override
+  public void onError(Throwable error) {
+    thread.execute(() -> receiver.ended(this, ClientException.of(error)));
+  }
+
+  @Override
+  public void onCompleted() {
+    thread.execute(() -> receiver.ended(this, null));
+  }
+}

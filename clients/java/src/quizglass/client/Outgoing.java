@@ -1,0 +1,164 @@
+package quizglass.client;
+
+import com.google.common.hash.Hashing;
+import com.google.protobuf.ByteString;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import quizglass.v1.ClientMessage;
+import quizglass.v1.FrameBegin;
+import quizglass.v1.FrameDrop;
+import quizglass.v1.FrameNeed;
+import quizglass.v1.FramePart;
+import quizglass.v1.FrameStatus;
+import quizglass.v1.Ping;
+
+/**
+ * What a session has to say over its link: messages first, and between them pieces of pictures. Knows what has to be said again
+ * over a new link. Knows no gRPC. For one thread.
+ */
+final class Outgoing {
+  /** Bytes of pictures that are kept to be sent again; the oldest go. */
+  private static final long MOST_BYTES = 64L * 1024 * 1024;
+
+  private static final int NOTHING = -1;
+
+  /** A picture that is sent, or can be sent again. */
+  private static final class Upload {
+    private FrameBegin begin;
+    private final ByteString data;
+
+    /** First byte to be sent; NOTHING: the server has not said, or has it. */
+    private int offset = NOTHING;
+
+    private boolean held;
+
+    private Upload(FrameBegin begin, ByteString data) {
+      this.begin = begin;
+      this.data = data;
+    }
+  }
+
+  private final Deque<ClientMessage> waiting = new ArrayDeque<>();
+  private final Map<ByteString, Upload> uploads = new LinkedHashMap<>();
+  private final Map<String, ClientMessage> asks = new LinkedHashMap<>();
+  private final Map<String, ClientMessage> cancels = new LinkedHashMap<>();
+  private ClientMessage played;
+  private Window window = new Window();
+
+  /** Send a message, and again over a new link as long as nobody knows that it has arrived. */
+  void say(ClientMessage said) {
+    switch (said.getMessageCase()) {
+      case ASK -> asks.put(said.getAsk().getId(), said);
+      case CANCEL -> cancels.put(said.getCancel().getAskId(), said);
+      case PLAYBACK -> played = said;
+      default -> {} // said once
+    }
+    waiting.add(said);
+  }
+
+  /** Send a picture, unless it was sent before. */
+  void show(ByteString sha256, ByteString data, boolean pinned) {
+    FrameBegin begin = FrameBegin.newBuilder().setSha256(sha256).setSize(data.size()).setPinned(pinned).build();
+    Upload upload = uploads.computeIfAbsent(sha256, absent -> new Upload(null, data));
+    if (begin.equals(upload.begin)) return;
+    upload.begin = begin;
+    forgetOldest();
+    say(announcement(upload));
+  }
+
+  /** Give a picture up. */
+  void drop(ByteString sha256) {
+    if (uploads.remove(sha256) == null) return;
+    say(ClientMessage.newBuilder().setFrameDrop(FrameDrop.newBuilder().setSha256(sha256)).build());
+  }
+
+  /** What the server has of a picture. */
+  void status(FrameStatus status) {
+    Upload upload = uploads.get(status.getSha256());
+    if (upload == null) return;
+    upload.held = status.getState() == FrameStatus.State.STATE_HELD;
+    upload.offset = status.getState() == FrameStatus.State.STATE_SEND ? (int) status.getOffset() : NOTHING;
+  }
+
+  /** A question waits for a picture. */
+  void need(FrameNeed need) {
+    Upload upload = uploads.get(need.getSha256());
+    if (upload == null || need.hasRegion() || upload.offset != NOTHING) return;
+    upload.held = false;
+    say(announcement(upload));
+  }
+
+  /** Nothing more comes of a question. */
+  void over(String askId) {
+    asks.remove(askId);
+    cancels.remove(askId);
+  }
+
+  /**
+   * There is a new link: what may not have arrived over the old one is said again.
+   *
+   * @param resumed whether the session is the same. Of another one, pictures come when they are needed
+   */
+  void again(boolean resumed) {
+    window = new Window();
+    waiting.clear();
+    Set<ByteString> wanted = new HashSet<>();
+    for (ClientMessage ask : asks.values()) {
+      ask.getAsk().getRequest().getFramesList().forEach(frame -> wanted.add(frame.getSha256()));
+    }
+    for (Upload upload : uploads.values()) {
+      upload.offset = NOTHING;
+      upload.held &= resumed;
+      boolean missed = resumed || upload.begin.getPinned() || wanted.contains(upload.begin.getSha256());
+      if (!upload.held && missed) waiting.add(announcement(upload));
+    }
+    // A later question is understood after what was heard, so that is said first.
+    if (resumed && played != null) waiting.add(played);
+    waiting.addAll(asks.values());
+    waiting.addAll(cancels.values());
+  }
+
+  /** The link has carried all that was sent before this ping; {@code now} in milliseconds. */
+  void pong(ByteString payload, long now) {
+    window.answered(payload, now);
+  }
+
+  /** The next message to be sent, at a time in milliseconds; null when there is none, or no room for it. */
+  ClientMessage next(long now) {
+    return waiting.isEmpty() ? part(now) : waiting.remove();
+  }
+
+  /** The next piece of the picture that was shown last and is not whole, if the link has room for it. */
+  private ClientMessage part(long now) {
+    Upload upload = null;
+    for (Upload each : uploads.values()) if (each.offset != NOTHING && each.offset < each.data.size()) upload = each;
+    if (upload == null) return null;
+    int offset = upload.offset;
+    int size = Math.min(window.piece(), upload.data.size() - offset);
+    if (window.room() < size) return null;
+    ByteString data = upload.data.substring(offset, offset + size);
+    upload.offset += size;
+    FramePart.Builder part = FramePart.newBuilder().setSha256(upload.begin.getSha256()).setOffset(offset).setData(data);
+    part.setCrc32C(Hashing.crc32c().newHasher().putBytes(data.asReadOnlyByteBuffer()).hash().asInt());
+    waiting.add(ClientMessage.newBuilder().setPing(Ping.newBuilder().setPayload(window.sent(size, now))).build());
+    return ClientMessage.newBuilder().setFramePart(part).build();
+  }
+
+  private void forgetOldest() {
+    long bytes = uploads.values().stream().mapToLong(upload -> upload.data.size()).sum();
+    Iterator<Upload> oldest = uploads.values().iterator();
+    while (bytes > MOST_BYTES && uploads.size() > 1) {
+      bytes -= oldest.next().data.size();
+      oldest.remove();
+    }
+  }
+
+  private static ClientMessage announcement(Upload upload) {
+    return ClientMessage.newBuilder().setFrameBegin(upload.begin).build();
+  }
+}

@@ -1,0 +1,309 @@
+package quizglass.client;
+
+import com.google.protobuf.ByteString;
+import io.grpc.Status;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import quizglass.client.ClientException.Details;
+import quizglass.v1.AskRequest;
+import quizglass.v1.CancelAsk;
+import quizglass.v1.ClientMessage;
+import quizglass.v1.Frame;
+import quizglass.v1.Notice;
+import quizglass.v1.Opened;
+import quizglass.v1.Playback;
+import quizglass.v1.ServerMessage;
+import quizglass.v1.SessionAsk;
+import quizglass.v1.SessionLimits;
+
+/**
+ * A wearable's session with a quizglass server; safe to share between threads.
+ *
+ * <p>It lasts while links come and go: a broken link is made anew and goes on where it was, in the middle of an answer or of a
+ * picture. What could not be saved is told to the listener, and fails the questions that it concerns.
+ *
+ * <p>All that it raises is a {@link ClientException}. A thread that is interrupted while it waits gets {@link
+ * ClientException.Cancelled}, and stays interrupted.
+ */
+public final class Session implements AutoCloseable {
+  /** Bytes of a question: what servers take, less what goes around it. */
+  private static final int MOST_ASK_BYTES = 250 * 1024;
+
+  private static final long CLOSE_MS = 2_000;
+
+  private final Outgoing outgoing = new Outgoing();
+  private final Map<String, Turn> turns = new LinkedHashMap<>();
+  private final SessionThread thread = new SessionThread(this::unexpected);
+  private final Consumer<News> listener;
+  private final Keeper keeper;
+  private final CountDownLatch opened = new CountDownLatch(1);
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private volatile ClientException failure;
+
+  private Session(String target, SessionOptions options, Consumer<News> listener) {
+    this.listener = listener;
+    keeper = new Keeper(target, options, new Owner(), outgoing, thread);
+  }
+
+  /**
+   * Open a session.
+   *
+   * @param target the server's "host:port"
+   * @param options how it is kept
+   * @param listener is told what is told of the session and not of its turns, on the session's thread: it is to return soon,
+   *     and not to wait there for anything of the session
+   * @throws ClientException it cannot be opened
+   */
+  public static Session open(String target, SessionOptions options, Consumer<News> listener) {
+    Session session = new Session(target, options, listener);
+    session.thread.execute(session.keeper::connect);
+    try {
+      session.opened.await();
+    } catch (InterruptedException interruption) {
+      session.thread.execute(session.keeper::abandon);
+      throw ClientException.Cancelled.waiting();
+    }
+    if (session.failure != null) throw session.failure;
+    return session;
+  }
+
+  /** As {@link #open(String, SessionOptions, Consumer)}, with the usual options, for a program that wants no news. */
+  public static Session open(String target) {
+    return open(target, SessionOptions.DEFAULT, news -> {});
+  }
+
+  /**
+   * Send a picture before there is a question about it. It arrives while the program goes on, between other messages, and is
+   * looked at by the server meanwhile. Shown again, it costs nothing.
+   *
+   * @param picture JPEG, PNG or WebP; a side beyond {@code limits().getUsefulPictureSide()} brings nothing
+   * @param pinned whether the server is to keep it until it is dropped, or shown again without this
+   * @return its name for {@link #ask(String, ByteString)}: its SHA-256
+   */
+  public ByteString show(byte[] picture, boolean pinned) {
+    ByteString data = ByteString.copyFrom(picture); // theirs may change while it is on its way
+    ByteString sha256 = sha256(data);
+    run(() -> outgoing.show(sha256, data, pinned));
+    return sha256;
+  }
+
+  /** As {@link #show(byte[], boolean)}; the server lets it go when it has no room for newer ones. */
+  public ByteString show(byte[] picture) {
+    return show(picture, false);
+  }
+
+  /** Have a picture of that name let go. */
+  public void drop(ByteString frame) {
+    run(() -> outgoing.drop(frame));
+  }
+
+  /**
+   * Ask a question; what is told of it comes by the turn. What was said and heard in the session is known.
+   *
+   * @param request the question, and whatever else the protocol has for one; pictures are named by {@code sha256}
+   * @param overlap what becomes of it while another question runs: that one ends, it waits, or it fails
+   * @throws ClientException the session was given up, or the question is too long
+   */
+  public Turn ask(AskRequest request, SessionAsk.Overlap overlap) {
+    Turn turn = new Turn(UUID.randomUUID().toString(), this);
+    SessionAsk ask = SessionAsk.newBuilder().setId(turn.id()).setOverlap(overlap).setRequest(request).build();
+    if (ask.getSerializedSize() > MOST_ASK_BYTES) {
+      String told = "question: with what was said, it has more than " + MOST_ASK_BYTES + " bytes";
+      throw new ClientException.InvalidRequest(told, Details.field("question"));
+    }
+    run(
+        () -> {
+          if (failure != null) {
+            turn.fail(failure);
+            return;
+          }
+          turns.put(turn.id(), turn);
+          outgoing.say(ClientMessage.newBuilder().setAsk(ask).build());
+          keeper.watch(); // from now on, silence shows sooner
+        });
+    return turn;
+  }
+
+  /** Ask about a picture that was shown; a question that runs ends. */
+  public Turn ask(String question, ByteString frame) {
+    AskRequest.Builder request = AskRequest.newBuilder().setQuestion(question);
+    request.addFrames(Frame.newBuilder().setSha256(frame));
+    return ask(request.build(), SessionAsk.Overlap.OVERLAP_INTERRUPT);
+  }
+
+  /** Ask about what was said before, or about no picture; a question that runs ends. */
+  public Turn ask(String question) {
+    return ask(AskRequest.newBuilder().setQuestion(question).build(), SessionAsk.Overlap.OVERLAP_INTERRUPT);
+  }
+
+  /**
+   * The network may have changed: see at once whether the link is alive, and do not wait to make a new one. For a phone's
+   * connectivity callback.
+   */
+  public void hintReconnect() {
+    thread.execute(keeper::hint);
+  }
+
+  /** How many links there were so far. */
+  public int links() {
+    return keeper.links();
+  }
+
+  /** What the server has told of its limits. */
+  public SessionLimits limits() {
+    return keeper.limits();
+  }
+
+  /** End it; what runs is cancelled, and the server lets its pictures go. Waits until the server knows, for 2 s at most. */
+  @Override
+  public void close() {
+    thread.execute(keeper::close);
+    try {
+      if (!ended.await(CLOSE_MS, TimeUnit.MILLISECONDS)) thread.execute(keeper::abandon);
+    } catch (InterruptedException interruption) {
+      thread.execute(keeper::abandon);
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  void cancel(String askId) {
+    CancelAsk cancel = CancelAsk.newBuilder().setAskId(askId).build();
+    run(() -> outgoing.say(ClientMessage.newBuilder().setCancel(cancel).build()));
+  }
+
+  void played(String askId, int segment, int codePoint) {
+    Playback playback = Playback.newBuilder().setAskId(askId).setSegment(segment).setCodePoint(codePoint).build();
+    run(() -> outgoing.say(ClientMessage.newBuilder().setPlayback(playback).build()));
+  }
+
+  /** Have something done on the session's thread, and what came of it sent. */
+  private void run(Runnable work) {
+    Runnable sent =
+        () -> {
+          work.run();
+          keeper.pump();
+        };
+    if (failure != null || !thread.execute(sent)) throw failure;
+  }
+
+  private void unexpected(Throwable error) {
+    Details details = Details.reason("UNEXPECTED");
+    ClientException told = new ClientException.ServerError(Status.Code.UNKNOWN, "the session failed: " + error, details);
+    told.initCause(error);
+    keeper.fail(told);
+  }
+
+  private static ByteString sha256(ByteString data) {
+    try {
+      MessageDigest digest = MessageDigest.getInstance("SHA-256");
+      digest.update(data.asReadOnlyByteBuffer());
+      return ByteString.copyFrom(digest.digest());
+    } catch (NoSuchAlgorithmException impossible) {
+      throw new IllegalStateException(impossible); // every Java has it
+    }
+  }
+
+  /** What the keeper tells, on the session's thread. */
+  private final class Owner implements Keeper.Owner {
+    @Override
+    public boolean busy() {
+      return !turns.isEmpty();
+    }
+
+    @Override
+    public void opened(Opened message, Duration after) {
+      if (after != null) {
+        boolean all = message.getRestored() == Opened.Restored.RESTORED_ALL;
+        if (!all) lose(message.getRestoredReason());
+        tell(new News.Restored(message.getRestored(), message.getRestoredReason(), after));
+      }
+      opened.countDown();
+    }
+
+    @Override
+    public void lost(String reason) {
+      tell(new News.Lost(reason));
+    }
+
+    @Override
+    public void said(ServerMessage said) {
+      switch (said.getMessageCase()) {
+        case FRAME_STATUS -> {
+          outgoing.status(said.getFrameStatus());
+          tell(new News.Frame(said.getFrameStatus()));
+        }
+        case NEED_FRAME -> {
+          said.getNeedFrame().getFramesList().forEach(outgoing::need);
+          take(said.getNeedFrame().getAskId(), said);
+        }
+        case TURN -> take(said.getTurn().getAskId(), said);
+        case PROGRESS -> take(said.getProgress().getAskId(), said);
+        case INTERRUPTED -> take(said.getInterrupted().getAskId(), said);
+        case NOTICE -> notice(said.getNotice());
+        case GO_AWAY -> tell(new News.Leaving(said.getGoAway()));
+        default -> {} // kinds that this client does not know are left alone
+      }
+    }
+
+    @Override
+    public void failed(ClientException error) {
+      failure = error;
+      turns.values().forEach(turn -> turn.fail(error));
+      turns.clear();
+      opened.countDown();
+      ended.countDown();
+      thread.end();
+    }
+
+    private void take(String askId, ServerMessage said) {
+      Turn turn = turns.get(askId);
+      if (turn == null) return;
+      turn.take(said);
+      forget(turn);
+    }
+
+    private void notice(Notice notice) {
+      Turn turn = turns.get(notice.getAskId());
+      if (turn != null && notice.getTurnOver()) {
+        // A question of which nothing was done is asked again over the next link.
+        if (notice.getReason().equals("STOPPING") && !turn.begun()) return;
+        turn.fail(ClientException.of(notice));
+        forget(turn);
+      }
+      tell(new News.Failed(notice));
+    }
+
+    /** Questions that were half answered cannot be taken up again in a new session. */
+    private void lose(String reason) {
+      String told = "the session could not be resumed: " + reason + "; ask again";
+      for (Turn turn : List.copyOf(turns.values())) {
+        if (turn.begun()) turn.fail(new ClientException.SessionLost(told, Details.reason(reason)));
+        forget(turn);
+      }
+    }
+
+    private void forget(Turn turn) {
+      if (!turn.isOver()) return;
+      turns.remove(turn.id());
+      outgoing.over(turn.id());
+    }
+
+    /** What a listener raises is its program's affair, not the session's. */
+    private void tell(News news) {
+      try {
+        listener.accept(news);
+      } catch (RuntimeException error) {
+        Thread own = Thread.currentThread();
+        own.getUncaughtExceptionHandler().uncaughtException(own, error);
+      }
+    }
+  }
+}

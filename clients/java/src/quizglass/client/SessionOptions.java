@@ -1,0 +1,60 @@
+package quizglass.client;
+
+import java.time.Duration;
+import quizglass.v1.OutputProfile;
+
+/**
+ * How a session is kept.
+ *
+ * @param connectTimeout time in which the server has to answer, at each attempt
+ * @param patience time without a link after which the session is given up
+ * @param keepalive silence after which gRPC asks the connection whether it is alive, at least 10 s; it has to be longer than
+ *     the server's {@code least_keepalive_s}. Zero: never, because the session's own pings do that
+ * @param output what answers should look like
+ * @param localOnly whether what the session is given stays on the server's machine
+ */
+public record SessionOptions(
+    Duration connectTimeout, Duration patience, Duration keepalive, OutputProfile output, boolean localOnly) {
+  /** 5 s to connect, 120 s of patience, no keepalive, answers as they were written. */
+  public static final SessionOptions DEFAULT =
+      new SessionOptions(
+          Duration.ofSeconds(5), Duration.ofSeconds(120), Duration.ZERO, OutputProfile.getDefaultInstance(), false);
+
+  private static final Duration LEAST_KEEPALIVE = Duration.ofSeconds(10);
+
+  /** Raises {@link IllegalArgumentException}, which names the option, when one is out of its bounds. */
+  public SessionOptions {
+    if (connectTimeout.isZero() || connectTimeout.isNegative()) {
+      throw new IllegalArgumentException("connectTimeout: " + connectTimeout + " is not above zero");
+    }
+    if (patience.isNegative()) throw new IllegalArgumentException("patience: " + patience + " is below zero");
+    if (!keepalive.isZero() && keepalive.compareTo(LEAST_KEEPALIVE) < 0) {
+      throw new IllegalArgumentException("keepalive: " + keepalive + " is neither zero nor 10 s or longer");
+    }
+  }
+
+  /** These, with another time to connect in. */
+  public SessionOptions withConnectTimeout(Duration timeout) {
+    return new SessionOptions(timeout, patience, keepalive, output, localOnly);
+  }
+
+  /** These, with another patience. */
+  public SessionOptions withPatience(Duration longest) {
+    return new SessionOptions(connectTimeout, longest, keepalive, output, localOnly);
+  }
+
+  /** These, with another keepalive. */
+  public SessionOptions withKeepalive(Duration silence) {
+    return new SessionOptions(connectTimeout, patience, silence, output, localOnly);
+  }
+
+  /** These, with answers of another look. */
+  public SessionOptions withOutput(OutputProfile profile) {
+    return new SessionOptions(connectTimeout, patience, keepalive, profile, localOnly);
+  }
+
+  /** These, with another decision about what may leave the server's machine. */
+  public SessionOptions withLocalOnly(boolean stays) {
+    return new SessionOptions(connectTimeout, patience, keepalive, output, stays);
+  }
+}

@@ -1,0 +1,21 @@
+package quizglass.client;
+
+import quizglass.v1.Interrupted;
+import quizglass.v1.NeedFrame;
+import quizglass.v1.Progress;
+import quizglass.v1.TurnUpdate;
+
+/** What is told of a turn while it runs: a message of the server, as the protocol has it. */
+public sealed interface TurnSaid {
+  /** Something happened: an event, and the pieces of the answer that it brought. */
+  record Updated(TurnUpdate update) implements TurnSaid {}
+
+  /** It is being worked on, and nothing else came for a while. */
+  record Working(Progress progress) implements TurnSaid {}
+
+  /** It waits for pictures. Those that were shown are sent without the program's doing. */
+  record Waiting(NeedFrame need) implements TurnSaid {}
+
+  /** It was ended before it was over. Nothing comes after this. */
+  record Ended(Interrupted interrupted) implements TurnSaid {}
+}

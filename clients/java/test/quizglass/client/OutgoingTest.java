@@ -1,0 +1,106 @@
+package quizglass.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import com.google.protobuf.ByteString;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import quizglass.v1.Ack;
+import quizglass.v1.AskRequest;
+import quizglass.v1.CancelAsk;
+import quizglass.v1.ClientMessage;
+import quizglass.v1.Frame;
+import quizglass.v1.FrameStatus;
+import quizglass.v1.Playback;
+import quizglass.v1.SessionAsk;
+
+/** What is sent, in which order, and what is said again over a new link; without a server. */
+class OutgoingTest {
+  private static final ByteString NAME = ByteString.copyFrom(new byte[32]);
+
+  private final Outgoing outgoing = new Outgoing();
+
+  @Test
+  void overANewLinkWhatMayNotHaveArrivedIsSaidAgainWhatWasHeardBeforeQuestions() {
+    outgoing.show(NAME, ByteString.copyFrom(new byte[50_000]), false);
+    AskRequest request = AskRequest.newBuilder().addFrames(Frame.newBuilder().setSha256(NAME)).build();
+    outgoing.say(ClientMessage.newBuilder().setAsk(SessionAsk.newBuilder().setId("one").setRequest(request)).build());
+    outgoing.say(ClientMessage.newBuilder().setPlayback(Playback.newBuilder().setAskId("zero")).build());
+    outgoing.say(cancel());
+    outgoing.say(ClientMessage.newBuilder().setAck(Ack.newBuilder().setSeq(3)).build());
+    assertEquals(List.of("FRAME_BEGIN", "ASK", "PLAYBACK", "CANCEL", "ACK"), kinds());
+    outgoing.again(true);
+    assertEquals(List.of("FRAME_BEGIN", "PLAYBACK", "ASK", "CANCEL"), kinds());
+    outgoing.status(status(FrameStatus.State.STATE_SEND, 49_000));
+    assertEquals(List.of("FRAME_PART", "PING"), kinds());
+    outgoing.status(status(FrameStatus.State.STATE_HELD, 0));
+    outgoing.over("one");
+    outgoing.again(false);
+    assertEquals(List.of(), kinds());
+  }
+
+  @Test
+  void aPictureGoesInPiecesBetweenWhichOtherMessagesPass() {
+    outgoing.show(NAME, ByteString.copyFrom(new byte[100_000]), false);
+    assertEquals(List.of("FRAME_BEGIN"), kinds());
+    outgoing.status(status(FrameStatus.State.STATE_SEND, 0));
+    assertEquals(ClientMessage.MessageCase.FRAME_PART, outgoing.next(0).getMessageCase());
+    outgoing.say(cancel());
+    assertEquals(List.of("PING", "CANCEL", "FRAME_PART", "PING"), kinds(), "until the window is full");
+  }
+
+  @Test
+  void aPictureThatWasShownIsNotSentAgain() {
+    outgoing.show(NAME, ByteString.copyFrom(new byte[10]), false);
+    outgoing.show(NAME, ByteString.copyFrom(new byte[10]), false);
+    assertEquals(List.of("FRAME_BEGIN"), kinds());
+    outgoing.show(NAME, ByteString.copyFrom(new byte[10]), true);
+    assertEquals(List.of("FRAME_BEGIN"), kinds(), "it is pinned now");
+    outgoing.drop(NAME);
+    outgoing.drop(NAME);
+    assertEquals(List.of("FRAME_DROP"), kinds());
+  }
+
+  @Test
+  void piecesCarryTheChecksumOfRfc3720() {
+    outgoing.show(NAME, ByteString.copyFrom("123456789", StandardCharsets.US_ASCII), false);
+    kinds();
+    outgoing.status(status(FrameStatus.State.STATE_SEND, 0));
+    assertEquals(0xe3069283, outgoing.next(0).getFramePart().getCrc32C());
+  }
+
+  @Test
+  void asMuchIsOnItsWayAsAFastLinkCarriesAndLittleOnASlowOne() {
+    Window fast = new Window();
+    Window slow = new Window();
+    for (int at = 0; at < 40; at++) {
+      fast.answered(fast.sent(fast.piece(), at * 10), at * 10 + 5);
+      slow.answered(slow.sent(slow.piece(), at * 1000), at * 1000 + (at > 0 ? 500 : 5));
+    }
+    assertEquals(List.of(1024 * 1024, 32 * 1024), List.of(fast.room(), fast.piece()));
+    assertEquals(List.of(8 * 1024, 4 * 1024), List.of(slow.room(), slow.piece()));
+    fast.sent(1000, 0);
+    assertEquals(1024 * 1024 - 1000, fast.room());
+    fast.answered(ByteString.copyFromUtf8("not ours"), 0);
+    fast.answered(ByteString.EMPTY, 0);
+    assertNull(outgoing.next(0));
+  }
+
+  /** Kinds of all that is to be sent now. */
+  private List<String> kinds() {
+    List<String> kinds = new ArrayList<>();
+    for (ClientMessage said = outgoing.next(0); said != null; said = outgoing.next(0)) kinds.add(said.getMessageCase().name());
+    return kinds;
+  }
+
+  private static FrameStatus status(FrameStatus.State state, long offset) {
+    return FrameStatus.newBuilder().setSha256(NAME).setState(state).setOffset(offset).build();
+  }
+
+  private static ClientMessage cancel() {
+    return ClientMessage.newBuilder().setCancel(CancelAsk.newBuilder().setAskId("one")).build();
+  }
+}

@@ -1,0 +1,198 @@
+package quizglass.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
+import com.google.gson.JsonPrimitive;
+import com.google.protobuf.ByteString;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import quizglass.v1.FrameStatus;
+import quizglass.v1.OutputProfile;
+
+/** What only this client does: connecting, patience, closing, threads that are interrupted, and what a program is told. */
+@Timeout(60)
+class SessionTest {
+  private static final JsonObject USUAL = new JsonObject();
+  private static final JsonObject WAITS =
+      JsonParser.parseString("{\"answers\": {\"Count.\": {\"words\": 4, \"hold\": 2}}}").getAsJsonObject();
+  private static Stage stage;
+
+  @BeforeAll
+  static void begin() throws IOException {
+    stage = Stage.shared();
+  }
+
+  @Test
+  void nobodyThereIsToldAtOnce() {
+    SessionOptions options = Stage.PATIENT.withConnectTimeout(Duration.ofSeconds(50));
+    var error = assertThrows(
+        ClientException.ServerUnavailable.class, () -> Session.open("127.0.0.1:1", options, news -> {}));
+    assertTrue(error.getMessage().contains("Connection refused"), error.getMessage());
+  }
+
+  @Test
+  void aPeerThatNeverSpeaksIsGivenUpInTime() throws IOException {
+    SessionOptions options = Stage.PATIENT.withConnectTimeout(Duration.ofMillis(300));
+    try (ServerSocket silent = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      String target = "127.0.0.1:" + silent.getLocalPort();
+      var error = assertThrows(ClientException.ServerUnavailable.class, () -> Session.open(target, options, news -> {}));
+      assertEquals(target + " does not answer within 0.3 s", error.getMessage());
+    }
+  }
+
+  @Test
+  void aSessionIsGivenUpWhenPatienceEnds() {
+    SessionOptions options = Stage.PATIENT.withPatience(Duration.ofMillis(300));
+    try (Session session = Session.open(stage.begin(WAITS), options, news -> {})) {
+      Turn turn = session.ask("Count.");
+      stage.command("reached", "Count.");
+      stage.command("refuse", new JsonPrimitive(true));
+      stage.command("cut", "rst");
+      var error = assertThrows(ClientException.ServerUnavailable.class, turn::answer);
+      assertTrue(error.getMessage().startsWith("no link for 0.3 s: "), error.getMessage());
+      assertThrows(ClientException.ServerUnavailable.class, () -> session.ask("Again?"));
+    }
+  }
+
+  @Test
+  void aClosedSessionEndsItsTurns() {
+    Session session = Session.open(stage.begin(WAITS), Stage.PATIENT, news -> {});
+    Turn turn = session.ask("Count.");
+    stage.command("reached", "Count.");
+    session.close();
+    assertEquals("CLOSED", assertThrows(ClientException.Cancelled.class, turn::answer).reason());
+    assertThrows(ClientException.Cancelled.class, () -> session.ask("Again?"));
+    turn.cancel();
+    session.close();
+  }
+
+  @Test
+  void afterACutItsPicturesAndItsDialogueAreThere() throws InterruptedException {
+    List<News> news = new CopyOnWriteArrayList<>();
+    try (Session session = Session.open(stage.begin(USUAL), Stage.PATIENT, news::add)) {
+      ByteString frame = session.show(stage.picture("small"), true);
+      assertEquals("45 crowns", session.ask("What is it?", frame).answer().text());
+      stage.command("cut", "rst");
+      Replay.eventually(() -> session.links() > 1, "a new link");
+      assertEquals("45 crowns", session.ask("And now?", frame).answer().text());
+      assertTrue(session.limits().getUsefulPictureSide() > 0);
+    }
+    assertEquals(Set.of("lost", "restored ALL"), Set.copyOf(Replay.links(news)));
+    assertTrue(news.stream().anyMatch(SessionTest::tellsOfAPictureThatIsThere));
+  }
+
+  @Test
+  void aPictureThatIsNoneIsToldBeforeAnybodyAsks() throws InterruptedException {
+    List<News> news = new CopyOnWriteArrayList<>();
+    try (Session session = Session.open(stage.begin(USUAL), Stage.PATIENT, news::add)) {
+      session.show(stage.picture("broken"));
+      Replay.eventually(() -> news.stream().anyMatch(SessionTest::tellsOfAPictureThatIsNone), "a notice");
+    }
+  }
+
+  private static boolean tellsOfAPictureThatIsThere(News news) {
+    return news instanceof News.Frame frame && frame.status().getState() == FrameStatus.State.STATE_HELD;
+  }
+
+  private static boolean tellsOfAPictureThatIsNone(News news) {
+    return news instanceof News.Failed failed && failed.notice().getReason().equals("INVALID_PICTURE");
+  }
+
+  @Test
+  void whatCannotBeAskedIsNamedAndLeavesTheSessionUsable() {
+    try (Session session = Session.open(stage.begin(USUAL), Stage.PATIENT, news -> {})) {
+      var error = assertThrows(ClientException.InvalidRequest.class, () -> session.ask("x".repeat(300_000)));
+      assertEquals("question", error.field());
+      Turn unnamed = session.ask("What?", ByteString.copyFromUtf8("abc"));
+      assertEquals("INVALID_FIELD", assertThrows(ClientException.InvalidRequest.class, unnamed::answer).reason());
+      assertEquals("45 crowns", session.ask("What?").answer().text());
+    }
+  }
+
+  @Test
+  void whatTheServerRefusesToOpenIsToldAsItsError() {
+    SessionOptions options = Stage.PATIENT.withOutput(OutputProfile.newBuilder().setMaxWords(1).build());
+    String target = stage.begin(USUAL);
+    var error = assertThrows(ClientException.InvalidRequest.class, () -> Session.open(target, options, news -> {}));
+    assertEquals("open.output.max_words", error.field());
+    assertEquals("INVALID_FIELD", error.reason());
+  }
+
+  @Test
+  void optionsOutOfTheirBoundsAreNamed() {
+    SessionOptions usual = Stage.PATIENT;
+    wrong("connectTimeout", () -> usual.withConnectTimeout(Duration.ZERO));
+    wrong("patience", () -> usual.withPatience(Duration.ofSeconds(-1)));
+    wrong("keepalive", () -> usual.withKeepalive(Duration.ofSeconds(9)));
+  }
+
+  private static void wrong(String option, Runnable set) {
+    var error = assertThrows(IllegalArgumentException.class, set::run);
+    assertTrue(error.getMessage().startsWith(option + ": "), error.getMessage());
+  }
+
+  @Test
+  void keepaliveAndPrivacyLeaveASessionAsItIs() {
+    SessionOptions options = Stage.PATIENT.withKeepalive(Duration.ofSeconds(30)).withLocalOnly(true);
+    try (Session session = Session.open(stage.begin(USUAL), options, news -> {})) {
+      assertEquals("45 crowns", session.ask("What?").answer().text());
+    }
+  }
+
+  @Test
+  void aThreadThatIsInterruptedWaitsNoLongerAndTheTurnGoesOn() {
+    try (Session session = Session.open(stage.begin(WAITS), Stage.PATIENT, news -> {})) {
+      Turn turn = session.ask("Count.");
+      Thread.currentThread().interrupt();
+      assertEquals("THREAD_INTERRUPTED", assertThrows(ClientException.Cancelled.class, turn::answer).reason());
+      assertTrue(Thread.interrupted());
+      stage.command("release", "Count.");
+      assertEquals("w0. w1. w2. w3.", turn.answer().text());
+    }
+  }
+
+  @Test
+  void whatAListenerRaisesLeavesTheSessionUsable() {
+    List<Throwable> raised = new CopyOnWriteArrayList<>();
+    Consumer<News> listener =
+        news -> {
+          throw new IllegalStateException("mine");
+        };
+    Thread.UncaughtExceptionHandler before = Thread.getDefaultUncaughtExceptionHandler();
+    Thread.setDefaultUncaughtExceptionHandler((thread, error) -> raised.add(error));
+    try (Session session = Session.open(stage.begin(USUAL), Stage.PATIENT, listener)) {
+      ByteString frame = session.show(stage.picture("small"));
+      assertEquals("45 crowns", session.ask("What?", frame).answer().text());
+    } finally {
+      Thread.setDefaultUncaughtExceptionHandler(before);
+    }
+    assertEquals("mine", raised.get(0).getMessage());
+  }
+
+  @Test
+  void aTurnIsIteratedOnceAndEndsThere() {
+    try (Session session = Session.open(stage.begin(USUAL), Stage.PATIENT, news -> {})) {
+      Turn turn = session.ask("What?");
+      turn.answer();
+      assertTrue(turn.iterator().hasNext());
+      for (TurnSaid said : turn) assertTrue(said instanceof TurnSaid.Updated, said.toString());
+      assertFalse(turn.iterator().hasNext());
+      assertThrows(NoSuchElementException.class, turn.iterator()::next);
+    }
+  }
+}
