@@ -295,6 +295,7 @@ def _save(trainer: Any, settings: Training) -> None:
         for parameter in trainer.model.parameters():
             parameter.data = parameter.data.half() if parameter.requires_grad else parameter.data
     trainer.model.save_pretrained(settings.out / ADAPTER)
+    (settings.out / ADAPTER / "README.md").unlink(missing_ok=True)  # an empty form that names this machine's paths
     path = settings.out / ADAPTER / ADAPTER_CONFIG
     config = json.loads(path.read_text(encoding="utf-8"))
     config["base_model_name_or_path"] = settings.checkpoint.name  # the folder can move, and names no machine

@@ -95,6 +95,8 @@ def test_a_run_leaves_an_adapter_that_merges_its_prompts_curves_and_facts(
     assert [entry["step"] for entry in facts["curve"] if "eval_right" in entry][:2] == [2, 4]
     config = json.loads((tmp_path / "out" / "adapter" / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == "vl", "no path of this machine"
+    kept = {path.name for path in (tmp_path / "out" / "adapter").iterdir()}
+    assert kept == {"adapter_config.json", "adapter_model.safetensors"}
 
 
 def test_what_is_learned_is_said(base: Path, data: Path, tmp_path: Path) -> None:
