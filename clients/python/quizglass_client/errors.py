@@ -30,6 +30,7 @@ _TURN = "quizglass-turn"
 """Of the metadata that a server sends when it has a question, before anything else."""
 _NOTHING_DONE = {"", "STOPPING"}
 """Reasons of UNAVAILABLE calls whose work was not begun: none, where nobody answers."""
+_DROPPED = "CANCELLED"
 
 
 class ClientError(Exception):
@@ -143,14 +144,22 @@ def from_rpc(error: grpc.RpcError) -> ClientError:
     """The client's error for a failed call."""
     code: grpc.StatusCode = error.code()
     info, violation, retry = _details(error)
-    cls = _CLASSES.get(code, ServerError)
+    dropped = _was_dropped(error)
+    cls = ServerUnavailable if dropped else _CLASSES.get(code, ServerError)
     made = cls(error.details() or code.name, status=code.name, reason=info.reason, metadata=dict(info.metadata))
     if isinstance(made, InvalidRequest) and violation is not None:
         made.field = violation.field
     if isinstance(made, (Overloaded, ServerUnavailable)) and retry is not None:
         made.retry_after = retry.retry_delay.ToMicroseconds() / 1e6
-    made.begun = code is not grpc.StatusCode.UNAVAILABLE or info.reason not in _NOTHING_DONE or _has_turn(error)
+    refused = code is grpc.StatusCode.UNAVAILABLE and info.reason in _NOTHING_DONE
+    made.begun = not (dropped or refused) or _has_turn(error)
     return made
+
+
+def _was_dropped(error: grpc.RpcError) -> bool:
+    """Whether a server dropped the call while it stopped, before any handler had it: gRPC's core says CANCELLED
+    then, in these words (grpc#41785)."""
+    return error.code() is grpc.StatusCode.CANCELLED and error.details() == _DROPPED and not _has_turn(error)
 
 
 def _has_turn(error: grpc.RpcError) -> bool:

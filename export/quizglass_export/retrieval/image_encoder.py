@@ -24,6 +24,7 @@ from quizglass_export.retrieval.shapes import (
     save_image_encoder,
 )
 from quizglass_export.retrieval.training import Budget, TimedRun, prepare
+from quizglass_export.starter.model.precision import autocast
 
 _BATCH = 96
 _NAMING_SHARE = 0.5  # of the time: attributes only; contrast alone settles for colours and leaves shapes for late
@@ -54,7 +55,7 @@ class ImageTrainer(nn.Module):
     def forward(self, pixels: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """[N,3,H,W] to unit vectors [N,D], and the logits of each attribute: first from the class token, then
         from the average patch, which reaches the patches sooner."""
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast():
             output = self.encoder.vision_model(pixel_values=pixels)
             vectors = self.encoder.visual_projection(output.pooler_output)
             average = output.last_hidden_state[:, 1:].mean(1)

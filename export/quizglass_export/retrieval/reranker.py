@@ -28,6 +28,7 @@ from quizglass_export.retrieval.rerank_data import (
 from quizglass_export.retrieval.shapes import LORA_RANK, LORA_TARGETS, build_reranker
 from quizglass_export.retrieval.text_encoder import embed_texts, load_text_encoder
 from quizglass_export.retrieval.training import Budget, TimedRun, log, prepare
+from quizglass_export.starter.model.precision import autocast
 from quizglass_export.starter.model.tokenizer import build_tokenizer
 
 _BATCH = 64
@@ -54,7 +55,7 @@ class Judge(nn.Module):
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor, last: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Logits of (no, yes) [B,2] at the last token, and the hidden states [B,S,D] after every layer."""
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast():
             states = self.model(
                 input_ids=ids, attention_mask=mask, output_hidden_states=True, logits_to_keep=1, use_cache=False
             ).hidden_states
@@ -87,7 +88,7 @@ def _learn_to_copy(run: TimedRun, judge: Judge, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed + run.step)
     for _ in run.steps():
         ids = copy_batch(judge.model.config.vocab_size, generator)
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast():
             logits = judge.model(input_ids=ids[:, :-1], use_cache=False).logits
         logits, target = logits[:, _COPY_LENGTH:].flatten(0, 1).float(), ids[:, _COPY_LENGTH + 1 :].flatten()
         hit = (logits.argmax(1) == target).float().mean().item()

@@ -22,6 +22,7 @@ from quizglass_export.retrieval.shapes import (
 )
 from quizglass_export.retrieval.training import Budget, TimedRun, prepare
 from quizglass_export.retrieval.wordpiece import build_wordpiece
+from quizglass_export.starter.model.precision import autocast
 
 _QUERIES = 64
 _OTHERS = 1
@@ -31,11 +32,11 @@ _SAMPLED_QUERIES = 2000
 
 
 def encode(
-    model: BertModel, tokenizer: BertTokenizerFast, texts: Sequence[str], *, autocast: bool = False
+    model: BertModel, tokenizer: BertTokenizerFast, texts: Sequence[str], *, training: bool = False
 ) -> torch.Tensor:
     """[N] texts to [N,D] unit vectors."""
     batch = tokenizer(list(texts), padding=True, truncation=True, max_length=TEXT_MAX_TOKENS, return_tensors="pt")
-    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+    with autocast(enabled=training):
         hidden = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).last_hidden_state
     return mean_pool(hidden.float(), batch["attention_mask"])
 
@@ -110,9 +111,9 @@ def train_text_encoder(workdir: Path, minutes: float, threads: int = 1, seed: in
         batch = [library.draw(rng) for _ in range(_QUERIES)]
         columns, right = make_batch(library, batch, rng)
         passages = [library.passages[i].text for i in columns]
-        queries = encode(model.encoder, tokenizer, [pair.query for pair in batch], autocast=True)
+        queries = encode(model.encoder, tokenizer, [pair.query for pair in batch], training=True)
         scores = (
-            model.log_scale.clamp(max=4.2).exp() * queries @ encode(model.encoder, tokenizer, passages, autocast=True).T
+            model.log_scale.clamp(max=4.2).exp() * queries @ encode(model.encoder, tokenizer, passages, training=True).T
         )
         hit = right.gather(1, scores.argmax(1, keepdim=True)).float().mean().item()
         run.update(contrastive_loss(scores, right), hit=hit)

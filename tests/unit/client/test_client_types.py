@@ -130,8 +130,8 @@ def test_text_that_cannot_be_encoded_is_refused_by_field(fields, field):
 
 
 class Failure(grpc.RpcError):
-    def __init__(self, code, *details, text="it failed"):
-        self._code, self._text = code, text
+    def __init__(self, code, *details, text="it failed", metadata=()):
+        self._code, self._text, self._metadata = code, text, metadata
         packed = []
         for detail in details:
             packed.append(any_pb2.Any())
@@ -145,7 +145,7 @@ class Failure(grpc.RpcError):
         return self._text
 
     def initial_metadata(self):
-        return ()
+        return self._metadata
 
     def trailing_metadata(self):
         return (("other", "text"), ("grpc-status-details-bin", self._status.SerializeToString()))
@@ -169,6 +169,26 @@ def test_every_status_is_an_error_of_the_tree(code):
     assert type(error) is CLASSES.get(code, ServerError)
     assert isinstance(error, ClientError)
     assert (error.status, error.message, error.reason) == (code.name, "it failed", "")
+
+
+@pytest.mark.parametrize(
+    ("failure", "begun"),
+    [
+        (Failure(grpc.StatusCode.UNAVAILABLE), False),
+        (Failure(grpc.StatusCode.UNAVAILABLE, metadata=[("quizglass-turn", "7")]), True),
+        (Failure(grpc.StatusCode.CANCELLED, text="CANCELLED"), False),
+        (Failure(grpc.StatusCode.CANCELLED, text="CANCELLED", metadata=[("quizglass-turn", "7")]), True),
+        (Failure(grpc.StatusCode.CANCELLED, text="Locally cancelled by application!"), True),
+        (Failure(grpc.StatusCode.INTERNAL), True),
+    ],
+)
+def test_a_question_that_no_handler_had_is_not_begun(failure, begun):
+    assert errors.from_rpc(failure).begun == begun
+
+
+def test_a_call_that_a_stopping_server_dropped_is_told_as_unavailable():
+    error = errors.from_rpc(Failure(grpc.StatusCode.CANCELLED, text="CANCELLED"))
+    assert (type(error), error.status) == (ServerUnavailable, "CANCELLED")
 
 
 def test_details_are_read():

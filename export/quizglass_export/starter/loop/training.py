@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from quizglass_export.starter.data.batches import Batch
 from quizglass_export.starter.data.pictures import Album
 from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress
+from quizglass_export.starter.model.precision import autocast
 from quizglass_export.starter.model.vlm import Model, hidden_states, logits, picture_features
 
 _log = logging.getLogger(__name__)
@@ -120,7 +121,7 @@ def _learn(
     model: nn.Module, optimizer: torch.optim.Optimizer, batch: Batch, pad: int, store: Pictures | None
 ) -> tuple[float, Tensor]:
     """One step; its loss, and which examples were answered exactly."""
-    with torch.autocast("cpu", torch.bfloat16):
+    with autocast():
         scores = predict(model, batch, pad, store)
     loss = F.cross_entropy(scores.float(), batch.targets)
     loss.backward()  # type: ignore[no-untyped-call]

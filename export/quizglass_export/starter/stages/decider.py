@@ -26,6 +26,7 @@ from quizglass_export.starter.data.tasks.choices import Choices
 from quizglass_export.starter.data.tasks.lookups import Lookups
 from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress
 from quizglass_export.starter.loop.training import Pictures, predict
+from quizglass_export.starter.model.precision import autocast
 from quizglass_export.starter.stages.annotate import LABELS, Annotation, plan_request
 
 _log = logging.getLogger(__name__)
@@ -168,7 +169,7 @@ def train_decider(
     average, right, saved = 1.4, 0.25, schedule.spent
     while schedule.step(optimizer, f"loss {average:.3f}"):
         batch = next(batches)
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast():
             scores = predict(base, batch, encoder.pad, store).float()
         loss = F.cross_entropy(scores, batch.targets)
         loss.backward()  # type: ignore[no-untyped-call]

@@ -19,6 +19,7 @@ from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.comparing import Comparing
 from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
 from quizglass_export.starter.loop.training import Meter, Pictures, exact, fit, predict
+from quizglass_export.starter.model.precision import autocast
 from quizglass_export.starter.model.vlm import Model, picture_features
 
 BATCH_TOKENS = 4096
@@ -138,7 +139,7 @@ def evaluate(model: Model, groups: Sequence[Sequence[Encoded]], encoder: Encoder
     """Share of exact greedy answers by task, over encoded groups."""
     hits: dict[str, list[float]] = {}
     for batch in bucketed(groups, encoder, 2 * BATCH_TOKENS):
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast():
             right = exact(predict(model, batch, encoder.pad, store), batch)
         for task, hit in zip(batch.tasks, right.tolist(), strict=True):
             hits.setdefault(task, []).append(float(hit))

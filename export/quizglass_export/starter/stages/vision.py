@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from quizglass_export.starter.data import pictures
 from quizglass_export.starter.loop.schedule import Schedule, optimiser, resume, save_progress
+from quizglass_export.starter.model.precision import autocast
 from quizglass_export.starter.model.vlm import HIDDEN, PICTURE_TOKENS, Model, picture_features
 
 _log = logging.getLogger(__name__)
@@ -111,7 +112,7 @@ def train_vision(model: Model, folder: Path, minutes: float) -> dict[str, float]
         if time.monotonic() - looked > 20:
             shards, looked = pictures.load_shards(folder, HELD_OUT_SHARDS), time.monotonic()
         images, labels = _batch(shards, _BATCH, rng)
-        with torch.autocast("cpu", torch.bfloat16):
+        with autocast():
             loss, hits = loss_and_hits(heads(picture_features(model, images)), labels)
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(both.parameters(), 1.0)
