@@ -72,10 +72,9 @@ def answers(setup: Setup) -> Part:
 
 def _examples(setup: Setup) -> list[TrainingExample]:
     folder = setup.folder / ("notes-quick" if setup.quick else "notes")
+    how = {"workdir": setup.workdir, "out": folder, "most_held_out": setup.count(300, 6)}
     # The seed stays the recipe's: it says which things are held out.
-    annotate(
-        NotesAnnotation(workdir=setup.workdir, out=folder, most_held_out=setup.count(300, 6)), Progress(quiet=True)
-    )
+    annotate(NotesAnnotation.model_validate(how), Progress(quiet=True))
     return read_examples(folder / HELD_OUT)
 
 

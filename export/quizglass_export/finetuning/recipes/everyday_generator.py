@@ -44,7 +44,7 @@ class NotesAnnotation(Options):
 
 
 class NotesTraining(Training):
-    """The everyday generator: LoRA 16/32, lr 5e-4, one pass in batches of 8 x 2, in bfloat16 where a CPU has it."""
+    """The everyday generator: LoRA 16/32, lr 5e-4, one pass in batches of 8 x 2, in bfloat16 on a CPU with AMX."""
 
     objectives: ClassVar[tuple[str, ...]] = ("answer", "abstain", "rewrite")
     rank: int = Field(16, ge=1, description="LoRA rank")
@@ -57,7 +57,7 @@ class NotesTraining(Training):
     evaluate_every: int = Field(100, ge=1, description="steps between evaluations on held-out.jsonl and checkpoints")
     half: bool = Field(True, description="write the adapter in float16, half as large")
     bfloat16: bool = Field(
-        True, description="compute in bfloat16 on a CPU that has instructions for it (AVX512-BF16), as on every GPU"
+        True, description="compute in bfloat16 on a CPU that multiplies tiles of it (AMX), as on every GPU"
     )
     prompts: Path | None = Field(PROMPTS, description="directory of prompt templates; default: the everyday bundle's")
     max_tokens: int = Field(256, ge=16, description="longest prompt; the longest data of a longer one is cut")

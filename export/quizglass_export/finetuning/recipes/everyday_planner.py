@@ -56,7 +56,7 @@ class EverydayPlannerTraining(planner.PlannerTraining):
     )
     half: bool = Field(True, description="write the adapter in float16, half as large")
     bfloat16: bool = Field(
-        True, description="compute in bfloat16 on a CPU that has instructions for it (AVX512-BF16), as on every GPU"
+        True, description="compute in bfloat16 on a CPU that multiplies tiles of it (AMX), as on every GPU"
     )
     prompts: Path | None = Field(PROMPTS, description="directory of prompt templates; default: the everyday bundle's")
     max_tokens: int = Field(256, ge=16, description="longest prompt; the longest data of a longer one is cut")

@@ -28,7 +28,7 @@ class Training(Options):
     layers: str = Field("all", pattern="^(all|attention)$", description="linear layers with an adapter: all, attention")
     half: bool = Field(False, description="write the adapter in float16, half as large")
     bfloat16: bool = Field(
-        False, description="compute in bfloat16 on a CPU that has instructions for it (AVX512-BF16), as on every GPU"
+        False, description="compute in bfloat16 on a CPU that multiplies tiles of it (AMX), as on every GPU"
     )
     full: bool = Field(False, description=f"train all weights instead of an adapter (learning rate {FULL_RATE:g})")
     learning_rate: float = Field(1e-4, gt=0, description="peak learning rate")

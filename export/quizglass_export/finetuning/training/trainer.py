@@ -10,7 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
 import transformers
 from peft import LoraConfig, get_peft_model
 from peft.tuners.tuners_utils import BaseTunerLayer
@@ -34,6 +33,7 @@ from quizglass_export.finetuning.training.sampler import SimilarLengths
 from quizglass_export.finetuning.training.settings import Training
 from quizglass_export.finetuning.training.time_limit import Diary, falling, peak_memory
 from quizglass_export.recipe.schema import GENERAL_PROMPTS
+from quizglass_export.starter.model.precision import has_tiles
 
 _ATTENTION = "q_proj|k_proj|v_proj|o_proj"
 TARGETS = {
@@ -141,10 +141,11 @@ class _AnswerTrainer(transformers.Trainer):  # type: ignore[misc]
         self.model_accepts_loss_kwargs = False  # the mean of accumulated batches is this class's own
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
-        if self.lr_scheduler is None and self._settings is not None and self._settings.minutes:
-            how = optimizer or self.optimizer, num_training_steps, self._settings
-            self.lr_scheduler = falling(*how, lambda: _diary(self).minutes)
-        return super().create_scheduler(num_training_steps, optimizer)
+        if self._settings is None or not self._settings.minutes:
+            return super().create_scheduler(num_training_steps, optimizer)
+        optimizer = optimizer or self.optimizer
+        self.lr_scheduler = falling(optimizer, num_training_steps, self._settings, lambda: _diary(self).minutes)
+        return self.lr_scheduler
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         if self._settings is None or self._settings.batch == 1:
@@ -185,9 +186,8 @@ def _trainable(loaded: Loaded, settings: Training) -> Any:
 
 
 def _in_halves(settings: Training, loaded: Loaded) -> bool:
-    """Whether a CPU computes in bfloat16; without instructions for it that would be slower than float32."""
-    on_cpu = loaded.device.type == "cpu"
-    return on_cpu and settings.bfloat16 and not settings.full and torch.cpu._is_avx512_bf16_supported()
+    """Whether a CPU computes in bfloat16; without AMX that would be slower than float32."""
+    return loaded.device.type == "cpu" and settings.bfloat16 and not settings.full and has_tiles()
 
 
 def _halve_base(model: Any) -> None:
