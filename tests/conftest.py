@@ -5,10 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from quizglass_server.config.address import MilvusAddress
 
 ROOT = Path(__file__).parents[1]
+
+# How long an example takes says how busy the machine is, and nothing of what is tested.
+settings.register_profile(
+    "any machine", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session")

@@ -125,6 +125,27 @@ describe("a question", () => {
   });
 });
 
+describe("pictures that are chosen one after the other", () => {
+  test("are asked about as they were chosen, however long they take", async () => {
+    let release;
+    const slow = new Promise((resolve) => (release = resolve));
+    await page.route("**/samples/1.png", (route) => slow.then(() => route.continue()));
+    await page.evaluate(() => {
+      const made = window.createImageBitmap;
+      window.made = 0;
+      window.createImageBitmap = (blob) => made(blob).finally(() => (window.made += 1));
+    });
+    await page.locator("#samples input").nth(0).check({ force: true });
+    await page.locator("#samples input").nth(1).check({ force: true });
+    await page.waitForSelector("#picture:not([hidden])");
+    release();
+    await page.waitForFunction(() => window.made === 2);
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    assert.equal(await page.getAttribute("#picture", "alt"), "A drawn scene with a sign");
+    assert.equal(await page.innerText("#suggestions"), "Which words are on the sign?");
+  });
+});
+
 describe("ending early", () => {
   test("by Escape stops the turn on the server", async () => {
     await ask("wait for it");
@@ -143,6 +164,48 @@ describe("ending early", () => {
     await other.close({ runBeforeUnload: true });
     assert.deepEqual(await served.next(), { cancelled: "wait here" });
     await other.context().close();
+  });
+});
+
+describe("a new dialogue", () => {
+  test("ends the answer that runs, and knows nothing of what was said", async () => {
+    await ask("what is it?");
+    await answer();
+    await ask("wait for it");
+    await page.waitForFunction(() => document.querySelector("#answer")?.textContent === "so far");
+    await page.click(".options summary");
+    await page.click("#fresh");
+    await answer();
+    assert.deepEqual([(await served.next()).turn, (await served.next()).turn], ["what is it?", "wait for it"]);
+    assert.deepEqual(await served.next(), { cancelled: "wait for it" });
+    await ask("and now?");
+    await answer();
+    assert.deepEqual(await served.next(), { turn: "and now?", policy: "planning-agent", width: 0, history: 0 });
+  });
+
+  test("begins with another picture, also after a question that failed", async () => {
+    await ask("what is it?");
+    await answer();
+    await ask("fail please");
+    await answer();
+    await page.locator("#samples input").first().check({ force: true });
+    await page.waitForSelector("#picture:not([hidden])");
+    await ask("and this?");
+    await answer();
+    const asked = [await served.next(), await served.next(), await served.next()];
+    assert.deepEqual(asked.map((each) => each.history), [0, 1, 0]);
+  });
+});
+
+describe("what is said to the server and gets lost on the way", () => {
+  test("is said again over another link", async () => {
+    let lost = 0;
+    await page.route("**/quizglass.v1.SessionService/Send", (route) => (lost++ ? route.continue() : route.abort()));
+    await ask("is it lost?");
+    assert.match(await answer(), /45 crowns/);
+    assert.equal((await served.next()).turn, "is it lost?");
+    assert.match(await page.innerText("#link"), /is back/);
+    trouble = trouble.filter((each) => !each.includes("ERR_FAILED"));
   });
 });
 
@@ -210,6 +273,36 @@ describe("the camera", () => {
     await fresh.waitForSelector("#verdict:not([hidden])");
     assert.equal((await served.next()).turn, "from elsewhere?");
     await elsewhere.close();
+  });
+
+  test("goes off by Escape, and the picture from before is back", async () => {
+    await page.locator("#samples input").first().check({ force: true });
+    await page.waitForSelector("#picture:not([hidden])");
+    await page.click("#camera");
+    await page.waitForFunction(() => document.querySelector("#video")?.videoWidth > 0);
+    await page.keyboard.press("Escape");
+    assert.equal(await page.evaluate(() => document.querySelector("#video").srcObject), null);
+    assert.deepEqual([await page.isVisible("#video"), await page.isVisible("#picture")], [false, true]);
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "camera");
+  });
+
+  test("is opened once, however often it is asked for", async () => {
+    await page.evaluate(() => {
+      const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+      window.cameras = [];
+      navigator.mediaDevices.getUserMedia = async (wanted) => {
+        const camera = await open(wanted);
+        window.cameras.push(camera);
+        return camera;
+      };
+      document.querySelector("#camera").click();
+      document.querySelector("#camera").click();
+    });
+    await page.waitForFunction(() => window.cameras.length > 0 && document.querySelector("#video")?.videoWidth > 0);
+    await page.click("#snap");
+    await page.waitForSelector("#picture:not([hidden])");
+    const live = await page.evaluate(() => window.cameras.flatMap((each) => each.getTracks()).filter((each) => each.readyState === "live").length);
+    assert.equal(live, 0);
   });
 
   test("a file that is no picture is told", async () => {
@@ -364,6 +457,16 @@ describe("the page's modules", () => {
       return [new Uint8Array(32), new Uint8Array(32).fill(255), Uint8Array.from({ length: 32 }, (_, i) => i)].map(crc32c);
     });
     assert.deepEqual(sums, [0x8a9136aa, 0x62a8ab43, 0x46dd794e]);
+  });
+
+  test("begin a turn anew when it is accepted again", async () => {
+    const answer = await page.evaluate(async () => {
+      const { Turn } = await import("/turn.js");
+      const turn = new Turn();
+      for (const text of ["lost", "kept"]) for (const event of [{ accepted: {} }, { answerDelta: { text } }]) turn.take(event);
+      return [turn.answer, turn.moments.length];
+    });
+    assert.deepEqual(answer, ["kept", 2]);
   });
 
   test("mark what citations cover, in code points", async () => {

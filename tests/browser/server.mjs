@@ -24,7 +24,7 @@ export async function server() {
   const child = spawn(python, ["-m", "tests.browser.server"], { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const next = async () => {
-    const patience = AbortSignal.timeout(60_000);
+    const patience = AbortSignal.timeout(180_000);
     const late = new Promise((_, reject) => patience.addEventListener("abort", () => reject(new Error("the server says nothing"))));
     const { value, done } = await Promise.race([lines.next(), late]);
     if (done) throw new Error("the server ended");

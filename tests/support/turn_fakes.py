@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -190,9 +191,13 @@ class World:
         self.assistant = Assistant(self.resources)
 
     async def ask(
-        self, asked: Turn | None = None, policy: str = "planning-agent", budget_s: float = 60.0
+        self,
+        asked: Turn | None = None,
+        policy: str = "planning-agent",
+        budget_s: float = 60.0,
+        now: Callable[[], float] = monotonic,
     ) -> list[TurnEvent]:
-        async with aclosing(self.assistant.answer(asked or turn(), policy, Budget(budget_s))) as events:
+        async with aclosing(self.assistant.answer(asked or turn(), policy, Budget(budget_s, now))) as events:
             return [event async for event in events]
 
 

@@ -57,7 +57,7 @@ from quizglass_client.errors import (
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.sync import Session, Turn
 from quizglass_client.sync import Client, Dialogue
-from quizglass_client.types import AddReport, Answer, Entry, Event, PictureLike
+from quizglass_client.types import AddReport, Answer, AskOptions, Entry, Event, PictureLike
 
 __all__ = [
     "DEFAULT_TARGET",
@@ -65,6 +65,7 @@ __all__ = [
     "AddReport",
     "Answer",
     "AnswerDelta",
+    "AskOptions",
     "AsyncClient",
     "AsyncDialogue",
     "AsyncSession",

@@ -54,7 +54,7 @@ class LocalServer:
         """Start, and wait until the server says that it serves.
 
         Raises:
-            ServerUnavailable: the server ended instead; the message has what it said.
+            ServerUnavailable: the server ended instead; the message has its exit status and where its log is.
         """
         errors: IO[str] | int = self._log.open("a") if self._log else subprocess.DEVNULL
         try:

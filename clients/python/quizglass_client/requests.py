@@ -23,16 +23,17 @@ _LONGEST_BUDGET_S = 86_400.0
 def ask(
     question: str,
     picture: bytes | None,
-    history: Sequence[tuple[str, str]],
-    policy: str,
-    budget: float | None,
-    session: bytes,
-    session_id: str,
+    session: bytes = b"",
+    *,
+    history: Sequence[tuple[str, str]] = (),
+    policy: str = "",
+    budget: float | None = None,
+    session_id: str = "",
     remember: bool = False,
     recall: bool = False,
     explain: bool = False,
 ) -> assistant_pb2.AskRequest:
-    """One question; `picture` is encoded, `budget` in seconds.
+    """One question; `picture` is encoded, the rest as in `AskOptions`.
 
     Raises:
         InvalidRequest: the budget is not a time, or a text cannot be sent.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -27,7 +27,7 @@ from quizglass_client.errors import ClientError, ServerError, misses_picture, re
 from quizglass_client.pictures import Encoder, encode, several
 from quizglass_client.requests import Moment
 from quizglass_client.timing import RETRY_PAUSES_S, Limits, sleep
-from quizglass_client.types import AddReport, Answer, Entry, Event, PictureLike
+from quizglass_client.types import AddReport, Answer, AskOptions, Entry, Event, PictureLike
 
 
 class Client:
@@ -70,14 +70,8 @@ class Client:
         question: str,
         picture: PictureLike | None = None,
         *,
-        history: Sequence[tuple[str, str]] = (),
-        policy: str = "",
-        budget: float | None = None,
         session: bytes = b"",
-        session_id: str = "",
-        remember: bool = False,
-        recall: bool = False,
-        explain: bool = False,
+        **options: Unpack[AskOptions],
     ) -> Generator[Event]:
         """Ask a question and follow the turn; the call starts with the first event that is asked for.
 
@@ -86,26 +80,17 @@ class Client:
         Args:
             question: what to answer.
             picture: what it is about; resized to what the server can use.
-            history: earlier questions about the same picture and their answers, oldest first; with a session those that
-                came after it.
-            policy: one of `capabilities().policies`; empty for the server's default.
-            budget: seconds to answer in; steps that no longer fit are skipped.
             session: that of an earlier answer, to go on from there.
-            session_id: a name of the dialogue, of the caller's choice, by which the memory finds it.
-            remember: whether the server may remember the picture, if it has a visual memory.
-            recall: whether "When did I last see this?" may be answered from that memory.
-            explain: whether every step is told of (`StepEnded`), with what it was given and what it brought.
+            options: history, policy, budget and more; `AskOptions` says what they are.
 
         Raises:
             ClientError: the request is refused, or the turn fails.
         """
         encoded = self._encoded(picture)
-        request = requests.ask(
-            question, encoded, history, policy, budget, session, session_id, remember, recall, explain
-        )
+        request = requests.ask(question, encoded, session, **options)
         for pause in (*RETRY_PAUSES_S, None):
             try:
-                with closing(self._turn(request, self._limits.turn(budget))) as events:
+                with closing(self._turn(request, self._limits.turn(options.get("budget")))) as events:
                     yield from events
                 return
             except ClientError as error:
@@ -130,29 +115,11 @@ class Client:
         question: str,
         picture: PictureLike | None = None,
         *,
-        history: Sequence[tuple[str, str]] = (),
-        policy: str = "",
-        budget: float | None = None,
         session: bytes = b"",
-        session_id: str = "",
-        remember: bool = False,
-        recall: bool = False,
-        explain: bool = False,
+        **options: Unpack[AskOptions],
     ) -> Answer:
         """Ask a question and wait for the whole answer; arguments and errors as in `ask`."""
-        turn = self.ask(
-            question,
-            picture,
-            history=history,
-            policy=policy,
-            budget=budget,
-            session=session,
-            session_id=session_id,
-            remember=remember,
-            recall=recall,
-            explain=explain,
-        )
-        events = list(turn)
+        events = list(self.ask(question, picture, session=session, **options))
         try:
             return Answer.of(events)
         except ValueError as error:

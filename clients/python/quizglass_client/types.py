@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from PIL import Image
 
@@ -24,6 +25,27 @@ from quizglass.values import (
 
 PictureLike = bytes | str | Path | Image.Image
 """Encoded bytes, a path, or a Pillow image."""
+
+
+class AskOptions(TypedDict, total=False):
+    """What may be said with a question, of a client and of a session alike. Nothing of it has to be."""
+
+    history: Sequence[tuple[str, str]]
+    """Earlier questions about the same picture and their answers, oldest first; of a dialogue that the server knows,
+    those since."""
+    policy: str
+    """One of `capabilities().policies`; empty: the server's default."""
+    budget: float | None
+    """Seconds to answer in; steps that no longer fit are skipped. In a session they begin once its turn has come and
+    its picture is there. None: those of the client's `timeout`, in a session the server's."""
+    session_id: str
+    """A name of the dialogue, of the caller's choice, by which the memory finds it."""
+    remember: bool
+    """Whether the server may remember the picture, if it has a visual memory."""
+    recall: bool
+    """Whether "When did I last see this?" may be answered from that memory."""
+    explain: bool
+    """Whether every step is told of (`StepEnded`), with what it was given and what it brought."""
 
 
 @dataclass(frozen=True, slots=True)

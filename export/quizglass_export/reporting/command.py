@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 
 from pydantic import Field
@@ -18,8 +17,8 @@ from quizglass_export.datasets.reading.record import Published, checked
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.reporting import report
 from quizglass_export.reporting.papers import systems
-from quizglass_export.reporting.sample_scores import Answered, Scorers, is_right, sample_scores
-from quizglass_export.scoring.answers import conversation_truthfulness
+from quizglass_export.reporting.sample_scores import Answered, Scorers
+from quizglass_export.reporting.scored import scored
 from quizglass_export.scoring.costs import TurnCost
 from quizglass_export.scoring.endpoint import KEY_VARIABLE, ChatEndpoint, EndpointError
 from quizglass_export.scoring.judge import ModelJudge
@@ -117,25 +116,4 @@ def _scored(
     for sample in samples:
         if sample.id not in answers:
             raise DatasetError(f"{file}: id {sample.id}: expected an answer to every question")
-    theirs = [answers[sample.id] for sample in samples]
-    scores = [sample_scores(sample, each, scorers) for sample, each in zip(samples, theirs, strict=True)]
-    costs = [each.cost for each in theirs if each.cost]
-    sessions = _sessions(samples, theirs, scores)
-    more = report.measured(row, [{"truthfulness of conversations": each} for each in sessions]) if sessions else []
-    return [*report.measured(row, scores, costs), *more]
-
-
-def _sessions(
-    samples: Sequence[Sample], answers: Sequence[Answered], scores: Sequence[dict[str, float]]
-) -> list[float]:
-    """Truthfulness of each conversation, whose turns follow each other."""
-    turns = list(zip(samples, answers, scores, strict=True))
-    return [
-        conversation_truthfulness(_turn(*turn) for turn in group)
-        for session, group in groupby(turns, lambda turn: turn[0].session)
-        if session
-    ]
-
-
-def _turn(sample: Sample, answered: Answered, scores: dict[str, float]) -> tuple[bool, bool]:
-    return (is_right(scores) if sample.answerable else answered.refuses), answered.refuses
+    return scored(row, samples, [answers[sample.id] for sample in samples], scorers)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import transformers
 
+from quizglass_export.checkpoints.greedy import complete
 from quizglass_export.errors import ExportError
 from quizglass_export.gguf.drift import drift
 from quizglass_export.gguf.header import read_gguf
@@ -243,18 +244,9 @@ def _answer(
 ) -> tuple[list[int], torch.Tensor]:
     """PyTorch's greedy answer without the stop token, and the logits [V] it began from."""
     ids = torch.tensor([row])
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), **processed(picture, spec)}
     with torch.no_grad():
-        output = model.generate(
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            **processed(picture, spec),
-            do_sample=False,
-            max_new_tokens=limit,
-            eos_token_id=stop,
-            pad_token_id=stop[0],
-            return_dict_in_generate=True,
-            output_logits=True,
-        )
+        output = complete(model, inputs, stop, limit)
     answer = output.sequences[0, len(row) :].tolist()
     if answer and answer[-1] in stop:
         answer.pop()

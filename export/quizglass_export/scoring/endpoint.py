@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import time
@@ -13,6 +14,7 @@ from typing import Any
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _AGAIN = (408, 409, 429, 500, 502, 503, 504)
+_LONGEST_S = 60.0
 
 
 class EndpointError(RuntimeError):
@@ -29,7 +31,8 @@ class ChatEndpoint:
         key_variable: environment variable that has the key; no key is sent where it is unset.
         most_tokens: of a reply.
         tries: how often a request is sent that was refused for load, or whose connection broke.
-        wait: seconds before the second try, twice as long before each further one.
+        wait: seconds before the second try, twice as long before each further one; as long as the endpoint says, if
+            that is longer, but a minute at most.
         timeout: seconds for one reply.
     """
 
@@ -77,10 +80,10 @@ class ChatEndpoint:
         if key := os.environ.get(self.key_variable):
             headers["Authorization"] = f"Bearer {key}"
         request = urllib.request.Request(f"{self.url.rstrip('/')}/chat/completions", body, headers)  # noqa: S310
-        problem = ""
+        problem, wished = "", 0.0
         for attempt in range(self.tries):
             if attempt:
-                time.sleep(self.wait * 2 ** (attempt - 1))
+                time.sleep(max(self.wait * 2 ** (attempt - 1), wished))
             try:
                 with urllib.request.urlopen(request, timeout=self.timeout) as response:  # noqa: S310
                     return json.load(response)
@@ -90,6 +93,12 @@ class ChatEndpoint:
                     problem += f"; set {self.key_variable} to a valid key"
                 if error.code not in _AGAIN:
                     break
-            except (OSError, ValueError) as error:
-                problem = str(getattr(error, "reason", error))
+                wished = _wished(error.headers.get("Retry-After", ""))
+            except (OSError, ValueError, http.client.HTTPException) as error:  # the last: a reply that broke off
+                problem, wished = str(getattr(error, "reason", error)), 0.0
         raise EndpointError(f"{self.url}: {problem}")
+
+
+def _wished(retry_after: str) -> float:
+    """Seconds that a refusal asks to wait; 0 where it names none, or a date."""
+    return min(float(retry_after), _LONGEST_S) if retry_after.strip().isdecimal() else 0.0

@@ -1,4 +1,4 @@
-"""A model as the judge: grades from 1 to 5, claims of an answer, and whether a text supports a claim."""
+"""A model as the judge: it grades answers from 1 to 5."""
 
 from __future__ import annotations
 
@@ -19,19 +19,6 @@ Question: {question}
 Answer given: {answer}
 
 Reply with the grade, one digit."""
-_EXTRACT = """List what the text claims. Write one claim a line, each a short sentence that stands alone, with names
-instead of "it" or "he". Add nothing that the text does not say. A text without claims gets no lines.
-
-Text: {text}
-
-Claims:"""
-_SUPPORT = """Does the text say what the claim says? Other wordings are fine; what the text leaves open is not said.
-
-Text: {text}
-Claim: {claim}
-
-Reply yes or no."""
-_MARK = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*")
 
 
 class ModelJudge:
@@ -46,20 +33,13 @@ class ModelJudge:
         if not answer.strip():
             return WORST
         right = "\n".join(f"Right answer: {each}" for each in gold)
-        reply = self._complete(_GRADE.format(question=question, gold=right, answer=answer))
-        digit = re.search(rf"(?<!\d)[{WORST}-{BEST}](?!\d)", reply)
-        return int(digit[0]) if digit else None
+        return grade_in(self._complete(_GRADE.format(question=question, gold=right, answer=answer)))
 
-    def claims(self, text: str) -> list[str]:
-        """The claims of a text, one by one."""
-        if not text.strip():
-            return []
-        lines = self._complete(_EXTRACT.format(text=text)).splitlines()
-        return [claim for line in lines if (claim := _MARK.sub("", line).strip())]
 
-    def supports(self, text: str, claim: str) -> bool:
-        """Whether a text says what a claim says."""
-        return self._complete(_SUPPORT.format(text=text, claim=claim)).strip().lower().startswith("yes")
+def grade_in(reply: str) -> int | None:
+    """The first grade that a reply has; None where it has none, "10" among them."""
+    digit = re.search(rf"(?<!\d)[{WORST}-{BEST}](?!\d)", reply)
+    return int(digit[0]) if digit else None
 
 
 def scaled(grade: int) -> float:

@@ -10,11 +10,14 @@ from contextlib import AsyncExitStack
 import pytest
 from PIL import Image
 
-from quizglass.session import Interrupted, Restored, TurnUpdate
+from quizglass.session import Forgotten, Interrupted, Notice, PostureChange, Restored, TurnUpdate
 from quizglass.values import AnswerDelta
 from quizglass_client import AsyncSession, Cancelled, InvalidRequest, ServerUnavailable, Session, SessionLost
+from quizglass_client.cli.chat import _Talk
+from quizglass_client.cli.command import parser
 from quizglass_client.session.core import LinkLost, LinkRestored
 from tests.support.rpc_fakes import Gate, png, serving, serving_on_a_thread
+from tests.support.sessions.conformance import LIVELY
 from tests.support.sessions.cutting_proxy import Cut, cutting_proxy
 from tests.support.sessions.session_links import eventually, text, words
 
@@ -33,8 +36,8 @@ LARGE = noise()
 @pytest.fixture
 def lively(monkeypatch):
     """A server that tells of life often, so that silence shows soon."""
-    monkeypatch.setattr("quizglass_server.session.directory.PROGRESS_S", 0.2)
-    monkeypatch.setattr("quizglass_server.session.directory.PING_S", 0.3)
+    for name, seconds in LIVELY.items():
+        monkeypatch.setattr(f"quizglass_server.session.directory.{name}", seconds)
 
 
 async def followed(turn, on_event=None):
@@ -261,6 +264,83 @@ async def test_what_cannot_be_asked_is_named(tmp_path):
             await session.ask("Q?")
 
 
+async def test_a_question_that_no_message_can_hold_is_refused_by_the_client(tmp_path):
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        for question, history in (("x" * 300_000, ()), ("Q?", [("q", "y" * 300_000)])):
+            with pytest.raises(InvalidRequest, match="more than 256000") as caught:
+                await session.ask(question, history=history)
+            assert caught.value.field == "question"
+
+
+async def test_a_question_whose_session_ends_while_its_picture_is_read_fails(tmp_path, monkeypatch):
+    gate = Gate()
+
+    async def slow(picture, side):
+        await gate()
+        return picture
+
+    monkeypatch.setattr("quizglass_client.session.core.encode_on_thread", slow)
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        asking = asyncio.create_task(session.answer("Q?", png()))
+        await gate.reached.wait()
+        await session.close()
+        gate.open.set()
+        with pytest.raises(Cancelled):
+            await asyncio.wait_for(asking, 20)
+
+
+async def test_what_is_said_without_a_link_is_said_over_the_next_one(tmp_path):
+    async with (
+        serving(tmp_path) as stage,
+        cutting_proxy(stage.rpc.port) as proxy,
+        AsyncSession(proxy.target) as session,
+    ):
+        frame = await session.show(png())
+        await session.answer("One?", frame=frame)
+        proxy.refusing = True
+        proxy.cut(Cut.RST)
+        await eventually(lambda: session._core._connection is None)
+        await session.device(9)
+        await session.drop(frame)
+        await session.forget()
+        after = await session.ask("Two?")
+        proxy.refusing = False
+        session.hint_reconnect()
+        receipt = await told(session, Forgotten)
+        assert (receipt.frames, receipt.exchanges) == (1, 1)
+        assert (await after.answer()).text == "45 crowns"
+        assert [turn.history for turn in stage.assistant.turns] == [(), ()]
+        assert session._core._posture is not None
+
+
+async def test_another_server_is_told_how_the_device_is(tmp_path):
+    async with (
+        serving(tmp_path) as one,
+        serving(tmp_path) as two,
+        cutting_proxy(one.rpc.port) as proxy,
+        AsyncSession(proxy.target) as session,
+    ):
+        await session.device(9)
+        first = await told(session, PostureChange)
+        proxy.move(two.rpc.port)
+        proxy.cut(Cut.RST)
+        assert await told(session, PostureChange) == first
+
+
+async def told(session, kind):
+    """The next news of a kind."""
+    async with asyncio.timeout(20):
+        return await anext(news async for news in session.news() if isinstance(news, kind))
+
+
+def test_closing_a_session_twice_is_closing_it_once(tmp_path):
+    with serving_on_a_thread(tmp_path) as stage, Session(stage.target) as session:
+        session.close()
+        session.close()
+        with pytest.raises(Cancelled):
+            session.ask("Q?")
+
+
 def test_the_blocking_session_does_the_same(tmp_path):
     with serving_on_a_thread(tmp_path) as stage, Session(stage.target) as session:
         frame = session.show(png(), pinned=True)
@@ -273,13 +353,30 @@ def test_the_blocking_session_does_the_same(tmp_path):
         assert len(session.state) > 0
 
 
+async def test_chat_tells_of_failures_that_are_of_no_question(capsys):
+    class Told:
+        async def news(self):
+            yield Notice(reason="INVALID_PICTURE", text="frame_begin: this is not a picture")
+            yield Notice(ask_id="1", turn_over=True, text="a turn tells of its own")
+
+    arguments = parser().parse_args(["chat"])
+    await _Talk(Told(), arguments).tell_news()
+    assert capsys.readouterr().err == "quizglass: frame_begin: this is not a picture\n"
+
+
 def test_chat_answers_line_by_line(tmp_path):
     (tmp_path / "a.png").write_bytes(png())
+    (tmp_path / "notes.txt").write_text("no picture")
     with serving_on_a_thread(tmp_path) as stage:
         command = [sys.executable, "-m", "quizglass_client.cli", "--server", stage.target, "chat", tmp_path / "a.png"]
-        lines = "What is this?\n/show missing.png\nAnd how much?\n/stop\n/quit\nnever asked\n"
-        run = subprocess.run(command, input=lines, text=True, capture_output=True, timeout=60)
+        shown = f"/show missing.png\n/show {tmp_path / 'notes.txt'}\n/shwo a.png\n/show\n{'x' * 300_000}\n"
+        lines = f"What is this?\n{shown}And how much?\n/stop\n/quit\nnever asked\n"
+        run = subprocess.run(command, input=lines, text=True, capture_output=True, timeout=300)
     assert run.returncode == 0
     assert run.stdout.count("45 crowns") >= 2
     assert "missing.png is no file" in run.stderr
+    assert "notes.txt is no picture" in run.stderr
+    assert "/shwo a.png: there are /show FILE" in run.stderr
+    assert "/show: there are /show FILE" in run.stderr
+    assert "more than 256000" in run.stderr
     assert [turn.question for turn in stage.assistant.turns] == ["What is this?", "And how much?"]

@@ -92,7 +92,7 @@ def test_chat_shows_answers_as_glasses_would(tmp_path):
         stage.assistant.script = writing("It is **3 km**. Take bus 12 there now.")
         command = [sys.executable, "-m", "quizglass_client.cli", "--server", stage.target, "chat"]
         shown = ["--spoken", "--words", "5", "--columns", "12", "--lines", "1"]
-        run = subprocess.run([*command, *shown], input="How far?\n", text=True, capture_output=True, timeout=60)
+        run = subprocess.run([*command, *shown], input="How far?\n", text=True, capture_output=True, timeout=300)
     assert run.returncode == 0, run.stderr
     assert [line.split(maxsplit=1)[1] for line in run.stdout.splitlines() if line.startswith("says")] == [
         "It is three",

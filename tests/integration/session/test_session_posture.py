@@ -58,6 +58,8 @@ async def test_the_python_client_sends_smaller_pictures_then(tmp_path):
     async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
         with pytest.raises(InvalidRequest, match="heat"):
             await session.device(heat="boiling")
+        with pytest.raises(InvalidRequest, match="battery: 101 is not between 0 and 100"):
+            await session.device(101)
         await session.device(9)
         change = await anext(each async for each in session.news() if isinstance(each, PostureChange))
         out = io.BytesIO()
@@ -71,7 +73,7 @@ def test_chat_tells_the_posture_and_what_it_asks_for(tmp_path):
     with serving_on_a_thread(tmp_path) as stage:
         command = [sys.executable, "-m", "quizglass_client.cli", "--server", stage.target, "chat"]
         typed = "/device battery=9 colour=red\n/device heat=boiling\nWhat?\n"
-        run = subprocess.run(command, input=typed, text=True, capture_output=True, timeout=60)
+        run = subprocess.run(command, input=typed, text=True, capture_output=True, timeout=300)
     assert run.returncode == 0, run.stderr
     assert "reserve: the battery is at 9 %: frames of" in run.stderr
     assert "colour: there are battery, heat and link" in run.stderr

@@ -79,7 +79,12 @@ async def test_a_shaped_link_passes_everything_in_order():
         ({"at": -1, "ask": "What?"}, "at"),
         ({"at": 0, "ask": 3}, "ask"),
         ({"at": 0, "frame": "none.png"}, "frame"),
+        ({"at": float("nan"), "ask": "What?"}, "at"),
         ({"at": 0, "link": {"speed": 3}}, "speed"),
+        ({"at": 0, "link": {"delay_ms": "long"}}, r"link\.delay_ms: give a number"),
+        ({"at": 0, "link": {"loss": -1}}, r"link\.loss: give a number"),
+        ({"at": 0, "frame": "a.png", "thumbnail": "small"}, "thumbnail: is no int"),
+        ({"at": 0, "ask": "What?", "frame": 3}, "frame: is no str"),
         ({"at": 0, "sing": "la"}, "one of"),
         ([], "one of"),
     ],
@@ -87,6 +92,12 @@ async def test_a_shaped_link_passes_everything_in_order():
 def test_a_wrong_line_is_named(tmp_path, line, wrong):
     with pytest.raises(UsageError, match=rf"walk\.jsonl:2: .*{wrong}"):
         read_walk(written(tmp_path, {"at": 0, "cut": True}, line))
+
+
+def test_what_is_no_text_is_named_by_its_line(tmp_path):
+    (tmp_path / "walk.jsonl").write_bytes(png())
+    with pytest.raises(UsageError, match=r"walk\.jsonl:1: "):
+        read_walk(tmp_path / "walk.jsonl")
 
 
 def test_the_sample_walk_can_be_read():

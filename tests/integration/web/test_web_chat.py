@@ -148,6 +148,19 @@ async def test_a_dialogue_comes_with_its_history_and_its_latest_picture(client, 
     assert (answer.model, answer.quizglass["ignored"]) == ("planning-agent", ["temperature", "messages[0] (system)"])
 
 
+async def test_what_has_no_effect_is_told_wherever_it_stands(client):
+    shown = [
+        {"type": "text", "text": "What?"},
+        {"type": "image_url", "image_url": {"url": data_uri(), "detail": "low"}},
+    ]
+    messages = [{"role": "user", "name": "Ada", "content": shown}]
+    answer = await client.chat.completions.create(model="both", messages=messages)
+    assert answer.quizglass["ignored"] == ["messages[0].name", "messages[0].content[1].image_url.detail"]
+    shown[1]["image_url"]["detail"] = "auto"
+    answer = await client.chat.completions.create(model="both", messages=[{"role": "user", "content": shown}])
+    assert answer.quizglass["ignored"] == []
+
+
 async def test_the_models_are_the_policies_that_can_be_served(client):
     listed = [model.id async for model in client.models.list()]
     assert listed == ["quizglass", "planning-agent", "none", "both"]

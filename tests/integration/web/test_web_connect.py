@@ -158,9 +158,9 @@ async def test_no_room_says_when_to_try_again(client, door):
 
 
 async def test_the_clients_time_is_the_turns_budget(client, door):
-    await asked(client, question(), timeout_ms=4000)
+    await asked(client, question(), timeout_ms=3_000_000)
     (_, budget) = door.stage.assistant.asked[0]
-    assert 3 < budget.total_s < 4
+    assert 2000 < budget.total_s < 3000
 
 
 async def test_a_client_that_leaves_ends_its_turn(client, door):

@@ -30,8 +30,9 @@ from tests.support.rpc_fakes import EVENTS, Gate, Stage, png, serve_stage
 from tests.support.sessions.cutting_proxy import Cut, CuttingProxy, cutting_proxy
 from tests.support.sessions.session_links import words
 
-LIVELY = {"PROGRESS_S": 0.2, "PING_S": 0.3}
-"""Seconds after which a server tells of life, short enough for tests of dead links."""
+LIVELY = {"PROGRESS_S": 0.5, "PING_S": 0.75}
+"""Seconds after which a server tells of life: short enough for tests of dead links, and long enough that one on a busy
+machine is not taken for dead."""
 
 
 def pictures() -> dict[str, bytes]:

@@ -14,6 +14,7 @@ from quizglass.session import (
     Interrupted,
     Markup,
     NeedFrame,
+    Notice,
     OutputProfile,
     PostureChange,
     Progress,
@@ -22,7 +23,7 @@ from quizglass.session import (
 )
 from quizglass.values import Done
 from quizglass_client.cli.ask import picture
-from quizglass_client.errors import ClientError, ServerUnavailable
+from quizglass_client.errors import ClientError, InvalidRequest, ServerUnavailable
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.core import LinkLost, LinkRestored
 from quizglass_client.session.turns import TurnSaid
@@ -31,10 +32,10 @@ from quizglass_client.terminal.output import OK, UsageError, print_json, say, st
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.types import Event
 
-_HELP = (
-    "ask; a new question ends the one that runs.  /show FILE  another picture   /stop  end the answer   "
-    "/device battery=12 heat=warm link=poor   /forget   /quit"
+_COMMANDS = (
+    "/show FILE  another picture   /stop  end the answer   /device battery=12 heat=warm link=poor   /forget   /quit"
 )
+_HELP = f"ask; a new question ends the one that runs.  {_COMMANDS}"
 
 
 def chat(client: Client, arguments: argparse.Namespace) -> int:
@@ -56,7 +57,10 @@ async def _chat(target: str, arguments: argparse.Namespace) -> None:
             if sys.stdin.isatty():
                 say(_HELP)
             while (line := await lines.get()) is not None and line.strip() != "/quit":
-                await talk.take(line.strip())
+                try:
+                    await talk.take(line.strip())
+                except (UsageError, InvalidRequest) as error:  # of this line alone
+                    say(str(error))
                 if not sys.stdin.isatty():
                     await talk.finished()
             await talk.finished()
@@ -88,10 +92,7 @@ class _Talk:
             case []:
                 return
             case ["/show", name]:
-                try:
-                    await self.show(name)
-                except UsageError as error:
-                    say(str(error))
+                await self.show(name)
             case ["/device", state]:
                 await self._device(state)
             case ["/forget"]:
@@ -99,6 +100,8 @@ class _Talk:
             case ["/stop"]:
                 if self._turn is not None:
                     await self._turn.cancel()
+            case [word, *_] if word.startswith("/"):
+                raise UsageError(f"{line[:40]}: there are {_COMMANDS}")
             case _:
                 await self._ask(line)
 
@@ -134,6 +137,8 @@ class _Talk:
                     say(f"forgotten: {gone.frames} pictures, {gone.exchanges} exchanges; kept: {kept}")
                 case PostureChange(posture, reason):
                     say(f"{posture}: {reason}")
+                case Notice(turn_over=False, text=text):  # of a picture, say; a turn tells of its own
+                    say(text)
                 case LinkLost(reason):
                     say(f"the link is lost ({reason}); trying again")
                 case LinkRestored(restored, reason, after):

@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(str(error))
         return USAGE
     except ClientError as error:
-        return report(error, arguments.server)
+        return report(error, arguments.server, budgeted="budget" in arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -219,7 +219,7 @@ def _add_import(commands: _Commands[argparse.ArgumentParser], common: argparse.A
     compare = "of a folder: say which pictures the server cannot tell apart, by looking each of them up"
     made.add_argument("--compare", action=argparse.BooleanOptionalAction, default=True, help=compare)
     made = _command(commands, common, "export", exporting.export, "write all entries to a folder that can be imported")
-    made.add_argument("folder", type=Path, metavar="DIR")
+    _folder(made.add_argument("folder", type=Path, metavar="DIR"))
 
 
 def _add_store(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
@@ -232,7 +232,7 @@ def _add_store(commands: _Commands[argparse.ArgumentParser], common: argparse.Ar
     ):
         made = _command(commands, common, name, store.run, summary)
         made.set_defaults(action=name)
-        made.add_argument("path", nargs=len(paths), metavar=paths if len(paths) > 1 else paths[0])
+        _folder(made.add_argument("path", nargs=len(paths), metavar=paths if len(paths) > 1 else paths[0]))
 
 
 def _add_memory(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
@@ -246,7 +246,7 @@ def _add_memory(commands: _Commands[argparse.ArgumentParser], common: argparse.A
     least = "least similarity to the picture, -1 to 1 (default: what the server takes for the same thing)"
     made.add_argument("--least-score", type=float, default=0.0, metavar="COSINE", help=least)
     small = "save the small pictures there, by the name of the turn"
-    made.add_argument("--thumbnails", type=Path, metavar="DIR", help=small).complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+    _folder(made.add_argument("--thumbnails", type=Path, metavar="DIR", help=small))
     made = _command(commands, common, "forget", memory.forget, "forget what was seen in a time, a session or a frame")
     _add_sightings(made)
     made.add_argument("--everything", action="store_true", help="forget all of it")
@@ -264,3 +264,8 @@ def _add_sightings(made: argparse.ArgumentParser) -> None:
 def _file(argument: argparse.Action) -> None:
     """Have shells complete file names."""
     argument.complete = shtab.FILE  # type: ignore[attr-defined]
+
+
+def _folder(argument: argparse.Action) -> None:
+    """Have shells complete names of folders."""
+    argument.complete = shtab.DIRECTORY  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -22,6 +23,7 @@ from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UsageError, print_json, stdout
 
 _KINDS = {"link": dict, "frame": str, "ask": str, "cancel": bool, "cut": bool}
+_MORE = {"frame": str, "name": str, "thumbnail": int}
 _PROFILE = tuple(each.name for each in fields(LinkProfile))
 
 
@@ -60,7 +62,7 @@ def read_walk(path: Path) -> list[Step]:
         UsageError: a line is wrong; it is named.
     """
     steps: list[Step] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if line.strip():
             try:
                 steps.append(_step(json.loads(line), path.parent))
@@ -78,7 +80,7 @@ def _step(line: Any, folder: Path) -> Step:
     if not kinds:
         raise ValueError(f"is no object with one of {', '.join(_KINDS)}")
     kind, at = kinds[0], line.get("at")
-    if not isinstance(at, int | float) or at < 0:
+    if not _is_number(at):
         raise ValueError("at: give seconds from the beginning, 0 or more")
     if not isinstance(line[kind], _KINDS[kind]):
         raise ValueError(f"{kind}: is no {_KINDS[kind].__name__}")
@@ -90,8 +92,17 @@ def _step(line: Any, folder: Path) -> Step:
     if kind == "link":
         if unknown := set(value) - set(_PROFILE):
             raise ValueError(f"link: {', '.join(sorted(unknown))} is none of {', '.join(_PROFILE)}")
+        if wrong := [name for name, number in value.items() if not _is_number(number)]:
+            raise ValueError(f"link.{wrong[0]}: give a number, 0 or more")
         value = LinkProfile(**value)
-    return Step(float(at), kind, value, {name: line[name] for name in ("frame", "name", "thumbnail") if name in line})
+    more = {name: line[name] for name in _MORE if name in line}
+    if wrong := [name for name, each in more.items() if type(each) is not _MORE[name]]:
+        raise ValueError(f"{wrong[0]}: is no {_MORE[wrong[0]].__name__}")
+    return Step(float(at), kind, value, more)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < math.inf
 
 
 def walk(client: Client, arguments: argparse.Namespace) -> int:

@@ -7,9 +7,9 @@ import random
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from typing import Unpack
 
 import grpc
 
@@ -61,12 +61,14 @@ from quizglass_client.pictures import cut_out, encode_on_thread
 from quizglass_client.session.link import SessionConnection
 from quizglass_client.session.outgoing import OutgoingMessages
 from quizglass_client.session.turns import TurnFeed, TurnSaid
-from quizglass_client.types import PictureLike
+from quizglass_client.types import AskOptions, PictureLike
 
 HOLDER_BYTES = 32
 _ACK_EVERY = 16
 _ACK_BYTES = 16 * 1024
 _MOST_NEWS = 1024
+_MOST_ASK_BYTES = 250 * 1024
+"""Of a question: what a server takes as one message, less what goes around it."""
 _MOST_FULL = 4
 """Pictures that are kept in full behind the thumbnails that were sent of them."""
 _SILENT_PROGRESS = 2.5
@@ -240,25 +242,21 @@ class SessionCore:
         question: str,
         picture: PictureLike | None,
         frame: bytes,
-        *,
         overlap: str,
-        policy: str,
-        budget: float | None,
-        history: Sequence[tuple[str, str]],
-        remember: bool,
-        recall: bool,
-        session_id: str,
-        explain: bool,
+        **options: Unpack[AskOptions],
     ) -> TurnFeed:
         """Ask a question; what is told of it comes by the feed."""
         self._check()
-        request = requests.ask(question, None, history, policy, budget, b"", session_id, remember, recall, explain)
+        request = requests.ask(question, None, **options)
+        if overlap not in {str(each) for each in Overlap}:
+            raise InvalidRequest.of("overlap", f"{overlap!r} is not interrupt, queue or refuse")
+        if (size := request.ByteSize()) > _MOST_ASK_BYTES:
+            raise InvalidRequest.of("question", f"with its history it has {size} bytes, more than {_MOST_ASK_BYTES}")
         name = frame or (b"" if picture is None else await self.show(picture, False))
+        self._check()  # it may have ended meanwhile
         if name:
             request.frames.add(sha256=name)
         value = to_value(request, Question)
-        if overlap not in {str(each) for each in Overlap}:
-            raise InvalidRequest.of("overlap", f"{overlap!r} is not interrupt, queue or refuse")
         self._count += 1
         feed = TurnFeed(f"{self._count}-{secrets.token_hex(4)}")
         self._turns[feed.ask_id] = feed
@@ -285,7 +283,7 @@ class SessionCore:
     def forget(self) -> None:
         """Have the session forget what it was sent and said."""
         self._check()
-        self._outgoing.forget()
+        self._full.clear()
         self._outgoing.say(Forget())
 
     def played(self, feed: TurnFeed, segment: int, code_point: int) -> None:
@@ -381,8 +379,6 @@ class SessionCore:
         resumed, again = opened.restored is Restored.ALL, bool(self._place.session_id)
         if not resumed:
             self._place.seq, self._posture = 0, None
-            if self._device != DeviceState():
-                self._outgoing.say(self._device)
             if again:
                 self._lose(opened.restored_reason)
         self._place.session_id, self._limits = opened.session_id, opened.limits
@@ -462,6 +458,7 @@ class SessionCore:
                 self._tell(said)
             case Forgotten():
                 self._place.state = b""
+                self._outgoing.forgotten()
                 self._tell(said)
             case GoAway():
                 self._tell(said)
@@ -487,7 +484,10 @@ class SessionCore:
         self._outgoing.over(ask_id)
 
     async def _watch(self) -> None:
-        """Ask a silent link whether it is alive; end one that does not answer."""
+        """Ask a silent link whether it is alive; end one that does not answer.
+
+        Silence alone proves nothing: the program itself may have stood still, with all that came waiting to be read.
+        """
         limits = self._limits
         if limits is None:
             return
@@ -495,14 +495,15 @@ class SessionCore:
         while True:
             ping = limits.ping if self._posture is None else self._posture.ping
             silence = _SILENT_PROGRESS * limits.progress if self._turns else 2 * ping
-            now, before = time.monotonic(), max(self._heard, self._stirred_at)
-            if now - before >= silence:
-                raise _Dead("the link is silent")
             probe_after = min(ping, silence / 2)
-            if now - before >= probe_after and asked <= before:
+            now, before = time.monotonic(), max(self._heard, self._stirred_at)
+            if asked <= before and now - before >= probe_after:
                 self._outgoing.say(Ping())
                 asked = now
-            await self._wait(before + (silence if asked > before else probe_after) - now)
+            due = asked + silence - probe_after if asked > before else before + probe_after
+            if now >= due:
+                raise _Dead("the link is silent")
+            await self._wait(due - now)
             if self._hinted:
                 await self._probe()
 

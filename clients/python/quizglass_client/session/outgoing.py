@@ -16,6 +16,8 @@ from google_crc32c import value as crc32c
 from quizglass.session import (
     CancelAsk,
     ClientSaid,
+    DeviceState,
+    Forget,
     FrameBegin,
     FrameDrop,
     FrameNeed,
@@ -32,6 +34,8 @@ from quizglass_client.session.pacing import Window
 
 _MOST_BYTES = 64 * 1024 * 1024
 """Of frames that are kept to be sent again; the oldest go."""
+_FORGET = ""
+"""In place of a question's name."""
 
 
 @dataclass(slots=True)
@@ -51,9 +55,12 @@ class OutgoingMessages:
     def __init__(self) -> None:
         self._waiting: deque[ClientSaid] = deque()
         self._uploads: OrderedDict[bytes, Upload] = OrderedDict()
-        self._asks: OrderedDict[str, SessionAsk] = OrderedDict()
+        # In the order in which they were said: what is asked before something is forgotten goes with it.
+        self._asks: OrderedDict[str, SessionAsk | Forget] = OrderedDict()
         self._cancelled: dict[str, CancelAsk] = {}
-        self._played: dict[str, Playback] = {}
+        self._dropped: dict[bytes, FrameDrop] = {}
+        self._played: Playback | None = None
+        self._device: DeviceState | None = None
         self._window = Window()
         self._changed = asyncio.Event()
 
@@ -64,8 +71,17 @@ class OutgoingMessages:
                 self._asks[name] = said
             case CancelAsk(ask_id=name):
                 self._cancelled[name] = said
-            case Playback(ask_id=name):
-                self._played = {name: said}
+            case FrameDrop(sha256=frame):
+                self._dropped[frame] = said
+            case Playback():
+                self._played = said
+            case DeviceState():
+                self._device = said
+            case Forget():
+                self._uploads.clear()
+                self._played = None
+                self.forgotten()
+                self._asks[_FORGET] = said
         self._waiting.append(said)
         self._changed.set()
 
@@ -81,6 +97,7 @@ class OutgoingMessages:
     ) -> bytes:
         """Send a frame, unless it was sent before; its SHA-256."""
         name = hashlib.sha256(data).digest()
+        self._dropped.pop(name, None)
         upload = self._uploads.get(name)
         begin = FrameBegin(name, len(data), mime, role=role, parent=parent, region=region, pinned=pinned)
         if upload is None:
@@ -97,12 +114,10 @@ class OutgoingMessages:
         if self._uploads.pop(name, None) is not None:
             self.say(FrameDrop(name))
 
-    def forget(self) -> None:
-        """Send nothing again of what was sent before."""
-        self._uploads.clear()
-
     def status(self, status: FrameStatus) -> None:
         """What the server has of a frame."""
+        if status.state is FrameState.DROPPED:
+            self._dropped.pop(status.sha256, None)
         if (upload := self._uploads.get(status.sha256)) is not None:
             upload.held = status.state is FrameState.HELD
             upload.offset = status.offset if status.state is FrameState.SEND else None
@@ -120,6 +135,10 @@ class OutgoingMessages:
         self._asks.pop(name, None)
         self._cancelled.pop(name, None)
 
+    def forgotten(self) -> None:
+        """The server has forgotten."""
+        self._asks.pop(_FORGET, None)
+
     def again(self, *, resumed: bool) -> None:
         """There is a new link: what may not have arrived over the old one is said again.
 
@@ -127,7 +146,8 @@ class OutgoingMessages:
             resumed: whether the session is the same. Of another one, frames come when they are needed.
         """
         self._window = Window()
-        wanted = {frame.sha256 for ask in self._asks.values() for frame in ask.request.frames}
+        asks = list(self._asks.values())
+        wanted = {frame.sha256 for ask in asks if isinstance(ask, SessionAsk) for frame in ask.request.frames}
         begins = []
         for name, upload in self._uploads.items():
             upload.offset = None
@@ -135,9 +155,11 @@ class OutgoingMessages:
                 upload.held = False
             if not upload.held and (resumed or name in wanted or upload.begin.pinned):
                 begins.append(upload.begin)
-        played = self._played.values() if resumed else ()
+        if not resumed:
+            self._dropped.clear()
         # A later question is understood after what was heard, so that is said first.
-        self._waiting = deque([*begins, *played, *self._asks.values(), *self._cancelled.values()])
+        before = [said for said in (self._device, self._played if resumed else None) if said is not None]
+        self._waiting = deque([*begins, *before, *asks, *self._cancelled.values(), *self._dropped.values()])
         self._changed.set()
 
     def pong(self, payload: bytes) -> None:

@@ -32,6 +32,8 @@ class Runner:
     """Runs on an event loop and a thread of its own."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._closed = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="quizglass session", daemon=True)
         self._thread.start()
@@ -42,10 +44,11 @@ class Runner:
         Raises:
             Cancelled: the runner was closed.
         """
-        if not self._thread.is_alive():
-            work.close()
-            raise Cancelled("the session was closed", reason="CLOSED")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._lock:  # what is begun before the loop is closed is cancelled by that
+            if self._closed:
+                work.close()
+                raise Cancelled("the session was closed", reason="CLOSED")
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         except CancelledError:
@@ -64,11 +67,14 @@ class Runner:
 
     def close(self) -> None:
         """End the loop with whatever still waits in it."""
-        if self._thread.is_alive():
-            asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 async def _cancel_others() -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Self, Unpack
 
 from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile
 from quizglass_client.channel import DEFAULT_TARGET
-from quizglass_client.errors import InvalidRequest
+from quizglass_client.errors import Cancelled, InvalidRequest
 from quizglass_client.session.core import News, SessionCore, SessionOptions
 from quizglass_client.session.runner import Runner
 from quizglass_client.session.turns import TurnFeed, TurnSaid
-from quizglass_client.types import Answer, PictureLike
+from quizglass_client.types import Answer, AskOptions, PictureLike
 
 
 class Session:
@@ -72,8 +73,9 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End it; what runs is cancelled, and the server lets its pictures go."""
-        self._runner.run(self._core.close())
+        """End it; what runs is cancelled, and the server lets its pictures go. One that has ended stays so."""
+        with suppress(Cancelled):
+            self._runner.run(self._core.close())
         self._runner.close()
 
     def show(self, picture: PictureLike, *, pinned: bool = False, thumbnail: int = 0) -> bytes:
@@ -101,8 +103,10 @@ class Session:
             link: good, fair or poor.
 
         Raises:
-            InvalidRequest: heat or link is none of these.
+            InvalidRequest: one of these cannot be.
         """
+        if battery is not None and not 0 <= battery <= 100:
+            raise InvalidRequest.of("battery", f"{battery} is not between 0 and 100")
         for name, word, kind in (("heat", heat, Heat), ("link", link, LinkQuality)):
             if word not in set(map(str, kind)):
                 raise InvalidRequest.of(name, f"{word!r} is none of {', '.join(filter(None, map(str, kind)))}")
@@ -124,15 +128,9 @@ class Session:
         *,
         frame: bytes = b"",
         overlap: str = "interrupt",
-        policy: str = "",
-        budget: float | None = None,
-        history: Sequence[tuple[str, str]] = (),
-        remember: bool = False,
-        recall: bool = False,
-        session_id: str = "",
-        explain: bool = False,
+        **options: Unpack[AskOptions],
     ) -> Turn:
-        """Ask a question; what is told of it comes by the turn. Other arguments as those of the client's `ask`.
+        """Ask a question; what is told of it comes by the turn.
 
         Args:
             question: what to answer. What was said and heard in the session is known.
@@ -140,32 +138,12 @@ class Session:
             frame: name of a picture shown before, in place of `picture`.
             overlap: what becomes of it while another question runs: that one ends (interrupt), it waits (queue), or it
                 fails (refuse).
-            policy: one that the server has; empty for its default.
-            budget: seconds to answer in, once its turn has come and its picture is there.
-            history: what was said since, without the server.
-            remember: whether the server may remember the picture, if it has a visual memory.
-            recall: whether the answer may come from that memory.
-            session_id: a name of the dialogue, of the caller's choice, by which the memory finds it.
-            explain: whether every step is told of.
+            options: history, policy, budget and more; `AskOptions` says what they are.
 
         Raises:
             ClientError: the session was given up, or the question cannot be sent.
         """
-        feed = self._runner.run(
-            self._core.ask(
-                question,
-                picture,
-                frame,
-                overlap=overlap,
-                policy=policy,
-                budget=budget,
-                history=history,
-                remember=remember,
-                recall=recall,
-                session_id=session_id,
-                explain=explain,
-            )
-        )
+        feed = self._runner.run(self._core.ask(question, picture, frame, overlap, **options))
         return Turn(feed, self._core, self._runner)
 
     def answer(self, question: str, picture: PictureLike | None = None, *, frame: bytes = b"") -> Answer:

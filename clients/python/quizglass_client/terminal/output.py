@@ -78,16 +78,22 @@ def say(message: str) -> None:
     console.print(Text.assemble(("quizglass: ", "bold red"), plain(message)), soft_wrap=True)
 
 
-def report(error: errors.ClientError, server: str) -> int:
-    """Tell of a failed call on standard error, with what to do next; returns the exit status."""
+def report(error: errors.ClientError, server: str, *, budgeted: bool = False) -> int:
+    """Tell of a failed call on standard error, with what to do next; returns the exit status.
+
+    Args:
+        error: of the call.
+        server: that was called.
+        budgeted: whether the command takes --budget.
+    """
     lost = isinstance(error, errors.ServerUnavailable) and not error.reason
-    advice = _advice(error)
+    advice = _advice(error, budgeted)
     # Of a lost connection gRPC tells more about itself than about what happened.
     say("; ".join(part for part in (f"no answer from {server}" if lost else error.message, advice) if part))
     return UNAVAILABLE if isinstance(error, errors.ServerUnavailable) else FAILED
 
 
-def _advice(error: errors.ClientError) -> str:
+def _advice(error: errors.ClientError, budgeted: bool) -> str:
     match error:
         case errors.ServerUnavailable() if error.reason:
             return "try again in a moment"
@@ -98,7 +104,7 @@ def _advice(error: errors.ClientError) -> str:
         case errors.Overloaded(retry_after=seconds):
             return f"try again in {seconds:g} s"
         case errors.DeadlineExceeded():
-            return "the server took too long; give it more time with --budget"
+            return "the server took too long; " + ("give it more time with --budget" if budgeted else "try again")
         case _:
             # The server's own messages say what to do.
             return ""

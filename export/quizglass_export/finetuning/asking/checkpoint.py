@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from quizglass_export.checkpoints.greedy import complete
 from quizglass_export.finetuning.asking.interface import MOST_TOKENS, Ask, Written
 from quizglass_export.finetuning.models.checkpoint import Loaded
 from quizglass_export.finetuning.models.inputs import TokenRow
@@ -54,15 +55,7 @@ class CheckpointModel:
     def _written(self, rows: Sequence[TokenRow], most_tokens: int) -> list[Written]:
         began, loaded = time.perf_counter(), self._loaded
         inputs = self._tensors(rows)
-        output = loaded.model.generate(
-            **inputs,
-            do_sample=False,
-            max_new_tokens=most_tokens,
-            eos_token_id=loaded.stop,
-            pad_token_id=loaded.stop,
-            return_dict_in_generate=True,
-            output_logits=True,
-        )
+        output = complete(loaded.model, inputs, [loaded.stop], most_tokens)
         answers = output.sequences[:, inputs["input_ids"].shape[1] :]
         steps = zip(output.logits, answers.T, strict=True)
         sure = torch.stack([step.float().softmax(-1).gather(1, ids[:, None])[:, 0] for step, ids in steps], 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,8 +10,8 @@ from typing import Protocol
 from quizglass_export.finetuning.asking.interface import Ask, AskedModel
 from quizglass_export.scoring.answers import exact_match
 from quizglass_export.scoring.claims import contains_words
-from quizglass_export.scoring.judge import BEST, WORST, scaled
 from quizglass_export.scoring.judge import RIGHT as RIGHT_GRADE
+from quizglass_export.scoring.judge import grade_in, scaled
 
 _log = logging.getLogger(__name__)
 RIGHT = scaled(RIGHT_GRADE)
@@ -72,9 +71,9 @@ class GradingJudge:
             Ask("judge", {"question": each.question, "evidence": list(each.gold), "answer": each.answer})
             for each in (answers[index] for index in open_)
         ]
-        grades = [re.search(rf"[{WORST}-{BEST}]", written.text) for written in self.model.write(asks, 8)]
+        grades = [grade_in(written.text) for written in self.model.write(asks, 8)]
         for index, grade in zip(open_, grades, strict=True):
-            scores[index] = scaled(int(grade[0])) if grade else 0.0
+            scores[index] = scaled(grade) if grade else 0.0
         if missing := grades.count(None):
             _log.warning("%s: %d of %d judgements were no grade from 1 to 5", self.model.name, missing, len(grades))
         return scores

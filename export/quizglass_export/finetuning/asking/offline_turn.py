@@ -40,7 +40,7 @@ class OfflineModels:
     """By the decision; any other is the answerer's."""
     seen: int = 1
     found: int = 2
-    """Entries and passages that are shown where a policy does not say how many."""
+    """Entries, and passages of each query, that are shown where a policy does not say how many."""
 
 
 @dataclass(slots=True)
@@ -157,9 +157,8 @@ class OfflineTurn:
         """Look queries up."""
         if not queries:
             return []
-        return self._keep(
-            "text_search", await asyncio.to_thread(self._models.search.text, queries, limit or self._models.found)
-        )
+        shown = limit or len(set(queries)) * self._models.found
+        return self._keep("text_search", await asyncio.to_thread(self._models.search.text, queries, shown))
 
     async def together(self, one: Awaitable[One], two: Awaitable[Two]) -> tuple[One, Two]:
         """One after the other: a model is asked one thing at a time."""

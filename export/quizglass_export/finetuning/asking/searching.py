@@ -10,7 +10,9 @@ from uuid import uuid4
 
 from quizglass import values
 from quizglass_client import Client
+from quizglass_export.finetuning.asking.served import with_room
 from quizglass_server.domain.turns import Evidence, Origin
+from quizglass_server.steps.lookup.rerank import merged
 
 
 class EvidenceSearch(Protocol):
@@ -21,7 +23,7 @@ class EvidenceSearch(Protocol):
         ...
 
     def text(self, queries: Sequence[str], limit: int) -> list[Evidence]:
-        """Passages that go with any of the queries, best first, each once."""
+        """Passages that go with any of the queries, each once: the best of every query, then the second of each, ..."""
         ...
 
     def picture(self, evidence: Evidence) -> Path | None:
@@ -44,15 +46,16 @@ class ServerSearch:
         """Entries that look like a picture."""
         if picture is None:
             return []
-        hits = self._client.search(picture=picture, limit=limit, per_entry=True)
+        hits = with_room(lambda: self._client.search(picture=picture, limit=limit, per_entry=True))
         return [own_evidence(item, Origin.IMAGE_SEARCH) for item in hits]
 
     def text(self, queries: Sequence[str], limit: int) -> list[Evidence]:
         """Passages for the queries."""
-        each = [self._client.search(text=query, limit=limit) for query in queries]
-        hits = {(item.entry_id, item.text): item for items in each for item in items}
-        best = sorted(hits.values(), key=lambda item: -item.search_score)
-        return [own_evidence(item, Origin.TEXT_SEARCH) for item in best[:limit]]
+        return merged([self._found(query, limit) for query in dict.fromkeys(queries)])[:limit]
+
+    def _found(self, query: str, limit: int) -> list[Evidence]:
+        hits = with_room(lambda: self._client.search(text=query, limit=limit))
+        return [own_evidence(item, Origin.TEXT_SEARCH) for item in hits]
 
     def picture(self, evidence: Evidence) -> Path | None:
         """The entry's first picture, brought once."""

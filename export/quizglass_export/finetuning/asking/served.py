@@ -1,15 +1,27 @@
-"""Turns of a running server."""
+"""What is asked of a running server, again where it has no room."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from quizglass_client import Client, Overloaded
 from quizglass_client.types import Event
 
 MOST_WAITS = 60
+Result = TypeVar("Result")
+
+
+def with_room(ask: Callable[[], Result]) -> Result:
+    """What a call gives, which is made again while the server has no room; Overloaded where it had none for long."""
+    for _ in range(MOST_WAITS):
+        try:
+            return ask()
+        except Overloaded as error:
+            time.sleep(1.0 if error.retry_after is None else error.retry_after)
+    return ask()
 
 
 def served_turn(
@@ -21,14 +33,5 @@ def served_turn(
     policy: str,
     budget: float,
 ) -> list[Event]:
-    """All events of a turn; where the server has no room, it is asked again.
-
-    Raises:
-        ClientError: the turn fails, or there was no room for long.
-    """
-    for _ in range(MOST_WAITS):
-        try:
-            return list(client.ask(question, picture, history=history, policy=policy, budget=budget))
-        except Overloaded as error:
-            time.sleep(1.0 if error.retry_after is None else error.retry_after)
-    return list(client.ask(question, picture, history=history, policy=policy, budget=budget))
+    """All events of a turn; ClientError where it fails, or there was no room for long."""
+    return with_room(lambda: list(client.ask(question, picture, history=history, policy=policy, budget=budget)))

@@ -32,7 +32,8 @@ from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.reporting.papers import PaperFigure, systems
 from quizglass_export.reporting.report import Measured, ReportLine, beside_papers, measured
 from quizglass_export.reporting.report import show as show_lines
-from quizglass_export.reporting.sample_scores import Answered, Scorers, sample_scores
+from quizglass_export.reporting.sample_scores import Answered, Scorers
+from quizglass_export.reporting.scored import scored
 from quizglass_export.scoring.answers import refuses
 from quizglass_export.scoring.costs import TurnCost
 from quizglass_export.scoring.judge import ModelJudge
@@ -52,11 +53,14 @@ class Evaluation(DataOptions):
     paper: tuple[str, ...] = Field((), description=f"whose tables stand beside: {', '.join(systems())}")
     budget: float = Field(120.0, gt=0, description="seconds for a turn of the server")
     chunk: int = Field(32, ge=1, description="questions between two savings")
+    judge: str = Field("exact", description=f"a model that grades answers too: {MODEL_HELP}; exact: none does")
 
     @model_validator(mode="after")
     def _fits(self) -> Evaluation:
         if not self.server and not self.answerer:
             raise ValueError("name --server, or a model with --answerer")
+        if self.judge == "contains":
+            raise ValueError("--judge: contains is for annotate; a benchmark has rules of its own, or name a model")
         if self.deciders and not self.answerer:
             raise ValueError("--deciders go with --answerer; a server has its own")
         if self.answerer and (unknown := sorted(set(self.policies) - {*POLICIES, ORACLE})):
@@ -111,10 +115,7 @@ def evaluate(options: Evaluation, progress: Progress) -> dict[str, Any]:
                 tick=progress.phase(policy, len(samples)),
             )
             answers = [turns[name].answered() for name in samples]
-            scores = [
-                sample_scores(each, answer, scorers) for each, answer in zip(samples.values(), answers, strict=True)
-            ]
-            results += measured(policy, scores, [answer.cost for answer in answers if answer.cost])
+            results += scored(policy, list(samples.values()), answers, scorers)
             results += _plans(policy, turns)
     lines = beside_papers(results, options.paper, options.dataset)
     return {"dataset": options.dataset, "questions": len(samples), "table": [asdict(line) for line in lines]}

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 from safetensors.numpy import save_file
 
+from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.directory import check_free, fresh_directory, place
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.recipes.questions import AnnotationOptions, read_questions
+from quizglass_export.finetuning.recipes.questions import AnnotationOptions, read_questions, thing_of
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.logistic_regression import held_back, regression
 
@@ -37,7 +40,8 @@ def fit(options: DomainRouterTraining, progress: Progress) -> dict[str, Any]:
     check_free(options.out, options.replace)
     states = q_former_states(options, options.checkpoint, samples, progress.phase("looking", len(samples)))
     wanted = np.array([labels.index(sample.domain) for sample in samples])
-    trained, tested = held_back(len(samples), options.held_out or 0.1, options.seed)
+    tested = _held_out(samples, options.held_out or 0.1, options.seed)
+    trained = tested if tested.all() else ~tested
     weights, bias = regression(states[trained], wanted[trained], len(labels), options.decay)
     right = (states[tested] @ weights.T + bias).argmax(1) == wanted[tested]
     weights, bias = regression(states, wanted, len(labels), options.decay)
@@ -54,3 +58,11 @@ def fit(options: DomainRouterTraining, progress: Progress) -> dict[str, Any]:
         "right": float(right.mean()),
         "always_the_commonest": commonest,
     }
+
+
+def _held_out(samples: Sequence[Sample], share: float, seed: int) -> NDArray[np.bool_]:
+    """bool [N]: the samples that are measured on, whole things, so that none is in both parts where there are two."""
+    things = [thing_of(sample) for sample in samples]
+    names = sorted(set(things))
+    _, drawn = held_back(len(names), share, seed)
+    return np.isin(things, [names[place] for place in drawn])

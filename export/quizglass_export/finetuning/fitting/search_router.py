@@ -31,13 +31,13 @@ class SearchRouterTraining(Options):
 def fit(options: SearchRouterTraining, progress: Progress) -> dict[str, Any]:
     """Fit on a part, measure on the rest, fit on all, and write the decider."""
     turns = read_rows(options.turns, DragonTurn)
-    there = {turn.branch for turn in turns}
+    there = {turn.branch.value for turn in turns}
     if len(there) < 2:
         raise ExportError(
             f"{options.turns}: branch: all turns are {', '.join(there) or 'missing'}; nothing to tell apart"
         )
     values = np.array([[turn.features[name] for name in FEATURES] for turn in turns])
-    wanted = np.array([BRANCHES.index(turn.branch) for turn in turns])
+    wanted = np.array([BRANCHES.index(turn.branch.value) for turn in turns])
     trained, tested = held_back(len(turns), options.held_out, options.seed)
     weights, bias = regression(values[trained], wanted[trained], len(BRANCHES), options.decay)
     right = (values[tested] @ weights.T + bias).argmax(1) == wanted[tested]

@@ -17,6 +17,7 @@ from quizglass_export.finetuning.recipes.qa_dragon import DragonTurn
 from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import read_rows
+from quizglass_export.scoring.answers import refuses
 
 DIRECTIONS = 91
 """Of the line, from p_min alone to p_mean alone."""
@@ -48,7 +49,12 @@ class Line:
 
 def fit(options: VerifierLineTraining, progress: Progress) -> dict[str, Any]:
     """Fit, measure by cross-validation, write line and plot."""
-    turns = [turn for turn in read_rows(options.turns, DragonTurn) if turn.answer]
+    every = read_rows(options.turns, DragonTurn)
+    turns = [turn for turn in every if not refuses(turn.answer)]  # the others are missing already, whatever the line
+    if turns and not any(turn.p_mean for turn in turns):
+        raise ExportError(
+            f"{options.turns}: p_mean: no answer has probabilities; annotate with a model that tells them"
+        )
     if len(turns) < options.folds:
         raise ExportError(f"{options.turns}: {len(turns)} answers; {options.folds} parts need at least as many")
     points = np.array([[turn.p_min, turn.p_mean] for turn in turns])
@@ -58,6 +64,7 @@ def fit(options: VerifierLineTraining, progress: Progress) -> dict[str, Any]:
     options.out.mkdir(parents=True, exist_ok=True)
     measured = {
         "answers": len(turns),
+        "refused_by_the_model": len(every) - len(turns),
         "truthfulness_of_all": float(np.where(right, 1, -1).mean()),
         "truthfulness": float((np.where(right, 1, -1) * kept).mean()),
         "given": float(kept.mean()),

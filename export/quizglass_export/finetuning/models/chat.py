@@ -28,6 +28,7 @@ OWN_PROMPTS = Path(__file__).parent.parent / "prompts"
 """What annotation asks and no policy does: to decompose a question, to judge an answer, to choose by picture alone."""
 START, END = "<|im_start|>", "<|im_end|>"
 _TURN = re.compile(rf"{re.escape(START)}(system|user|assistant)\n(.*?)(?:{re.escape(END)}\n?|\Z)", re.DOTALL)
+_PLACE = re.compile("\ue000(\\d+)\ue001")
 _SUFFIX = ".jinja"
 
 
@@ -104,31 +105,39 @@ def chat_messages(prompt: Prompt, pictures: Mapping[int, str]) -> list[dict[str,
         prompt: a filled template.
         pictures: URL of each picture by its place.
     """
-    text = "".join(_placed(segment.kind, segment.text, segment.picture) for segment in prompt)
+    # Turns are told apart before any data is put in, so that none of it can open one.
+    places = enumerate(prompt)
+    text = "".join(each.text if each.kind is SegmentKind.TEXT else f"\ue000{at}\ue001" for at, each in places)
     messages: list[dict[str, Any]] = []
     for role, content in _TURN.findall(text) or [("user", text)]:
         if role != "assistant":
-            messages.append({"role": role, "content": _parts(content.strip(), pictures)})
+            messages.append({"role": role, "content": _parts(content, prompt, pictures)})
     return messages
 
 
-def _placed(kind: SegmentKind, text: str, picture: int) -> str:
-    if kind is SegmentKind.IMAGE:
-        return f"\ue000{picture}\ue001"
-    return text.replace(START, "").replace(END, "") if kind is SegmentKind.DATA else text
-
-
-def _parts(content: str, pictures: Mapping[int, str]) -> str | list[dict[str, Any]]:
-    pieces = re.split("\ue000(\\d+)\ue001", content)
-    if len(pieces) == 1:
-        return content
+def _parts(content: str, prompt: Prompt, pictures: Mapping[int, str]) -> str | list[dict[str, Any]]:
+    """A turn's text, or its texts and pictures; data and pictures stand in `content` as places in the prompt."""
     parts: list[dict[str, Any]] = []
-    for index, piece in enumerate(pieces):
-        if index % 2:
-            parts.append({"type": "image_url", "image_url": {"url": pictures[int(piece)]}})
-        elif piece.strip():
-            parts.append({"type": "text", "text": piece.strip()})
-    return parts
+    text = ""
+    for index, piece in enumerate(_PLACE.split(content)):
+        segment = prompt[int(piece)] if index % 2 else None
+        if segment is None or segment.kind is SegmentKind.DATA:
+            text += piece if segment is None else segment.text
+            continue
+        parts += [{"type": "text", "text": before}] if (before := _unmarked(text)) else []
+        parts.append({"type": "image_url", "image_url": {"url": pictures[segment.picture]}})
+        text = ""
+    last = _unmarked(text)
+    if not parts:
+        return last
+    return [*parts, {"type": "text", "text": last}] if last else parts
+
+
+def _unmarked(text: str) -> str:
+    """A text without marks of turns, nor such as come about where others are taken out: endpoints may parse them."""
+    while (less := text.replace(START, "").replace(END, "")) != text:
+        text = less
+    return text.strip()
 
 
 def _speaks_chatml(tokenizer: Any) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from quizglass_client import Client
 from quizglass_client.types import Event
@@ -50,7 +50,7 @@ from quizglass_server.domain.turns import (
     QueryRewritten,
 )
 from quizglass_server.policies import POLICIES
-from quizglass_server.policies.cogplanner import Action
+from quizglass_server.policies.cogplanner import Action, CogPlanner
 from quizglass_server.steps.generate import lines_of
 from quizglass_server.steps.prompt_values import line
 
@@ -64,6 +64,13 @@ class CogPlannerAnnotation(AnnotationOptions):
     policy: str = Field("cogplanner-sequential", description="whose turns become traces; with --answerer a cogplanner")
     answerer: str = Field("", description=f"plan and answer with this model instead of the server's: {MODEL_HELP}")
     budget: float = Field(120.0, gt=0, description="seconds for a turn of the server")
+
+    @model_validator(mode="after")
+    def _plans_in_rounds(self) -> CogPlannerAnnotation:
+        if self.answerer and not isinstance(POLICIES.get(self.policy), CogPlanner):
+            planners = ", ".join(name for name, policy in POLICIES.items() if isinstance(policy, CogPlanner))
+            raise ValueError(f"--policy: {self.policy!r} is no policy that an --answerer plans by; take {planners}")
+        return self
 
 
 class CogPlannerTraining(Training):
@@ -165,6 +172,7 @@ class _Tracer:
         answer, words = "", ""
         walk = _Walk(question)
         for payload in (event.payload for event in events):
+            walk.enters(payload.round)
             if isinstance(payload, Queries):
                 walk.asks(payload.texts)
             elif isinstance(payload, QueryRewritten):
@@ -185,13 +193,13 @@ class _Tracer:
         for first, second in zip(asked[::2], asked[1::2], strict=True):
             reformulate, act = (first, second) if first.task == "reformulate" else (second, first)
             values: Mapping[str, Any] = reformulate.values
-            action = list(Action)[act.labels.index(act.said)]
+            action, queries = list(Action)[act.labels.index(act.said)], tuple(values["queries"])
             yield PlanningRound(
-                queries=tuple(values["queries"]),
+                queries=queries,
                 seen=tuple(values["seen"]),
                 found=tuple(values["found"]),
                 pictures=shown_pictures(reformulate.pictures[1:], self._options.out),
-                reformulated=tuple(lines_of(reformulate.said)),
+                reformulated=tuple(lines_of(reformulate.said)) or queries or (values["question"],),
                 action=action.value,
             )
 
@@ -216,11 +224,16 @@ class _Walk:
         """What `act` said, until the search that follows from it."""
         self._state = State(question)
         self._queries: tuple[str, ...] = ()
+        self._round = 0
+
+    def enters(self, number: int) -> None:
+        """Something was told of a round. A search that brought nothing back was told of by no event: it ended one."""
+        if number > self._round:
+            self._round = number
+            self._close_search()
 
     def asks(self, queries: Sequence[str]) -> None:
-        """The question was put anew. A search that brought nothing back was told of by no event: it ended a round."""
-        if self.decided in (Action.TEXT, Action.IMAGE) and self._queries:
-            self._close(self.decided, [])
+        """The question was put anew."""
         self._queries = tuple(queries)
 
     def finds(self, items: list[Evidence]) -> None:
@@ -230,9 +243,13 @@ class _Walk:
 
     def ends(self) -> None:
         """The answer is there: nothing more was looked up."""
+        self._close_search()
+        self._close(Action.NONE, [])
+
+    def _close_search(self) -> None:
+        """End a round whose search was decided and brought nothing back."""
         if self.decided in (Action.TEXT, Action.IMAGE):
             self._close(self.decided, [])
-        self._close(Action.NONE, [])
 
     def _close(self, action: Action, items: list[Evidence]) -> None:
         queries = self._queries or self._state.asked

@@ -92,12 +92,12 @@ class Conditions(Record):
     memory_right: bool
     external_right: bool
     reason: str = ""
-    """What `weigh` says, where exactly one of the two is right."""
+    """What `weigh` says, where there is a conflict."""
 
     @property
     def conflict(self) -> str:
-        """int: memory alone is right; ext: the entry alone; empty: both or neither."""
-        if self.memory_right == self.external_right:
+        """int: memory alone is right; ext: the entry alone; empty: both, neither, or no entry was chosen."""
+        if self.chosen < 0 or self.memory_right == self.external_right:
             return ""
         return "int" if self.memory_right else "ext"
 
@@ -198,7 +198,7 @@ def core_examples(sample: Sample, run: Conditions, out: Path) -> Iterator[Traini
             labels=LETTERS if task == "select" else (),
         )
 
-    if run.conflict and run.chosen >= 0:
+    if run.conflict:
         told = {"memory": run.memory, "external": run.external, "reason": run.reason}
         values = {**told, "seen": [run.entries[run.chosen]]}
         winner = run.memory if run.conflict == "int" else run.external
@@ -228,7 +228,7 @@ def _weighed(
     runs: Sequence[Conditions], samples: Sequence[Sample], seen: Sequence[tuple[Path, ...]], model: AskedModel
 ) -> list[Conditions]:
     """The same with the reason that is written before answers are reconciled, where they are."""
-    open_ = [place for place, run in enumerate(runs) if run.conflict and run.chosen >= 0]
+    open_ = [place for place, run in enumerate(runs) if run.conflict]
     asks = []
     for place in open_:
         run = runs[place]

@@ -17,6 +17,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -91,7 +92,7 @@ def annotate(options: PlannerAnnotation, progress: Progress) -> dict[str, Any]:
         options.out / "decomposed.jsonl",
         Decomposition,
         samples,
-        lambda some: [decomposed(sample, picture_file(sample, folder), writer) for sample in some],
+        lambda some: all_decomposed(some, folder, writer),
         chunk=options.chunk,
         tick=progress.phase("decomposing", len(samples)),
     )
@@ -108,6 +109,12 @@ def annotate(options: PlannerAnnotation, progress: Progress) -> dict[str, Any]:
     plans = {name: plan_of(probes[name], asks_picture=bool(parts[name].image_query)) for name in samples}
     write_rows(options.out / "labels.jsonl", [{"id": name, "plan": plan} for name, plan in plans.items()])
     return _written(options, samples, {name: plan for name, plan in plans.items() if plan}, folder)
+
+
+def all_decomposed(samples: Sequence[Sample], folder: Path, writer: AskedModel | None) -> list[Decomposition]:
+    """Of each sample, as many at once as the writer gains from; errors as `decomposed`."""
+    with ThreadPoolExecutor(1 if writer is None else writer.parallel) as pool:
+        return list(pool.map(lambda sample: decomposed(sample, picture_file(sample, folder), writer), samples))
 
 
 def decomposed(sample: Sample, picture: Path | None, writer: AskedModel | None) -> Decomposition:
@@ -143,14 +150,15 @@ def probed(
     judge: AnswerJudge,
     folder: Path,
 ) -> list[Probe]:
-    """Ask the model q and q_i with the picture, and q_g alone, and judge what it says."""
-    asks: list[Ask] = []
+    """Ask the model q and q_i with the picture, and q_g alone, and judge what it says; no q_i, and none is asked."""
+    asks: list[Ask | None] = []
     for sample in samples:
         picture, part = picture_file(sample, folder), parts[sample.id]
         shown = () if picture is None else (picture,)
-        own, image = asked_values(sample), asked_values(sample, part.image_query)
-        asks += [Ask("answer", own, shown), Ask("answer", image, shown), Ask("answer", {"question": part.gold_query})]
-    said = [written.text for written in answerer.write(asks)]
+        image = Ask("answer", asked_values(sample, part.image_query), shown) if part.image_query else None
+        asks += [Ask("answer", asked_values(sample), shown), image, Ask("answer", {"question": part.gold_query})]
+    answers = iter(answerer.write([ask for ask in asks if ask]))
+    said = [next(answers).text if ask else "" for ask in asks]
     judged: list[GivenAnswer] = []
     for index, sample in enumerate(samples):
         part, (own_, image_, gold_) = parts[sample.id], said[3 * index : 3 * index + 3]

@@ -3,15 +3,16 @@
 Each question is run through the server's own policy with everything on (no search router, no tool router, no
 verifier), so every prompt is filled as it will be served. What is right is known afterwards:
 
-    search router   draft right, nothing to look up: direct; right all the same: verify; wrong: RAG. A linear decider
-                    over the server's own signs (`qa_dragon_signs`): `train search-router`
+    search router   draft right, nothing to look up: direct; right all the same: verify; wrong: RAG. Where nobody says
+                    whether anything has to be looked up, calculations and translations alone are direct. A linear
+                    decider over the server's own signs (`qa_dragon_signs`): `train search-router`
     tool router     image, where the trace does not name the thing; text, where the model does not know the fact even
-                    when it is told the name (the gold query)
+                    when it is told the name (the gold query). What is not recorded a stronger model may say
     subject         the exceptions, from the data set's own domains and categories
     object(s)       as the data set records them, or as a stronger model says
     entity          whether an entry that the image search brought is the thing
     verifier        supported: the right answer and its evidence; contradicted: another answer; unsupported: another
-                    question's evidence; incomplete: one of several claims
+                    question's evidence; incomplete: one of several claims. With the turn's reason for its own answer
     line            answers with their token probabilities, right or not: `train verifier-line`
 """
 
@@ -25,7 +26,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from quizglass_client import Client
 from quizglass_export.datasets.reading.sample import Sample
@@ -34,8 +35,10 @@ from quizglass_export.finetuning.asking.interface import Ask, AskedModel, letter
 from quizglass_export.finetuning.asking.judge import GivenAnswer, right
 from quizglass_export.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
 from quizglass_export.finetuning.asking.searching import EvidenceSearch, RecordedSearch, ServerSearch
+from quizglass_export.finetuning.recipes.planner import all_decomposed
 from quizglass_export.finetuning.recipes.questions import (
     AnnotationOptions,
+    asked_values,
     go_on,
     held_out_ids,
     is_gold,
@@ -50,6 +53,8 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
+from quizglass_export.scoring.answers import refuses
+from quizglass_export.search_router import FEATURES
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Parts, QADragon, Same, Subject
@@ -69,7 +74,7 @@ class DragonAnnotation(AnnotationOptions):
 
     answerer: str = Field(description=f"the model that drafts and answers: {MODEL_HELP}")
     server: str = Field("", description="address of the running server that searches; default: the recorded evidence")
-    writer: str = Field("", description=f"who lists objects where none are recorded: {MODEL_HELP}")
+    writer: str = Field("", description=f"who says what is not recorded: names, gold queries, objects: {MODEL_HELP}")
 
 
 class DragonTraining(Training):
@@ -95,18 +100,27 @@ class DragonTurn(Record):
     draft_right: bool
     features: dict[str, float]
     """Of the draft and its trace, as the search router weighs them."""
-    branch: str
-    names_it: bool
-    """Whether the trace names the thing."""
-    gold_right: bool
-    """Whether the model knows the fact once it is told the name."""
+    branch: Branch
+    names_it: bool | None
+    """Whether the trace names the thing; None: nobody says what it is."""
+    gold_right: bool | None
+    """Whether the model knows the fact once it is told the name; None: nobody says how to ask for it."""
     candidates: tuple[SeenEntry, ...] = ()
     objects: tuple[str, ...] = ()
     object: str = ""
+    reason: str = ""
+    """What the answer follows from."""
     answer: str
     answer_right: bool
     p_min: float
     p_mean: float
+
+    @field_validator("features")
+    @classmethod
+    def _every_feature(cls, values: dict[str, float]) -> dict[str, float]:
+        if missing := [name for name in FEATURES if name not in values]:
+            raise ValueError(f"{missing[0]} is missing; annotate again")
+        return values
 
 
 def annotate(options: DragonAnnotation, progress: Progress) -> dict[str, Any]:
@@ -134,7 +148,7 @@ def annotate(options: DragonAnnotation, progress: Progress) -> dict[str, Any]:
     counts = write_examples(examples, held_out_ids(samples.values(), options.held_out, options.seed), options.out)
     done = list(turns.values())
     return {
-        "branches": dict(Counter(turn.branch for turn in done)),
+        "branches": dict(Counter(turn.branch.value for turn in done)),
         "drafts_right": sum(turn.draft_right for turn in done) / len(done),
         "answers_right": sum(turn.answer_right for turn in done) / len(done),
         "examples": counts,
@@ -152,6 +166,7 @@ class _PolicyRuns:
 
     def turns(self, samples: Sequence[Sample]) -> list[DragonTurn]:
         """Of some questions."""
+        samples = self._completed(samples)
         with ThreadPoolExecutor(self._model.parallel) as pool:
             runs = list(pool.map(self._run, samples))
         gold = [Ask("answer", {"question": sample.gold_query or sample.question}) for sample in samples]
@@ -163,6 +178,16 @@ class _PolicyRuns:
         good = iter(right(self._judge, judged))
         triples = zip(good, good, good, strict=True)
         return [self._noted(s, *run, *each) for s, run, each in zip(samples, runs, triples, strict=True)]
+
+    def _completed(self, samples: Sequence[Sample]) -> list[Sample]:
+        """The questions with the name of the thing and the gold query, where somebody says them."""
+        if self._writer is None:
+            return list(samples)
+        parts = all_decomposed(samples, self._options.out / "pictures", self._writer)
+        return [
+            replace(each, image_answer=part.image_answer or each.image_answer, gold_query=part.gold_query)
+            for each, part in zip(samples, parts, strict=True)
+        ]
 
     def _run(self, sample: Sample) -> tuple[OfflineTurn, Draft]:
         search: EvidenceSearch = RecordedSearch(sample.image_answer, sample.evidence, (*sample.entries, "")[0])
@@ -177,11 +202,11 @@ class _PolicyRuns:
         steps = tuple(lines_of(_said(turn, "think")))[:5]
         draft = turn.drafts["draft"]
         hits = {item.entry_id: item for item in turn.evidence if item.origin == "image_search"}
+        if not (sample.entries or sample.image_answer):  # nobody says which of them is the thing
+            hits = {}
         candidates = tuple(
             SeenEntry(line=line(item), title=item.title, same=is_gold(item, sample)) for item in hits.values()
         )
-        needs = bool(sample.entries or sample.evidence or sample.hops_needed)
-        branch = (Branch.VERIFY if needs else Branch.DIRECT) if draft_right else Branch.RAG
         objects, meant = self._objects(sample, steps)
         return DragonTurn(
             id=sample.id,
@@ -189,12 +214,13 @@ class _PolicyRuns:
             draft=draft.text,
             draft_right=draft_right,
             features=features(draft, signs(draft, steps)),
-            branch=branch.value,
-            names_it=bool(sample.image_answer) and stands_in(words(sample.image_answer), words(" ".join(steps))),
-            gold_right=gold_right,
+            branch=(Branch.VERIFY if _needs(sample) else Branch.DIRECT) if draft_right else Branch.RAG,
+            names_it=_names_it(sample, steps),
+            gold_right=gold_right if sample.gold_query or not sample.pictures else None,
             candidates=candidates,
             objects=objects,
             object=meant,
+            reason=_said(turn, "reason"),
             answer=final.text,
             answer_right=answer_right,
             p_min=final.p_min,
@@ -218,11 +244,7 @@ def dragon_examples(
 ) -> Iterator[TrainingExample]:
     """What one question teaches; `other` gives evidence and answers that are not its own."""
     steps = list(turn.steps)
-    asked: dict[str, Any] = {
-        "question": sample.question,
-        "history": [{"question": question, "answer": answer} for question, answer in sample.history],
-        "domain": sample.domain,
-    }
+    asked = {**asked_values(sample), "domain": sample.domain}
 
     def said(task: str, target: str, number: int = 0, **values: Any) -> TrainingExample:
         return TrainingExample(
@@ -251,7 +273,8 @@ def dragon_examples(
         label = Same.YES if candidate.same else Same.NO
         yield chosen("entity", label, number, seen=[candidate.line], entity=candidate.title, **noted)
     for number, (label_, answer, evidence) in enumerate(_judgements(sample, turn, other)):
-        yield chosen("verifier", label_, number, answer=answer, evidence=list(evidence))
+        reason = turn.reason if answer == turn.answer else ""
+        yield chosen("verifier", label_, number, answer=answer, reason=reason, evidence=list(evidence))
 
 
 def subject_of(sample: Sample) -> Subject:
@@ -262,10 +285,30 @@ def subject_of(sample: Sample) -> Subject:
     return next((subject for name, subject in names.items() if name in told.replace("_", " ").split()), Subject.OTHER)
 
 
+def _needs(sample: Sample) -> bool:
+    """Whether something has to be looked up."""
+    if sample.entries or sample.evidence:
+        return True
+    if sample.hops_needed is not None:
+        return sample.hops_needed > 0
+    return subject_of(sample) not in (Subject.CALCULATION, Subject.TRANSLATION)
+
+
+def _names_it(sample: Sample, steps: Sequence[str]) -> bool | None:
+    """Whether the trace names the thing in the picture; None where nobody says what that is."""
+    if not sample.pictures:
+        return True
+    if not sample.image_answer:
+        return None
+    return stands_in(words(sample.image_answer), words(" ".join(steps)))
+
+
 def _plan(turn: DragonTurn) -> Plan | None:
-    """What the trace lacks; None where it has the parts and not the whole."""
+    """What the trace lacks; None where it has the parts and not the whole, or nobody says which parts it has."""
     if turn.draft_right:
         return Plan.NONE
+    if turn.names_it is None or turn.gold_right is None:
+        return None
     lacks = not turn.names_it, not turn.gold_right
     return {(True, True): Plan.BOTH, (True, False): Plan.IMAGE, (False, True): Plan.TEXT}.get(lacks)
 
@@ -276,15 +319,17 @@ def _candidates(every: Sequence[SeenEntry]) -> Iterator[SeenEntry]:
 
 
 def _judgements(sample: Sample, turn: DragonTurn, other: Sample) -> Iterator[tuple[Judgement, str, Sequence[str]]]:
+    right = turn.answer if turn.answer_right else sample.answer
     if sample.evidence:
-        yield Judgement.SUPPORTED, sample.answer, sample.evidence
-        wrong = turn.answer if turn.answer and not turn.answer_right else other.answer
+        yield Judgement.SUPPORTED, right, sample.evidence
+        own = not turn.answer_right and not refuses(turn.answer)  # one that says nothing contradicts nothing
+        wrong = turn.answer if own else other.answer
         if wrong and wrong not in sample.answers:
             yield Judgement.CONTRADICTED, wrong, sample.evidence
         if len(sample.claims) > 1:
             yield Judgement.INCOMPLETE, sample.claims[0], sample.evidence
     if other.evidence:
-        yield Judgement.UNSUPPORTED, sample.answer, other.evidence
+        yield Judgement.UNSUPPORTED, right, other.evidence
 
 
 def _other(index: int, every: Sequence[Sample]) -> Sample:

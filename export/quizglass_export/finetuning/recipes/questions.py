@@ -152,13 +152,17 @@ def with_answers(samples: Mapping[str, Sample]) -> dict[str, Sample]:
     return {name: sample for name, sample in samples.items() if sample.answerable and sample.answers}
 
 
+def thing_of(sample: Sample) -> str:
+    """What a question is about: its entry, else its session, its picture or itself."""
+    shown = tuple(each.name for each in sample.pictures if each.name)
+    return (sample.entries or (sample.session,) * bool(sample.session) or shown or (sample.id,))[0]
+
+
 def held_out_ids(samples: Iterable[Sample], share: float, seed: int) -> set[str]:
     """Ids of the samples to measure on: whole things, so that nothing asked about is in both parts."""
     groups: dict[str, list[str]] = {}
     for sample in samples:
-        shown = tuple(each.name for each in sample.pictures if each.name)
-        thing = (sample.entries or (sample.session,) * bool(sample.session) or shown or (sample.id,))[0]
-        groups.setdefault(thing, []).append(sample.id)
+        groups.setdefault(thing_of(sample), []).append(sample.id)
     names = sorted(groups)
     drawn = random.Random(seed).sample(names, round(share * len(names)))
     return {name for thing in drawn for name in groups[thing]}

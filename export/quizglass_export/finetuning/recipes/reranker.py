@@ -1,7 +1,8 @@
 """The fine reranker of QA-Dragon: yes or no, with hard negatives from the project's own indexes.
 
-A passage of an entry that holds the answer, or a recorded evidence, is relevant. What the server's own text search puts
-first of other entries is not: those are the passages that the reranker will have to turn down.
+A passage of an entry that holds the answer is relevant where it says the answer, and so is a recorded evidence. What
+the server's own text search puts first of other entries is not, unless it says the answer too: those are the passages
+that the reranker will have to turn down.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pydantic import Field
 
 from quizglass_client import Client
 from quizglass_export.datasets.reading.sample import Sample
-from quizglass_export.finetuning.asking.searching import ServerSearch
+from quizglass_export.finetuning.asking.searching import RecordedSearch, ServerSearch
 from quizglass_export.finetuning.recipes.questions import (
     AnnotationOptions,
     go_on,
@@ -104,10 +105,16 @@ def rerank_examples(row: Ranked) -> Iterator[TrainingExample]:
 def _ranked(sample: Sample, search: ServerSearch, options: RerankerAnnotation) -> Ranked:
     query = sample.gold_query or sample.question
     hits = search.text([query], options.candidates)
-    golden = [line(item) for item in hits if is_gold(item, sample)]
-    # Of a right entry's passages only those that say the answer are sure to be relevant.
-    answers = [normalise(answer) for answer in sample.answers if normalise(answer)]
-    relevant = [text for text in golden if any(answer in normalise(text) for answer in answers)]
-    relevant = list(dict.fromkeys([*sample.evidence, *relevant]))
-    hard = [line(item) for item in hits if not is_gold(item, sample)]
+    telling = [item for item in hits if _says(line(item), sample)]
+    recorded = RecordedSearch(sample.image_answer, sample.evidence).text([query], len(sample.evidence))
+    # Of a right entry's passages those that say the answer are sure to be relevant, of another's those that do not say
+    # it are sure not to be.
+    relevant = dict.fromkeys(map(line, (*recorded, *(item for item in telling if is_gold(item, sample)))))
+    hard = [line(item) for item in hits if item not in telling and not is_gold(item, sample)]
     return Ranked(id=sample.id, query=query, relevant=tuple(relevant), hard=tuple(hard[: options.negatives]))
+
+
+def _says(text: str, sample: Sample) -> bool:
+    """Whether a passage has the words of a gold answer, in a row."""
+    answers = (normalise(answer) for answer in sample.answers)
+    return any(f" {answer} " in f" {normalise(text)} " for answer in answers if answer)

@@ -30,8 +30,9 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
     """
     adapter = TypeAdapter(kind)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        # Models write separators such as U+2028, which stay in a row as they are and end no line of a file.
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
         raise ExportError(f"{path}: cannot be read: {error}") from error
     rows = []
     for number, line in enumerate(lines, 1):
@@ -67,9 +68,9 @@ def kept_rows(path: Path, kind: type[Kept]) -> dict[str, Kept]:
     """What an earlier sitting finished, by `id`; a last line that a kill cut off is removed."""
     if not path.exists():
         return {}
-    whole, end, cut = path.read_text(encoding="utf-8").rpartition("\n")
+    whole, end, cut = path.read_bytes().rpartition(b"\n")
     if cut:
-        path.write_text(whole + end, encoding="utf-8")
+        path.write_bytes(whole + end)
     return {str(getattr(row, "id")): row for row in read_rows(path, kind)}  # noqa: B009 - records with an id
 
 

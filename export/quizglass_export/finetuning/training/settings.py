@@ -57,7 +57,7 @@ class Training(Options):
     def _objectives_there(cls, names: Sequence[str]) -> Sequence[str]:
         if unknown := sorted(set(names) - set(cls.objectives)):
             raise ValueError(f"{unknown[0]!r} is no objective; there are {', '.join(cls.objectives) or 'none'}")
-        return names
+        return tuple(sorted(set(names)))  # a run that goes on compares its options
 
     @model_validator(mode="before")
     @classmethod

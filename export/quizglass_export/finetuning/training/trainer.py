@@ -246,14 +246,14 @@ def _rebased(example: TrainingExample, settings: Training) -> TrainingExample:
 
 
 def _facts(settings: Training, recipe: str) -> dict[str, Any]:
-    files = [settings.data / TRAIN, settings.data / HELD_OUT, settings.general]
+    files = {TRAIN: settings.data / TRAIN, HELD_OUT: settings.data / HELD_OUT, "--general": settings.general}
     prompts = settings.prompts or GENERAL_PROMPTS
     config = settings.model_dump(mode="json", exclude={"out", "checkpoint", "data", "general", "prompts", "device"})
     return {
         "recipe": recipe,
         "config": config,
         "base": {"name": settings.checkpoint.name, "config_sha256": file_hash(_config_file(settings))},
-        "data": {path.name: file_hash(path) for path in files if path is not None and path.is_file()},
+        "data": {name: file_hash(path) for name, path in files.items() if path is not None and path.is_file()},
         "prompts": {path.name: file_hash(path) for path in sorted(prompts.glob("*.jinja"))},
         "versions": {name: version(name) for name in ("torch", "transformers", "peft", "accelerate")},
         "machine": platform.machine(),
@@ -275,7 +275,7 @@ def _check_begun(progress: Path, facts: dict[str, Any]) -> None:
         for part in ("recipe", "config", "base", "data", "prompts"):
             if before[part] != facts[part]:
                 old, new = before[part], facts[part]
-                keys = [key for key in new if new[key] != old.get(key)] if isinstance(new, dict) else [str(old)]
+                keys = [key for key in old | new if old.get(key) != new.get(key)] if isinstance(new, dict) else [old]
                 what = f"{part} ({', '.join(keys)})"
                 raise ExportError(f"{progress}: begun with another {what}; choose another --out, or delete it")
         return

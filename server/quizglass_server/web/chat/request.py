@@ -176,6 +176,8 @@ class _Dialogue:
             InvalidInput: it cannot be understood.
         """
         role = message.get("role")
+        if message.get("name"):
+            self.ignored.append(f"{place}.name")
         if role in ("system", "developer"):
             self.ignored.append(f"{place} ({role})")
         elif role == "user":
@@ -234,12 +236,14 @@ class _Dialogue:
             match part:
                 case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
                     texts.append(text)
-                case {"type": "image_url", "image_url": {"url": str(url)}} if pictures:
+                case {"type": "image_url", "image_url": {"url": str(url), **more}} if pictures:
                     shown += 1
                     if shown > 1:
                         raise InvalidInput(here, "a question is about one picture in this version")
                     self._picture_place = f"{here}.image_url.url"
                     self._picture = encoded_picture(url, self._picture_place)
+                    if more.get("detail") not in (None, "auto"):
+                        self.ignored.append(f"{here}.image_url.detail")
                 case _:
                     told = f"a part of type {str(part.get('type'))[:40]!r} is not taken here, or is not whole"
                     raise InvalidInput(here, told)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from quizglass_server.rpc.transport.status import problem_of
-from quizglass_server.web.http.asgi import App, Message, Receive, Scope, Send, header, respond_json
+from quizglass_server.web.http.asgi import App, Gone, Message, Receive, Scope, Send, header, respond_json
 from quizglass_server.web.http.bodies import Bodies, Body, TurnedAway
 from quizglass_server.web.http.origins import Origins
 
@@ -78,6 +78,8 @@ class Gate:
                 await self._answer(route, scope, body, reply)
         except TurnedAway as refusal:
             await _refuse(refusal, scope, receive, reply)
+        except Gone:
+            pass  # there is nobody to be told
         except Exception as error:
             problem = problem_of(error, scope["path"])
             await _refuse(TurnedAway(problem.http_status, problem.message), scope, receive, reply)

@@ -46,10 +46,10 @@ class WebServer:
     """
 
     def __init__(self, app: App, host: str, port: int) -> None:
-        """Bind; `start` serves.
+        """Take the port; `start` serves.
 
         Raises:
-            SettingsError: the address cannot be bound.
+            SettingsError: the address cannot be listened on.
         """
         self._socket = _bound(host, port)
         self.port: int = self._socket.getsockname()[1]
@@ -89,10 +89,14 @@ class WebServer:
 def _bound(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise SettingsError(f"web_host: there is no address {host} ({error.strerror})") from error
+    try:
         bound = socket.socket(family, kind, protocol)
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(address)
+            bound.listen()  # two sockets can be bound to a port that nobody listens on yet
         except OSError:
             bound.close()
             raise

@@ -17,6 +17,12 @@ const page = {
   held: "",
   /** What the server gave to go on from. */
   session: "",
+  /** Whether anything was asked in this dialogue. */
+  asked: false,
+  /** @type {object | null} the picture that is being fetched or made smaller */
+  choice: null,
+  /** Whether the camera is being opened. */
+  opening: false,
   /** Longest side that the models make use of, in pixels. */
   side: 1024,
   /** @type {AbortController | null} of the turn that runs */
@@ -32,11 +38,13 @@ async function ask(event) {
   if (!question || page.running) return;
   if (page.latest) showExchange(page.latest.question, page.latest.answer);
   page.latest = null;
+  page.asked = true;
   clear();
+  const { signal } = (page.running = new AbortController());
   busy(true);
   const turn = new Turn();
   try {
-    await answered(question, turn);
+    await answered(question, turn, signal);
     page.latest = { question, answer: turn.answer };
     byId("status").textContent = `Answer: ${turn.answer}`;
   } catch (error) {
@@ -47,26 +55,29 @@ async function ask(event) {
   }
 }
 
-/** @param {string} question @param {Turn} turn */
-async function answered(question, turn) {
-  if (page.link) {
-    const frames = page.picture ? [{ sha256: await page.link.show(page.picture) }] : [];
-    await follow((signal) => page.link?.ask({ ...asking(question), frames }, signal), turn);
+/** @param {string} question @param {Turn} turn @param {AbortSignal} signal */
+async function answered(question, turn, signal) {
+  const { link, picture } = page;
+  if (link) {
+    const frames = picture ? [{ sha256: await link.show(picture) }] : [];
+    await follow(link.ask({ ...asking(question), frames }, signal), turn);
   } else {
-    await askAlone(question, turn);
+    await askAlone(question, turn, signal);
   }
 }
 
-/** Ask by a call of its own; once more with the picture's bytes where the server has let go of what it held. @param {string} question @param {Turn} turn */
-async function askAlone(question, turn) {
+/**
+ * Ask by a call of its own; once more with the picture's bytes where the server has let go of what it held.
+ * @param {string} question @param {Turn} turn @param {AbortSignal} signal
+ */
+async function askAlone(question, turn, signal) {
   try {
-    const message = await request(question);
-    await follow((signal) => stream("AssistantService/Ask", message, signal), turn);
+    await follow(stream("AssistantService/Ask", await request(question), signal), turn);
   } catch (error) {
     const forgotten = error instanceof CallError && (error.code === "not_found" || /^session:/.test(error.message));
     if (!forgotten || !(page.held || page.session)) throw error;
     page.held = page.session = "";
-    await askAlone(question, turn);
+    await askAlone(question, turn, signal);
   }
   page.held = turn.frame;
   page.session = turn.done?.session ?? "";
@@ -83,12 +94,11 @@ function asking(question) {
   return { question, policy: byId("policy").value, explain: true };
 }
 
-/** @param {(signal: AbortSignal) => AsyncIterable<any> | undefined} ask @param {Turn} turn */
-async function follow(ask, turn) {
-  const controller = (page.running = new AbortController());
+/** @param {AsyncIterable<any>} events @param {Turn} turn */
+async function follow(events, turn) {
   const began = performance.now();
   let waited = 0;
-  for await (const event of ask(controller.signal) ?? []) {
+  for await (const event of events) {
     turn.take(event);
     if (turn.firstWords && !waited) waited = (performance.now() - began) * 1000;
     showAnswer(turn);
@@ -100,6 +110,7 @@ async function follow(ask, turn) {
 /** A session of its own for each dialogue. */
 function connect() {
   page.link?.close();
+  page.asked = false;
   page.link = Session.possible() ? new Session(showLink) : null;
   if (page.picture) page.link?.show(page.picture);
 }
@@ -134,6 +145,7 @@ function busy(now) {
 /** @param {Blob | null} picture @param {string} name for those who do not see it */
 function take(picture, name) {
   page.picture = picture;
+  page.choice = null;
   page.held = "";
   if (picture) page.link?.show(picture);
   stopCamera();
@@ -141,19 +153,23 @@ function take(picture, name) {
   URL.revokeObjectURL(shown.src);
   if (picture) shown.src = URL.createObjectURL(picture);
   shown.alt = name;
-  shown.hidden = !picture;
-  byId("nothing").hidden = Boolean(picture);
   byId("remove").hidden = !picture;
 }
 
-/** @param {File | Blob} file @param {string} name */
-async function takeFile(file, name) {
+/**
+ * Take a picture once it is there, unless another one was chosen meanwhile.
+ * @param {Blob | Promise<Blob>} coming @param {string} name @param {string[]} questions to try
+ */
+async function choose(coming, name, questions) {
+  const choice = (page.choice = {});
   try {
-    const picture = await fitting(file, page.side);
+    const picture = await fitting(await coming, page.side);
+    if (page.choice !== choice) return;
     fresh();
     take(picture, name);
+    suggest(questions);
   } catch (error) {
-    say(error instanceof Error ? error.message : String(error));
+    if (page.choice === choice) say(error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -165,11 +181,16 @@ function say(note) {
 
 async function startCamera() {
   const video = byId("video");
+  if (page.opening) return;
+  page.opening = true;
   try {
     await openCamera(video);
   } catch (error) {
+    closeCamera(video);
     say(cameraTrouble(error));
     return;
+  } finally {
+    page.opening = false;
   }
   say("");
   for (const id of ["video", "snap"]) byId(id).hidden = false;
@@ -181,6 +202,8 @@ function stopCamera() {
   closeCamera(byId("video"));
   for (const id of ["video", "snap"]) byId(id).hidden = true;
   byId("camera").hidden = Boolean(noCamera());
+  byId("picture").hidden = !page.picture;
+  byId("nothing").hidden = Boolean(page.picture);
 }
 
 async function snap() {
@@ -191,9 +214,10 @@ async function snap() {
   byId("question").focus();
 }
 
-/** Forget what was said before. */
+/** Forget what was said before, and end what runs. */
 function fresh() {
-  if (page.latest || page.session) connect();
+  if (page.asked) connect();
+  page.running?.abort();
   page.session = "";
   page.latest = null;
   byId("dialogue").replaceChildren();
@@ -201,7 +225,7 @@ function fresh() {
 
 function unchoose() {
   for (const radio of document.querySelectorAll("#samples input")) /** @type {HTMLInputElement} */ (radio).checked = false;
-  byId("suggestions").replaceChildren();
+  suggest([]);
 }
 
 /** @param {string[]} questions */
@@ -226,9 +250,8 @@ async function loadSamples() {
       const radio = document.createElement("input");
       radio.type = "radio";
       radio.name = "sample";
-      radio.addEventListener("change", async () => {
-        await takeFile(await (await fetch(`/samples/${sample.file}`)).blob(), sample.alt);
-        suggest(sample.questions);
+      radio.addEventListener("change", () => {
+        choose(fetch(`/samples/${sample.file}`).then((response) => response.blob()), sample.alt, sample.questions);
       });
       const image = document.createElement("img");
       image.src = `/samples/${sample.file}`;
@@ -253,7 +276,13 @@ async function loadCapabilities() {
 function listen() {
   byId("ask").addEventListener("submit", ask);
   byId("stop").addEventListener("click", () => page.running?.abort());
-  document.addEventListener("keydown", (event) => event.key === "Escape" && page.running?.abort());
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    page.running?.abort();
+    if (byId("video").hidden) return;
+    stopCamera();
+    byId("camera").focus();
+  });
   byId("cut").addEventListener("click", () => page.link?.cut(CUT_MS));
   window.addEventListener("pagehide", () => page.link?.close());
   window.addEventListener("pageshow", (event) => event.persisted && connect());
@@ -290,7 +319,7 @@ function listen() {
 function chosen(file) {
   say("");
   unchoose();
-  takeFile(file, `Your file ${file.name}`);
+  choose(file, `Your file ${file.name}`, []);
 }
 
 listen();

@@ -55,6 +55,7 @@ export class Session {
    * @returns {AsyncGenerator<any>}
    */
   async *ask(request, signal) {
+    signal.throwIfAborted();
     const id = crypto.randomUUID();
     /** @type {Asked} */
     const asked = { id, message: { ask: { id, request } }, events: [], wake: () => {} };
@@ -87,6 +88,7 @@ export class Session {
   /** End the session, also while the page is being left. */
   close() {
     this.#over = true;
+    for (const id of this.#asks.keys()) this.#tell(id, new DOMException("stopped", "AbortError"));
     if (this.#id) navigator.sendBeacon("/quizglass.v1.SessionService/Send", sendable(this.#id, [{ close: {} }]));
     this.#link.abort();
   }
@@ -170,9 +172,10 @@ export class Session {
     asked?.wake();
   }
 
-  /** Send messages. What does not arrive is said again when there is a link. @param {...object} messages */
+  /** Send messages. What does not arrive is said again over another link. @param {...object} messages */
   async #say(...messages) {
-    if (this.#id) await call("SessionService/Send", { sessionId: this.#id, messages }).catch(() => {});
+    const link = this.#link;
+    if (this.#id && !this.#over) await call("SessionService/Send", { sessionId: this.#id, messages }).catch(() => link.abort());
   }
 }
 

@@ -29,6 +29,7 @@ export class Turn {
     const at = Number(event.elapsedUs ?? 0);
     const [name, content] = Object.entries(event).find(([key]) => TELL[key]) ?? ["", {}];
     if (!name) return;
+    if (name === "accepted") Object.assign(this, new Turn()); // where a session was lost, it begins anew
     if (name === "step") {
       this.steps.push(step(content, event.round ?? 0));
       return;

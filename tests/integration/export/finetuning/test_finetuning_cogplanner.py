@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from pydantic import ValidationError
 
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.recipes.cogplanner import CogPlannerAnnotation, CogPlannerTraining, annotate
@@ -109,17 +110,31 @@ def test_a_server_without_room_is_asked_again(
     assert waits == [0.25, 0.25]
 
 
-def test_a_search_that_found_nothing_is_a_round(stage: Stage, data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("decided_first", [False, True])
+def test_a_search_that_found_nothing_is_a_round(decided_first: bool, stage: Stage, data: Path, tmp_path: Path) -> None:
+    """In the parallel policy the decision, which is one pass, is told of before the queries, which are written."""
+
     def nothing() -> Iterator[domain.TurnEvent]:
-        yield domain.Queries("reformulate", ("What boat is it?",), round=1)
-        yield domain.Decided("act", "text", "prompt", round=1)
-        yield domain.Queries("reformulate", ("Which boat?",), round=2)
-        yield domain.Decided("act", "none", "prompt", round=2)
+        for number, (query, action) in enumerate((("What boat is it?", "text"), ("Which boat?", "none")), 1):
+            told = (
+                domain.Queries("reformulate", (query,), round=number),
+                domain.Decided("act", action, "prompt", round=number),
+            )
+            yield from told[::-1] if decided_first else told
         yield domain.Done("7 years", domain.FinishReason.COMPLETE)
 
     script(stage, nothing)
     how = CogPlannerAnnotation(data=(data,), out=tmp_path / "out", server=stage.target, held_out=0)
     assert annotate(how, Progress(quiet=True))["actions"] == {"text": 1, "none": 1}
+    first, second = read(tmp_path / "out" / "traces.jsonl")[0]["rounds"]
+    assert (first["reformulated"], second["queries"]) == (["What boat is it?"], ["What boat is it?"])
+
+
+@pytest.mark.parametrize("policy", ["planning-agent", "cogplaner"])
+def test_a_model_plans_by_no_other_policy(policy: str, data: Path, tmp_path: Path) -> None:
+    how = {"data": (data,), "out": tmp_path, "server": "x", "answerer": "y", "policy": policy}
+    with pytest.raises(ValidationError, match=r"--policy: .* take cogplanner-parallel, cogplanner-sequential"):
+        CogPlannerAnnotation(**how)
 
 
 def test_any_policy_teaches(stage: Stage, data: Path, tmp_path: Path) -> None:
@@ -153,6 +168,18 @@ def test_a_model_may_plan_itself_and_search_on_the_server(stage: Stage, data: Pa
     first, *_, last = read(tmp_path / "out" / "traces.jsonl")[0]["rounds"]
     assert first["reformulated"] == ["How old is the boat?"]
     assert last["found"] == ["Boat: It is 0 years old.", "Car: It is 1 years old."]
+
+
+def test_a_model_that_writes_no_query_keeps_the_one_it_had(stage: Stage, data: Path, tmp_path: Path) -> None:
+    def silent(text: str) -> str:
+        return "A" if "Say what to look up next" in text else "" if "has to be found out" in text else "7 years"
+
+    with ChatServer(silent) as chat:
+        model = f"{chat.url}#strong"
+        how = CogPlannerAnnotation(data=(data,), out=tmp_path / "out", server=stage.target, answerer=model, held_out=0)
+        annotate(how, Progress(quiet=True))
+    (only,) = read(tmp_path / "out" / "traces.jsonl")[0]["rounds"]
+    assert only["reformulated"] == ["How old is it?"], "as in the turn"
 
 
 def test_where_no_turn_was_right_there_is_nothing_to_train_on(stage: Stage, data: Path, tmp_path: Path) -> None:

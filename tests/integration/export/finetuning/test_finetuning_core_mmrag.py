@@ -13,7 +13,14 @@ import torch
 import transformers
 
 from quizglass_export.checkpoints.merge import merge_adapter
-from quizglass_export.finetuning.recipes.core_mmrag import Conditions, CoReAnnotation, CoReTraining, annotate
+from quizglass_export.datasets.reading.sample import Sample
+from quizglass_export.finetuning.recipes.core_mmrag import (
+    Conditions,
+    CoReAnnotation,
+    CoReTraining,
+    annotate,
+    core_examples,
+)
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
 from tests.support.finetuning import ChatServer, checkpoint, picture, rows, searching_server
@@ -137,7 +144,9 @@ def test_the_adapter_of_every_objective_but_one_is_trained_and_merges(stage: Sta
     merge_adapter(transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(base), tmp_path / "out" / "adapter")
 
 
-def test_a_question_without_its_entry_teaches_no_choice() -> None:
-    known = {"entries": (), "pictures": (), "memory": "", "external": "", "memory_right": True, "external_right": True}
-    run = Conditions(id="1", gold=-1, chosen=-1, by_picture=-1, by_text=0, **known)
+@pytest.mark.parametrize("external_right", [True, False])
+def test_a_question_without_its_entry_teaches_nothing(external_right: bool, tmp_path: Path) -> None:
+    known = {"entries": (), "pictures": (), "memory": "", "external": "", "memory_right": True}
+    run = Conditions(id="1", gold=-1, chosen=-1, by_picture=-1, by_text=0, external_right=external_right, **known)
     assert (run.conflict, run.modality) == ("", "")
+    assert not list(core_examples(Sample("1", "?"), run, tmp_path)), "nor the baseline, which is trained on the same"

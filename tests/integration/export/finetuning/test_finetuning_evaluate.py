@@ -25,7 +25,7 @@ def data(tmp_path: Path) -> Path:
         tmp_path / "questions.jsonl",
         [
             {"id": "1", "question": "How old is it?", "answers": ["7 years"], **asked},
-            {"id": "2", "question": "How far is it?", "answerable": False, "pictures": ["boat.png"]},
+            {"id": "2", "question": "How far is it?", "answerable": False, "pictures": ["boat.png"], "session": "s"},
         ],
     )
 
@@ -61,6 +61,7 @@ def test_a_model_is_measured_under_each_condition(
         assert found["oracle", "exact"] == 100
         assert found["none", "truthfulness"] == 0, "one wrong, one rightly refused"
         assert found["oracle", "truthfulness"] == 100
+        assert found["none", "truthfulness of conversations"] == 100
         assert (found["none", "text searches"], found["both", "text searches"]) == (0, 1)
         assert found["planning-agent: both", "plan share"] == 100
         assert found["both", "recall@1"] == 0
@@ -104,6 +105,7 @@ def test_a_model_may_judge(data: Path, tmp_path: Path, capsys: pytest.CaptureFix
         (["--answerer", "x", "--policies", "bath"], "there is no policy 'bath'"),
         (["--answerer", "x", "--deciders", "planner"], "--deciders planner: expected NAME=MODEL"),
         (["--answerer", "/nowhere"], "/nowhere: no such model"),
+        (["--answerer", "x", "--judge", "contains"], "--judge: contains is for annotate"),
         (["--answerer", "http://127.0.0.1:1/v1"], "name the model after a #"),
         (["--server", "127.0.0.1:1", "--paper", "others"], "'others' is none of planning-agent"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -123,6 +124,27 @@ def test_what_is_recorded_is_not_asked_for(tmp_path: Path) -> None:
         data = questions(tmp_path, **recorded)
         annotate(options(data, tmp_path / "out", server, writer="recorded"), Progress(quiet=True))
         assert len(server.bodies) == 6 * 3
+
+
+def test_a_question_that_names_its_thing_has_no_image_query_to_ask(tmp_path: Path) -> None:
+    with ChatServer(lambda text: "nothing") as server:
+        data = questions(tmp_path, gold_query="How old is boat 1?")
+        report = annotate(options(data, tmp_path / "out", server, writer="recorded"), Progress(quiet=True))
+        assert len(server.bodies) == 6 * 2
+    assert report["annotated"] == {"text": 6}
+
+
+def test_a_writer_is_asked_about_several_questions_at_once(tmp_path: Path) -> None:
+    both = Barrier(2)
+
+    def writing(text: str) -> str:
+        if "You prepare questions" in text:
+            both.wait(60)
+        return knowing(text)
+
+    with ChatServer(writing) as server:
+        annotate(options(questions(tmp_path, count=2), tmp_path / "out", server), Progress(quiet=True))
+    assert not both.broken
 
 
 def test_without_a_writer_what_is_missing_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,14 +22,22 @@ from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.cli import main
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.fitting import search_router, verifier_line
+from quizglass_export.finetuning.fitting import domain_router, search_router, verifier_line
 from quizglass_export.finetuning.fitting.search_router import SearchRouterTraining
 from quizglass_export.finetuning.fitting.verifier_line import Line, VerifierLineTraining, best_line, reliability
 from quizglass_export.finetuning.recipes import reranker
-from quizglass_export.finetuning.recipes.qa_dragon import DragonAnnotation, DragonTraining, annotate, subject_of
+from quizglass_export.finetuning.recipes.qa_dragon import (
+    DragonAnnotation,
+    DragonTraining,
+    DragonTurn,
+    annotate,
+    dragon_examples,
+    subject_of,
+)
 from quizglass_export.finetuning.recipes.reranker import RerankerAnnotation, RerankerTraining
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.trainer import train
+from quizglass_server.domain.turns import Evidence, Origin
 from quizglass_server.policies.qa_dragon import Subject
 from quizglass_server.policies.qa_dragon_signs import SIGNS
 from quizglass_server.roles.decider import LinearDecider, LinearDeciderPart
@@ -80,6 +89,8 @@ def model(text: str) -> str:
         return "It is a Boat.\nIts age cannot be determined." if "is that" not in text else "It is a thing."
     if "as the thoughts lead to it" in text:
         return "12" if "sum" in text else "7 years" if "this boat" in text else "I don't know"
+    if "what follows from the picture and the sources" in text:
+        return "It follows."
     if "Say whether the picture shows" in text:
         return "A"
     if "How old is the Boat?" in text and "Thought" not in text:
@@ -117,7 +128,54 @@ def test_a_run_of_the_policy_teaches_every_decision(stage: Stage, data: Path, tm
     assert target["other//object-0"] == "the red car"
     judged = {name: row for name, row in made.items() if row["task"] == "verifier"}
     assert Counter(row["target"] for row in judged.values()) == {" A": 2, " B": 4, " C": 2}
-    assert judged["other//verifier-1"]["values"]["answer"] == "7 years", "its own wrong answer"
+    own = judged["other//verifier-1"]["values"]
+    assert (own["answer"], own["reason"]) == ("7 years", "It follows."), "its own wrong answer, as it is served"
+    assert judged["sum//verifier-0"]["values"]["reason"] == "", "no reason was written for another's answer"
+    assert not any(row["task"] == "entity" for name, row in made.items() if name.startswith("sum"))
+
+
+@pytest.fixture
+def unrecorded(tmp_path: Path) -> Path:
+    """Questions as CRAG-MM has them: nobody says what the pictures show, nor what has to be looked up."""
+    picture(tmp_path / "boat.png")
+    asked = {"answers": ["7 years"], "pictures": ["boat.png"]}
+    return rows(
+        tmp_path / "questions.jsonl",
+        [
+            {"id": "sure", "question": "How old is this boat?", **asked},
+            {"id": "lost", "question": "How old is that?", **asked},
+        ],
+    )
+
+
+def test_what_nobody_says_is_no_answer_for_no(stage: Stage, unrecorded: Path, tmp_path: Path) -> None:
+    report = run(unrecorded, tmp_path / "out", stage)
+    assert report["branches"] == {"verify": 1, "rag": 1}, "only a calculation or a translation is given unchecked"
+    turns = read(tmp_path / "out" / "turns.jsonl")
+    assert (turns["lost"]["names_it"], turns["lost"]["gold_right"], turns["lost"]["candidates"]) == (None, None, [])
+    assert {name for name, row in read(tmp_path / "out" / "train.jsonl").items() if row["task"] != "subject"} == {
+        "sure//tool_router-0"
+    }
+
+
+def test_a_writer_says_what_nobody_recorded(stage: Stage, unrecorded: Path, tmp_path: Path) -> None:
+    def writing(text: str) -> str:
+        if "asks what the thing is" in text:
+            return "What is it?"
+        return "Boat" if "most exact name" in text else "How old is the Boat?" if "Rewrite" in text else "a boat"
+
+    with ChatServer(writing) as writer:
+        run(unrecorded, tmp_path / "out", stage, writer=f"{writer.url}#strong")
+    made = read(tmp_path / "out" / "train.jsonl")
+    assert made["lost//tool_router-0"]["target"] == " D", "it does not name the boat, nor know its age when it is told"
+    assert [made[f"lost//entity-{number}"]["target"] for number in (0, 1)] == [" A", " B"]
+
+
+def test_an_answer_that_says_nothing_contradicts_nothing() -> None:
+    silent = DragonTurn(**turn(0.55), answer="I don't know", reason="Nothing tells.")
+    sample, other = Sample("1", "?", ("7",), evidence=("It is 7.",)), Sample("2", "?", ("8",), evidence=("It is 8.",))
+    made = [each for each in dragon_examples(sample, silent, other, ()) if each.task == "verifier"]
+    assert [(each.target, each.values["answer"]) for each in made] == [(" A", "7"), (" C", "8"), (" B", "7")]
 
 
 def test_without_a_server_the_recorded_evidence_is_searched(data: Path, tmp_path: Path) -> None:
@@ -154,31 +212,28 @@ def test_exceptions_come_from_the_data_sets_own_words(more: dict[str, str], subj
     assert subject_of(Sample("1", "?", **more)) is subject  # type: ignore[arg-type]
 
 
-def turns_file(path: Path, count: int = 60) -> Path:
+def turn(sure: float, name: str = "1") -> dict[str, Any]:
+    """One whose branch and rightness follow from its draft; without its answer."""
+    signs = dict.fromkeys(SIGNS, 0.0) | {"no_answer": float(sure < 0.5)}
+    return {
+        "id": name,
+        "steps": [],
+        "draft": "a",
+        "draft_right": sure >= 0.5,
+        "features": signs | {"p_min": sure, "p_mean": sure},
+        "branch": "rag" if sure < 0.5 else "verify",
+        "names_it": True,
+        "gold_right": True,
+        "answer_right": sure > 0.6,
+        "p_min": sure / 2,
+        "p_mean": sure,
+    }
+
+
+def turns_file(path: Path, count: int = 60, **more: Any) -> Path:
     """Turns whose branch and rightness follow from their draft."""
-    made = []
     random = np.random.default_rng(0)
-    for index in range(count):
-        sure = float(random.random())
-        branch = "rag" if sure < 0.5 else "verify"
-        signs = dict.fromkeys(SIGNS, 0.0) | {"no_answer": float(sure < 0.5)}
-        made.append(
-            {
-                "id": str(index),
-                "steps": [],
-                "draft": "a",
-                "draft_right": sure >= 0.5,
-                "features": signs | {"p_min": sure, "p_mean": sure},
-                "branch": branch,
-                "names_it": True,
-                "gold_right": True,
-                "answer": "a",
-                "answer_right": sure > 0.6,
-                "p_min": sure / 2,
-                "p_mean": sure,
-            }
-        )
-    return rows(path, made)
+    return rows(path, [{**turn(float(random.random()), str(index)), "answer": "a", **more} for index in range(count)])
 
 
 async def test_the_search_router_is_a_linear_decider_that_a_server_takes(tmp_path: Path) -> None:
@@ -207,6 +262,29 @@ def test_the_line_refuses_what_is_more_often_wrong_than_right(tmp_path: Path) ->
     written = json.loads((tmp_path / "line" / "line.json").read_text())["line"]
     assert written["p_min"] + written["p_mean"] == pytest.approx(1)
     assert (tmp_path / "line" / "reliability.png").stat().st_size > 1000
+
+
+def test_answers_that_refuse_by_themselves_move_no_line(tmp_path: Path) -> None:
+    path = turns_file(tmp_path / "turns.jsonl")
+    plain = verifier_line.fit(VerifierLineTraining(turns=path, out=tmp_path / "line"), QUIET)
+    lost = turn(1.0, "lost") | {"answer": "I don't know.", "answer_right": False}
+    rows(path, [*map(json.loads, path.read_text().splitlines()), *[lost] * 40])
+    again = verifier_line.fit(VerifierLineTraining(turns=path, out=tmp_path / "line"), QUIET)
+    assert again == plain | {"refused_by_the_model": 40}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"p_min": 0.0, "p_mean": 0.0}, "turns.jsonl: p_mean: no answer has probabilities"),
+        ({"features": {"doubt": 1.0}}, "turns.jsonl:1: features: Value error, no_answer is missing; annotate again"),
+        ({"branch": "left"}, "turns.jsonl:1: branch: Input should be 'direct', 'verify' or 'rag'"),
+    ],
+)
+def test_turns_that_cannot_be_fitted_on_are_named(more: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = turns_file(tmp_path / "turns.jsonl", count=6, **more)
+    with pytest.raises(ExportError, match=re.escape(message)):
+        verifier_line.fit(VerifierLineTraining(turns=path, out=tmp_path / "line"), QUIET)
 
 
 Answers = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.booleans()), min_size=1, max_size=12)
@@ -257,12 +335,39 @@ def test_a_domain_router_learns_a_data_sets_domains_and_can_be_exported(tmp_path
     assert head["weight"].abs().sum() > 0
 
 
+def test_a_domain_router_is_measured_on_other_things_than_it_was_fitted_on() -> None:
+    samples = [Sample(str(index), "?", session=f"s{index // 4}", domain="d") for index in range(40)]
+    tested = domain_router._held_out(samples, 0.1, seed=0)
+    assert tested.sum() == 4
+    assert len({sample.session for sample, held in zip(samples, tested, strict=True) if held}) == 1
+    assert domain_router._held_out(samples[:4], 0.1, seed=0).all(), "of one thing there is no other part"
+
+
+class Passages:
+    """A search that brings these back, each as (entry, text)."""
+
+    def __init__(self, *hits: tuple[str, str]) -> None:
+        self.hits = [Evidence("", Origin.TEXT_SEARCH, name, name.title(), text) for name, text in hits]
+
+    def text(self, queries: Any, limit: int) -> list[Evidence]:
+        return self.hits[:limit]
+
+
+def test_a_passage_is_relevant_by_words_and_one_that_says_the_answer_is_no_negative(tmp_path: Path) -> None:
+    hits = ("boat", "Built in 1924."), ("boat", "It has 2 masts."), ("car", "Two, or 2."), ("car", "Built in 1952.")
+    how = RerankerAnnotation(data=(tmp_path,), out=tmp_path, server="x")
+    sample = Sample("1", "How many masts?", ("2",), entries=("boat",), evidence=("2 masts.",), image_answer="Boat")
+    ranked = reranker._ranked(sample, Passages(*hits), how)  # type: ignore[arg-type]
+    assert ranked.relevant == ("Boat: 2 masts.", "Boat: It has 2 masts."), "1924 does not say 2; both with their title"
+    assert ranked.hard == ("Car: Built in 1952.",)
+
+
 def test_hard_negatives_come_from_the_servers_own_search(stage: Stage, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     how = RerankerAnnotation(data=(data,), out=out, server=stage.target, held_out=0)
     report = reranker.annotate(how, QUIET)
     made = read(out / "train.jsonl")
-    assert made["sure//0"]["values"] == {"query": "How old is the Boat?", "passage": "The Boat is 7 years old."}
+    assert made["sure//0"]["values"] == {"query": "How old is the Boat?", "passage": "Boat: The Boat is 7 years old."}
     assert [made[f"sure//{index}"]["target"] for index in (0, 1)] == [" yes", " no"]
     assert made["sure//1"]["values"]["passage"] == "Car: It is 1 years old."
     assert report["without_a_relevant_passage"] >= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from itertools import count
@@ -162,9 +163,11 @@ def test_going_on_with_another_configuration_or_other_data_is_refused(base: Path
     train(settings(base, data, tmp_path / "out", steps=1), "planner")
     with pytest.raises(ExportError, match=r"begun with another config \(rank\)"):
         train(settings(base, data, tmp_path / "out", steps=1, rank=8), "planner")
+    general = rows(tmp_path / "train.jsonl", [example("general", target=" A", pictures=[])])
     rows(data / "train.jsonl", list(examples())[:5])
-    with pytest.raises(ExportError, match=r"begun with another data \(train.jsonl\)"):
-        train(settings(base, data, tmp_path / "out", steps=1), "planner")
+    (data / "held-out.jsonl").unlink()
+    with pytest.raises(ExportError, match=r"begun with another data \(train.jsonl, held-out.jsonl, --general\)"):
+        train(settings(base, data, tmp_path / "out", steps=1, general=general), "planner")
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "qwen2", "llama"])
@@ -319,6 +322,12 @@ def test_an_objective_that_the_recipe_lacks_is_refused(data: Path, tmp_path: Pat
         CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, without=("prky",))
     assert CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path).without == ("one_stage",)
     assert CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, baseline=True).only == ("one_stage",)
+
+
+@pytest.mark.parametrize("without", itertools.permutations(("prki", "vtki", "sft")))
+def test_objectives_have_one_order_so_that_a_run_goes_on(without: tuple[str, ...], data: Path, tmp_path: Path) -> None:
+    how = CoReTraining(checkpoint=tmp_path, data=data, out=tmp_path, without=without)
+    assert how.without == ("one_stage", "prki", "sft", "vtki")
 
 
 def test_where_no_example_is_left_the_objectives_there_are_named(data: Path) -> None:

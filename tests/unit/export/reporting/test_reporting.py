@@ -12,6 +12,7 @@ from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.reporting.papers import paper_figures, systems
 from quizglass_export.reporting.report import Measured, beside_papers, measured
 from quizglass_export.reporting.sample_scores import Answered, Scorers, is_right, sample_scores
+from quizglass_export.reporting.scored import scored
 from quizglass_export.scoring.costs import TurnCost
 from quizglass_export.scoring.judge import ModelJudge
 from tests.support import benchmark_files as files
@@ -124,6 +125,14 @@ def test_the_command_scores_answers_beside_a_paper(
     assert {row["paper"]["value"] for row in paired} == {21.31, 24.78}
     assert main(given) == 0
     assert "qa-dragon: single-source" in capsys.readouterr().out
+
+
+def test_a_conversation_with_a_private_answer_is_not_judged() -> None:
+    told = Sample("1", "Who?", ("Ana",), session="s"), Sample("2", "Where?", ("Here",), session="s")
+    private = Sample("3", "Who?", ("Ana",), session="p"), Sample("4", "Where?", session="p")
+    answers = [Answered(sample.id, sample.answer or "Here") for sample in (*told, *private)]
+    rows = {row.metric: row for row in scored("x", [*told, *private], answers, Scorers())}
+    assert (rows["truthfulness of conversations"].value, rows["truthfulness of conversations"].count) == (100, 1)
 
 
 def test_an_answer_that_is_missing_or_wrong_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,15 +56,12 @@ def test_a_judge_is_told_question_answer_and_gold_and_is_not_asked_about_nothing
 
     def complete(prompt: str) -> str:
         prompts.append(prompt)
-        return "yes, it does" if "Claim:" in prompt else "- It is red.\n2) Ana made it.\n\n"
+        return "Between 10 and 4, a 4."
 
     judge = ModelJudge(complete)
     assert judge.grade("Who?", "  ", ["Ana"]) == 1
-    assert judge.claims("") == []
     assert prompts == []
-    assert judge.claims("It is red and Ana made it.") == ["It is red.", "Ana made it."]
-    assert judge.supports("a", "b")
-    judge.grade("Who?", "Ben", ["Ana", "Anna"])
+    assert judge.grade("Who?", "Ben", ["Ana", "Anna"]) == 4, "10 is no grade"
     assert all(part in prompts[-1] for part in ("Who?", "Ben", "Right answer: Ana\nRight answer: Anna"))
 
 
@@ -74,7 +71,7 @@ def test_grades_are_scaled_as_the_planning_agent_s() -> None:
 
 @contextmanager
 def served(replies: list[tuple[int, object]]) -> Iterator[tuple[str, list[dict[str, object]]]]:
-    """An endpoint that gives these replies in turn, and what it was asked."""
+    """An endpoint that gives these replies in turn (-1: one that breaks off), and what it was asked."""
     asked: list[dict[str, object]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -82,9 +79,13 @@ def served(replies: list[tuple[int, object]]) -> Iterator[tuple[str, list[dict[s
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             asked.append(body | {"path": self.path, "key": self.headers.get("Authorization")})
             status, reply = replies[min(len(asked), len(replies)) - 1]
-            self.send_response(status)
+            content = json.dumps(reply).encode()
+            self.send_response(max(status, 200))
+            if isinstance(reply, dict) and "retry_after" in reply:
+                self.send_header("Retry-After", reply["retry_after"])
+            self.send_header("Content-Length", str(len(content) + (1000 if status < 0 else 0)))
             self.end_headers()
-            self.wfile.write(json.dumps(reply).encode())
+            self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -126,6 +127,21 @@ def test_an_endpoint_that_does_not_answer_is_named_without_its_key(
         ChatEndpoint(url, "judge", wait=0)("hello")
     assert "secret" not in str(caught.value)
     assert len(asked) == (4 if status == 500 else 1)
+
+
+def test_a_reply_that_breaks_off_is_asked_for_again() -> None:
+    with served([(-1, completion("4")), (200, completion("4"))]) as (url, asked):
+        assert ChatEndpoint(url, "judge", wait=0)("hello") == "4"
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(("told", "waited"), [("7", 7), ("7000", 60), ("Sun, 22 Nov 2026 12:00:00 GMT", 0), ("0", 0)])
+def test_an_endpoint_says_how_long_to_wait(told: str, waited: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    with served([(429, {"retry_after": told}), (200, completion("4"))]) as (url, _):
+        assert ChatEndpoint(url, "judge", wait=0)("hello") == "4"
+    assert waits == [waited]
 
 
 def test_only_http_is_asked() -> None:
