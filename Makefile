@@ -21,11 +21,12 @@ HOSTILE ?=
 SESSION ?=
 POLICIES ?=
 EVERYDAY ?=
+BENCH ?=
 
 .PHONY: help demo everyday everyday-test serve doctor test test-web test-typescript test-java check lint types unit protos \
 	client client-typescript client-java generated-check starter bundle \
 	bench-accuracy bench-policies bench-verdict bench-latency bench-reading bench-engine bench-export bench-knowledge \
-	bench-hostile bench-session clean
+	bench-hostile bench-session bench-everyday clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -153,6 +154,9 @@ bench-hostile: $(VENV)/.dev ## Memory and the turns of others under hostile inpu
 
 bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory (SESSION="--only cuts --resume")
 	$(BIN)/python -m bench.session $(SESSION)
+
+bench-everyday: $(VENV)/.dev ## The everyday bundle on real photographs, passages and facts (BENCH="--only texts --resume")
+	$(BIN)/python -m bench.everyday $(BENCH)
 
 clean: ## Remove what was made here (not the trained models)
 	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist

@@ -22,7 +22,18 @@ PARITY = ROOT / "models" / "starter" / "bundle" / "parity.json"
 CHECKPOINTS = ROOT / "models" / "starter" / "checkpoints"
 DEMO = ROOT / "docs" / "pictures" / "demo.svg"
 EXPLAINED = ROOT / "docs" / "pictures" / "explained.txt"
-MEASURED = ("accuracy", "policies", "verdict", "latency", "reading", "engine", "hostile", "knowledge", "export")
+MEASURED = (
+    "accuracy",
+    "policies",
+    "verdict",
+    "latency",
+    "reading",
+    "engine",
+    "hostile",
+    "knowledge",
+    "export",
+    "everyday",
+)
 _PAGES = {
     "accuracy": ("what each policy answers right, and what it looks up", "benchmarks.md#what-accuracy-means-here"),
     "policies": (

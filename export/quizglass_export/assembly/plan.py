@@ -24,7 +24,7 @@ from quizglass_server.models.prompts import PromptError
 from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_labels
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
-READY = ("generator", "image_encoder")
+READY = ("generator", "image_encoder", "text_encoder", "reranker")
 """Roles that ready-made files may fill: what takes them in is in `roles.ready`."""
 READY_KINDS = ("gguf", "onnx")
 """What stands for a model type where files are ready-made."""
@@ -216,9 +216,10 @@ def _source(file: RecipeFile, spec: Any) -> AnySource:
         model, projector = file.path(spec.model), file.path(spec.projector) if spec.projector else None
         beside = model.with_name(TOKENIZER)
         return GgufSource(model, projector, file.path(tokenizer) if tokenizer else beside if beside.is_file() else None)
-    if isinstance(spec, schema.ReadyImageEncoder):
-        checkpoint = Source(file.path(spec.checkpoint)) if spec.checkpoint else None
-        return OnnxSource(file.path(spec.model), checkpoint)
+    if isinstance(spec, schema.ReadyOnnx):
+        own = file.path(tokenizer) if tokenizer else None
+        checkpoint = Source(file.path(spec.checkpoint), tokenizer=own) if spec.checkpoint else None
+        return OnnxSource(file.path(spec.model), checkpoint, tokenizer=own)
     return Source(
         folder=file.path(spec.checkpoint),
         adapters=tuple((file.path(adapter.path), adapter.weight) for adapter in spec.adapters),

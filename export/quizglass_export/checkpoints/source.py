@@ -186,11 +186,18 @@ class GgufSource:
 
 @dataclass(frozen=True, slots=True)
 class OnnxSource:
-    """A ready-made ONNX file, and the checkpoint that it was made of where there is one to compare it with."""
+    """A ready-made ONNX file.
+
+    Attributes:
+        model: the file.
+        checkpoint: what it was made of, where there is one to compare it with.
+        tokenizer: the `tokenizer.json` of a model of texts.
+    """
 
     model: Path
     checkpoint: Source | None = None
     adapters: tuple[tuple[Path, float], ...] = ()
+    tokenizer: Path | None = None
 
     @property
     def folder(self) -> Path:
@@ -207,8 +214,10 @@ class OnnxSource:
         raise ExportError(f"{self.model}: has no config.json")
 
     def tokenizer_file(self) -> Path:
-        """Models of pictures have no tokenizer."""
-        raise ExportError(f"{self.model}: has no tokenizer")
+        """The tokenizer; ExportError where it is missing, or the model is one of pictures."""
+        if self.tokenizer is None or not self.tokenizer.is_file():
+            raise ExportError(f"{self.tokenizer or self.model}: no tokenizer; name a tokenizer.json in the recipe")
+        return self.tokenizer
 
     def check(self, role: str, model_types: tuple[str, ...]) -> None:
         """Raise ExportError where the file is missing or a link, or the checkpoint cannot fill the role."""
@@ -220,6 +229,8 @@ class OnnxSource:
     def files(self) -> Iterator[Path]:
         """The model, and what it is compared with."""
         yield self.model
+        if self.tokenizer is not None:
+            yield self.tokenizer
         if self.checkpoint is not None:
             yield from self.checkpoint.files()
 

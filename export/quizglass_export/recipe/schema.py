@@ -142,19 +142,46 @@ class ImageEncoder(_Exported):
     """A picture to a vector."""
 
 
-class ReadyImageEncoder(ManifestPart):
-    """A picture to a vector, by an ONNX file as it is: `pixel_values` [B, 3, H, W] to `image_embeds` [B, dimension]."""
+class ReadyOnnx(ManifestPart):
+    """An ONNX file as it is."""
 
     model: Path
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     """Of the file; another one is refused."""
-    picture: Normalised
-    dimension: Count
     checkpoint: Path | None = None
     """What it was made of, to compare it with."""
     precision: Precision = "fp32"
-    """How it was made: with `fp32` the comparison is bounded by `demands.cosine`, otherwise by `accept.cosine`."""
+    """How it was made: with `fp32` the comparison is bounded by `demands`, otherwise by `accept`."""
     accept: Acceptance = Acceptance()
+
+
+class ReadyImageEncoder(ReadyOnnx):
+    """A picture to a vector: `pixel_values` [B, 3, H, W] to `image_embeds` [B, dimension]."""
+
+    picture: Normalised
+    dimension: Count
+
+
+class ReadyTextEncoder(ReadyOnnx):
+    """A text to a vector: `input_ids` and `attention_mask` [B, S] to `last_hidden_state` [B, S, dimension]."""
+
+    tokenizer: Path
+    dimension: Count
+    pooling: Literal["mean", "cls", "last"] = "mean"
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    max_tokens: Count
+
+
+class ReadyReranker(ReadyOnnx):
+    """A query and a passage, encoded as a pair, to a relevance: as above to `logits` [B, logits]."""
+
+    tokenizer: Path
+    max_tokens: Count = 256
+    logits: Count = 1
+    """How many the model gives; of one, the relevance is its sigmoid, of more, the softmax at `relevant`."""
+    relevant: Annotated[int, Field(ge=0)] | None = None
+    """Default: the last."""
 
 
 def _is_ready(value: Any) -> str:
@@ -176,6 +203,16 @@ class TextEncoder(_Exported):
     query_prefix: str | None = None
     passage_prefix: str | None = None
     max_tokens: Count | None = None
+
+
+AnyTextEncoder = Annotated[
+    Annotated[TextEncoder, Tag("<checkpoint>")] | Annotated[ReadyTextEncoder, Tag("<ready>")],
+    Discriminator(_is_ready),
+]
+AnyReranker = Annotated[
+    Annotated[Reranker, Tag("<checkpoint>")] | Annotated[ReadyReranker, Tag("<ready>")],
+    Discriminator(_is_ready),
+]
 
 
 class CoarseReranker(_Exported):
@@ -265,11 +302,11 @@ class Roles(ManifestPart):
     tool_router: Decider | None = None
     domain_router: DomainRouter | None = None
     coarse_reranker: CoarseReranker | None = None
-    reranker: Reranker | None = None
+    reranker: AnyReranker | None = None
     verifier: Decider | None = None
     detector: Detector | None = None
     image_encoder: AnyImageEncoder | None = None
-    text_encoder: TextEncoder | None = None
+    text_encoder: AnyTextEncoder | None = None
     generator: Generator | None = None
     reader: Reader | None = None
     deciders: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], Decider] = Field(default_factory=dict)

@@ -135,7 +135,7 @@ class RoleJob:
         except BundleError as error:
             raise ExportError(str(error)) from error
 
-    def cosine(self, spec: schema.ImageEncoder | schema.ReadyImageEncoder | schema.TextEncoder) -> float:
+    def cosine(self, spec: schema.AnyImageEncoder | schema.AnyTextEncoder) -> float:
         """Smallest cosine that an encoder's vectors may have with PyTorch's."""
         return self.demands.cosine if spec.precision == "fp32" else spec.accept.cosine
 

@@ -53,19 +53,20 @@ def export_cross_encoder(job: RoleJob, spec: schema.Reranker) -> Exported:
         relevant=logits - 1,
     )
     write_cross_encoder(model, job.path(part.model))
-    pairs = _pairs(job)
+    pairs = pairs_of(job)
     feed = tokenised(job, job.path(part.model), part.max_tokens, pairs)
     return Exported(part, apply_precision(job.path(part.model), spec.precision, feed, len(pairs)))
 
 
-def _pairs(job: RoleJob) -> list[tuple[str, str]]:
+def pairs_of(job: RoleJob) -> list[tuple[str, str]]:
+    """Query and passage, as many as there are samples."""
     return [(sample.query, passage) for sample in job.samples for passage in sample.passages][: len(job.samples)]
 
 
 def check_cross_encoder(job: RoleJob, spec: schema.Reranker, part: CrossEncoderPart) -> list[Check]:
     """Compare a cross-encoder's logits with transformers', pairs encoded by transformers' own tokenizer."""
     model = job.source.reference(CLASSES[job.source.model_type], ignore=_POSITIONS)
-    pairs = _pairs(job)
+    pairs = pairs_of(job)
     feed = tokenised(job, job.path(part.model), part.max_tokens, pairs)
     tokenizer = transformers.AutoTokenizer.from_pretrained(job.source.folder, local_files_only=True)
     references = []

@@ -140,6 +140,13 @@ def test_what_the_server_does_not_do_as_sentence_transformers_is_refused_before_
         plan_role(tmp_path, "text_encoder", {"checkpoint": sentence_files(tmp_path, **files)}, {})
 
 
+def test_a_module_that_no_file_names_is_refused_too(tmp_path: Path) -> None:
+    checkpoint = sentence_files(tmp_path, **{"2_Dense/config": {"in_features": 32, "out_features": 16}})
+    (checkpoint / "modules.json").unlink()
+    with pytest.raises(ExportError, match=r"2_Dense: the folder of a Dense, and no modules\.json names it"):
+        plan_role(tmp_path, "text_encoder", {"checkpoint": checkpoint}, {})
+
+
 def test_prompts_that_are_left_out_of_the_mean_are_no_matter_without_prefixes(tmp_path: Path) -> None:
     prompts = {"prompts": {"query": "find: "}}
     checkpoint = sentence_files(tmp_path, config_sentence_transformers=prompts, **{"1_Pooling/config": UNPROMPTED})

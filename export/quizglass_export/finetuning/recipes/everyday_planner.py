@@ -43,12 +43,21 @@ class EverydayPlannerAnnotation(AnnotationOptions):
 
 
 class EverydayPlannerTraining(planner.PlannerTraining):
-    """The everyday planner: the paper's LoRA 32/128 and lr 1e-4; one pass in batches of 16, for two cores."""
+    """The everyday planner: the paper's LoRA 32/128 and lr 1e-4, on the attention alone, so that it is small enough to
+    be shipped; one pass in batches of 16, for two cores.
+    """
 
     epochs: float = Field(1, gt=0, description="passes over the data")
     batch: int = Field(16, ge=1, description="examples at once")
     accumulation: int = Field(1, ge=1, description="batches that make one optimiser step")
     evaluate_every: int = Field(50, ge=1, description="steps between evaluations on held-out.jsonl and checkpoints")
+    layers: str = Field(
+        "attention", pattern="^(all|attention)$", description="linear layers with an adapter: all, attention"
+    )
+    half: bool = Field(True, description="write the adapter in float16, half as large")
+    bfloat16: bool = Field(
+        True, description="compute in bfloat16 on a CPU that multiplies tiles of it (AMX), as on every GPU"
+    )
     prompts: Path | None = Field(PROMPTS, description="directory of prompt templates; default: the everyday bundle's")
     max_tokens: int = Field(256, ge=16, description="longest prompt; the longest data of a longer one is cut")
     checkpointing: bool = Field(

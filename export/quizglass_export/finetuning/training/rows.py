@@ -26,16 +26,25 @@ def answer_ids(loaded: Loaded, prompt: Prompt, example: TrainingExample) -> list
 
 
 class ExampleRows(Dataset[TokenRow]):
-    """Examples as token rows, made when they are asked for."""
+    """Examples as token rows, made when they are asked for, and kept."""
 
     def __init__(self, loaded: Loaded, examples: Sequence[TrainingExample], folder: Path) -> None:
         self._loaded, self._examples, self._folder = loaded, examples, folder
+        self._rows: dict[int, TokenRow] = {}
 
     def __len__(self) -> int:
         return len(self._examples)
 
     def __getitem__(self, index: int) -> TokenRow:
-        example = self._examples[index]
+        if index not in self._rows:
+            self._rows[index] = self._row(self._examples[index])
+        return self._rows[index]
+
+    def lengths(self) -> list[int]:
+        """Tokens of each."""
+        return [len(self[index].ids) for index in range(len(self))]
+
+    def _row(self, example: TrainingExample) -> TokenRow:
         pictures = example.picture_paths(self._folder)
         try:
             prompt = self._loaded.prompts.fill(example.task, example.values, len(pictures))

@@ -25,12 +25,20 @@ class Training(Options):
     rank: int = Field(32, ge=1, description="LoRA rank")
     alpha: int = Field(128, ge=1, description="LoRA alpha")
     dropout: float = Field(0.0, ge=0, lt=1, description="LoRA dropout")
+    layers: str = Field("all", pattern="^(all|attention)$", description="linear layers with an adapter: all, attention")
+    half: bool = Field(False, description="write the adapter in float16, half as large")
+    bfloat16: bool = Field(
+        False, description="compute in bfloat16 on a CPU that multiplies tiles of it (AMX), as on every GPU"
+    )
     full: bool = Field(False, description=f"train all weights instead of an adapter (learning rate {FULL_RATE:g})")
     learning_rate: float = Field(1e-4, gt=0, description="peak learning rate")
     schedule: str = Field("linear", pattern="^(linear|cosine|constant)$", description="linear, cosine or constant")
     warm_up: float = Field(0.0, ge=0, lt=1, description="share of the steps in which the rate rises")
     epochs: float = Field(3, gt=0, description="passes over the data")
     steps: int = Field(0, ge=0, description="optimiser steps instead of epochs; 0: epochs")
+    minutes: float = Field(
+        0, ge=0, description="time limit, at which the rate is down to 0; whichever is first, it or the steps; 0: none"
+    )
     batch: int = Field(1, ge=1, description="examples at once")
     accumulation: int = Field(16, ge=1, description="batches that make one optimiser step")
     evaluate_every: int = Field(500, ge=1, description="steps between evaluations on held-out.jsonl and checkpoints")

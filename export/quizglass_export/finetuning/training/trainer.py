@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import platform
-import resource
 import shutil
-import time
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
 import transformers
 from peft import LoraConfig, get_peft_model
+from peft.tuners.tuners_utils import BaseTunerLayer
 from torch.nn import functional
-from transformers.trainer_callback import ExportableState
 from transformers.trainer_utils import get_last_checkpoint
 
 from quizglass_export.checkpoints.files import ADAPTER_CONFIG, TRAINING, read_json
@@ -32,11 +29,18 @@ from quizglass_export.finetuning.training.examples import (
     read_examples,
 )
 from quizglass_export.finetuning.training.rows import ExampleRows, collated
+from quizglass_export.finetuning.training.sampler import SimilarLengths
 from quizglass_export.finetuning.training.settings import Training
+from quizglass_export.finetuning.training.time_limit import Diary, falling, peak_memory
 from quizglass_export.recipe.schema import GENERAL_PROMPTS
+from quizglass_export.starter.model.precision import has_tiles
 
-TARGETS = r"(?!.*visual\.).*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
-"""Every linear layer of the language model; a vision tower stays as it is."""
+_ATTENTION = "q_proj|k_proj|v_proj|o_proj"
+TARGETS = {
+    layers: rf"(?!.*visual\.).*\.({names})"
+    for layers, names in {"all": f"{_ATTENTION}|gate_proj|up_proj|down_proj", "attention": _ATTENTION}.items()
+}
+"""Linear layers of the language model; a vision tower stays as it is."""
 ADAPTER, MODEL, PROMPTS, PROGRESS, CURVES = "adapter", "model", "prompts", "progress", "tensorboard"
 _IGNORED = -100
 _BESIDE = (".json", ".txt", ".jinja", ".model")
@@ -84,13 +88,14 @@ def _trainer(
     )
     loaded.prompts.save(settings.out / PROMPTS)
     trainer = _AnswerTrainer(
+        settings=settings,
         model=_trainable(loaded, settings),
         args=_arguments(settings, len(held_out), loaded, quiet=quiet),
         data_collator=partial(collated, loaded.inputs),
         train_dataset=ExampleRows(loaded, examples, settings.data),
         eval_dataset=ExampleRows(loaded, held_out, settings.data) if held_out else None,
         compute_metrics=lambda result: {"right": float(result.predictions.mean())},
-        callbacks=[_Diary()],
+        callbacks=[Diary(limit=settings.minutes)],
     )
     trainer.remove_callback(transformers.PrinterCallback)  # would print every entry of the log
     return trainer
@@ -98,15 +103,19 @@ def _trainer(
 
 def _measured(trainer: Any, held_out: dict[str, float]) -> dict[str, Any]:
     """What a run took and reached."""
-    # A resumed run has another object than the one it was given.
-    diary = next(each for each in trainer.callback_handler.callbacks if isinstance(each, _Diary))
+    diary = _diary(trainer)
     return {
         "minutes": round(diary.minutes, 4),
         "steps": trainer.state.global_step,
-        "peak_memory_bytes": max(diary.peak, _peak_memory()),
+        "peak_memory_bytes": max(diary.peak, peak_memory()),
         "held_out": {name.removeprefix("eval_"): value for name, value in held_out.items() if "_per_" not in name},
         "curve": [entry for entry in trainer.state.log_history if "loss" in entry or "eval_loss" in entry],
     }
+
+
+def _diary(trainer: Any) -> Diary:
+    """The one that counts: a resumed run has another object than the one it was given."""
+    return next(each for each in trainer.callback_handler.callbacks if isinstance(each, Diary))
 
 
 def _run(trainer: Any, last: str | None) -> None:
@@ -126,9 +135,22 @@ class _AnswerTrainer(transformers.Trainer):  # type: ignore[misc]
     sentence. Logits are computed where answers stand and nowhere else.
     """
 
-    def __init__(self, **how: Any) -> None:
+    def __init__(self, settings: Training | None = None, **how: Any) -> None:
         super().__init__(**how)
+        self._settings = settings
         self.model_accepts_loss_kwargs = False  # the mean of accumulated batches is this class's own
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        if self._settings is None or not self._settings.minutes:
+            return super().create_scheduler(num_training_steps, optimizer)
+        optimizer = optimizer or self.optimizer
+        self.lr_scheduler = falling(optimizer, num_training_steps, self._settings, lambda: _diary(self).minutes)
+        return self.lr_scheduler
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        if self._settings is None or self._settings.batch == 1:
+            return super()._get_train_sampler(train_dataset)
+        return SimilarLengths(self.train_dataset.lengths(), self._settings.batch, self._settings.seed)
 
     def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **_: Any) -> Any:
         labels = inputs["labels"]
@@ -145,24 +167,6 @@ class _AnswerTrainer(transformers.Trainer):  # type: ignore[misc]
         return loss, {"loss": loss, "right": right}
 
 
-class _Diary(transformers.TrainerCallback, ExportableState):  # type: ignore[misc]
-    """Minutes and peak memory over all sittings; kept in every checkpoint."""
-
-    def __init__(self, minutes: float = 0.0, peak: int = 0) -> None:
-        self.minutes, self.peak, self._since = minutes, peak, time.monotonic()
-
-    def on_train_begin(self, *_: Any, **__: Any) -> None:
-        self._since = time.monotonic()
-
-    def on_step_end(self, *_: Any, **__: Any) -> None:
-        now = time.monotonic()
-        self.minutes, self._since = self.minutes + (now - self._since) / 60, now
-        self.peak = max(self.peak, _peak_memory())
-
-    def state(self) -> dict[str, Any]:
-        return {"args": {}, "attributes": {"minutes": self.minutes, "peak": self.peak}}
-
-
 def _trainable(loaded: Loaded, settings: Training) -> Any:
     model = loaded.model.train()
     model.config.use_cache = False
@@ -172,10 +176,26 @@ def _trainable(loaded: Loaded, settings: Training) -> Any:
         r=settings.rank,
         lora_alpha=settings.alpha,
         lora_dropout=settings.dropout,
-        target_modules=TARGETS,
+        target_modules=TARGETS[settings.layers],
         task_type="CAUSAL_LM",
     )
-    return get_peft_model(model, config)
+    adapted = get_peft_model(model, config)
+    if _in_halves(settings, loaded):
+        _halve_base(adapted)
+    return adapted
+
+
+def _in_halves(settings: Training, loaded: Loaded) -> bool:
+    """Whether a CPU computes in bfloat16; without AMX that would be slower than float32."""
+    return loaded.device.type == "cpu" and settings.bfloat16 and not settings.full and has_tiles()
+
+
+def _halve_base(model: Any) -> None:
+    """The frozen matrices in the precision they are multiplied in, so that no step converts them again."""
+    for module in model.modules():
+        if isinstance(module, BaseTunerLayer):
+            module.get_base_layer().weight.data = module.get_base_layer().weight.data.bfloat16()
+            module.cast_input_dtype_enabled = False
 
 
 def _arguments(settings: Training, held_out: int, loaded: Loaded, *, quiet: bool) -> transformers.TrainingArguments:
@@ -199,7 +219,7 @@ def _arguments(settings: Training, held_out: int, loaded: Loaded, *, quiet: bool
         logging_first_step=True,
         gradient_checkpointing=settings.checkpointing,
         gradient_checkpointing_kwargs={"use_reentrant": False} if settings.checkpointing else None,
-        bf16=on_gpu,
+        bf16=on_gpu or _in_halves(settings, loaded),
         use_cpu=not on_gpu,
         seed=settings.seed,
         report_to=["tensorboard"],
@@ -271,15 +291,12 @@ def _save(trainer: Any, settings: Training) -> None:
             if path.suffix in _BESIDE and not path.name.endswith(".index.json") and not target.exists():
                 shutil.copyfile(path, target)
         return
+    if settings.half:
+        for parameter in trainer.model.parameters():
+            parameter.data = parameter.data.half() if parameter.requires_grad else parameter.data
     trainer.model.save_pretrained(settings.out / ADAPTER)
+    (settings.out / ADAPTER / "README.md").unlink(missing_ok=True)  # an empty form that names this machine's paths
     path = settings.out / ADAPTER / ADAPTER_CONFIG
     config = json.loads(path.read_text(encoding="utf-8"))
     config["base_model_name_or_path"] = settings.checkpoint.name  # the folder can move, and names no machine
     path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def _peak_memory() -> int:
-    """Bytes: of the GPU where there is one, else of the process."""
-    if torch.cuda.is_available():
-        return int(torch.cuda.max_memory_allocated())
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

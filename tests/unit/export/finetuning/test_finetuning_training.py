@@ -5,12 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 import transformers
+from hypothesis import given
+from hypothesis import settings as unhurried
+from hypothesis import strategies as st
 from pydantic import ValidationError
 from safetensors.torch import load_file
 
@@ -18,10 +23,13 @@ from quizglass_export.checkpoints.merge import merge_adapter
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.models.checkpoint import load
 from quizglass_export.finetuning.recipes.core_mmrag import CoReTraining
+from quizglass_export.finetuning.training import time_limit
 from quizglass_export.finetuning.training import trainer as training
 from quizglass_export.finetuning.training.examples import TrainingExample, mixed, read_examples
 from quizglass_export.finetuning.training.rows import ExampleRows, collated
+from quizglass_export.finetuning.training.sampler import SimilarLengths
 from quizglass_export.finetuning.training.settings import FULL_RATE, Training
+from quizglass_export.finetuning.training.time_limit import rate_share
 from quizglass_export.finetuning.training.trainer import train
 from quizglass_export.recipe.schema import GENERAL_PROMPTS
 from quizglass_server.models.prompts import EMPTY, PromptTemplate
@@ -88,6 +96,8 @@ def test_a_run_leaves_an_adapter_that_merges_its_prompts_curves_and_facts(
     assert [entry["step"] for entry in facts["curve"] if "eval_right" in entry][:2] == [2, 4]
     config = json.loads((tmp_path / "out" / "adapter" / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == "vl", "no path of this machine"
+    kept = {path.name for path in (tmp_path / "out" / "adapter").iterdir()}
+    assert kept == {"adapter_config.json", "adapter_model.safetensors"}
 
 
 def test_what_is_learned_is_said(base: Path, data: Path, tmp_path: Path) -> None:
@@ -120,15 +130,15 @@ def test_an_interrupted_run_ends_with_the_weights_of_an_uninterrupted_one(
     base: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(settings(base, data, tmp_path / "whole", dropout=0.2), "planner")
-    end = training._Diary.on_step_end
+    end = training.Diary.on_step_end
 
     def killed(self: Any, args: Any, state: Any, *rest: Any, **more: Any) -> None:
-        end(self)
+        end(self, args, state, *rest, **more)
         if state.global_step == 3:
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(training._Diary, "on_step_end", killed)
+        patch.setattr(training.Diary, "on_step_end", killed)
         with pytest.raises(Killed):
             train(settings(base, data, tmp_path / "parts", dropout=0.2), "planner")
     torch.rand(5)  # what else a process did with its random numbers
@@ -178,6 +188,92 @@ def test_a_model_of_another_chat_format_is_trained_on_prompts_in_that_format(dat
     written = PromptTemplate((tmp_path / "out" / "prompts" / "answer.jinja").read_text(), "answer")
     segments = written.render(**{**EMPTY, "question": "<|eot_id|>"})
     assert segments[-1].text.endswith("assistant<|end_header_id|>\n\n"), "the newline that the format ends with stays"
+
+
+@pytest.fixture
+def six_seconds_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that is six seconds later whenever it is read, which is once a step."""
+    seconds = count(0, 6)
+    monkeypatch.setattr(time_limit, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+
+
+@pytest.mark.usefixtures("six_seconds_a_step")
+def test_a_time_limit_ends_a_run_with_the_rate_near_nought(base: Path, data: Path, tmp_path: Path) -> None:
+    facts = train(settings(base, data, tmp_path / "out", minutes=0.95, steps=50), "planner")
+    assert facts["steps"] == 10
+    assert facts["minutes"] == 1
+    rates = [entry["learning_rate"] for entry in facts["curve"] if "learning_rate" in entry]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == pytest.approx(1e-2, rel=0.05)
+    assert rates[-1] <= 2e-3
+    assert (tmp_path / "out" / "adapter" / "adapter_model.safetensors").is_file()
+
+
+@pytest.mark.usefixtures("six_seconds_a_step")
+def test_minutes_of_earlier_sittings_count(
+    base: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how = settings(base, data, tmp_path / "out", minutes=0.45, steps=50, evaluate_every=2)
+    end = training.Diary.on_step_end
+
+    def killed(self: Any, args: Any, state: Any, *rest: Any, **more: Any) -> None:
+        end(self, args, state, *rest, **more)
+        if state.global_step == 3:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training.Diary, "on_step_end", killed)
+        with pytest.raises(Killed):
+            train(how, "planner")
+    assert train(how, "planner")["steps"] == 5
+
+
+@unhurried(deadline=None)
+@given(st.floats(0, 2), st.sampled_from(("linear", "cosine", "constant")), st.floats(0, 0.9))
+def test_the_rate_is_a_share_of_its_peak_and_ends_at_nought(progress: float, schedule: str, warm_up: float) -> None:
+    how = Training(checkpoint=Path(), data=Path(), out=Path(), schedule=schedule, warm_up=warm_up, minutes=1)
+    assert 0 <= rate_share(progress, how) <= 1 + 1e-9
+    assert rate_share(1.0, how) == (1.0 if schedule == "constant" else pytest.approx(0, abs=1e-9))
+    assert rate_share(warm_up, how) == pytest.approx(1)
+
+
+@unhurried(deadline=None)
+@given(st.lists(st.integers(1, 300), max_size=300), st.integers(2, 16), st.integers(0, 3))
+def test_batches_are_of_similar_lengths_and_every_example_comes_once(
+    lengths: list[int], batch: int, epoch: int
+) -> None:
+    sampler = SimilarLengths(lengths, batch, 7)
+    sampler.set_epoch(epoch)
+    order = list(sampler)
+    assert sorted(order) == list(range(len(lengths))) == list(range(len(sampler)))
+    sampler.set_epoch(0)
+    assert order == list(sampler), "the same for the same epoch, so that a run can go on"
+    padded = sum(
+        max(lengths[at] for at in order[start : start + batch]) * len(order[start : start + batch])
+        for start in range(0, len(order), batch)
+    )
+    in_order = sorted(lengths)
+    best = sum(max(in_order[at : at + batch]) * len(in_order[at : at + batch]) for at in range(0, len(order), batch))
+    assert len(lengths) > 50 * batch or padded == best
+
+
+def test_an_adapter_in_half_precision_is_half_as_large(base: Path, data: Path, tmp_path: Path) -> None:
+    train(settings(base, data, tmp_path / "out", half=True, steps=1, layers="attention"), "planner")
+    tensors = adapter(tmp_path / "out")
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.float16}
+    assert not any("up_proj" in key for key in tensors), "the attention alone"
+    model = transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(base)
+    assert merge_adapter(model, tmp_path / "out" / "adapter") is not None
+
+
+def test_a_run_in_bfloat16_learns_the_same(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "has_tiles", lambda: True)  # slower without them, and no other
+    rows(data / "train.jsonl", [example("one", target=" C", labels=LETTERS)])
+    rows(data / "held-out.jsonl", [example("one", target=" C", labels=LETTERS)])
+    how = settings(checkpoint(tmp_path / "base", "llama"), data, tmp_path / "out", bfloat16=True, steps=20)
+    facts = train(how.model_copy(update={"batch": 2, "accumulation": 1, "evaluate_every": 20}), "planner")
+    assert facts["held_out"]["loss"] < 0.5
+    assert {tensor.dtype for tensor in adapter(tmp_path / "out").values()} == {torch.float32}
 
 
 def test_full_tuning_writes_a_checkpoint(base: Path, data: Path, tmp_path: Path) -> None:

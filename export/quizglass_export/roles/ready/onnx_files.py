@@ -1,0 +1,94 @@
+"""What every ready-made ONNX file is checked for: its hash, the names and shapes of what goes in and comes out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from quizglass_export.checkpoints.source import OnnxSource
+from quizglass_export.errors import ExportError
+from quizglass_export.onnx.file import whole_model
+from quizglass_export.parity import session
+from quizglass_export.roles.job import RoleJob
+from quizglass_export.roles.text_encoder import tokenised
+
+Axes = Sequence[int | None]
+"""Sizes of a tensor's axes; None: any number."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphForm:
+    """What the server gives a model, and what it takes from it.
+
+    Attributes:
+        inputs: axes of each input; the first is the batch and has to be free.
+        optional: names of inputs that a model may lack.
+        output: name of what is taken.
+        axes: of the output.
+    """
+
+    inputs: Mapping[str, Axes]
+    output: str
+    axes: Axes
+    optional: frozenset[str] = frozenset()
+
+
+def onnx_source(job: RoleJob) -> OnnxSource:
+    """The role's file; ExportError where it has another source."""
+    if not isinstance(job.source, OnnxSource):
+        raise ExportError(f"{job.source.folder}: no ONNX file")
+    return job.source
+
+
+def check_file(path: Path, sha256: str | None, form: GraphForm) -> None:
+    """Check a file without running it.
+
+    Raises:
+        ExportError: another file than the recipe says, or a graph that the server cannot run.
+    """
+    if sha256 is not None:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != sha256:
+            raise ExportError(f"{path}: SHA-256 is {digest}, the recipe says {sha256}; another file")
+    graph = whole_model(path).graph
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = {each.name: each for each in graph.input if each.name not in constants}
+    outputs = {each.name: each for each in graph.output}
+    if not form.inputs.keys() - form.optional <= inputs.keys() <= form.inputs.keys() or form.output not in outputs:
+        wanted = [f"{name} (or not)" if name in form.optional else name for name in form.inputs]
+        names = [*inputs, *outputs]
+        raise ExportError(
+            f"{path}: inputs and outputs are {names}; they must be {', '.join(wanted)} and {form.output}. Rename them"
+        )
+    for name, value in inputs.items():
+        _check_axes(path, value, form.inputs[name])
+    _check_axes(path, outputs[form.output], form.axes)
+
+
+def _check_axes(path: Path, value: onnx.ValueInfoProto, wanted: Axes) -> None:
+    """The first axis must be free, the others those numbers or free."""
+    axes = value.type.tensor_type.shape.dim
+    sizes = [axis.dim_value if axis.HasField("dim_value") else None for axis in axes]
+    fits = len(sizes) == len(wanted) and sizes[0] is None
+    if not fits or any(None not in (a, b) and a != b for a, b in zip(sizes, wanted, strict=True)):
+        raise ExportError(f"{path}: {value.name} is {sizes}, the recipe says {list(wanted)} (None: any number)")
+
+
+TYPES = "token_type_ids"
+TEXTS: Mapping[str, Axes] = dict.fromkeys(("input_ids", "attention_mask", TYPES), (None, None))
+"""Inputs of models of texts, int64 [B, S]; `token_type_ids` where the model tells two texts apart."""
+
+
+def runs_at_length(job: RoleJob, model: Path, limit: int, text: str | tuple[str, str]) -> None:
+    """Raise ExportError where a model does not run on a text, or a pair, that is cut at `limit` tokens."""
+    row = tokenised(job, model, limit, [text])([0])
+    try:
+        session(model).run(None, row)
+    except Exception as error:  # ONNX Runtime's own, of many kinds
+        length = row["input_ids"].shape[1]
+        raise ExportError(f"{model}: does not run on {length} tokens; correct max_tokens: {error}") from error

@@ -1,0 +1,58 @@
+"""A cross-encoder from an ONNX file that somebody else made: looked into, compared with itself and with the checkpoint
+that it was made of where there is one, and copied byte by byte.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+from quizglass_export.parity import Check, at_most, scored
+from quizglass_export.recipe import schema
+from quizglass_export.roles import reranker
+from quizglass_export.roles.job import Exported, Exporter, RoleJob
+from quizglass_export.roles.ready.onnx_files import TEXTS, TYPES, GraphForm, check_file, onnx_source, runs_at_length
+from quizglass_export.roles.text_encoder import tokenised
+from quizglass_server.roles.reranker import CrossEncoderPart
+
+
+def prepare(job: RoleJob, spec: schema.ReadyReranker) -> None:
+    """Check hash, names, shapes and tokenizer; ExportError for another file, or one that the server cannot run."""
+    check_file(onnx_source(job).model, spec.sha256, GraphForm(TEXTS, "logits", (None, spec.logits), frozenset({TYPES})))
+    job.check_texts(spec.max_tokens)
+
+
+def export(job: RoleJob, spec: schema.ReadyReranker) -> Exported:
+    """Copy the file that `prepare` has checked."""
+    part = CrossEncoderPart(
+        engine="onnx",
+        kind="cross-encoder",
+        model=f"{job.role}/model.onnx",
+        tokenizer=job.tokenizer,
+        max_tokens=spec.max_tokens,
+        logits=spec.logits,
+        relevant=spec.logits - 1 if spec.relevant is None else spec.relevant,
+    )
+    shutil.copyfile(onnx_source(job).model, job.path(part.model))
+    return Exported(part, {"precision": spec.precision, "ready_made": True})
+
+
+def check(job: RoleJob, spec: schema.ReadyReranker, part: CrossEncoderPart) -> list[Check]:
+    """Pairs alone beside the same in padded batches, and beside the checkpoint where there is one."""
+    pairs = reranker.pairs_of(job)
+    longest = " ".join([passage for _, passage in pairs] * (1 + part.max_tokens // len(pairs)))
+    runs_at_length(job, job.path(part.model), part.max_tokens, ("a", longest))
+    feed = tokenised(job, job.path(part.model), part.max_tokens, pairs)
+    alone, batched = scored(job.path(part.model), feed, len(pairs), job.batches)
+    differences = [float(abs(a - b).max()) for rows in batched for a, b in zip(alone, rows, strict=True)]
+    bound = job.demands.logits if spec.precision == "fp32" else spec.accept.drift
+    checks = [at_most(job.role, "largest difference of logits, batches beside one at a time", differences, bound)]
+    checkpoint = onnx_source(job).checkpoint
+    if checkpoint is not None:
+        described = schema.Reranker(checkpoint=checkpoint.folder, precision=spec.precision, accept=spec.accept)
+        checks += reranker.check_cross_encoder(replace(job, source=checkpoint), described, part)
+    return checks
+
+
+EXPORTERS = {"onnx": Exporter(prepare, export, check, {})}
+"""As of the other roles; ONNX files have no model type of their own."""

@@ -1,0 +1,77 @@
+"""A text encoder from an ONNX file that somebody else made: looked into, compared with itself and with the checkpoint
+that it was made of where there is one, and copied byte by byte.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+
+from quizglass_export.errors import ExportError
+from quizglass_export.parity import Check, Floats, batches, check_vectors, pool, session
+from quizglass_export.recipe import schema
+from quizglass_export.roles import text_encoder
+from quizglass_export.roles.job import Exported, Exporter, RoleJob
+from quizglass_export.roles.ready.onnx_files import TEXTS, TYPES, GraphForm, check_file, onnx_source, runs_at_length
+from quizglass_server.roles.text_encoder import TextEncoderPart
+
+_OUTPUT = "last_hidden_state"
+
+
+def prepare(job: RoleJob, spec: schema.ReadyTextEncoder) -> None:
+    """Check hash, names, shapes and tokenizer; ExportError for another file, or one that the server cannot run."""
+    form = GraphForm(TEXTS, _OUTPUT, (None, None, spec.dimension), frozenset({TYPES}))
+    check_file(onnx_source(job).model, spec.sha256, form)
+    job.check_texts(spec.max_tokens)
+
+
+def export(job: RoleJob, spec: schema.ReadyTextEncoder) -> Exported:
+    """Copy the file that `prepare` has checked."""
+    part = TextEncoderPart(
+        engine="onnx",
+        kind="text-encoder",
+        model=f"{job.role}/model.onnx",
+        tokenizer=job.tokenizer,
+        dimension=spec.dimension,
+        pooling=spec.pooling,
+        query_prefix=spec.query_prefix,
+        passage_prefix=spec.passage_prefix,
+        max_tokens=spec.max_tokens,
+    )
+    shutil.copyfile(onnx_source(job).model, job.path(part.model))
+    return Exported(part, {"precision": spec.precision, "ready_made": True})
+
+
+def check(job: RoleJob, spec: schema.ReadyTextEncoder, part: TextEncoderPart) -> list[Check]:
+    """Texts alone beside the same in padded batches, and beside the checkpoint where there is one."""
+    texts = [part.query_prefix + sample.query for sample in job.samples]
+    texts += [part.passage_prefix + passage for sample in job.samples for passage in sample.passages]
+    longest = " ".join(texts * (1 + part.max_tokens // len(texts)))
+    runs_at_length(job, job.path(part.model), part.max_tokens, longest)
+    alone, together = (_vectors(job, part, texts, size) for size in (1, max(job.batches)))
+    itself = check_vectors(job.role, together, alone, job.cosine(spec))
+    checks = [replace(itself, measure="smallest cosine, batches beside one at a time")]
+    checkpoint = onnx_source(job).checkpoint
+    if checkpoint is not None:
+        described = schema.TextEncoder(checkpoint=checkpoint.folder, precision=spec.precision, accept=spec.accept)
+        checks += text_encoder.check(replace(job, source=checkpoint), described, part)
+    return checks
+
+
+def _vectors(job: RoleJob, part: TextEncoderPart, texts: list[str], size: int) -> list[Floats]:
+    run = session(job.path(part.model))
+    feed = text_encoder.tokenised(job, job.path(part.model), part.max_tokens, texts)
+    vectors: list[Floats] = []
+    for indices in batches(len(texts), size):
+        inputs = feed(indices)
+        states = run.run([_OUTPUT], inputs)[0]
+        if states.shape[2:] != (part.dimension,):
+            raise ExportError(f"{part.model}: states are {states.shape}, the recipe's dimension is {part.dimension}")
+        vectors += list(pool(states, inputs["attention_mask"].astype(np.int64), part.pooling))
+    return vectors
+
+
+EXPORTERS = {"onnx": Exporter(prepare, export, check, {})}
+"""As of the other roles; ONNX files have no model type of their own."""

@@ -1,0 +1,145 @@
+"""What the everyday benchmark fetches, draws and counts; nothing is measured here, and nothing downloaded."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from bench.everyday import things as drawing
+from bench.everyday.debian import PackageMissing, unpacked
+from bench.everyday.notes import BASE, TAUGHT, Said, _rows
+from bench.everyday.passages import Asked, Noun, nouns
+from bench.everyday.pictures import CUTS, Looked, tiles
+from bench.everyday.things import Thing, in_photograph, on_plain
+from quizglass_export.finetuning.asking.interface import Written
+from quizglass_export.finetuning.training.examples import TrainingExample
+from quizglass_server.domain.entries import ChunkHit, Entry
+from quizglass_server.domain.turns import Picture
+from quizglass_server.steps.lookup.crop import WHOLE, crop
+
+NOUNS = """  1 This software and database is being provided to you, the LICENSEE
+00002452 03 n 01 thing 0 009 @ 00001930 n 0000 | a separate and self-contained entity
+02510455 05 n 03 giant_panda 0 panda 1 bear_cat 0 002 @ 02507649 n 0000 | large black-and-white herbivorous mammal
+02510999 05 n 01 panda 0 002 @ 02507649 n 0000 | reddish-brown raccoon-like carnivore of the Himalayas
+09225146 17 n 01 pit 0 001 @ 00001930 n 0000 | a hole
+"""
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
+def test_a_package_that_lies_there_is_unpacked_once(tmp_path: Path) -> None:
+    control = tmp_path / "made" / "DEBIAN" / "control"
+    control.parent.mkdir(parents=True)
+    control.write_text("Package: stamps\nVersion: 1.2-3\nArchitecture: all\nMaintainer: a <a@b.c>\nDescription: x\n")
+    (tmp_path / "made" / "usr").mkdir()
+    (tmp_path / "made" / "usr" / "koala.txt").write_text("A koala.")
+    (tmp_path / "here").mkdir()
+    package = tmp_path / "here" / "stamps_1.2-3_all.deb"
+    subprocess.run(["dpkg-deb", "--build", str(tmp_path / "made"), str(package)], check=True, capture_output=True)
+    for _ in range(2):
+        root, version = unpacked("stamps", tmp_path / "here")
+        assert (root / "usr/koala.txt").read_text() == "A koala."
+        assert version == "1.2-3"
+    package.write_bytes(b"no package")
+    shutil.rmtree(root)
+    with pytest.raises(PackageMissing, match=r"dpkg-deb --extract .*; fetch stamps on a Debian"):
+        unpacked("stamps", tmp_path / "here")
+
+
+def test_without_apt_it_is_said_what_to_put_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(PackageMissing, match=r"apt-get: .*`apt-get download stamps`, and put the \.deb into .*here"):
+        unpacked("stamps", tmp_path / "here")
+
+
+@pytest.fixture
+def koala(tmp_path: Path) -> Thing:
+    """A red square with a transparent border."""
+    pixels = np.zeros((60, 40, 4), np.uint8)
+    pixels[10:50, 5:35] = (200, 20, 20, 255)
+    Image.fromarray(pixels).save(tmp_path / "koala.png")
+    return Thing("koala.png", "A koala.", tmp_path / "koala.png")
+
+
+def test_things_are_cut_out_stored_on_white_and_drawn_alike_for_a_seed(koala: Thing, tmp_path: Path) -> None:
+    assert koala.cut_out().size == (30, 40)
+    stored = koala.entry()
+    assert (stored.entry.id, stored.entry.title, len(stored.pictures)) == ("koala.png", "A koala.", 1)
+    Image.new("RGB", (50, 50), "green").save(tmp_path / "meadow.jpg")
+    for draw in (on_plain, lambda thing, seed: in_photograph(thing, [tmp_path / "meadow.jpg"], seed)):
+        first, again, other = draw(koala, 1), draw(koala, 1), draw(koala, 2)
+        assert first == again != other
+        assert (first.width, first.height) == drawing._FRAME
+        red = (first.pixels[..., 0] > 120) & (first.pixels[..., 1] < 60)
+        assert 0.05 < red.mean() < 0.6, "the thing is there, and not all there is"
+
+
+@settings(deadline=None)
+@given(st.integers(1, 4), st.integers(1, 4), st.floats(0.2, 1))
+def test_tiles_lie_inside_the_frame_and_reach_its_edges(columns: int, rows: int, size: float) -> None:
+    grid = tiles(columns, rows, size)
+    assert len(grid) == columns * rows
+    assert all(0 <= each.left < each.right <= 1 + 1e-9 and 0 <= each.top < each.bottom <= 1 + 1e-9 for each in grid)
+    assert columns == 1 or max(each.right for each in grid) == pytest.approx(1)
+
+
+def test_every_way_to_cut_has_the_whole_frame_and_no_view_twice() -> None:
+    picture = Picture(b"x" * 32, np.zeros((48, 64, 3), np.uint8))
+    for cuts in CUTS.values():
+        parts = [crop(picture, cut) for cut in cuts]
+        assert cuts[0] == WHOLE
+        assert parts[0] is picture
+        assert len(set(parts)) == len(cuts)
+
+
+def test_recall_counts_places_within_a_depth() -> None:
+    looked = Looked([1, 3, 0, 5], [0.1] * 4)
+    assert (looked.within(1), looked.within(5)) == (1, 3)
+
+
+def test_nouns_of_one_meaning_are_read(tmp_path: Path) -> None:
+    (tmp_path / "data.noun").write_text(NOUNS)
+    (thing,) = nouns(tmp_path / "data.noun")
+    assert thing == Noun("00002452", ("thing",), "a separate and self-contained entity")
+    many = Noun("1", ("giant panda", "bear cat"), "large mammal")
+    assert many.entry().text == "Also called bear cat. large mammal"
+
+
+def hit(entry: str, title: str, text: str) -> ChunkHit:
+    return ChunkHit(Entry(entry, title), text, 1.0)
+
+
+def test_a_passage_is_right_if_it_is_the_things_own_or_says_it() -> None:
+    asked = Asked("facts", "From which city is France governed?", "country/7", ("France", "Paris"))
+    assert asked.found([hit("other", "x", "y"), hit("country/7", "France", "It is large.")])
+    assert asked.found([hit("noun/1", "Paris", "the capital of France")])
+    assert not asked.found([hit("noun/2", "Paris", "a prince of Troy"), hit("noun/3", "France", "a country")])
+    assert not Asked("nouns", "What is a panda?", "noun/1").found([hit("noun/2", "panda", "panda")])
+
+
+def said(objective: str, target: str, text: str) -> Said:
+    example = TrainingExample(id=text, objective=objective, task="answer", target=target)
+    return Said(example, Written(text, seconds=0.1))
+
+
+def test_answers_are_counted_exactly_generously_and_by_refusals() -> None:
+    base = [
+        said("answer", "Paris", "The capital of France is Paris."),
+        said("answer", "meat", "I don't know"),
+        said("abstain", "I don't know", "The capital of France is Rome."),
+    ]
+    taught = [said("answer", "Paris", "Paris."), said("answer", "meat", "meat"), said("abstain", "x", "I don't know")]
+    rows = {(row.name.split(" (")[0]): row for row in _rows({BASE: base, TAUGHT: taught})}
+    exact = rows["answers from notes, exact or an alias, with its adapter"]
+    assert (exact.value, exact.peer_value, exact.ok) == (100, 0, True)
+    assert rows["answers from notes that hold the right words, base"].value == 50
+    assert rows['"I don\'t know" where the notes do not say, with its adapter'].ok
+    assert rows['"I don\'t know" where the notes do say, base'].value == 50
+    assert rows["answers from notes, with its adapter over base"].value == 100
+    alone = _rows({BASE: base})
+    assert alone[-1].peer == "there is no trained adapter"
+    assert not any(row.bar for row in alone), "bars are for what was trained"
