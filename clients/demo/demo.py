@@ -1,9 +1,10 @@
 """`make demo`: a server on the starter bundle and the starter knowledge, asked through the real client.
 
 Draws a small world, imports it, asks one question for each plan, one about printed words, one that continues a
-dialogue and one that nothing answers, then two of which the second stands on what the first left in its session, and
-shows each answer as it streams. Then it prints where the server's page is; on a terminal the server goes on until it is
-interrupted. Ends with status 1 if anything failed or an answer is not the right one.
+dialogue, one that nothing answers, and one under the policy of each other system, then two of which the second stands
+on what the first left in its session, and shows each answer as it streams. Then it prints where the server's page is;
+on a terminal the server goes on until it is interrupted. Ends with status 1 if anything failed or an answer is not the
+right one.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Scene:
     """The plan expected; None where any will do."""
     new_thing: bool = True
     """Whether the thing asked about is one that no model was trained on."""
+    policy: str = ""
+    """The server's own where empty."""
     which: int = 0
     """Which of the questions that fit. The small starter models do not get all of them right (docs/benchmarks.md has
     the shares): the demo shows ones they do, so that a failure means that something broke."""
@@ -140,7 +143,7 @@ def _ask_everything(target: str, world: World, folder: Path, console: Console) -
             for asked, answered in question.history:
                 console.print(f"[dim]before: {asked} {answered}[/]")
             console.print(f"[bold]{question.text}[/]  [dim]{path}[/]")
-            answer = _ask(client, question, path, console)
+            answer = _shown(client.ask(question.text, path, history=question.history, policy=scene.policy), console)
             failures += _differences(scene, question, answer)
         failures += _session(client, world, folder, console)
     return failures
@@ -170,10 +173,6 @@ def _session(client: Client, world: World, folder: Path, console: Console) -> li
         if answer.text != thing.facts["price"]:
             failures.append(f"{text!r}: answered {answer.text!r}, expected {thing.facts['price']!r}")
     return failures
-
-
-def _ask(client: Client, question: Question, path: Path, console: Console) -> Answer:
-    return _shown(client.ask(question.text, path, history=question.history), console)
 
 
 def _shown(events: Iterable[Event], console: Console) -> Answer:

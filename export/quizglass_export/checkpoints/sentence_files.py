@@ -76,10 +76,10 @@ def _check_modules(folder: Path) -> Path:
     """Where the pooling is said; ExportError where a module follows that the server does not have."""
     path = folder / _MODULES
     if not path.is_file():
-        for place in sorted(folder.glob("[0-9]_*")):
-            if (kind := place.name.partition("_")[2]) not in _KNOWN:
+        for module in sorted(folder.glob("[0-9]_*")):
+            if (kind := module.name.partition("_")[2]) not in _KNOWN:
                 raise ExportError(
-                    f"{place}: the folder of a {kind}, and no {_MODULES} names it; vectors without it would be others"
+                    f"{module}: the folder of a {kind}, and no {_MODULES} names it; vectors without it would be others"
                 )
         return folder / "1_Pooling" / "config.json"
     pooling = folder / "1_Pooling"

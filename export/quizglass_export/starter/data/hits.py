@@ -15,6 +15,11 @@ from quizglass_export.pocketworld.world import Thing
 from quizglass_export.starter.data.library import Library
 
 MANNERS = ("none", "right", "wrong", "several")
+_SHARES = (0.12, 0.5, 0.16, 0.22)
+"""Of `MANNERS`: more wrong ones than searches bring, and still mostly right ones. With as many of both a base learned
+to distrust every hit."""
+_FIRST = 0.7
+"""How often the right one of several is the first: searches put it there more often than elsewhere."""
 _MOST = 5
 _TRIES = 30
 
@@ -56,7 +61,7 @@ class Hits:
 
     def draw(self, question: Question, manner: str | None = None) -> Drawn:
         """Hits in one of `MANNERS`, any by default; "right" and "several" hold the target if the picture shows it."""
-        manner = manner or self.rng.choices(MANNERS, (0.15, 0.3, 0.3, 0.25))[0]
+        manner = manner or self.rng.choices(MANNERS, _SHARES)[0]
         target = self.target(question)
         if manner == "none":
             return Drawn(manner)
@@ -69,7 +74,9 @@ class Hits:
         if manner == "right":
             return self._as_drawn(manner, right, 0)
         rivals = self.rivals(right, self.rng.randint(1, _MOST - len(right)), beside)
-        mixed = self.rng.sample([*rivals, *right], len(rivals) + len(right))
+        mixed = [*right, *rivals]
+        if self.rng.random() >= _FIRST:
+            mixed = self.rng.sample(mixed, len(mixed))
         alike = [self._alike(target)] if self.rng.random() < 0.3 and len(mixed) < _MOST else []
         return self._as_drawn(manner, [*mixed, *alike], mixed.index(target))
 
