@@ -144,8 +144,9 @@ def test_an_interrupted_run_ends_with_the_weights_of_an_uninterrupted_one(
     torch.rand(5)  # what else a process did with its random numbers
     train(settings(base, data, tmp_path / "parts", dropout=0.2), "planner")
     whole, parts = adapter(tmp_path / "whole"), adapter(tmp_path / "parts")
-    assert whole.keys() == parts.keys()
-    assert all(torch.equal(whole[key], parts[key]) for key in whole)
+    # Not bit by bit: a process multiplies its first matrices differently in the last place. Examples in another order
+    # move the weights by 0.05.
+    torch.testing.assert_close(parts, whole, rtol=1e-3, atol=1e-4)
 
 
 def test_a_finished_run_is_not_taken_further(base: Path, data: Path, tmp_path: Path) -> None:
