@@ -1,10 +1,9 @@
 """`make demo`: a server on the starter bundle and the starter knowledge, asked through the real client.
 
 Draws a small world, imports it, asks one question for each plan, one about printed words, one that continues a
-dialogue, one that nothing answers, and one under the policy of each other system, then two of which the second stands
-on what the first left in its session, and shows each answer as it streams. Then it prints where the server's page is;
-on a terminal the server goes on until it is interrupted. Ends with status 1 if anything failed or an answer is not the
-right one.
+dialogue and one that nothing answers, then two of which the second stands on what the first left in its session, and
+shows each answer as it streams. Then it prints where the server's page is; on a terminal the server goes on until it is
+interrupted. Ends with status 1 if anything failed or an answer is not the right one.
 """
 
 from __future__ import annotations
@@ -50,8 +49,6 @@ class Scene:
     """The plan expected; None where any will do."""
     new_thing: bool = True
     """Whether the thing asked about is one that no model was trained on."""
-    policy: str = ""
-    """The server's own where empty."""
     which: int = 0
     """Which of the questions that fit. The small starter models do not get all of them right (docs/benchmarks.md has
     the shares): the demo shows ones they do, so that a failure means that something broke."""
@@ -143,7 +140,7 @@ def _ask_everything(target: str, world: World, folder: Path, console: Console) -
             for asked, answered in question.history:
                 console.print(f"[dim]before: {asked} {answered}[/]")
             console.print(f"[bold]{question.text}[/]  [dim]{path}[/]")
-            answer = _shown(client.ask(question.text, path, history=question.history, policy=scene.policy), console)
+            answer = _shown(client.ask(question.text, path, history=question.history), console)
             failures += _differences(scene, question, answer)
         failures += _session(client, world, folder, console)
     return failures
