@@ -221,6 +221,10 @@ class Stage:
         roles = (RoleStatus("planner", "onnx", "cpu", ready=True, sees_pictures=True, notice="runs slowly"),)
         self.models = SimpleNamespace(statuses=lambda: roles, on_change=lambda _: None)
         bundle = SimpleNamespace(manifest=SimpleNamespace(name="starter", version="0.1.0"))
+        settings = {
+            "coaching": "off",
+            **settings,
+        }  # flat pictures are blurred: a word of it may come at any time
         made = Settings(bundle=folder, knowledge=folder, port=0, **settings)
         work = WorkMemory(made.work_memory_bytes)
         self.decoder = PictureDecoder(PictureLimits.of(made), work)

@@ -8,6 +8,7 @@ cameras, whatever models answer, and belongs to the code that computes its numbe
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,8 @@ FAULTS = (
     CaptureFault.NOISE,
 )
 """In the order of the layer's outputs."""
+SURE = (CaptureFault.BLUR,)
+"""What is told of photographs as well as of pocketworld's pictures (docs/session.md)."""
 ADVICE = {
     CaptureFault.BLUR: "hold still",
     CaptureFault.DARK: "more light",
@@ -56,13 +59,15 @@ class CaptureCoach:
     """Judges frames. May be called from several threads.
 
     Args:
+        told: the faults that frames are judged by; scores are of all.
         path: the layer.
 
     Raises:
         BundleError: the file is damaged, or belongs to other numbers.
     """
 
-    def __init__(self, path: Path = WEIGHTS) -> None:
+    def __init__(self, told: Collection[CaptureFault] = FAULTS, path: Path = WEIGHTS) -> None:
+        self._told = np.asarray([fault in told for fault in FAULTS])
         try:
             layer = json.loads(path.read_text(encoding="utf-8"))
             self._mean, self._spread = (np.asarray(layer[name], np.float32) for name in ("mean", "spread"))
@@ -86,7 +91,7 @@ class CaptureCoach:
         scores = tuple(
             CaptureScore(fault, float(1 / (1 + np.exp(-logit)))) for fault, logit in zip(FAULTS, logits, strict=True)
         )
-        beyond = logits - self._thresholds
+        beyond = np.where(self._told, logits - self._thresholds, -np.inf)
         worst = int(np.argmax(beyond))
         if beyond[worst] <= 0:
             return Judged(CaptureFault.NONE, "", scores)

@@ -276,9 +276,9 @@ class LinkOptions(Options):
     look_ahead: bool = True
     """Whether a frame is decoded, embedded, read and looked at by the generator as soon as it is whole, before there is
     a question. Faster answers, for work that is in vain where nobody asks; it gives way to every turn."""
-    coaching: bool = True
-    """Whether clients are told what is wrong with a frame as it was taken: blur, darkness, tilt, truncation, occlusion,
-    noise. Better frames, for a few milliseconds a frame."""
+    coaching: Literal["off", "blur", "all"] = "blur"
+    """What clients are told of a frame as it was taken: that it is blurred, or also that it is dark, tilted, cut,
+    covered or noisy, which holds on drawn pictures and not on photographs. Costs a few milliseconds a frame."""
     keepalive_s: Seconds = 60.0
     """Seconds without a word after which the server asks a connection with calls under way whether it is still there.
     Shorter notices sooner that a client is gone, and wakes its radio more often."""

@@ -28,7 +28,7 @@ from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.assistant.look_ahead import LookAhead
 from quizglass_server.bundle.files import Bundle
 from quizglass_server.coaching.closer import Closer
-from quizglass_server.coaching.coach import CaptureCoach
+from quizglass_server.coaching.coach import FAULTS, SURE, CaptureCoach
 from quizglass_server.config.address import MilvusAddress
 from quizglass_server.config.settings import Settings
 from quizglass_server.decoding.decoder import PictureDecoder
@@ -224,7 +224,7 @@ def _sessions(services: Services, asking: Asking, looks: LookAhead | None) -> Se
     settings = services.settings
     limits = session_limits(settings, settings.max_frame_bytes, _useful_side(services))
     pool = FramePool(settings.all_frames_bytes)
-    coach = CaptureCoach() if settings.coaching else None
+    coach = None if settings.coaching == "off" else CaptureCoach(FAULTS if settings.coaching == "all" else SURE)
     wire, closer = ProtobufWire(), Closer(services.assistant)
     means = Means(asking, looks, pool, services.sessions, wire, limits, coach, closer)
     return SessionDirectory(means, settings.max_sessions)

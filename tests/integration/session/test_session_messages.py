@@ -512,24 +512,23 @@ async def test_who_says_nothing_more_still_hears_the_answer(stage, said):
 # What is wrong with frames
 
 
-async def test_a_dark_frame_is_told_of_and_an_abstention_names_it(stage, said):
-    dark = png(160, 120, "#030303")
-    name = await said.show(dark)
-    status = await said.until(FrameStatus, lambda each: bool(each.fault))
-    assert (status.sha256, status.state, status.advice) == (name, FrameState.HELD, ADVICE[status.fault])
-    assert {each.fault for each in status.capture} == set(FAULTS)
-
+async def test_a_dark_frame_is_told_of_and_an_abstention_names_it(tmp_path):
     async def abstains(turn, policy, budget):
         yield Done("I don't know.", FinishReason.COMPLETE, abstain_reason=AbstainReason.MODEL)
 
-    stage.assistant.script = abstains
-    await said.say(question("a", "What is this?", name))
-    update = await said.until(TurnUpdate, lambda each: isinstance(each.event, Done))
-    assert (update.fault, update.advice) == (status.fault, status.advice)
+    async with serving(tmp_path, coaching="all") as stage, opened(stage.target) as (said, _):
+        name = await said.show(png(160, 120, "#030303"))
+        status = await said.until(FrameStatus, lambda each: bool(each.fault))
+        assert (status.sha256, status.state, status.advice) == (name, FrameState.HELD, ADVICE[status.fault])
+        assert {each.fault for each in status.capture} == set(FAULTS)
+        stage.assistant.script = abstains
+        await said.say(question("a", "What is this?", name))
+        update = await said.until(TurnUpdate, lambda each: isinstance(each.event, Done))
+        assert (update.fault, update.advice) == (status.fault, status.advice)
 
 
 async def test_without_coaching_nothing_is_said_of_frames(tmp_path):
-    async with serving(tmp_path, coaching=False) as stage, opened(stage.target) as (said, _):
+    async with serving(tmp_path) as stage, opened(stage.target) as (said, _):
         name = await said.show(png(160, 120, "#030303"))
         await said.say(question("a", "What is this?", name))
         await said.done("a")

@@ -118,7 +118,7 @@ async def test_the_ledger_of_the_first_question_has_what_was_done_ahead_for_its_
         handed("image_encoder", picture.pixels.nbytes)
         looked_at.set()
 
-    async with serving(tmp_path, coaching=False) as stage, opened(stage.target) as (made, _):
+    async with serving(tmp_path) as stage, opened(stage.target) as (made, _):
         stage.assistant.look_ahead = looking
         name = await made.show(data)
         await looked_at.wait()

@@ -69,9 +69,9 @@ def test_a_damaged_layer_is_refused_by_name(tmp_path):
     path = tmp_path / "layer.json"
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(BundleError, match=r"layer\.json"):
-        CaptureCoach(path)
+        CaptureCoach(path=path)
     layer = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     layer["weights"] = {fault: row[:-1] for fault, row in layer["weights"].items()}
     path.write_text(json.dumps(layer), encoding="utf-8")
     with pytest.raises(BundleError, match="shape"):
-        CaptureCoach(path)
+        CaptureCoach(path=path)
