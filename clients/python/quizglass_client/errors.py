@@ -31,6 +31,7 @@ _TURN = "quizglass-turn"
 _NOTHING_DONE = {"", "STOPPING"}
 """Reasons of UNAVAILABLE calls whose work was not begun: none, where nobody answers."""
 _DROPPED = "CANCELLED"
+"""The whole text of a call that a stopping server dropped."""
 
 
 class ClientError(Exception):

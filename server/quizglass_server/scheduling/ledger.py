@@ -56,7 +56,8 @@ class ByteLedger:
         both: Counter[str] = Counter()
         for other in self._included:
             both.update(other._taken())
-        both.update(self._bytes)
+        with self._lock:
+            both.update(self._bytes)
         return both
 
     def entries(self, memory_s: float = 0.0, elsewhere: Collection[str] = ()) -> tuple[LedgerEntry, ...]:
