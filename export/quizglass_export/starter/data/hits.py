@@ -1,7 +1,8 @@
 """What an image search may bring for a question: the right entry, others, both, or nothing.
 
-Whether a line is the right one can always be told: a wrong one is of another kind than what the question points at or,
-where the picture is shown, of another colour. Entries that look alike in both come behind the right one only.
+Whether a line is the right one can always be told from the words: a wrong one is of another kind than what the question
+points at. Where a task is to look closely (`sees`), it may be of the same kind and another colour. Entries that look
+alike in both come behind the right one only.
 """
 
 from __future__ import annotations
@@ -42,8 +43,11 @@ class Drawn:
 class Hits:
     """Draws the hits of image searches in one library."""
 
-    def __init__(self, library: Library, rng: random.Random, *, sees: bool = True) -> None:
-        """`sees`: whether the prompt shows the picture, so that colours tell entries apart."""
+    def __init__(self, library: Library, rng: random.Random, *, sees: bool = False) -> None:
+        """`sees`: whether colours, which the picture shows, are to tell entries apart.
+
+        Taught so in every prompt, a base of this size came to distrust the hits of all that it does not know by heart.
+        """
         self.library = library
         self.rng = rng
         self.sees = sees

@@ -43,7 +43,7 @@ class Situations:
         self.rng = rng
         self.picture_stage = picture_stage
         """False: prompts never have a picture, and only what needs none is asked."""
-        self.hits = Hits(library, rng, sees=picture_stage)
+        self.hits = Hits(library, rng)
 
     def examples(self, question: Question, picture: int | None) -> list[Example]:
         """A few situations of the question, drawn anew at each call; all share the picture."""
@@ -141,20 +141,19 @@ class Situations:
         return [Example(self.rng.choice(options), question.answer, f"distracted-{question.family}")]
 
     def _image_query(self, question: Question, base: Request) -> list[Example]:
-        """What is it called? The question, a sign or an earlier turn may tell, or it is recognised, or found."""
+        """What is it called? A sign or an earlier turn may tell, or it is recognised, or found."""
         target = self.library.things.get(question.target or "")
         images = [hop for hop in question.hops if hop.action == "image"]
         if target is None or not question.image_answer or question.image_answer != target.name or len(images) > 1:
             return []
         asked = replace(base, question=question.image_query)
-        told = target.name in f"{question.text} {question.words} {question.history}"
-        if told:
+        if target.name in f"{base.words} {base.history}":
             return [Example(asked, target.name, "name-told")]
         if not self.picture_stage or self.hits.target(question) is None:
             return []
         drawn = self.hits.draw(question)
         known = target.recognised or drawn.right
-        task = "name-told" if told else f"name-{drawn.manner}" + ("" if known else "-abstain")
+        task = f"name-{drawn.manner}" + ("" if known else "-abstain")
         return [Example(replace(asked, seen=drawn.lines), target.name if known else ABSTAIN, task)]
 
     def rewrites(self, question: Question, base: Request) -> list[Example]:

@@ -15,6 +15,7 @@ from quizglass_export.starter.data.batches import Batch, bucketed
 from quizglass_export.starter.data.examples import Encoded, Encoder, Example
 from quizglass_export.starter.data.quiz import Quiz
 from quizglass_export.starter.data.reading import TextSource, printed, repeating
+from quizglass_export.starter.data.renaming import Renaming
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.comparing import Comparing
 from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
@@ -28,6 +29,8 @@ _VISION_SCALE = 0.5
 _POOL = 360
 _MEASURED = 500
 """Questions."""
+_RENAMED = 0.7
+"""Share of the situations whose things get other names."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class JointBatches:
         self._known = [row for row, scene in enumerate(scenes) if any(p.thing.recognised for p in scene.things)]
         self.comparing = Comparing(self.rng)
         self._tasks = {id(library): GeneratorTasks(library, self.rng) for library in asked.libraries}
+        self._renaming = {id(library): Renaming(library, self.rng) for library in asked.libraries}
 
     def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
         """The next pool, for the share of the budget already spent."""
@@ -98,8 +102,11 @@ class JointBatches:
     def situation(self) -> Sequence[Example]:
         """Prompts of one kind about one stored question."""
         row = self.rng.randrange(len(self.asked.questions))
-        tasks = self._tasks[id(self.asked.libraries[row])]
-        return tasks.group(self.asked.questions[row], len(self.scenes) + row)
+        question, library = self.asked.questions[row], id(self.asked.libraries[row])
+        examples = self._tasks[library].group(question, len(self.scenes) + row)
+        if question.conflict is not None or self.rng.random() >= _RENAMED:
+            return examples
+        return self._renaming[library].renamed(examples)
 
     def comparison(self) -> Sequence[Example]:
         """Which of two is more: of plain numbers, of short passages, of those of a world."""

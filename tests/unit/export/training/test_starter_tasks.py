@@ -16,6 +16,7 @@ from quizglass_export.starter.data.hits import MANNERS, Hits
 from quizglass_export.starter.data.knowing import Known, by_heart, knows, missing_names, names
 from quizglass_export.starter.data.library import Library
 from quizglass_export.starter.data.reading import TextSource
+from quizglass_export.starter.data.renaming import Renaming
 from quizglass_export.starter.data.situations import Situations
 from quizglass_export.starter.data.store import blocks
 from quizglass_export.starter.data.tasks.choices import JUDGEMENTS, SUBJECTS, Choices
@@ -23,6 +24,7 @@ from quizglass_export.starter.data.tasks.comparing import Comparing
 from quizglass_export.starter.data.tasks.conflicts import Conflicts
 from quizglass_export.starter.data.tasks.drafts import Drafts
 from quizglass_export.starter.data.tasks.lookups import ACTIONS, NEXT, Lookups, needed, rounds_of
+from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
 from quizglass_export.starter.stages.annotate import decide
 from quizglass_export.starter.stages.decider import DECISIONS
 from quizglass_server.domain.turns import Plan
@@ -37,6 +39,7 @@ QUESTIONS = make_questions(WORLD, 300, 7, unseen_share=0.5, format=2)
 UNKNOWABLE = make_unknowable(WORLD, 60, 3, format=2)
 EVERY = QUESTIONS + UNKNOWABLE
 seeds = st.integers(0, 1 << 30)
+_WORD = re.compile(r"\b[A-Z][a-z]+\b")
 
 
 def made(question: Question, rng: random.Random) -> Iterator[Example]:
@@ -99,7 +102,7 @@ def test_who_abstains_was_shown_no_passage_that_tells(seed: int) -> None:
 @settings(max_examples=30, deadline=None)
 def test_a_wrong_hit_is_of_another_kind_or_colour(seed: int, manner: str) -> None:
     rng = random.Random(seed)
-    hits = Hits(LIBRARY, rng)
+    hits = Hits(LIBRARY, rng, sees=True)
     for question in rng.sample(EVERY, 8):
         drawn, target = hits.draw(question, manner), hits.target(question)
         if target is None or not drawn.lines:
@@ -115,7 +118,7 @@ def test_a_wrong_hit_is_of_another_kind_or_colour(seed: int, manner: str) -> Non
 
 
 def test_without_sight_a_wrong_hit_is_of_another_kind() -> None:
-    hits = Hits(LIBRARY, random.Random(1), sees=False)
+    hits = Hits(LIBRARY, random.Random(1))
     for question in QUESTIONS:
         drawn, target = hits.draw(question, "wrong"), hits.target(question)
         if target is not None:
@@ -299,3 +302,19 @@ def test_text_groups_are_the_same_for_the_same_seed() -> None:
 )
 def test_labels_follow_the_decomposition(own: bool, image: bool, gold: bool, plan: str | None) -> None:
     assert decide(own, image, gold) == plan
+
+
+@given(seeds)
+@settings(max_examples=8, deadline=None)
+def test_renamed_things_are_called_the_same_throughout_and_taught_ones_keep_their_names(seed: int) -> None:
+    rng = random.Random(seed)
+    tasks, renaming = GeneratorTasks(LIBRARY, rng), Renaming(LIBRARY, rng)
+    own = {thing.name for thing in LIBRARY.world.things if not thing.recognised}
+    for question in rng.sample(QUESTIONS, 6):
+        examples = tasks.group(question, 0)
+        printed = any(set((example.request.words or "").split()) & own for example in examples)
+        for before, after in zip(examples, renaming.renamed(examples), strict=True):
+            then, now = (_WORD.findall(str((e.request.all_values(), e.answer))) for e in (before, after))
+            pairs = set(zip(then, now, strict=True))
+            assert printed or all((old == new) == (old not in own) for old, new in pairs)
+            assert len({new for _, new in pairs}) == len({old for old, _ in pairs})

@@ -33,8 +33,8 @@ class Choices:
     def __init__(self, library: Library, rng: random.Random) -> None:
         self.library = library
         self.rng = rng
-        self.hits = Hits(library, rng)
-        self.blind = Hits(library, rng, sees=False)
+        self.hits = Hits(library, rng, sees=True)
+        self.blind = Hits(library, rng)
         self.drafts = Drafts(library, rng)
 
     def entity(self, question: Question, picture: int | None) -> Example | None:
