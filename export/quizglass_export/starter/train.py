@@ -122,7 +122,7 @@ def _grounding(work: Workplace, minutes: float) -> dict[str, object]:
 def _joint(work: Workplace, minutes: float) -> dict[str, object]:
     model = work.new_model()
     _load(model, work.stage("grounding") / "model.pt")
-    batches, images = _pictured(work, joint.SERVING, 5)
+    batches, images = _pictured(work, joint.FURTHER if work.continued else joint.SERVING, 5)
     rate = CONTINUED_RATE if work.continued else joint.RATE
     joint.train_joint(model, batches, images, work.stage("joint"), minutes, rate=rate)
     save_base(model, work.tokenizer(), work.base)
@@ -148,7 +148,7 @@ def _annotate(work: Workplace, minutes: float) -> dict[str, object]:
 
 def _decider(work: Workplace, minutes: float) -> dict[str, object]:
     encoder = work.encoder()
-    adapted = decider.with_adapter(load_base(work.base))
+    adapted = decider.with_adapter(load_base(work.base), work.first_adapter)
     asked, held_out = work.decider_questions(), work.held_out_questions()
     labelled = annotate.load(work.stage("annotate") / "training.jsonl")
     groups = decider.encode(decider.training_groups(asked, labelled, random.Random(2)), encoder)

@@ -65,6 +65,11 @@ class Workplace:
         """The decider's final adapter; its graph is the planner's."""
         return self.root / "planner"
 
+    @property
+    def first_adapter(self) -> Path:
+        """What the decider begins with, if the training goes on from checkpoints."""
+        return self.stage("decider") / "first"
+
     def tokenizer(self) -> PreTrainedTokenizerFast:
         """The shared tokenizer."""
         return load_tokenizer(self.stage("tokenizer"))
@@ -120,7 +125,8 @@ class Workplace:
     def begin_from(self, checkpoints: Path) -> None:
         """Take over shipped checkpoints, unless that was done before: what they hold counts as trained.
 
-        The base goes where the joint stage begins; encoders, reranker and settings are copied.
+        The base goes where the joint stage begins, the adapter where the decider does; encoders, reranker and settings
+        are copied.
 
         Raises:
             FileNotFoundError: there is no base in the directory.
@@ -134,6 +140,8 @@ class Workplace:
         for part in COPIED:
             if (checkpoints / part).is_dir():
                 shutil.copytree(checkpoints / part, self.root / part, dirs_exist_ok=True)
+        if (checkpoints / "planner").is_dir():
+            shutil.copytree(checkpoints / "planner", self.first_adapter, dirs_exist_ok=True)
         if (checkpoints / "settings.json").is_file():
             shutil.copyfile(checkpoints / "settings.json", self.root / "settings.json")
         self.stage("grounding").mkdir(exist_ok=True)

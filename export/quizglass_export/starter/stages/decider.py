@@ -62,8 +62,10 @@ _SHARES = {
 """Of the planned questions, how many are asked about in each other task."""
 
 
-def with_adapter(model: Qwen2_5_VLForConditionalGeneration) -> PeftModel:
-    """The base with a fresh LoRA on every linear layer of its language part."""
+def with_adapter(model: Qwen2_5_VLForConditionalGeneration, start: Path | None = None) -> PeftModel:
+    """The base with a LoRA on every linear layer of its language part: the one in `start` if there is one, or fresh."""
+    if start is not None and (start / "adapter_config.json").is_file():
+        return PeftModel.from_pretrained(model, start, is_trainable=True)
     config = LoraConfig(r=RANK, lora_alpha=ALPHA, lora_dropout=0.0, target_modules=_TARGETS, task_type="CAUSAL_LM")
     return get_peft_model(model, config)
 

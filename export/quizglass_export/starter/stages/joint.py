@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +55,8 @@ GROUNDING = Mixture((0.9, 0.8), 0.85, 8, 0.3, 0.0, 1700)
 """Small, frequent steps until words follow from what the picture shows; the long prompts come after."""
 SERVING = Mixture((0.3, 0.16), 0.6, 6, 0.72, 0.12, 3000)
 """The server's mixture."""
+FURTHER = replace(SERVING, quizzes=(0.2, 0.12))
+"""Of a base that was trained so before, and sees already."""
 
 
 class JointBatches:
