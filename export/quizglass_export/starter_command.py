@@ -155,14 +155,16 @@ def write_thresholds(workdir: Path) -> dict[str, object]:
     """
     from quizglass_export.retrieval.evaluate import evaluate_reranking
     from quizglass_export.retrieval.picture_search import EVIDENCE, evaluate_images
+    from quizglass_export.seeing.looking import finder
 
     path = workdir / "settings.json"
     settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     settings["evidence"] = EVIDENCE | settings.get("evidence", {})
     path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-    images, passages = evaluate_images(workdir, *CALIBRATION), evaluate_reranking(workdir, *CALIBRATION)
+    images = evaluate_images(workdir, *CALIBRATION, regions=finder(workdir))
+    passages = evaluate_reranking(workdir, *CALIBRATION)
     reports = {
-        "image_accept": images["accept"] | {name: images[name] for name in ("all", "accepted")},
+        "image_accept": images["accept"] | {name: images[name] for name in ("all", "accepted", "format 1", "format 2")},
         "rerank_accept": passages["accept"],
     }
     measured = {name: report["threshold"] for name, report in reports.items()} | seeing_thresholds(workdir)

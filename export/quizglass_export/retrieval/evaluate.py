@@ -135,7 +135,9 @@ def main() -> None:
     prepare(given.workdir, given.threads, given.seed)
     place = (given.workdir, given.seed, given.things, given.queries)
     if given.what == "image":
-        report = evaluate_images(*place)
+        from quizglass_export.seeing.looking import finder
+
+        report = evaluate_images(*place, regions=finder(given.workdir))
     elif given.what == "text":
         report = evaluate_text(*place)
     else:

@@ -1,11 +1,12 @@
-"""The server's image search, run on a world that no model has seen: the same views, the same fusion, real questions.
+"""The server's image search, run on a world that no model has seen: the same views and boxes, the same fusion, real
+questions of both formats.
 
 What it measures sets the threshold that goes with the served procedure (`quizglass_server.steps.lookup.image_search`).
 """
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ from quizglass_export.assembly.settings import read_settings
 from quizglass_export.pocketworld.dataset import PICTURE_SIZE, SCENE_SIZE
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
 from quizglass_export.pocketworld.questions import Question, make_questions
-from quizglass_export.pocketworld.world import World, make_world
+from quizglass_export.pocketworld.world import FORMATS, World, make_world
 from quizglass_export.retrieval.image_encoder import embed_images
 from quizglass_export.retrieval.shapes import IMAGE_SIZE
 from quizglass_export.retrieval.thresholds import Report, keeping_threshold, recalls
 from quizglass_server.bundle.manifest import EvidenceLimits
 from quizglass_server.domain.entries import Entry, EntryHit
+from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import content_hash
@@ -36,6 +38,8 @@ EVIDENCE: dict[str, Any] = {"views": {"placed": [0.5, 0.4], "unplaced": [1.0, 0.
 """How the starter bundle searches by picture; chosen on the world of the thresholds."""
 _KEEP = 0.99  # of right hits: a rejected one always costs the answer, an accepted stranger only sometimes
 _MISSING = 1_000_000
+Regions = Callable[[Picture, str], Awaitable[Sequence[Region]]]
+"""From a picture and a question to the regions that the picture is searched for by, besides the views."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Found:
     """What one question's picture brought back."""
 
     question: Question
+    format: int
     hits: Sequence[EntryHit]
     stranger: float
     """Best cosine of the same search in a world without the thing."""
@@ -58,7 +63,8 @@ class Found:
         """Groups that the question is counted in."""
         scene, fault = self.question.scene, self.question.scene.fault
         place = "placed" if place_of(self.question.text) else "unplaced"
-        return "all", f"things {len(scene.things)}, {place}", f"fault {fault.name if fault else 'none'}"
+        things, fault_name = f"things {len(scene.things)}, {place}", f"fault {fault.name if fault else 'none'}"
+        return "all", f"format {self.format}", things, fault_name
 
 
 class TrainedImageEncoder:
@@ -101,16 +107,23 @@ def tuning(evidence: EvidenceLimits) -> Tuning:
     return Tuning(image_candidates=evidence.image_candidates, views=views, kind_bonus=evidence.kind_bonus)
 
 
-def evaluate_images(workdir: Path, seed: int, things: int, queries: int) -> Report:
+def evaluate_images(workdir: Path, seed: int, things: int, queries: int, regions: Regions | None = None) -> Report:
     """Recall of the thing that a question is about, as `settings.json` says it is searched for, and the threshold.
+
+    Args:
+        workdir: has `image_encoder` and `settings.json`.
+        seed: of the world and the questions.
+        things: how many the world has.
+        queries: half of them of each format.
+        regions: what the detector adds to the views.
 
     Raises:
         ExportError: `settings.json` is not as documented.
     """
     how = tuning(read_settings(workdir).evidence)
-    found = asyncio.run(
-        _search(TrainedImageEncoder(workdir / "image_encoder"), make_world(seed, things), queries, seed, how)
-    )
+    world = make_world(seed, things, format=FORMATS[-1])
+    search = Search(TrainedImageEncoder(workdir / "image_encoder"), world, how, regions)
+    found = asyncio.run(search.all(_questions(world, queries, seed)))
     ranks: dict[str, list[int]] = defaultdict(list)
     for one in found:
         for tag in one.tags:
@@ -122,27 +135,39 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int) -> Repo
     return report | {"accept": accept, "accepted": recalls([one.rank for one in kept])}
 
 
-async def _search(encoder: TrainedImageEncoder, world: World, queries: int, seed: int, how: Tuning) -> list[Found]:
-    pictures = [_picture(draw_thing(thing.look, PICTURE_SIZE)) for thing in world.things]
-    gallery = Gallery(world, await encoder.embed(pictures))
-    return [await _found(encoder, gallery, question, how) for question in _questions(world, queries, seed)]
-
-
 def _picture(drawn: Image.Image) -> Picture:
     pixels = np.asarray(drawn)
     return Picture(content_hash(pixels), pixels)
 
 
-async def _found(encoder: TrainedImageEncoder, gallery: Gallery, question: Question, how: Tuning) -> Found:
-    picture = _picture(draw_scene(question.scene, SCENE_SIZE))
-    vectors = await embed_views(encoder, picture, views_of(question.text, how.views))
-    gallery.hidden = None
-    hits = await search_pictures(gallery, vectors, question.text, how)
-    gallery.hidden = question.target
-    others = await search_pictures(gallery, vectors, question.text, how)
-    return Found(question, hits, max((hit.score for hit in others[:1]), default=-1.0))
+class Search:
+    """The searches of one world, with the interface of the server's steps."""
+
+    def __init__(self, encoder: TrainedImageEncoder, world: World, how: Tuning, regions: Regions | None) -> None:
+        self._encoder = encoder
+        self._world = world
+        self._how = how
+        self._regions = regions
+
+    async def all(self, questions: Iterator[tuple[int, Question]]) -> list[Found]:
+        """What each question, with its format, brings back."""
+        pictures = [_picture(draw_thing(thing.look, PICTURE_SIZE)) for thing in self._world.things]
+        gallery = Gallery(self._world, await self._encoder.embed(pictures))
+        return [await self._found(gallery, number, question) for number, question in questions]
+
+    async def _found(self, gallery: Gallery, number: int, question: Question) -> Found:
+        picture = _picture(draw_scene(question.scene, SCENE_SIZE))
+        regions = await self._regions(picture, question.text) if self._regions else ()
+        vectors = await embed_views(self._encoder, picture, (*views_of(question.text, self._how.views), *regions))
+        gallery.hidden = None
+        hits = await search_pictures(gallery, vectors, question.text, self._how)
+        gallery.hidden = question.target
+        others = await search_pictures(gallery, vectors, question.text, self._how)
+        return Found(question, number, hits, max((hit.score for hit in others[:1]), default=-1.0))
 
 
-def _questions(world: World, queries: int, seed: int) -> Iterator[Question]:
-    """Questions that need the picture looked up."""
-    yield from (q for q in make_questions(world, queries, seed, groups=("image", "both")) if q.target)
+def _questions(world: World, queries: int, seed: int) -> Iterator[tuple[int, Question]]:
+    """Questions that need the picture looked up, and the formats of their scenes."""
+    for number in FORMATS:
+        asked = make_questions(world, queries // len(FORMATS), seed, groups=("image", "both"), format=number)
+        yield from ((number, question) for question in asked if question.target)

@@ -7,6 +7,7 @@ QA-Dragon's image agent asks for) and by those of the question.
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -24,11 +25,12 @@ from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.world import World, make_world
 from quizglass_export.retrieval.image_encoder import normalise_pixels
-from quizglass_export.retrieval.picture_search import EVIDENCE, Gallery, TrainedImageEncoder
+from quizglass_export.retrieval.picture_search import EVIDENCE, Gallery, Regions, TrainedImageEncoder
 from quizglass_export.retrieval.thresholds import Report, best_threshold, recalls
 from quizglass_export.seeing.detector_shape import SIDE, PhraseReader, load_detector
 from quizglass_export.seeing.phrases import other_words
 from quizglass_export.seeing.scenes import SCENE_SIZE
+from quizglass_export.seeing.stage import DONE, finished
 from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.models.fields import Size
@@ -92,6 +94,26 @@ def sights(world: World, count: int, seed: int) -> Iterator[Sight]:
         yield Sight(question, pixels, number, Region(*boxes(question.scene)[number]))
         if alone + several == count:
             return
+
+
+def finder(workdir: Path) -> Regions | None:
+    """Where the trained detector finds what a question asks about, with the line that its stage measured; None: there
+    is no detector."""
+    if not finished(workdir / "detector"):
+        return None
+    detector, how = TrainedDetector(workdir / "detector"), Tuning(detect_accept=line_of(workdir / "detector"))
+
+    async def regions(picture: Picture, question: str) -> list[Region]:
+        found = await detector.detect(picture, phrases_of(question), how.detect_accept)
+        return [around(each, picture) for each in chosen(found, place_of(question), how)]
+
+    return regions
+
+
+def line_of(folder: Path) -> float:
+    """The threshold in a finished detector's report; what the server takes where there is none."""
+    measured = json.loads((folder / DONE).read_text(encoding="utf-8")).get("detect_accept")
+    return Tuning().detect_accept if measured is None else float(measured)
 
 
 def evaluate_detector(workdir: Path, seed: int, things: int, count: int) -> Report:

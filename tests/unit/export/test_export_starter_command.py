@@ -46,8 +46,9 @@ def test_too_little_time_is_refused_before_anything_is_trained(
 def test_thresholds_join_the_settings_that_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from quizglass_export.retrieval import evaluate, picture_search
 
-    images = {"accept": {"threshold": 0.5, "kept": 1.0}, "all": {"recall@5": 0.9}, "accepted": {"recall@5": 0.8}}
-    monkeypatch.setattr(picture_search, "evaluate_images", lambda *place: images)
+    recalls = {name: {"recall@5": 0.9} for name in ("all", "accepted", "format 1", "format 2")}
+    images = {"accept": {"threshold": 0.5, "kept": 1.0}, **recalls}
+    monkeypatch.setattr(picture_search, "evaluate_images", lambda *place, regions: images)
     monkeypatch.setattr(evaluate, "evaluate_reranking", lambda *place: {"accept": {"threshold": 0.7}})
     given = {
         "version": "3",
@@ -62,4 +63,4 @@ def test_thresholds_join_the_settings_that_are_there(tmp_path: Path, monkeypatch
         "evidence": {"seen": 2, "kind_bonus": 0.0, "views": picture_search.EVIDENCE["views"]},
     }
     assert measured["rerank_accept"] == {"threshold": 0.7}
-    assert measured["image_accept"] == {**images["accept"], "all": images["all"], "accepted": images["accepted"]}
+    assert measured["image_accept"] == {**images["accept"], **recalls}

@@ -144,5 +144,6 @@ def test_the_image_search_is_measured_as_it_is_served(checkpoints):
     (checkpoints / "settings.json").write_text(json.dumps({"evidence": EVIDENCE}))
     report = evaluate_images(checkpoints, 7001, 20, 12)
     assert report["all"]["count"] == sum(v["count"] for k, v in report.items() if k.startswith("things")) == 12
+    assert report["format 1"]["count"] == report["format 2"]["count"] == 6
     assert report["all"]["recall@5"] >= report["accepted"]["recall@5"]
     assert -1 <= report["accept"]["threshold"] <= 1
