@@ -83,6 +83,8 @@ class ScriptedTools:
         self.made: list[Call] = []
         self.given: list[tuple[Draft, bool]] = []
         """Drafts told, and whether provisionally."""
+        self.shown: list[Evidence] = []
+        """Entries that answers may cite."""
         self.most_at_once = 0
         self._running = 0
 
@@ -141,9 +143,17 @@ class ScriptedTools:
     def refuse(self, draft: Draft, reason: AbstainReason) -> Draft:
         return replace(draft, refused=reason)
 
-    async def search_image(self, phrases: Sequence[str] = (), limit: int = 0) -> list[Evidence]:
+    async def search_image(
+        self, phrases: Sequence[str] = (), limit: int = 0, *, candidates: bool = False
+    ) -> list[Evidence]:
         await self._next("search_image", _limited(phrases, limit), self.start(), {})
+        if not candidates:
+            self.shown += self._pictures[: limit or None]
         return list(self._pictures[: limit or None])
+
+    def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
+        self.shown += chosen
+        return list(chosen)
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         name = _limited(queries, limit) + ("" if rerank else " as found")

@@ -36,7 +36,7 @@ class TwoStage:
     async def answer(self, tools: Tools) -> Draft:
         """Search, choose, answer."""
         state = tools.start()
-        entries = await tools.search_image(limit=TOP_ENTRIES)
+        entries = await tools.search_image(limit=TOP_ENTRIES, candidates=True)
         return await tools.answer(state.having(await select(entries, state, tools, by="select_by_text")))
 
 

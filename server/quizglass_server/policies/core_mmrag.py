@@ -52,7 +52,7 @@ class CoReMmrag:
 
 async def from_evidence(state: State, tools: Tools) -> tuple[State, Draft]:
     """Stages 2 and 3; an empty draft where no entry goes with the question."""
-    entries = await tools.search_image(limit=TOP_ENTRIES)
+    entries = await tools.search_image(limit=TOP_ENTRIES, candidates=True)
     chosen = state.having(await select(entries, state, tools, by="select"))
     return chosen, await tools.write("answer", chosen) if chosen.seen else Draft()
 
@@ -70,7 +70,7 @@ async def select(entries: Sequence[Evidence], state: State, tools: Tools, by: st
         return []
     label = await tools.decide(Entry, state.having(entries[:TOP_ENTRIES]), by=by, otherwise=Entry.FIRST)
     place = list(Entry).index(label)
-    return [] if label is Entry.NONE else list(entries[place : place + 1])
+    return [] if label is Entry.NONE else tools.show(entries[place : place + 1])
 
 
 async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> Draft:

@@ -191,9 +191,10 @@ class QADragon:
         objects = _short(await _listed("objects", state, tools))
         state = state.noting(objects=objects)
         asked = await _listed("object", state, tools) if len(objects) > 1 else objects
-        for entry in await tools.search_image(asked, limit=MOST_ENTITIES):
+        for entry in await tools.search_image(asked, limit=MOST_ENTITIES, candidates=True):
             candidate = state.having([entry]).noting(entity=entry.title)
             if await tools.decide(Same, candidate, by="entity", otherwise=Same.YES) is Same.YES:
+                tools.show([entry])
                 return candidate
         return state
 

@@ -64,13 +64,20 @@ class Tools(Protocol):
         """Say "I don't know" instead of giving a draft, with the reason."""
         ...
 
-    async def search_image(self, phrases: Sequence[str] = (), limit: int = 0) -> list[Evidence]:
+    async def search_image(
+        self, phrases: Sequence[str] = (), limit: int = 0, *, candidates: bool = False
+    ) -> list[Evidence]:
         """Look the picture up: its views, and the parts that show what the phrases name, where there is a detector.
 
         Args:
             phrases: things, a few words each; none: what the question names.
             limit: how many entries to show; 0: the bundle's own number.
+            candidates: whether the policy chooses among them; they count as shown only if `show` says so.
         """
+        ...
+
+    def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
+        """Take some of the candidates of a search: answers are written from them, checked by them and may cite them."""
         ...
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:

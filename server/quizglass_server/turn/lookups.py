@@ -57,7 +57,7 @@ class Lookups:
         """Embed the views by which the question looks the picture up, and keep them for the next turn."""
         await self._embedding(())
 
-    async def image(self, phrases: Sequence[str], limit: int) -> list[Evidence]:
+    async def image(self, phrases: Sequence[str], limit: int, *, candidates: bool = False) -> list[Evidence]:
         """What the generator is shown of the entries that look like the picture; see `Tools.search_image`."""
         if self._turn.picture is None:
             self._journal.skip("image_search", "NO_PICTURE")
@@ -70,12 +70,13 @@ class Lookups:
         shown = limit or self._tuning.seen
         tuning = replace(self._tuning, image_candidates=max(limit, self._tuning.image_candidates))
         hits = await self._runner.run(search_pictures, vectors, self._turn.question, tuning, self._turn.other_than)
-        evidence = picture_evidence(hits or [], shown)
+        evidence = picture_evidence(hits or [], 0 if candidates else shown)
         if hits and self._tuning.own_passages:
             encoder, most = self._resources.models.text_encoder, self._tuning.own_passages
             own = await self._runner.run(own_passages, encoder, self._turn.question, hits[:shown], most)
             evidence = with_passages(evidence, own or [])
-        return _shown(self._journal.found(evidence))
+        told = self._journal.found(evidence)
+        return told[:shown] if candidates else _shown(told)
 
     async def text(self, queries: Sequence[str], limit: int, *, reranked: bool = True) -> list[Evidence]:
         """What the generator is shown of the passages that answer the queries; see `Tools.search_text`."""
@@ -92,8 +93,10 @@ class Lookups:
         (best, dropped, reranked), *others = results = await at_once(found)
         if others:
             best = merged([ranked for ranked, _, _ in results])
-            dropped = [passage for passage in merged([left for _, left, _ in results]) if passage not in best]
-            reranked = all(fine for _, _, fine in results)
+            kept = {(passage.entry_id, passage.text) for passage in best}
+            left = merged([left for _, left, _ in results])
+            dropped = [passage for passage in left if (passage.entry_id, passage.text) not in kept]
+            reranked = all(fine for ranked, _, fine in results if ranked)
         chosen = choose(best, limit or len(asked) * self._tuning.found, self._tuning, reranked=reranked)
         return _shown(self._journal.found([*chosen, *dropped]))
 

@@ -143,10 +143,16 @@ class Toolbox:
         """Say "I don't know" instead of giving a draft."""
         return replace(draft, refused=reason)
 
-    async def search_image(self, phrases: Sequence[str] = (), limit: int = 0) -> list[Evidence]:
-        """Look the picture up; the evidence the generator is to be shown."""
+    async def search_image(
+        self, phrases: Sequence[str] = (), limit: int = 0, *, candidates: bool = False
+    ) -> list[Evidence]:
+        """Look the picture up; the evidence the generator is to be shown, or what the policy chooses that from."""
         self._journal.searched = True
-        return await self._lookups.image(phrases, limit)
+        return await self._lookups.image(phrases, limit, candidates=candidates)
+
+    def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
+        """Take some of the candidates of a search as what the generator is shown."""
+        return self._journal.found([replace(item, used=True) for item in chosen])
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up and rerank what comes back; the evidence the generator is to be shown."""

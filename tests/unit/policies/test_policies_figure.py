@@ -187,7 +187,7 @@ async def test_figure_of_core_answers_from_memory_beside_choosing_and_answering_
     assert (internal.state.seen, titles(external.state.seen)) == ((), ["B"])
     assert titles(tools.of("select")[0].state.seen) == ["A", "B", "C", "D", "E"]
     assert tools.of("reconcile")[0].also == {"memory": "1974", "external": "1981", "reason": "the article says so"}
-    assert titles(tools.of("reconcile")[0].state.seen) == ["B"]
+    assert titles(tools.of("reconcile")[0].state.seen) == titles(tools.shown) == ["B"]
     assert draft.notes == {"memory": "1974", "external": "1981", "believed": "external", "why": "the article says so"}
 
 
@@ -251,7 +251,7 @@ async def test_figure_of_the_baselines_of_core() -> None:
     two = ScriptedTools(pictures=entries, select_by_text=["3"], answer=["x"])
     await TwoStage().answer(two)
     assert two.calls == ["search_image <= 5", "decide select_by_text", "answer answer"]
-    assert titles(two.of("answer")[0].state.seen) == ["C"]
+    assert titles(two.of("answer")[0].state.seen) == titles(two.shown) == ["C"]
     chain = ScriptedTools(pictures=entries, reason=["A is red"], conclude=["x"])
     await ChainOfThought().answer(chain)
     assert chain.calls == ["search_image <= 5", "write reason", "answer conclude"]
@@ -307,7 +307,7 @@ async def test_figure_of_qa_dragon_goes_through_every_part_on_the_way_of_rag() -
     assert tools.of("object")[0].state.notes["objects"] == ["car", "a very large"]
     assert [titles(call.state.seen) for call in tools.of("entity")] == [["Tagrin"], ["Velmora"]]
     assert tools.of("complete")[0].state.notes["entity"] == "Velmora"
-    assert titles(tools.of("conclude")[0].state.seen) == ["Velmora"]
+    assert titles(tools.of("conclude")[0].state.seen) == titles(tools.shown) == ["Velmora"]
     assert tools.of("conclude")[0].also == {"reason": "the article says so"}
     assert tools.of("verifier")[0].also == {
         "answer": "Ana Bex",

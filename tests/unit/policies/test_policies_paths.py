@@ -250,6 +250,22 @@ async def test_without_a_reranker_passages_stand_as_they_were_found(name: str) -
     assert scores[0] == 0.9
 
 
+@pytest.mark.parametrize("policy", ["core-mmrag", "core-two-stage", "qa-dragon-image-only"])
+async def test_entries_that_a_policy_did_not_choose_back_no_answer(policy: str) -> None:
+    world = World(image_accept=0.1)
+    world.models.decision = Plan.IMAGE  # the second label of every decision: the second entry; no entity at all
+    world.models.answer = [" Velmora"]
+    events = await world.ask(policy=policy)
+    items = [item for event in events if isinstance(event, EvidenceFound) for item in event.items]
+    chosen = [] if policy == "qa-dragon-image-only" else [("2", "Tagrin", True)]
+    assert [(item.id, item.title, item.used) for item in items] == [
+        ("1", "Velmora", False),
+        ("2", "Tagrin", False),
+        *chosen,
+    ]
+    assert done(events).citations == ()
+
+
 async def test_an_answer_that_its_policy_refuses_is_not_given() -> None:
     world = World()
     world.models.decision = Plan.TEXT  # the third label of every decision: of the verifier, that it is contradicted

@@ -214,6 +214,49 @@ async def test_several_queries_are_searched_at_once_each_reranked_by_itself_and_
     assert [item.id for item in told.items] == ["1", "2", "3"]
 
 
+async def test_what_one_query_dropped_and_another_kept_is_told_of_once(ask: Any) -> None:
+    world = World(coarse_accept=0.5, rerank_accept=0.4, found=2)
+
+    class Coarse:
+        async def compare(self, picture: Picture, question: str, passages: Sequence[str]) -> list[float]:
+            return [0.9 if (question == "cost") == ("costs" in passage) else 0.1 for passage in passages]
+
+    world.models.coarse_reranker = Coarse()  # type: ignore[assignment]
+
+    async def run(tools: Tools) -> Draft:
+        await tools.search_text(["cost", "made"])
+        return Draft()
+
+    (told,) = of(EvidenceFound, await ask(world, run))
+    assert sorted(item.text for item in told.items) == sorted(chunk.text for chunk in CHUNKS)
+
+
+@pytest.mark.parametrize("left_out", ["found nothing", "not reranked"])
+async def test_a_query_that_is_left_out_lets_no_passages_of_others_pass(ask: Any, left_out: str) -> None:
+    world = World(rerank_accept=0.5)
+    world.models.scores = {"Brenn": 0.2, "45": 0.9}
+    reranks = world.models.score
+
+    async def search_texts(vector: Vector, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:
+        return list(CHUNKS[:2]) if words == "one" else list(CHUNKS[2:]) * (left_out != "found nothing")
+
+    async def score(query: str, passages: Sequence[str]) -> list[float]:
+        if query == "two":
+            raise EngineFailed("broken")
+        return await reranks(query, passages)
+
+    world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
+    world.models.score = score  # type: ignore[method-assign]
+    shown: list[str] = []
+
+    async def run(tools: Tools) -> Draft:
+        shown.extend(item.text for item in await tools.search_text(["one", "two"]))
+        return Draft()
+
+    await ask(world, run)
+    assert shown == [CHUNKS[1].text, *([CHUNKS[2].text] if left_out == "not reranked" else [])]
+
+
 async def test_several_queries_share_the_candidates_of_one(ask: Any) -> None:
     world = World(text_candidates=8, found=2)
     asked_for: list[int] = []

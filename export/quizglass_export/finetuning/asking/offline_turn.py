@@ -148,10 +148,16 @@ class OfflineTurn:
         """The draft with why it is not given."""
         return replace(draft, refused=reason)
 
-    async def search_image(self, phrases: Sequence[str] = (), limit: int = 0) -> list[Evidence]:
+    async def search_image(
+        self, phrases: Sequence[str] = (), limit: int = 0, *, candidates: bool = False
+    ) -> list[Evidence]:
         """Look the whole picture up."""
         hits = await asyncio.to_thread(self._models.search.image, self._picture, limit or self._models.seen)
         return self._keep("image_search", hits)
+
+    def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
+        """The evidence itself."""
+        return list(chosen)
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up."""

@@ -40,9 +40,19 @@ async def rerank(reranker: Reranker, query: str, passages: Sequence[Evidence]) -
 
 
 def choose(passages: Sequence[Evidence], shown: int, tuning: Tuning, *, reranked: bool) -> list[Evidence]:
-    """Mark what the generator is shown: the first `shown` that are accepted."""
+    """Mark what the generator is shown: the first `shown` that are accepted.
+
+    Args:
+        passages: the best first.
+        shown: how many at most.
+        tuning: the thresholds.
+        reranked: whether all were; of several queries those of some may have been left out.
+    """
     return [
-        replace(passage, used=position < shown and _accepted(passage, tuning, reranked=reranked))
+        replace(
+            passage,
+            used=position < shown and _accepted(passage, tuning, reranked=reranked or passage.rerank_score > 0),
+        )
         for position, passage in enumerate(passages)
     ]
 
