@@ -14,7 +14,8 @@ from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxSession
 from quizglass_server.errors import BundleError
-from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
+from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, Size, graphs
+from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.grids import Grids, blank, pixel_range
 from quizglass_server.models.loading import Loading, RolePart
 from quizglass_server.models.logits import checked, sigmoid
@@ -101,12 +102,11 @@ class OnnxDetector:
     def _detect(self, picture: Picture, wanted: Sequence[str], least_score: float) -> list[Detection]:
         phrases = self._phrases(wanted)
         if self._spec.kind == _OWL:
-            # It was trained on pictures padded to a square at the right and the bottom.
-            square = _squared(picture.pixels)
-            graph = self._graphs.fitting(square.shape[1], square.shape[0])
-            scores, boxes = graph.run(square, phrases)
             side = max(picture.width, picture.height)
-            boxes = boxes * np.array([side / picture.width, side / picture.height] * 2)
+            graph = self._graphs.fitting(side, side)
+            square, shown = squared(picture, graph.size, self._fitter)
+            scores, boxes = graph.run(square, phrases)
+            boxes = boxes * np.array([graph.size.width / shown.width, graph.size.height / shown.height] * 2)
         else:
             graph = self._graphs.fitting(picture.width, picture.height)
             scores, boxes = graph.run(self._fitter.fit(picture, graph.size), phrases)
@@ -171,14 +171,21 @@ class _DetectorGraph:
         return np.stack(scores, axis=1), boxes[0].astype(np.float64)
 
 
-def _squared(pixels: RGB) -> RGB:
-    height, width = pixels.shape[:2]
-    side = max(height, width)
-    if height == width:
-        return pixels
-    square = np.full((side, side, 3), _GREY, np.uint8)
-    square[:height, :width] = pixels
-    return square
+def squared(picture: Picture, size: Size, fitter: PictureFitter) -> tuple[RGB, Size]:
+    """A picture as OWLv2 was trained on them: padded to a square at the right and the bottom, and that in a size.
+
+    It is made smaller before it is padded: the square of a long picture in its own size would take eight times as much
+    memory as the picture.
+
+    Returns:
+        The square, uint8 [size.height, size.width, 3], and how much of it the picture is, from its upper left corner.
+    """
+    side = max(picture.width, picture.height)
+    width, height = round(size.width * picture.width / side), round(size.height * picture.height / side)
+    shown = Size(width=max(width, 1), height=max(height, 1))
+    square = np.full((size.height, size.width, 3), _GREY, np.uint8)
+    square[: shown.height, : shown.width] = fitter.fit(picture, shown)
+    return square, shown
 
 
 def distinct(

@@ -27,7 +27,8 @@ from quizglass_server.bundle.files import Bundle  # noqa: E402
 from quizglass_server.config.options import EngineOptions  # noqa: E402
 from quizglass_server.domain.turns import RGB, Picture  # noqa: E402
 from quizglass_server.errors import BundleError  # noqa: E402
-from quizglass_server.models.vision_inputs import channels  # noqa: E402
+from quizglass_server.models.fields import Size  # noqa: E402
+from quizglass_server.models.vision_inputs import channels, fit  # noqa: E402
 from quizglass_server.roles.load import LoadedModels, load_models  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_bundle, write_manifest  # noqa: E402
 from tests.support.bundles.tiny_bundle import write_bundle  # noqa: E402
@@ -209,8 +210,10 @@ async def test_owlv2_sees_a_picture_padded_to_a_square(tmp_path: Path) -> None:
     model.save_pretrained(folder)
     bundle = exported_bundle(tmp_path / "b", {"detector": {"checkpoint": folder}})
     spec, picture = bundle.manifest.roles.detector, noise(80, 40)
-    square = np.full((80, 80, 3), 128, np.uint8)
-    square[:40] = picture.pixels
+    assert spec is not None
+    side = spec.picture.width
+    square = np.full((side, side, 3), 128, np.uint8)
+    square[: side // 2] = fit(picture.pixels, Size(width=side, height=side // 2))
     ids = transformers.AutoTokenizer.from_pretrained(folder)(["red car", "boat"], padding="max_length", max_length=16)
     given = {name: torch.tensor(ids[name]) for name in ("input_ids", "attention_mask")}
     with torch.no_grad():

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.domain.regions import Detection, Region
-from quizglass_server.roles.detector import SAME, distinct
+from quizglass_server.domain.turns import Picture
+from quizglass_server.models.fields import Size
+from quizglass_server.models.fitting import PictureFitter
+from quizglass_server.roles.detector import SAME, distinct, squared
 
 PHRASES = ["red car", "boat"]
 SHARES = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0])
@@ -44,6 +50,27 @@ def test_of_boxes_that_nearly_coincide_the_likeliest_of_each_phrase_stays() -> N
     found = distinct(scores, boxes, PHRASES)
     assert [(each.score, each.phrase) for each in found] == [(0.9, "red car"), (0.7, "boat"), (0.4, "red car")]
     assert [each.score for each in distinct(scores, boxes, PHRASES, 0.7)] == [0.9, 0.7]
+
+
+@pytest.mark.parametrize(("width", "height"), [(640, 480), (480, 640), (100, 100), (800, 100), (9, 1), (1, 300)])
+def test_a_picture_is_padded_to_a_square_in_the_size_of_the_model(width: int, height: int) -> None:
+    pixels = np.full((height, width, 3), 200, np.uint8)
+    square, shown = squared(Picture(b"p" * 32, pixels), Size(width=96, height=96), PictureFitter())
+    assert square.shape == (96, 96, 3)
+    assert max(shown.width, shown.height) == 96
+    assert abs(shown.width * height - shown.height * width) <= max(width, height)  # half a pixel of the model's
+    assert (square[: shown.height, : shown.width] == 200).all()
+    assert (square[shown.height :] == 128).all()
+    assert (square[:, shown.width :] == 128).all()
+
+
+def test_the_square_of_a_long_picture_takes_no_memory_of_its_size() -> None:
+    picture = Picture(b"p" * 32, np.zeros((500, 4000, 3), np.uint8))
+    tracemalloc.start()
+    squared(picture, Size(width=96, height=96), PictureFitter())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < picture.pixels.nbytes  # a square of 4,000 pixels would take eight times as much
 
 
 def test_boxes_that_show_nothing_of_the_picture_are_left_out() -> None:
