@@ -97,9 +97,9 @@ async def generate(
 
 @step("write", role="generator", told=_told_draft)
 async def write(generator: Generator, request: GenerationRequest) -> Draft:
-    """A whole completion, nothing of it told; errors as `generate`."""
+    """A whole completion, nothing of it told; errors as `generate`, since half a query or reason is none."""
     writing = Writing()
-    await _complete(generator, request, writing, lambda _: None)
+    await generate(generator, request, writing, lambda _: None)
     return writing.draft
 
 

@@ -36,7 +36,8 @@ class Givens:
         self._while_reading = while_reading
         self._asked_to_read = asks_to_read(turn.question)
         self._words = runner.begin(self._read())
-        routed = turn.picture is not None and resources.filling(domain_of.role) is not None
+        asked = turn.picture is not None and turn.question  # before there is a question, there is nothing to name
+        routed = asked and resources.filling(domain_of.role) is not None
         self._domain = runner.begin(self._name_domain()) if routed else None
 
     async def values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:

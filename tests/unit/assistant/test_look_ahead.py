@@ -40,6 +40,23 @@ async def test_what_was_looked_at_is_not_done_again_by_the_turn(world, looks):
     assert calls.of("reader") == calls.of("image_encoder") == []
 
 
+async def test_nothing_is_done_that_only_a_question_can_be_asked_of(world, looks):
+    asked = []
+
+    class Asked:
+        async def domains(self, picture, question):
+            asked.append("domain")
+
+        async def detect(self, picture, phrases, least_score):
+            asked.append("detect")
+
+    world.models.domain_router = world.models.detector = Asked()
+    looks.add("a session", picture())
+    await over(looks)
+    assert [role for role, _ in world.models.calls.made] == ["gate", "reader", "image_encoder", "prepare"]
+    assert asked == []
+
+
 async def test_nothing_is_looked_at_while_a_turn_runs(world, looks):
     async with world.assistant.admission.admit():
         looks.add("a session", picture())

@@ -314,7 +314,59 @@ async def test_phrases_are_looked_for_by_the_detector_and_looked_up(ask: Any) ->
 
     await ask(world, run)
     assert asked == [["red car", "left boat"], ["object"]]
-    assert world.models.calls.of("image_encoder") == [[(6, 8, 3), (4, 5, 3)]]
+    assert world.models.calls.of("image_encoder") == [[(6, 8, 3)], [(4, 5, 3)]]
+
+
+async def test_what_a_detector_finds_too_late_takes_nothing_from_the_views(ask: Any) -> None:
+    world, now = World(), [0.0]
+    world.resources.costs.took("embed", 1.0)
+
+    class Slow:
+        async def detect(self, picture: Picture, phrases: Sequence[str], least: float) -> list[Detection]:
+            now[0] += 8.5
+            return [Detection(Region(0.0, 0.0, 0.5, 0.5), 0.9, phrases[0])]
+
+    world.models.detector = Slow()  # type: ignore[assignment]
+
+    async def run(tools: Tools) -> Draft:
+        assert await tools.search_image()
+        return await tools.answer(tools.start())
+
+    events = await ask(world, run, budget_s=9.0, now=lambda: now[0])
+    assert world.models.calls.of("image_encoder") == [[(6, 8, 3)]]
+    assert done(events).skipped == (SkippedStep("embed", "BUDGET"),)
+
+
+async def test_a_detector_that_fails_takes_nothing_from_the_views(ask: Any) -> None:
+    world = World()
+
+    class Broken:
+        async def detect(self, picture: Picture, phrases: Sequence[str], least: float) -> list[Detection]:
+            raise EngineFailed("broken")
+
+    world.models.detector = Broken()  # type: ignore[assignment]
+
+    async def run(tools: Tools) -> Draft:
+        assert await tools.search_image()
+        return await tools.answer(tools.start())
+
+    assert done(await ask(world, run)).skipped == (SkippedStep("detect", "FAILED"),)
+
+
+async def test_what_is_cut_off_in_the_middle_was_not_written_and_is_named(ask: Any) -> None:
+    world = World()
+    world.models.end = "deadline"
+    written: list[object] = []
+
+    async def run(tools: Tools) -> Draft:
+        written.append((await tools.write("reason", tools.start())).text)
+        written.append(await tools.lines("rewrite", tools.start()))
+        return await tools.answer(tools.start())
+
+    events = await ask(world, run)
+    assert written == ["", [turn().question]]
+    assert done(events).skipped == (SkippedStep("reason", "BUDGET"), SkippedStep("rewrite", "BUDGET"))
+    assert (done(events).answer, done(events).finish_reason) == ("45 crowns", FinishReason.BUDGET)
 
 
 async def test_branches_go_on_at_the_same_time_and_say_so(ask: Any) -> None:
