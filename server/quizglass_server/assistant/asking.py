@@ -9,7 +9,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -195,13 +195,13 @@ class Asking:
         # for others that take long would hold a place that ordinary turns need.
         if source is not None and source.is_slow():
             turn, decoding = await self._pictured(turn, source, budget)
-        async with self.assistant.admission.admit():
-            if source is not None and turn.picture is None:
-                turn, decoding = await self._pictured(turn, source, budget)
-            if asked.understood is not None:
-                turn = asked.understood(turn)
-            if self._looks is not None:
-                await self._looks.give_way(turn.picture.sha256 if turn.picture else b"")
+        async with AsyncExitStack() as place:
+            if placed := await self._placed(place, budget):
+                if source is not None and turn.picture is None:
+                    turn, decoding = await self._pictured(turn, source, budget)
+                if asked.understood is not None:
+                    turn = asked.understood(turn)
+                await self._seen_ahead(turn, budget)
             tell(Accepted(asked.policy, (turn.picture.sha256,) if turn.picture else (), budget.total_s))
             for took in decoding if turn.explain else ():
                 tell(StepEnded(took.stage, started=-took.duration, duration=took.duration))
@@ -214,7 +214,26 @@ class Asking:
                 told.append(event)
                 tell(event)
 
-            await self.assistant.run(turn, asked.policy, budget, pass_on)
+            if placed:
+                await self.assistant.run(turn, asked.policy, budget, pass_on)
+            else:
+                self.assistant.run_out(pass_on)
+
+    async def _placed(self, place: AsyncExitStack, budget: Budget) -> bool:
+        """Whether a turn got its place, which `place` gives back, before its time was over."""
+        try:
+            async with asyncio.timeout(budget.left_s):
+                await place.enter_async_context(self.assistant.admission.admit())
+        except TimeoutError:
+            return False
+        return True
+
+    async def _seen_ahead(self, turn: Turn, budget: Budget) -> None:
+        """Let what is done ahead for a turn's picture come to an end, within the budget, and all else give way."""
+        if self._looks is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(budget.left_s):
+                    await self._looks.give_way(turn.picture.sha256 if turn.picture else b"")
 
     async def _pictured(self, turn: Turn, source: FrameSource, budget: Budget) -> tuple[Turn, tuple[StageTiming, ...]]:
         """The turn with its picture and what decoding took, within the budget and the memory for requests."""

@@ -1,0 +1,51 @@
+"""How long a question waits before its turn begins: for its place, and for what is done ahead for its picture."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from quizglass_server.assistant.asking import Asking, TurnRequest
+from quizglass_server.assistant.look_ahead import LookAhead
+from quizglass_server.config.options import RequestLimits
+from quizglass_server.decoding.kept import KeptPictures
+from quizglass_server.domain.turns import AbstainReason, Accepted, AnswerDelta, Done, Turn, TurnEvent, Verdict
+from quizglass_server.scheduling.admission import Admission
+from quizglass_server.scheduling.budget import Budget
+from tests.support.rpc_fakes import Gate
+from tests.support.turn_fakes import World, done, picture, turn
+
+PATIENCE_S = 20.0
+
+
+async def asked(world: World, about: Turn, looks: LookAhead | None = None) -> list[TurnEvent]:
+    """A turn of little time."""
+    events: list[TurnEvent] = []
+    asking = Asking(world.assistant, cast("KeptPictures", None), RequestLimits(), 10.0, looks)
+    request = TurnRequest(about, "both", Budget(0.05))
+    async with asyncio.timeout(PATIENCE_S):
+        await asking.run(request, None, events.append, lambda _, __, end: end)
+    return events
+
+
+async def test_a_turn_whose_time_is_over_while_it_waits_for_its_place_ends_then() -> None:
+    world = World()
+    admission = world.assistant.admission = Admission(1, 4)
+    async with admission.admit():
+        events = await asked(world, turn())
+        assert (admission.running, admission.waiting) == (1, 0)
+    assert [type(event) for event in events] == [Accepted, AnswerDelta, Verdict, Done]
+    assert (done(events).answer, done(events).abstain_reason) == ("I don't know", AbstainReason.BUDGET)
+    assert world.models.calls.made == []
+    assert admission.running == 0
+
+
+async def test_a_turn_waits_no_longer_than_its_time_for_what_is_done_ahead_for_its_picture() -> None:
+    world, gate = World(), Gate()
+    before: dict[str, Any] = world.models.before
+    before["reader"] = gate
+    looks = LookAhead(world.assistant)
+    looks.add("a session", picture())
+    await gate.reached.wait()
+    assert done(await asked(world, turn(), looks)).abstain_reason is AbstainReason.BUDGET
+    await looks.close()
