@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quizglass.session import Open, Restored, SessionLimits
 from quizglass_server.config.options import LinkOptions
 from quizglass_server.errors import InvalidInput, Overloaded, QuizglassError, SessionUnknown, Stopping, Superseded
@@ -76,6 +78,7 @@ class SessionDirectory:
                 there.privacy = there.privacy or wish.privacy
                 return there, there.attach(wish.last_seq, Restored.ALL, "")
             dialogue = there.dialogue
+            wish = replace(wish, privacy=there.privacy or wish.privacy)  # it is what was said in that session
             there.end()
         elif wish.state:
             dialogue, refused = self._restored(wish)

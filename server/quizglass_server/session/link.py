@@ -47,7 +47,12 @@ class SessionLink:
     @property
     def behind(self) -> bool:
         """Whether messages wait to be written."""
-        return self.written < self._log.last
+        return self._next <= self._log.last
+
+    @property
+    def _next(self) -> int:
+        """Number of the next message: a client may have acknowledged what this link has not written yet."""
+        return max(self.written + 1, self._log.first)
 
     def tell(self, said: Passing, state: bytes = b"") -> None:
         """Say something about the link, in place of what is waiting of the same kind."""
@@ -89,8 +94,9 @@ class SessionLink:
                 said, state = self._passing.pop(next(iter(self._passing)))
                 yield self._encode(said, self.written, state)
             elif self.behind:
-                yield self._log.get(self.written + 1)
-                self.written += 1
+                number = self._next
+                yield self._log.get(number)
+                self.written = number
                 self._moved.set()
             elif self._finishing:
                 return

@@ -41,14 +41,14 @@ class MessageLog:
         self._longest_s = longest_s
         self._now = now
         self._kept: deque[_Kept] = deque()
-        self._first = 1
+        self.first = 1
         """Number of the first message that is kept, or will be."""
         self._bytes = 0
 
     @property
     def last(self) -> int:
         """Number of the newest message; 0: there is none."""
-        return self._first + len(self._kept) - 1
+        return self.first + len(self._kept) - 1
 
     @property
     def full(self) -> bool:
@@ -63,11 +63,11 @@ class MessageLog:
 
     def get(self, seq: int) -> Encoded:
         """The message of a number that is kept."""
-        return self._kept[seq - self._first].message
+        return self._kept[seq - self.first].message
 
     def keeps_after(self, seq: int) -> bool:
         """Whether every message after that number is kept, if there was any."""
-        return seq >= self._first - 1
+        return seq >= self.first - 1
 
     def acknowledge(self, seq: int) -> None:
         """Let go of all up to a number, which is at most `last`."""
@@ -82,6 +82,6 @@ class MessageLog:
         self._drop(lambda number, kept: number <= written and (self.full or kept.at <= too_old))
 
     def _drop(self, goes: Callable[[int, _Kept], bool]) -> None:
-        while self._kept and goes(self._first, self._kept[0]):
+        while self._kept and goes(self.first, self._kept[0]):
             self._bytes -= self._kept.popleft().size
-            self._first += 1
+            self.first += 1

@@ -7,7 +7,7 @@ import logging
 import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -332,6 +332,8 @@ class Turns:
         if region is None:
             return None
         wait_s, name = min(WAIT_S, self._frame_wait_s), running.frame
+        if (sharper := self._shelf.sharper(name)) is not None:  # it came while the thumbnail was looked at
+            return sharper
         running.stage = "frames"
         need = FrameNeed(name, region=region, least_side=LEAST_SIDE)
         self._speaker.emit(NeedFrame(running.ask.id, (need,), wait_s))
@@ -342,9 +344,13 @@ class Turns:
 
     async def _arrival(self, name: bytes, within_s: float) -> None:
         arrival = self._arrivals.setdefault(name, asyncio.Event())
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(within_s):
                 await arrival.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self._arrivals.pop(name, None)
 
     async def _bring(self, running: _Running, name: bytes) -> None:
         """Have the dialogue's picture decoded that a question is about, if the session still has it."""

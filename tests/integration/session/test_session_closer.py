@@ -16,7 +16,7 @@ from quizglass_export.pocketworld.scenes import make_scene
 from quizglass_export.pocketworld.world import make_world
 from quizglass_server.coaching.closer import sharpened
 from quizglass_server.errors import EngineFailed
-from tests.support.rpc_fakes import png, serving
+from tests.support.rpc_fakes import Gate, png, serving
 from tests.support.sessions.session_links import opened, parts, question
 
 SIDE, FULL_SIDE = 224, 896
@@ -78,6 +78,35 @@ async def test_lines_that_are_high_enough_are_read_as_they_are(tmp_path, signed)
         await said.say(question("a", "What does it say?", name))
         assert not closer(await said.done("a"))
         assert not [each for _, each in said.heard if isinstance(each, NeedFrame)]
+
+
+async def test_a_sharper_frame_that_comes_while_the_thumbnail_is_looked_at_is_not_waited_for(
+    tmp_path, signed, monkeypatch
+):
+    gate = Gate()
+
+    async def lines_in(*_):
+        await gate()
+        return [Region(0.5, 0.5, 0.75, 0.5625)]
+
+    async with serving(tmp_path) as stage, opened(stage.target) as (said, _):
+        monkeypatch.setattr(stage.assistant, "lines_in", lines_in)
+        name = await send(said, jpeg(signed.resize((SIDE, SIDE))), role=Role.THUMBNAIL)
+        await said.say(question("a", "What does it say?", name))
+        await gate.reached.wait()
+        await send(said, jpeg(signed), role=Role.FULL, parent=name)
+        gate.open.set()
+        assert not closer(await said.done("a"))
+        assert not [each for _, each in said.heard if isinstance(each, NeedFrame)]
+        assert stage.assistant.turns[0].picture.width == FULL_SIDE
+
+
+async def test_a_frame_that_never_comes_leaves_nothing_behind(tmp_path):
+    async with serving(tmp_path, frame_wait_s=0.1) as stage, opened(stage.target) as (said, there):
+        await said.say(question("a", "What?", bytes(32)))
+        assert (await said.notice()).reason == "NOT_FOUND"
+        session = stage.rpc.sessions.get(there.session_id, 0)
+        assert session._turns._arrivals == {}
 
 
 @pytest.mark.parametrize(("side", "asked"), [(0.25, True), (0.75, False)])

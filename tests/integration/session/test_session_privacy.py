@@ -67,6 +67,16 @@ async def test_a_session_that_is_resumed_stays_local(tmp_path):
                 again["last_seq"] = made.heard[-1][0]
 
 
+async def test_what_was_said_in_a_local_session_stays_local_where_it_cannot_be_resumed(tmp_path):
+    async with elsewhere(tmp_path) as stage:
+        async with opened(stage.target, privacy=Privacy.LOCAL_ONLY) as (_, there):
+            pass
+        async with opened(stage.target, session_id=there.session_id, last_seq=99) as (made, again):
+            assert again.restored_reason == "SEQ_AHEAD"
+            await made.say(question("a"))
+            assert (await made.notice()).reason == "NOT_LOCAL"
+
+
 async def test_the_python_client_says_why(tmp_path):
     async with elsewhere(tmp_path) as stage, AsyncSession(stage.target, local_only=True) as session:
         with pytest.raises(ClientError, match="LOCAL_ONLY") as refused:

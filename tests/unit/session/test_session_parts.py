@@ -20,6 +20,7 @@ from quizglass_server.config.options import LinkOptions
 from quizglass_server.errors import InvalidInput
 from quizglass_server.session.dialogue import Spoken
 from quizglass_server.session.heard import Conversation, Said
+from quizglass_server.session.link import SessionLink
 from quizglass_server.session.log import MessageLog
 from quizglass_server.session.output.plain import clean
 from quizglass_server.session.output.profile import Shape
@@ -63,6 +64,22 @@ def test_a_log_lets_go_of_what_is_too_old():
     log.make_room(written=2)
     assert not log.keeps_after(0)
     assert log.keeps_after(1)
+
+
+@pytest.mark.parametrize("acknowledged", [1, 2, 3])
+async def test_a_link_passes_over_what_was_acknowledged_before_it_was_written(acknowledged):
+    log = MessageLog(1000, 60.0)
+    messages = [Message() for _ in range(4)]
+    for message in messages[:3]:
+        log.add(message)
+    link = SessionLink(1, log, 0, lambda said, seq, state: Message())
+    sent = link.messages()
+    assert await anext(sent) is messages[0]
+    log.acknowledge(acknowledged)
+    log.add(messages[3])
+    link.finish()
+    assert [each async for each in sent] == messages[acknowledged:]
+    assert (link.written, link.behind) == (4, False)
 
 
 TEXTS = st.lists(st.text(st.sampled_from("ab ,.!?:\n"), max_size=30), max_size=20)
