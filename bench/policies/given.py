@@ -173,6 +173,10 @@ class GivenGenerator:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._generator, name)
 
+    def names(self, task: str) -> frozenset[str]:
+        """As the prompt that is written for the task."""
+        return self._generator.names(task)
+
     def shows_entries(self, task: str) -> bool:
         """As the prompt that is written for the task."""
         return self._generator.shows_entries(task)

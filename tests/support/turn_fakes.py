@@ -16,7 +16,7 @@ from quizglass_server.assistant.assistant import Assistant
 from quizglass_server.domain.entries import ChunkHit, Entry, EntryHit, SearchOptions
 from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import Done, Exchange, GenerationEnd, Picture, Plan, Token, Turn, TurnEvent, Vector
-from quizglass_server.models.prompts import Values
+from quizglass_server.models.prompts import EXAMPLE, Values
 from quizglass_server.roles import table
 from quizglass_server.roles.generator import GenerationRequest
 from quizglass_server.scheduling.budget import Budget
@@ -84,6 +84,8 @@ class Models(table.Models):
         self.comparing: tuple[str, ...] = ()
         """Prompts that show pictures of entries."""
         self.read_parts: list[Region | None] = []
+        self.needs = frozenset(EXAMPLE)
+        """Values that prompts name."""
         self.dimension = 4
         self.fingerprint = "dummy"
 
@@ -129,6 +131,9 @@ class Models(table.Models):
         await self._enter("reader", picture.sha256)
         self.read_parts.append(part)
         return self.lines
+
+    def names(self, task: str) -> frozenset[str]:
+        return self.needs
 
     def shows_entries(self, task: str) -> bool:
         return task in self.comparing

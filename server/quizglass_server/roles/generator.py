@@ -68,6 +68,10 @@ def json_like(schema: str) -> Constraint:
 class Generator(Protocol):
     """Writes text about pictures and evidence."""
 
+    def names(self, task: str) -> frozenset[str]:
+        """Names of the values that the prompt of that name shows; none where there is no such prompt."""
+        ...
+
     def shows_entries(self, task: str) -> bool:
         """Whether the prompt of that name shows pictures of entries besides the wearer's own."""
         ...
@@ -165,6 +169,11 @@ class LlamaGenerator:
     def sees_pictures(self) -> bool:
         """Whether pictures reach the model; without it pictures are only looked up and read."""
         return self._spec.picture is not None
+
+    def names(self, task: str) -> frozenset[str]:
+        """Names of the values that the prompt of that name shows; none where there is no such prompt."""
+        template = self._templates.get(task)
+        return frozenset() if template is None else template.names
 
     def shows_entries(self, task: str) -> bool:
         """Whether the prompt of that name names `images`, and the model sees any."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Origin, Turn
@@ -36,16 +36,24 @@ class Givens:
         self._while_reading = while_reading
         self._asked_to_read = asks_to_read(turn.question)
         self._words = runner.begin(self._read())
-        asked = turn.picture is not None and turn.question  # before there is a question, there is nothing to name
-        routed = asked and resources.filling(domain_of.role) is not None
-        self._domain = runner.begin(self._name_domain()) if routed else None
+        self._routed = turn.picture is not None and resources.filling(domain_of.role) is not None
+        self._domain: asyncio.Task[str] | None = None
 
-    async def values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
-        """What a prompt may name, when all of it is there."""
+    async def values(self, state: State, also: Mapping[str, Note], names: Container[str]) -> dict[str, Value]:
+        """What a prompt may name, when all of it is there.
+
+        Args:
+            state: what has been found out.
+            also: further values.
+            names: those that the prompt does name; the domain is looked for when the first of them does.
+        """
+        naming = self._naming(state, names)
         words = await self.words()
-        return prompt_values(self._turn, words, await self._named_domain(), state, also)
+        return prompt_values(self._turn, words, await _named(naming), state, also)
 
-    async def without_words(self, state: State, also: Mapping[str, Note]) -> dict[str, Value] | None:
+    async def without_words(
+        self, state: State, also: Mapping[str, Note], names: Container[str]
+    ) -> dict[str, Value] | None:
         """The same as if the picture showed no words, while it is not known whether it does.
 
         None where that is known, and where there are likely to be words: the question is about them.
@@ -55,10 +63,14 @@ class Givens:
             return None
         if self._words.done() or self._resources.words.get(picture.sha256) is not None:
             return None
-        return prompt_values(self._turn, "", await self._named_domain(), state, also)
+        return prompt_values(self._turn, "", await _named(self._naming(state, names)), state, also)
 
-    async def _named_domain(self) -> str:
-        return "" if self._domain is None else await asyncio.shield(self._domain)
+    def _naming(self, state: State, names: Container[str]) -> asyncio.Task[str] | None:
+        """Who finds the domain out, if a prompt names it that does not have it from its policy; None: nobody does."""
+        if not self._routed or "domain" not in names or "domain" in state.notes:
+            return None
+        self._domain = self._domain or self._runner.begin(self._name_domain())
+        return self._domain
 
     async def words(self) -> str:
         """Words in the picture, once they are read; empty when there are none or they could not be read."""
@@ -99,3 +111,8 @@ class Givens:
             part = parts[0] if parts else None
         self._while_reading()
         return await self._runner.run(read_words, picture, part)
+
+
+async def _named(naming: asyncio.Task[str] | None) -> str:
+    """The domain, once it is found out; empty where nobody does."""
+    return "" if naming is None else await asyncio.shield(naming)

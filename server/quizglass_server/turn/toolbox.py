@@ -20,7 +20,7 @@ from quizglass_server.domain.turns import (
     QueryRewritten,
     Turn,
 )
-from quizglass_server.models.prompts import Value, Values, clean
+from quizglass_server.models.prompts import Values, clean
 from quizglass_server.roles.decider import Decider
 from quizglass_server.roles.generator import GenerationRequest, json_like, lines
 from quizglass_server.steps.abstaining import abstains
@@ -194,20 +194,20 @@ class Toolbox:
         nothing = draft.refused or abstains(answer, self._resources.tuning.abstain)
         if verifier is None or self._verified or not shown or nothing:
             return draft
-        values = await self._values(self.start(), {"evidence": shown, "answer": answer})
+        values = await self._entered.values(self.start(), {"evidence": shown, "answer": answer}, verifier.needs)
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, self._turn.picture, values))
 
     async def _weighed(
         self, decider: Decider, ask: Callable[[Values], _Weighing], state: State, also: Mapping[str, Note]
     ) -> list[tuple[str, float]] | None:
         """What a decider says. While words are looked for it is asked as if there were none, and again if there are."""
-        guessed = await self._entered.without_words(state, also)
+        guessed = await self._entered.without_words(state, also, decider.needs)
         if guessed is None:
             if self._turn.picture is not None:
                 self._runner.begin(decider.look_at(self._turn.picture))
-            return await ask(await self._values(state, also))
+            return await ask(await self._entered.values(state, also, decider.needs))
         early = self._runner.begin(ask(guessed))
-        values = await self._values(state, also)
+        values = await self._entered.values(state, also, decider.needs)
         if values == guessed:
             return await early
         early.cancel()
@@ -217,7 +217,9 @@ class Toolbox:
         self, task: str, state: State, also: Mapping[str, Note], *, answers: bool = False
     ) -> GenerationRequest:
         """A prompt with the wearer's picture, and those of the entries seen where it shows them."""
-        values, frame = await self._values(state, also), self._turn.picture
+        generator, frame = self._resources.models.generator, self._turn.picture
+        names = frozenset[str]() if generator is None else generator.names(task)
+        values = await self._entered.values(state, also, names)
         shown = () if frame is None else (frame, *await self._lookups.pictures(task, state.seen))
         if not answers:
             return GenerationRequest(task, values, shown)
@@ -225,9 +227,6 @@ class Toolbox:
         return GenerationRequest(
             task, values, shown, self._turn.max_answer_tokens, json_like(schema) if schema else None
         )
-
-    async def _values(self, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
-        return await self._entered.values(state, also)
 
     @property
     def _entered(self) -> Givens:

@@ -53,6 +53,8 @@ class Domains:
 class Judge:
     """A verifier that says what it is told to, and remembers what it was asked."""
 
+    needs: frozenset[str] = frozenset()
+
     def __init__(self, word: str) -> None:
         self.word = word
         self.asked: list[Values] = []
@@ -78,6 +80,8 @@ class Boxes:
 class Router:
     """A tool router that has decided already."""
 
+    needs: frozenset[str] = frozenset()
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.asked: list[object] = []
@@ -92,6 +96,8 @@ class Router:
 
 class Broken:
     """Any role, failing."""
+
+    needs: frozenset[str] = frozenset()
 
     def __getattr__(self, name: str) -> Any:
         async def fail(*_: object) -> None:
@@ -157,6 +163,25 @@ async def test_the_domain_reaches_the_prompts() -> None:
     requests = [*world.models.calls.of("rewrite"), *world.models.calls.of("answer")]
     assert [request.values["domain"] for request in requests] == ["vehicles", "vehicles"]
     assert [r.values["domain"] for r in (await plain()).models.calls.of("answer")] == [""]
+
+
+async def test_the_domain_is_found_out_once_and_only_for_prompts_that_name_it() -> None:
+    world, asked = World(), list[str]()
+
+    class Asked(Domains):
+        async def domains(self, picture: Picture, question: str) -> list[tuple[str, float]]:
+            asked.append(question)
+            return await super().domains(picture, question)
+
+    world.models.domain_router = Asked()
+    world.models.needs = frozenset({"question"})
+    await world.ask()
+    assert asked == []
+    world.models.needs = frozenset({"question", "domain"})
+    await world.ask()
+    assert asked == [turn().question]
+    await world.ask(policy="qa-dragon-no-domain-router")
+    assert len(asked) == 1
 
 
 async def plain() -> World:

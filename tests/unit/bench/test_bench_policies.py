@@ -21,6 +21,9 @@ class Generator:
     def __init__(self) -> None:
         self.tasks: list[str] = []
 
+    def names(self, task: str) -> frozenset[str]:
+        return frozenset()
+
     def shows_entries(self, task: str) -> bool:
         return False
 

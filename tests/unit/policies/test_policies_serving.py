@@ -28,6 +28,8 @@ ROLES = ("planner", "tool_router", "generator", "reranker", *ENCODERS)
 class Router:
     """A tool router that always wants both."""
 
+    needs: frozenset[str] = frozenset()
+
     async def look_at(self, picture: object) -> None:
         """There is nothing to do."""
 

@@ -45,6 +45,8 @@ class TwoHops:
 
 
 class Judge:
+    needs: frozenset[str] = frozenset()
+
     async def look_at(self, picture: object) -> None:
         """There is nothing to do."""
 

@@ -102,6 +102,8 @@ async def test_the_generator_decides_by_letters_where_no_decider_has_the_name(as
 class Judge:
     """A verifier with labels of its own."""
 
+    needs: frozenset[str] = frozenset()
+
     def __init__(self, *weighed: tuple[str, float]) -> None:
         self.weighed = list(weighed)
         self.asked: list[str] = []
