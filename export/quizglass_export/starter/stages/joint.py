@@ -80,9 +80,7 @@ class JointBatches:
         self._known = [row for row, scene in enumerate(scenes) if any(p.thing.recognised for p in scene.things)]
         self.comparing = Comparing(self.rng)
         self._tasks = {id(library): GeneratorTasks(library, self.rng) for library in asked.libraries}
-        self._pointing = [
-            row for row, question in enumerate(asked.questions) if _points(question, asked.libraries[row])
-        ]
+        self._pointing = [row for row, question in enumerate(asked.questions) if points(question, asked.libraries[row])]
         self._renaming = {id(library): Renaming(library, self.rng) for library in asked.libraries}
 
     def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
@@ -127,7 +125,7 @@ class JointBatches:
         return self.comparing.told() if draw < 0.6 else self.comparing.read(self.rng.choice(self.asked.libraries))
 
 
-def _points(question: Question, library: Library) -> bool:
+def points(question: Question, library: Library) -> bool:
     """Whether a question points at something in its picture that is not taught by heart, and can be found."""
     thing = library.things.get(question.target or "")
     shown = {placed.thing.id for placed in question.scene.things}
