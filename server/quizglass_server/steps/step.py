@@ -48,6 +48,8 @@ class Step(Generic[P, Result]):
     """Whether it is the answer: begun whatever it usually costs, and at the end cut off instead of left out."""
     spare: bool = False
     """Whether it is the first to go: begun only if another round and the check of the answer still fit after it."""
+    leaves: tuple[str, ...] = ()
+    """Names of steps that it leaves time for, besides the answer: it makes them better, and must not cost them."""
     size: Callable[..., float] = _any_size
     """How much there is to do, by its arguments but the first: costs are learned by size."""
     told: Callable[..., Telling] = _untold
@@ -71,8 +73,9 @@ def step(
     after: bool = False,
     answers: bool = False,
     spare: bool = False,
+    leaves: tuple[str, ...] = (),
     size: Callable[..., float] = _any_size,
     told: Callable[..., Telling] = _untold,
 ) -> Callable[[Callable[P, Awaitable[Result]]], Step[P, Result]]:
     """Make a function a step; see `Step`."""
-    return lambda work: Step(work, name, role, optional, after, answers, spare, size, told)
+    return lambda work: Step(work, name, role, optional, after, answers, spare, leaves, size, told)

@@ -128,10 +128,10 @@ class Lookups:
         return self._vectors[phrases]
 
     async def _embed(self, phrases: Sequence[str]) -> list[Vector]:
-        """Vectors of the views that the question is looked up by; none when there is no time for them.
+        """Vectors of the parts that the question is looked up by; none when there is no time for them.
 
-        Boxes are something more: they are looked for beside the views, which do without them where time is short, and
-        not before there is a question to look for.
+        Those are the boxes of what it asks about, and the views where no box is found: beside boxes, views bring what
+        nobody asked about.
         """
         picture, question = self._turn.picture, self._turn.question
         if picture is None:
@@ -140,14 +140,11 @@ class Lookups:
         async def embed(views: Sequence[Part]) -> list[Vector] | None:
             return await self._runner.run(embed_views, picture, views)
 
-        looking = None
-        if question or phrases:
-            looking = self._runner.begin(self._runner.run(find_regions, picture, question, self._tuning, phrases))
-        vectors = await self._resources.vectors(picture, views_of(question, self._tuning.views), embed)
-        if looking is None or not vectors:
-            return vectors
-        regions = tuple(dict.fromkeys(await looking or ()))
-        return [*vectors, *await self._resources.vectors(picture, regions, embed)]
+        regions = None
+        if question or phrases:  # looking ahead there is nothing to look for yet
+            regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
+        parts = regions or views_of(question, self._tuning.views)
+        return await self._resources.vectors(picture, tuple(parts), embed)
 
     def _is_empty(self, step: str) -> bool:
         if self._resources.knowledge.count() > 0:

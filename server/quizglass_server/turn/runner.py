@@ -26,6 +26,9 @@ VERIFICATION = ("judge", "verifier")
 _CLOSING_S, _CLOSING_SHARE = 0.05, 0.05
 """Kept back from the answer for the verdict and the last messages: seconds at most, share of the budget at most."""
 
+_ROOM = 1.1
+"""Of the usual cost of steps that time is left for: what is cut off on time ends a moment later."""
+
 
 class StepRunner:
     """Times steps, leaves out those that no longer fit, and cuts off those that take too long.
@@ -141,7 +144,7 @@ class StepRunner:
             return min(_CLOSING_S, _CLOSING_SHARE * self._budget.total_s)
         if step.after:
             return 0.0
-        answer = self._usual(LAST_STEP)
+        answer = self._usual(LAST_STEP) + _ROOM * self._usual(*step.leaves)
         return answer + self._wanted_after(answer) if step.spare else answer
 
     def _wanted_after(self, answer: float) -> float:

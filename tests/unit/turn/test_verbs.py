@@ -316,27 +316,40 @@ async def test_phrases_are_looked_for_by_the_detector_and_looked_up(ask: Any) ->
 
     await ask(world, run)
     assert asked == [["red car", "left boat"], ["object"]]
-    assert world.models.calls.of("image_encoder") == [[(6, 8, 3)], [(4, 5, 3)]]
+    assert world.models.calls.of("image_encoder") == [[(4, 5, 3)]]
 
 
-async def test_what_a_detector_finds_too_late_takes_nothing_from_the_views(ask: Any) -> None:
-    world, now = World(), [0.0]
-    world.resources.costs.took("embed", 1.0)
-
-    class Slow:
-        async def detect(self, picture: Picture, phrases: Sequence[str], least: float) -> list[Detection]:
-            now[0] += 8.5
-            return [Detection(Region(0.0, 0.0, 0.5, 0.5), 0.9, phrases[0])]
-
-    world.models.detector = Slow()  # type: ignore[assignment]
+async def test_a_detector_leaves_time_for_looking_the_views_up(ask: Any) -> None:
+    world = World()
+    for name, seconds in {"detect": 8.5, "embed": 1.0}.items():
+        world.resources.costs.took(name, seconds)
+    world.models.detector = object()  # type: ignore[assignment]
 
     async def run(tools: Tools) -> Draft:
         assert await tools.search_image()
         return await tools.answer(tools.start())
 
-    events = await ask(world, run, budget_s=9.0, now=lambda: now[0])
+    events = await ask(world, run, budget_s=9.0, now=lambda: 0.0)
     assert world.models.calls.of("image_encoder") == [[(6, 8, 3)]]
-    assert done(events).skipped == (SkippedStep("embed", "BUDGET"),)
+    assert done(events).skipped == (SkippedStep("detect", "BUDGET"),)
+
+
+async def test_a_detector_that_hangs_is_ended_while_there_is_time_for_the_views(ask: Any) -> None:
+    world = World()
+    world.resources.costs.took("embed", 10.0)
+
+    class Hanging:
+        async def detect(self, picture: Picture, phrases: Sequence[str], least: float) -> list[Detection]:
+            await asyncio.Event().wait()
+            return []
+
+    world.models.detector = Hanging()  # type: ignore[assignment]
+
+    async def run(tools: Tools) -> Draft:
+        assert await tools.search_image()
+        return await tools.answer(tools.start())
+
+    assert done(await ask(world, run, budget_s=11.3)).skipped == (SkippedStep("detect", "BUDGET"),)
 
 
 async def test_a_detector_that_fails_takes_nothing_from_the_views(ask: Any) -> None:
