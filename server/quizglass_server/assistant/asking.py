@@ -217,7 +217,7 @@ class Asking:
             if placed:
                 await self.assistant.run(turn, asked.policy, budget, pass_on)
             else:
-                self.assistant.run_out(pass_on)
+                self.assistant.run_out(turn, pass_on)
 
     async def _placed(self, place: AsyncExitStack, budget: Budget) -> bool:
         """Whether a turn got its place, which `place` gives back, before its time was over."""

@@ -120,10 +120,11 @@ class Assistant:
         self._check_needs(chosen)
         await self._run(turn, chosen, budget, Journal(tell, explains=turn.explain))
 
-    def run_out(self, tell: Callable[[TurnEvent], None]) -> None:
+    def run_out(self, turn: Turn, tell: Callable[[TurnEvent], None]) -> None:
         """Tell the end of a turn whose time was over before anything could begin: "I don't know", for want of time."""
         journal = Journal(tell)
         journal.emit(self._finish(Draft(), journal))
+        log.info("turn ran out of time while it waited for its place", extra={"turn": turn.id})
 
     async def look_ahead(self, picture: Picture) -> AsyncGenerator[str, None]:
         """Do for a picture what any question about it begins with; each step's name before it begins.

@@ -23,14 +23,15 @@ from quizglass_server.policies.tools import Tools
 class OneSearch:
     """Looks up the same for every question, by the question as it was asked."""
 
-    likes = ("coarse_reranker", "domain_router")
     tasks = ()
 
     def __init__(self, name: str, action: Action) -> None:
         self.name = name
         self.needs: tuple[str, ...] = ("generator", "image_encoder")
+        self.likes: tuple[str, ...] = ("detector", "domain_router")
         if action is Action.TEXT:
             self.needs = ("generator", "text_encoder", "reranker")
+            self.likes = ("coarse_reranker", "domain_router")
         self._action = action
 
     async def answer(self, tools: Tools) -> Draft:

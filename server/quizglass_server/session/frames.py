@@ -138,15 +138,15 @@ class FrameShelf:
         """
         self._check(begin)
         frame = self._frames.get(begin.sha256)
-        if frame is None:
-            self._make_room(begin.size)
-            frame = self._frames[begin.sha256] = HeldFrame(begin)
-        elif frame.begin.size != begin.size:
+        if frame is not None and frame.begin.size != begin.size:
             raise InvalidInput("frame_begin.size", f"{begin.size} is not the {frame.begin.size} announced before")
-        if begin.pinned and not frame.pinned and self._pins >= self._limits.pins:
+        if begin.pinned and not (frame is not None and frame.pinned) and self._pins >= self._limits.pins:
             raise InvalidInput(
                 "frame_begin.pinned", f"{self._limits.pins} frames are pinned, which is all there may be"
             )
+        if frame is None:
+            self._make_room(begin.size)
+            frame = self._frames[begin.sha256] = HeldFrame(begin)
         frame.begin, frame.pinned = begin, begin.pinned
         self._touch(frame)
         return frame.status

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quizglass.session import OutputProfile, Segment, SegmentState
+from quizglass.session import FrameBegin, FrameState, OutputProfile, Segment, SegmentState
 from quizglass.values import (
     AnswerDelta,
     Citation,
@@ -19,6 +19,7 @@ from quizglass_client.session.pacing import LEAST, MOST, Window
 from quizglass_server.config.options import LinkOptions
 from quizglass_server.errors import InvalidInput
 from quizglass_server.session.dialogue import Spoken
+from quizglass_server.session.frames import FramePool, FrameShelf, ShelfLimits
 from quizglass_server.session.heard import Conversation, Said
 from quizglass_server.session.link import SessionLink
 from quizglass_server.session.log import MessageLog
@@ -80,6 +81,19 @@ async def test_a_link_passes_over_what_was_acknowledged_before_it_was_written(ac
     link.finish()
     assert [each async for each in sent] == messages[acknowledged:]
     assert (link.written, link.behind) == (4, False)
+
+
+def test_a_frame_that_must_not_be_pinned_takes_nobody_s_room():
+    gone = []
+    shelf = FrameShelf(ShelfLimits(100, 100, 2, 1), FramePool(1000), lambda _: None, gone.append)
+    pinned, other, refused = (FrameBegin(bytes([number]) * 32, 40, pinned=number != 2) for number in (1, 2, 3))
+    shelf.begin(pinned)
+    shelf.begin(other)
+    with pytest.raises(InvalidInput, match="pinned"):
+        shelf.begin(refused)
+    assert gone == []
+    assert shelf.status(refused.sha256).state is FrameState.DROPPED
+    assert shelf.status(other.sha256).state is FrameState.SEND
 
 
 TEXTS = st.lists(st.text(st.sampled_from("ab ,.!?:\n"), max_size=30), max_size=20)
