@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import sha256
 from typing import Protocol
 
 from quizglass.session import (
@@ -139,7 +140,8 @@ class Turns:
         self._closer = closer
         self._running: _Running | None = None
         self._waiting: deque[_Running] = deque()
-        self._asked: OrderedDict[str, SessionAsk] = OrderedDict()
+        self._asked: OrderedDict[str, bytes] = OrderedDict()
+        """By name, hashes: whole, the last 256 messages of a client, sound or not, would be megabytes."""
         self._arrivals: dict[bytes, asyncio.Event] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -157,11 +159,12 @@ class Turns:
             Overloaded: too many wait.
         """
         checks.text(ask.id, "id", longest=MAX_ID_CHARS)
+        asked = sha256(repr(ask).encode(errors="surrogatepass")).digest()
         if (before := self._asked.get(ask.id)) is not None:
-            if before != ask:
+            if before != asked:
                 raise InvalidInput("id", f"{ask.id!r} is the name of another question of this session")
             return
-        self._asked[ask.id] = ask  # also of one that is refused: the refusal is its end, however often it comes
+        self._asked[ask.id] = asked  # also of one that is refused: the refusal is its end, however often it comes
         while len(self._asked) > _REMEMBERED:
             self._asked.popitem(last=False)
         turn, policy = self._sound(ask.request)

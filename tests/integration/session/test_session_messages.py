@@ -237,6 +237,17 @@ async def test_a_frame_that_never_comes_fails_its_question_alone(stage, said):
     await usable(said)
 
 
+async def test_what_is_remembered_of_a_refused_question_is_small_and_tells_it_from_others(tmp_path):
+    async with serving(tmp_path) as stage, opened(stage.target) as (said, there):
+        long = question("a", "What? " * 5000)
+        await said.say(long)
+        assert (await said.notice()).field == "ask.request.question"
+        await said.say(long, question("a", "Who?"))  # the first of these is over
+        assert (await said.notice()).field == "ask.id"
+        session = stage.rpc.sessions.get(there.session_id, 0)
+        assert [len(each) for each in session._turns._asked.values()] == [32]
+
+
 # Heard and not heard
 
 
