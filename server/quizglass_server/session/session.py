@@ -53,7 +53,7 @@ from quizglass_server.coaching.closer import Closer
 from quizglass_server.coaching.coach import CaptureCoach
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import Done, Picture
-from quizglass_server.errors import InvalidInput, NotFound, NotLocal, QuizglassError, Stopping, Superseded
+from quizglass_server.errors import InvalidInput, NotFound, NotLocal, Overloaded, QuizglassError, Stopping, Superseded
 from quizglass_server.scheduling.ledger import entered_in, handed
 from quizglass_server.session.dialogue import Dialogue
 from quizglass_server.session.frames import FramePool, FrameShelf, HeldFrame, ShelfLimits, check_name
@@ -68,6 +68,7 @@ from quizglass_server.session.turns import ShelfFrame, Turns
 log = logging.getLogger(__name__)
 
 MAX_PING_BYTES = 64
+_RETRY_S = 1.0
 
 
 class Wire(Protocol):
@@ -212,10 +213,16 @@ class Session:
         return self._link
 
     async def room(self) -> None:
-        """Wait until the client has read so much that more may come of what it says."""
+        """Wait until the client has read so much that more may come of what it says.
+
+        Raises:
+            Overloaded: nobody reads, as the client has no link.
+        """
         while self._log.full and (link := self._link) is not None and link.behind:
             await link.progressed()
             self._log.make_room(link.written)
+        if self._log.full and self._link is None:
+            raise Overloaded("too much of what was said waits to be read; attach to the session first", _RETRY_S)
 
     def receive(self, said: ClientSaid | None, message_id: int = 0) -> None:
         """Take a message of the client. What comes of it is said over the link; nothing here waits."""

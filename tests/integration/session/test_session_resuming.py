@@ -477,6 +477,31 @@ async def test_a_session_over_a_stream_and_single_calls(stage):
         assert caught.value.code() is grpc.StatusCode.NOT_FOUND
 
 
+async def test_a_client_that_sends_and_reads_nothing_is_refused_until_it_attaches(tmp_path):
+    async with serving(tmp_path, session_unacknowledged_bytes=16 << 10) as stage:
+        channel, stub = sender(stage.target)
+        async with channel:
+            call, opening = await attached(stub, Open(HOLDER))
+            call.cancel()
+            session = stage.rpc.sessions.get(opening.session_id, 0)
+            await eventually(lambda: session.link is None)
+
+            async def flood():
+                for _ in range(100):  # each of these is answered by a notice
+                    await stub.Send(sent(opening, *[Ack(999)] * 64))
+
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await flood()
+            assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            again, resumed = await attached(stub, Open(HOLDER, opening.session_id))
+            assert resumed.restored is Restored.ALL
+            sending = stub.Send(sent(resumed, Ping(b"x")))
+            async with asyncio.timeout(20):
+                while server_value(await again.read()) != Pong(b"x"):
+                    pass
+            await sending
+
+
 async def test_a_link_of_one_kind_takes_the_session_over_from_the_other(stage):
     channel, stub = sender(stage.target)
     async with channel, opened(stage.target) as (said, opening):
