@@ -25,8 +25,8 @@ from quizglass.values import Done
 from quizglass_client.cli.ask import picture
 from quizglass_client.errors import ClientError, InvalidRequest, ServerUnavailable
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
-from quizglass_client.session.core import LinkLost, LinkRestored
 from quizglass_client.session.turns import TurnSaid
+from quizglass_client.session.values import LinkLost, LinkRestored
 from quizglass_client.sync import Client
 from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
