@@ -11,7 +11,16 @@ import pytest
 from PIL import Image
 
 from bench.session.cutting_proxy import Cut, cutting_proxy
-from quizglass.session import Forgotten, Interrupted, Notice, OutputProfile, PostureChange, Restored, TurnUpdate
+from quizglass.session import (
+    Forgotten,
+    Interrupted,
+    Notice,
+    OutputProfile,
+    PostureChange,
+    Progress,
+    Restored,
+    TurnUpdate,
+)
 from quizglass.values import AnswerDelta
 from quizglass_client import (
     AsyncSession,
@@ -24,7 +33,7 @@ from quizglass_client import (
     Session,
     SessionLost,
 )
-from quizglass_client.cli.chat import _Talk
+from quizglass_client.cli.chat import _as_line, _Talk
 from quizglass_client.cli.command import parser
 from tests.support.rpc_fakes import Gate, png, serving, serving_on_a_thread
 from tests.support.sessions.conformance import LIVELY
@@ -417,6 +426,16 @@ async def test_chat_tells_of_failures_that_are_of_no_question(capsys):
     arguments = parser().parse_args(["chat"])
     await _Talk(Told(), arguments).tell_news()
     assert capsys.readouterr().err == "quizglass: frame_begin: this is not a picture\n"
+
+
+def test_chat_as_json_names_its_messages_and_their_events():
+    line = _as_line(TurnUpdate("1", "t", 2, 0.5, AnswerDelta("45", round=1)))
+    assert (line["message"], line["event"], line["text"]) == ("turn", "answer_delta", "45")
+    assert (line["ask_id"], line["seq"], line["round"], line["segments"]) == ("1", 2, 1, [])
+    assert _as_line(Progress("1", "plan", 1.0)) == {
+        **{"message": "progress", "ask_id": "1", "stage": "plan"},
+        **{"elapsed": 1.0, "left": 0.0},
+    }
 
 
 def test_chat_answers_line_by_line(tmp_path):

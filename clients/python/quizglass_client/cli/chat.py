@@ -7,6 +7,7 @@ import asyncio
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import fields
 from typing import TextIO
 
 from quizglass.session import (
@@ -28,13 +29,20 @@ from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.turns import TurnSaid
 from quizglass_client.session.values import LinkLost, LinkRestored
 from quizglass_client.sync import Client
-from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
+from quizglass_client.terminal.output import OK, UsageError, as_fields, as_json, print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.types import Event
 
 _COMMANDS = (
     "/show FILE  another picture   /stop  end the answer   /device battery=12 heat=warm link=poor   /forget   /quit"
 )
+_MESSAGES: dict[type, str] = {
+    TurnUpdate: "turn",
+    Interrupted: "interrupted",
+    NeedFrame: "need_frame",
+    Progress: "progress",
+}
+"""What is told of a turn, named as in the protocol."""
 _HELP = f"ask; a new question ends the one that runs.  {_COMMANDS}"
 
 
@@ -158,7 +166,7 @@ class _Talk:
 
     def _print(self, said: TurnSaid) -> None:
         if self._arguments.json:
-            print_json(said)
+            print_json(_as_line(said))
             return
         match said:
             case TurnUpdate(event=event, segments=segments):
@@ -172,6 +180,14 @@ class _Talk:
                 say("interrupted")
             case NeedFrame() | Progress():
                 pass
+
+
+def _as_line(said: TurnSaid) -> dict[str, object]:
+    """What `--json` prints: the message by its name, an event of a turn as `quizglass ask --json` has it."""
+    line = {"message": _MESSAGES[type(said)]} | {each.name: as_json(getattr(said, each.name)) for each in fields(said)}
+    if isinstance(said, TurnUpdate) and said.event is not None:
+        line |= as_fields(Event(said.turn_id, said.seq, said.elapsed, said.event))
+    return line
 
 
 def _output(arguments: argparse.Namespace) -> OutputProfile:
