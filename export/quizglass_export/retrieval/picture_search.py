@@ -39,7 +39,7 @@ EVIDENCE: dict[str, Any] = {"views": {"placed": [0.5, 0.4], "unplaced": [1.0, 0.
 _KEEP = 0.99  # of right hits: a rejected one always costs the answer, an accepted stranger only sometimes
 _MISSING = 1_000_000
 Regions = Callable[[Picture, str], Awaitable[Sequence[Region]]]
-"""From a picture and a question to the regions that the picture is searched for by, besides the views."""
+"""From a picture and a question to the regions that the picture is searched for by; none: by the views."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int, regions
         seed: of the world and the questions.
         things: how many the world has.
         queries: half of them of each format.
-        regions: what the detector adds to the views.
+        regions: where the detector finds what is asked about.
 
     Raises:
         ExportError: `settings.json` is not as documented.
@@ -158,7 +158,7 @@ class Search:
     async def _found(self, gallery: Gallery, number: int, question: Question) -> Found:
         picture = _picture(draw_scene(question.scene, SCENE_SIZE))
         regions = await self._regions(picture, question.text) if self._regions else ()
-        vectors = await embed_views(self._encoder, picture, (*views_of(question.text, self._how.views), *regions))
+        vectors = await embed_views(self._encoder, picture, regions or views_of(question.text, self._how.views))
         gallery.hidden = None
         hits = await search_pictures(gallery, vectors, question.text, self._how)
         gallery.hidden = question.target

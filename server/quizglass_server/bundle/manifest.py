@@ -73,7 +73,7 @@ class EvidenceLimits(ManifestPart):
     image_candidates: Count = 5
     views: ViewWidths = ViewWidths()
     boxes: Count = 2
-    """How many of a detector's boxes are searched for, besides the views."""
+    """How many of a detector's boxes are searched for, instead of the views."""
     kind_bonus: Annotated[float, Field(ge=0, le=2)] = 0.0
     own_passages: Annotated[int, Field(ge=0, le=20)] = 0
     """Of each entry seen in the picture, how many passages of its own stand behind its caption."""

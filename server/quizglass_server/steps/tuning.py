@@ -39,7 +39,7 @@ class Tuning:
     detect_accept: float = 0.3
     """Boxes of a smaller probability are not looked up."""
     boxes: int = 2
-    """Most boxes that are looked up besides the views."""
+    """Most boxes that are looked up instead of the views."""
     image_candidates: int = 5
     """Entries an image search brings back."""
     views: Views = Views()

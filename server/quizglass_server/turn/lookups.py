@@ -125,7 +125,11 @@ class Lookups:
         return self._vectors[phrases]
 
     async def _embed(self, phrases: Sequence[str]) -> list[Vector]:
-        """Vectors of the views that the question is looked up by; none when there is no time for them."""
+        """Vectors of the parts that the question is looked up by; none when there is no time for them.
+
+        Those are the boxes of what it asks about, and the views where no box is found: beside boxes, views bring what
+        nobody asked about.
+        """
         picture, question = self._turn.picture, self._turn.question
         if picture is None:
             return []
@@ -133,9 +137,9 @@ class Lookups:
         async def embed(views: Sequence[Part]) -> list[Vector] | None:
             return await self._runner.run(embed_views, picture, views)
 
-        views = views_of(question, self._tuning.views)
         regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
-        return await self._resources.vectors(picture, (*views, *(regions or ())), embed)
+        parts = regions or views_of(question, self._tuning.views)
+        return await self._resources.vectors(picture, tuple(parts), embed)
 
     def _is_empty(self, step: str) -> bool:
         if self._resources.knowledge.count() > 0:

@@ -189,7 +189,7 @@ async def test_a_verifier_is_not_asked_about_nothing() -> None:
     assert judge.asked == []
 
 
-async def test_what_a_detector_finds_is_looked_up_besides_the_views() -> None:
+async def test_what_a_detector_finds_is_looked_up_instead_of_the_views() -> None:
     world = World(boxes=1)
     world.models.decision = Plan.IMAGE
     boxes = world.models.detector = Boxes(
@@ -198,10 +198,18 @@ async def test_what_a_detector_finds_is_looked_up_besides_the_views() -> None:
     )
     await world.ask(turn("How much does the red car cost?"))
     assert boxes.asked == [["red car"]]
-    assert sorted(shape for shapes in world.models.calls.of("image_encoder") for shape in shapes) == [
-        (4, 5, 3),
-        (6, 8, 3),
-    ]
+    assert [shape for shapes in world.models.calls.of("image_encoder") for shape in shapes] == [(4, 5, 3)]
+
+
+def test_of_several_things_each_has_its_box_before_any_has_two() -> None:
+    left, middle, right = Region(0, 0, 0.3, 1), Region(0.35, 0, 0.65, 1), Region(0.7, 0, 1, 1)
+    bird, other, book = (
+        Detection(region, score, phrase)
+        for region, score, phrase in ((left, 0.9, "bird"), (middle, 0.8, "bird"), (right, 0.5, "book"))
+    )
+    assert chosen([bird, other, book], None, Tuning(boxes=2)) == [left, right]
+    assert chosen([bird, other, book], None, Tuning(boxes=3)) == [left, right, middle]
+    assert chosen([bird, other], None, Tuning(boxes=2)) == [left, middle]
 
 
 async def test_a_turn_goes_on_without_a_role_that_fails() -> None:

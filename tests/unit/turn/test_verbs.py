@@ -271,7 +271,7 @@ async def test_phrases_are_looked_for_by_the_detector_and_looked_up(ask: Any) ->
 
     await ask(world, run)
     assert asked == [["red car", "left boat"], ["object"]]
-    assert world.models.calls.of("image_encoder") == [[(6, 8, 3), (4, 5, 3)]]
+    assert world.models.calls.of("image_encoder") == [[(4, 5, 3)]]
 
 
 async def test_branches_go_on_at_the_same_time_and_say_so(ask: Any) -> None:

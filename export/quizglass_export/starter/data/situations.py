@@ -172,6 +172,22 @@ class Situations:
             examples.append(Example(replace(base, template="rewrite", seen=drawn.lines), gold, f"{name}-{how}"))
         return examples
 
+    def beside_hits(self, question: Question, picture: int) -> list[Example]:
+        """One question beside right hits, several and wrong ones: what it shows is called, and its rewriting."""
+        base = base_request(question, picture)
+        examples: list[Example] = []
+        enough = self._settled(question, self.hits.draw(question, "right"))
+        for manner in ("right", "several", "right", "wrong"):
+            drawn = self.hits.draw(question, manner)
+            gold, how = self.gold_rewriting(question, drawn)
+            if gold is not None and drawn.lines:
+                request = replace(base, template="rewrite", seen=drawn.lines)
+                examples.append(Example(request, gold, f"rewrite-{drawn.manner}-hit-{how}"))
+            if enough:
+                answer, task = (question.answer, "") if self._settled(question, drawn) else (ABSTAIN, "-abstain")
+                examples.append(Example(replace(base, seen=drawn.lines), answer, f"seen-{drawn.manner}{task}"))
+        return self.rng.sample([*examples, *self._image_query(question, base)], len(examples))
+
     def gold_rewriting(self, question: Question, drawn: Drawn) -> tuple[str | None, str]:
         """The rewriting that a prompt allows, and why: told, seen, recognised, helpless; None where that is open."""
         missing = missing_names(question)

@@ -10,9 +10,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.scenes import Scene
 from quizglass_export.starter.data.batches import Batch, bucketed
 from quizglass_export.starter.data.examples import Encoded, Encoder, Example
+from quizglass_export.starter.data.knowing import missing_names
+from quizglass_export.starter.data.library import Library
 from quizglass_export.starter.data.quiz import Quiz
 from quizglass_export.starter.data.reading import TextSource, printed, repeating
 from quizglass_export.starter.data.renaming import Renaming
@@ -29,7 +32,7 @@ _VISION_SCALE = 0.5
 _POOL = 360
 _MEASURED = 500
 """Questions."""
-_RENAMED = 0.7
+_RENAMED = 0.8
 """Share of the situations whose things get other names."""
 
 
@@ -39,23 +42,24 @@ class Mixture:
 
     Of the quizzes' pictures, `known` show at least one recognised thing; `questions` are asked about each. Of what is
     not a quiz, `situations` are questions in serving situations, `comparisons` ask which of two is more, the rest is
-    text alone.
+    text alone. Of the situations, `hits` are about hits for things that are not taught by heart.
     """
 
     quizzes: tuple[float, float]
     known: float
     questions: int
     situations: float
+    hits: float
     comparisons: float
     tokens: int
     """Padded tokens of a batch."""
 
 
-GROUNDING = Mixture((0.9, 0.8), 0.85, 8, 0.3, 0.0, 1700)
+GROUNDING = Mixture((0.9, 0.8), 0.85, 8, 0.3, 0.0, 0.0, 1700)
 """Small, frequent steps until words follow from what the picture shows; the long prompts come after."""
-SERVING = Mixture((0.3, 0.16), 0.6, 6, 0.72, 0.12, 3000)
+SERVING = Mixture((0.3, 0.16), 0.6, 6, 0.72, 0.2, 0.12, 3000)
 """The server's mixture."""
-FURTHER = replace(SERVING, quizzes=(0.2, 0.12))
+FURTHER = replace(SERVING, quizzes=(0.2, 0.12), hits=0.4)
 """Of a base that was trained so before, and sees already."""
 
 
@@ -76,6 +80,7 @@ class JointBatches:
         self._known = [row for row, scene in enumerate(scenes) if any(p.thing.recognised for p in scene.things)]
         self.comparing = Comparing(self.rng)
         self._tasks = {id(library): GeneratorTasks(library, self.rng) for library in asked.libraries}
+        self._pointing = [row for row, question in enumerate(asked.questions) if points(question, asked.libraries[row])]
         self._renaming = {id(library): Renaming(library, self.rng) for library in asked.libraries}
 
     def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
@@ -103,9 +108,11 @@ class JointBatches:
 
     def situation(self) -> Sequence[Example]:
         """Prompts of one kind about one stored question."""
-        row = self.rng.randrange(len(self.asked.questions))
+        hits = bool(self._pointing) and self.rng.random() < self.mixture.hits
+        row = self.rng.choice(self._pointing) if hits else self.rng.randrange(len(self.asked.questions))
         question, library = self.asked.questions[row], id(self.asked.libraries[row])
-        examples = self._tasks[library].group(question, len(self.scenes) + row)
+        tasks = self._tasks[library]
+        examples = (tasks.beside_hits if hits else tasks.group)(question, len(self.scenes) + row)
         if question.conflict is not None or self.rng.random() >= _RENAMED:
             return examples
         return self._renaming[library].renamed(examples)
@@ -116,6 +123,15 @@ class JointBatches:
         if draw < 0.2:
             return self.comparing.plain(6)
         return self.comparing.told() if draw < 0.6 else self.comparing.read(self.rng.choice(self.asked.libraries))
+
+
+def points(question: Question, library: Library) -> bool:
+    """Whether a question points at something in its picture that is not taught by heart, and can be found."""
+    thing = library.things.get(question.target or "")
+    shown = {placed.thing.id for placed in question.scene.things}
+    if thing is None or thing.recognised or thing.id not in shown or question.conflict is not None:
+        return False
+    return library.findable(thing) and bool(missing_names(question) or question.image_answer == question.answer)
 
 
 def train_joint(

@@ -82,10 +82,14 @@ async def find_regions(
 
 
 def chosen(found: Sequence[Detection], place: str | None, tuning: Tuning) -> list[Region]:
-    """The first of the boxes; if the question names a place, of those there, unless there is none."""
-    large = [each.region for each in found if each.region.area >= _SMALLEST]
-    there = [region for region in large if place is not None and _place(region) == place]
-    return (there or large)[: tuning.boxes]
+    """The first of the boxes, the likeliest of each phrase before others.
+
+    If the question names a place, of those there, unless there is none.
+    """
+    large = [each for each in found if each.region.area >= _SMALLEST]
+    there = [each for each in large if place is not None and _place(each.region) == place] or large
+    best = {each.phrase: each for each in reversed(there)}
+    return [each.region for each in sorted(there, key=lambda each: best[each.phrase] is not each)][: tuning.boxes]
 
 
 def around(region: Region, picture: Picture) -> Region:

@@ -27,6 +27,7 @@ from quizglass_export.starter.data.tasks.lookups import ACTIONS, NEXT, Lookups, 
 from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
 from quizglass_export.starter.stages.annotate import decide
 from quizglass_export.starter.stages.decider import DECISIONS
+from quizglass_export.starter.stages.joint import points
 from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.core_mmrag import Entry
@@ -137,6 +138,22 @@ def test_a_rewriting_uses_names_that_are_told_or_of_what_is_recognised(seed: int
             if example.request.template == "rewrite" and "hit-told" not in example.task and len(question.hops) < 3:
                 told = set(re.findall(r"\w+", shown(example)))
                 assert names(example.answer) <= told | by_sight, example
+
+
+@given(seeds)
+@settings(max_examples=8, deadline=None)
+def test_beside_hits_a_right_one_is_believed_and_another_kind_is_not(seed: int) -> None:
+    rng = random.Random(seed)
+    situations = Situations(LIBRARY, rng, picture_stage=True)
+    pointing = [question for question in QUESTIONS if points(question, LIBRARY)]
+    for question in rng.sample(pointing, 6):
+        name = LIBRARY.things[question.target or ""].name
+        for example in situations.beside_hits(question, 0):
+            found = any(line.startswith(f"{name}:") for line in example.request.seen)
+            told = name in f"{question.text} {question.history} {question.words}"
+            assert found or told or name not in example.answer, example
+            if example.request.template == "rewrite":
+                assert (example.answer == question.gold_query) == (found or not missing_names(question)), example
 
 
 def test_what_the_question_tells_is_rewritten_alike_beside_every_hit() -> None:

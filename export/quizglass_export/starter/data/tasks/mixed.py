@@ -41,6 +41,10 @@ class GeneratorTasks:
         (make,) = self.rng.choices(self._makers, shares)
         return make(question, picture, Known.taught(question, self.library))
 
+    def beside_hits(self, question: Question, picture: int) -> list[Example]:
+        """What an image search brought, believed where it is right and not where it is of another kind."""
+        return self.situations.beside_hits(question, picture)
+
     def every(self, question: Question, picture: int) -> list[list[Example]]:
         """Groups of every kind of prompt."""
         known = Known.taught(question, self.library)
