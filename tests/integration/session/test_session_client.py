@@ -407,6 +407,7 @@ def test_the_blocking_session_does_the_same(tmp_path):
         session.drop(frame)
         session.hint_reconnect()
         assert len(session.state) > 0
+        assert session.limits.max_frames == 64
 
 
 def test_what_answers_should_look_like_is_looked_at_before_anything_is_opened(capsys):

@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, Unpack
 
-from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile
+from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile, SessionLimits
 from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.errors import Cancelled, InvalidRequest
 from quizglass_client.session.core import SessionCore
@@ -180,6 +180,11 @@ class Session:
         """What a later session can take the dialogue from (`state`), here or in another program; empty as long as there
         is none. Whoever has it can go on with the dialogue: keep it as a secret."""
         return self._core.state
+
+    @property
+    def limits(self) -> SessionLimits | None:
+        """What the server has told of its limits; None before the session is open."""
+        return self._core.limits
 
     @property
     def links(self) -> int:
