@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import TextIO
 
+from quizglass.convert import said_name
 from quizglass.session import (
     Forgotten,
     Interrupted,
@@ -36,13 +37,6 @@ from quizglass_client.types import Event
 _COMMANDS = (
     "/show FILE  another picture   /stop  end the answer   /device battery=12 heat=warm link=poor   /forget   /quit"
 )
-_MESSAGES: dict[type, str] = {
-    TurnUpdate: "turn",
-    Interrupted: "interrupted",
-    NeedFrame: "need_frame",
-    Progress: "progress",
-}
-"""What is told of a turn, named as in the protocol."""
 _HELP = f"ask; a new question ends the one that runs.  {_COMMANDS}"
 
 
@@ -184,7 +178,7 @@ class _Talk:
 
 def _as_line(said: TurnSaid) -> dict[str, object]:
     """What `--json` prints: the message by its name, an event of a turn as `quizglass ask --json` has it."""
-    line = {"message": _MESSAGES[type(said)]} | {each.name: as_json(getattr(said, each.name)) for each in fields(said)}
+    line = {"message": said_name(said)} | {each.name: as_json(getattr(said, each.name)) for each in fields(said)}
     if isinstance(said, TurnUpdate) and said.event is not None:
         line |= as_fields(Event(said.turn_id, said.seq, said.elapsed, said.event))
     return line
