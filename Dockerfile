@@ -19,7 +19,7 @@ COPY pyproject.toml ./
 COPY server/native ./server/native
 RUN /opt/quizglass/bin/python server/native/wheel.py --install --cache /tmp/wheels \
     --define GGML_CUDA=ON --define "CMAKE_CUDA_ARCHITECTURES=75;80;86;89;90"
-COPY README.md ./
+COPY README.md LICENSE ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python
@@ -55,7 +55,7 @@ RUN python -m venv /opt/quizglass && /opt/quizglass/bin/pip install --no-cache-d
 COPY pyproject.toml ./
 COPY server/native ./server/native
 RUN /opt/quizglass/bin/python server/native/wheel.py --install --cache /tmp/wheels
-COPY README.md ./
+COPY README.md LICENSE ./
 COPY protos ./protos
 COPY server ./server
 COPY clients/python ./clients/python

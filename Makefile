@@ -20,6 +20,7 @@ KNOWLEDGE ?=
 HOSTILE ?=
 SESSION ?=
 POLICIES ?=
+READING ?=
 EVERYDAY ?=
 BENCH ?=
 
@@ -29,7 +30,7 @@ BENCH ?=
 	bench-hostile bench-session bench-everyday clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -158,5 +159,5 @@ bench-session: $(VENV)/.dev ## A wearable's session: times, cuts, bytes, memory 
 bench-everyday: $(VENV)/.dev ## The everyday bundle on real photographs, passages and facts (BENCH="--only texts --resume")
 	$(BIN)/python -m bench.everyday $(BENCH)
 
-clean: ## Remove what was made here (not the trained models)
+clean: ## Remove what was made here, the knowledge in .run included (not the trained models)
 	rm -rf $(VENV) .run .mypy_cache .ruff_cache .pytest_cache dist

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import shtab
@@ -38,37 +38,31 @@ def build_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPar
     )
     shtab.add_argument_to(parser, ["--print-completion"], help="print a completion script for a shell, and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    build = commands.add_parser("build", help=bundling.BUILD_HELP, description=bundling.BUILD_HELP)
-    bundling.add_build_arguments(build)
-    build.set_defaults(run=bundling.run_build)
-    pack = commands.add_parser("pack-checkpoints", help=bundling.PACK_HELP, description=bundling.PACK_HELP)
-    bundling.add_pack_arguments(pack)
-    pack.set_defaults(run=bundling.run_pack)
+    _add(commands, "build", bundling.BUILD_HELP, bundling.add_build_arguments, bundling.run_build)
+    _add(commands, "pack-checkpoints", bundling.PACK_HELP, bundling.add_pack_arguments, bundling.run_pack)
     bundles.add_commands(commands)
-    tensorrt = commands.add_parser("tensorrt", help=trt.HELP, description=trt.HELP)
-    trt.add_arguments(tensorrt)
-    tensorrt.set_defaults(run=trt.run)
-    adapter = commands.add_parser("adapter", help=adapter_command.HELP, description=adapter_command.HELP)
-    adapter_command.add_arguments(adapter)
-    adapter.set_defaults(run=adapter_command.run)
-    world = commands.add_parser("pocketworld", help=pocketworld.HELP, description=pocketworld.HELP)
-    pocketworld.add_arguments(world)
-    world.set_defaults(run=pocketworld.run)
-    dataset = commands.add_parser("dataset", help=datasets.HELP, description=datasets.HELP)
-    datasets.add_arguments(dataset)
-    dataset.set_defaults(run=datasets.run)
-    score = commands.add_parser("score", help=reporting.HELP, description=reporting.HELP)
-    reporting.add_arguments(score)
-    score.set_defaults(run=reporting.run)
+    _add(commands, "tensorrt", trt.HELP, trt.add_arguments, trt.run)
+    _add(commands, "adapter", adapter_command.HELP, adapter_command.add_arguments, adapter_command.run)
+    _add(commands, "pocketworld", pocketworld.HELP, pocketworld.add_arguments, pocketworld.run)
+    _add(commands, "dataset", datasets.HELP, datasets.add_arguments, datasets.run)
+    _add(commands, "score", reporting.HELP, reporting.add_arguments, reporting.run)
     finetuning.add_commands(commands, arguments)
-    real = commands.add_parser("everyday", help=everyday.HELP, description=everyday.HELP)
-    everyday.add_arguments(real)
-    real.set_defaults(run=everyday.run)
-    starter = commands.add_parser("starter", help=starter_command.HELP, description=starter_command.HELP)
-    starter_command.add_arguments(starter)
-    starter.set_defaults(run=starter_command.run)
+    _add(commands, "everyday", everyday.HELP, everyday.add_arguments, everyday.run)
+    _add(commands, "starter", starter_command.HELP, starter_command.add_arguments, starter_command.run)
     _complete_paths(parser)
     return parser
+
+
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    add_arguments: Callable[[argparse.ArgumentParser], None],
+    run: Callable[[argparse.Namespace], int],
+) -> None:
+    command = commands.add_parser(name, help=summary, description=summary)
+    add_arguments(command)
+    command.set_defaults(run=run)
 
 
 def _complete_paths(parser: argparse.ArgumentParser) -> None:

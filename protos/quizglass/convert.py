@@ -126,9 +126,10 @@ def server_value(message: session_pb2.ServerMessage) -> session.ServerSaid | Non
     )
 
 
-def said_name(said: session.ClientSaid) -> str:
-    """What the contract calls a client's message."""
-    return _CLIENT[type(said).__name__][0]
+def said_name(said: session.ClientSaid | session.ServerSaid) -> str:
+    """What the contract calls a message of a session."""
+    name = type(said).__name__
+    return (_CLIENT.get(name) or _SERVER[name])[0]
 
 
 def _turn_update(said: session.TurnUpdate) -> session_pb2.TurnUpdate:

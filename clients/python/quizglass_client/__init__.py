@@ -56,6 +56,7 @@ from quizglass_client.errors import (
 )
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
 from quizglass_client.session.sync import Session, Turn
+from quizglass_client.session.values import LinkLost, LinkRestored, News
 from quizglass_client.sync import Client, Dialogue
 from quizglass_client.types import AddReport, Answer, AskOptions, Entry, Event, PictureLike
 
@@ -88,7 +89,10 @@ __all__ = [
     "Filter",
     "Forgotten",
     "InvalidRequest",
+    "LinkLost",
+    "LinkRestored",
     "MemoryStats",
+    "News",
     "NotFound",
     "NotSupported",
     "Overloaded",

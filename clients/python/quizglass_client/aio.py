@@ -41,7 +41,7 @@ class AsyncClient:
     Args:
         target: "host:port", "[host]:port" or "unix:path".
         timeout: seconds each call may take, None for no limit of the client's own. A question's budget takes its place
-            when one is given; adding entries is not bound by it.
+            when one is given; adding entries and compacting, which take as long as they take, are not bound by it.
 
     Raises:
         RuntimeError: made outside of a running event loop.
@@ -285,22 +285,18 @@ class AsyncDialogue:
         self._client = client
         self._picture: PictureLike | None = None
 
-    async def answer(
-        self, question: str, picture: PictureLike | None = None, *, policy: str = "", budget: float | None = None
-    ) -> Answer:
+    async def answer(self, question: str, picture: PictureLike | None = None, **options: Unpack[AskOptions]) -> Answer:
         """Ask the next question, about a new picture or without one; arguments and errors as the client's."""
         if picture is not None:
             self._picture = picture
         try:
-            answer = await self._client.answer(question, picture, session=self.session, policy=policy, budget=budget)
+            answer = await self._client.answer(question, picture, session=self.session, **options)
         except ClientError as error:
             if refuses_session(error):
                 self.session = b""
             elif picture is not None or not misses_picture(error):
                 raise
-            answer = await self._client.answer(
-                question, self._picture, session=self.session, policy=policy, budget=budget
-            )
+            answer = await self._client.answer(question, self._picture, session=self.session, **options)
         self.session = answer.session
         return answer
 

@@ -77,6 +77,7 @@ class LocalServer:
         """Stop gracefully; kill what does not stop."""
         if self._process is not None:
             self._stop(self._process)
+            self._process = None
 
     def _stop(self, process: subprocess.Popen[str]) -> None:
         process.terminate()
@@ -100,5 +101,5 @@ class LocalServer:
                 self.web = str(said.get("web", ""))
                 return str(said["address"])
         status = process.wait()
-        where = f"; its log is {self._log}" if self._log else ""
-        raise ServerUnavailable(f"the server ended with status {status} before it was ready{where}")
+        where = f"its log is {self._log}" if self._log else "give it a log=FILE to see why"
+        raise ServerUnavailable(f"the server ended with status {status} before it was ready; {where}")

@@ -40,7 +40,7 @@ class Client:
     Args:
         target: "host:port", "[host]:port" or "unix:path".
         timeout: seconds each call may take, None for no limit of the client's own. A question's budget takes its place
-            when one is given; adding entries is not bound by it.
+            when one is given; adding entries and compacting, which take as long as they take, are not bound by it.
     """
 
     def __init__(self, target: str = DEFAULT_TARGET, *, timeout: float | None = 30.0) -> None:
@@ -278,20 +278,18 @@ class Dialogue:
         self._client = client
         self._picture: PictureLike | None = None
 
-    def answer(
-        self, question: str, picture: PictureLike | None = None, *, policy: str = "", budget: float | None = None
-    ) -> Answer:
+    def answer(self, question: str, picture: PictureLike | None = None, **options: Unpack[AskOptions]) -> Answer:
         """Ask the next question, about a new picture or without one; arguments and errors as the client's."""
         if picture is not None:
             self._picture = picture
         try:
-            answer = self._client.answer(question, picture, session=self.session, policy=policy, budget=budget)
+            answer = self._client.answer(question, picture, session=self.session, **options)
         except ClientError as error:
             if refuses_session(error):
                 self.session = b""
             elif picture is not None or not misses_picture(error):
                 raise
-            answer = self._client.answer(question, self._picture, session=self.session, policy=policy, budget=budget)
+            answer = self._client.answer(question, self._picture, session=self.session, **options)
         self.session = answer.session
         return answer
 

@@ -109,7 +109,8 @@ export class Keeper {
     this.#closing = true;
     if (this.#link && !this.failure) {
       this.owner.outgoing.say({ case: "close", value: {} });
-      await Promise.race([this.#kept, new Change().next(CLOSE_MS)]);
+      const late = (): Error => new DeadLink("the server does not end the link");
+      await within(this.#kept ?? Promise.resolve(), CLOSE_MS, late).catch(() => undefined);
     }
     this.#fail(new Cancelled("the session was closed", Status.CANCELLED, { reason: "CLOSED" }));
     this.#link?.close();

@@ -37,6 +37,16 @@ for (const [name, { openSession }] of /** @type {const} */ ([
     assert.throws(() => session.ask("Again?"), node.Cancelled);
   });
 
+  test(`a closed session leaves no timer that keeps its program waiting, over ${name}`, async () => {
+    const targets = await stage.do({ begin: {} });
+    const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+    const before = timers();
+    const session = await openSession(targets[name]);
+    await session.answer("What?");
+    await session.close();
+    assert.equal(timers(), before);
+  });
+
   test(`after a cut, its pictures and its dialogue are there, over ${name}`, async () => {
     const targets = await stage.do({ begin: {} });
     const session = await openSession(targets[name]);

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from quizglass_export.assembly.carry_out import Built
     from quizglass_export.assembly.estimate import Estimate
     from quizglass_export.assembly.plan import Plan
 
@@ -44,7 +45,10 @@ def add_build_arguments(parser: argparse.ArgumentParser) -> None:
         "(default with --recipe: OUT.work; removed after a success)",
     )
     parser.add_argument("--dry-run", action="store_true", help="check the inputs and print the estimates only")
-    starter = parser.add_argument_group("with --checkpoints (a recipe has these itself)")
+    _add_starter_arguments(parser.add_argument_group("with --checkpoints (a recipe has these itself)"))
+
+
+def _add_starter_arguments(starter: argparse._ArgumentGroup) -> None:
     starter.add_argument(
         "--samples",
         type=int,
@@ -93,10 +97,7 @@ def run_build(args: argparse.Namespace) -> int:
 
 
 def _build(args: argparse.Namespace) -> int:
-    from quizglass_export.assembly.carry_out import carry_out, step_names
-    from quizglass_export.assembly.estimate import available_memory, check_room, estimate
-    from quizglass_export.assembly.next_steps import next_steps
-    from quizglass_export.assembly.report import write_report
+    from quizglass_export.assembly.estimate import check_room, estimate
     from quizglass_export.directory import check_free
 
     console = Console()
@@ -105,14 +106,30 @@ def _build(args: argparse.Namespace) -> int:
     estimates = estimate(plan)
     if args.recipe or args.dry_run:
         console.print(_estimates_table(estimates))
+    _warn(estimates)
+    check_room(estimates, work or args.out, args.out)
+    if not args.dry_run:
+        _tell(_built(plan, work, args), estimates, args, console)
+        if args.recipe and args.work is None and work is not None:
+            shutil.rmtree(work)
+    return 0
+
+
+def _warn(estimates: Sequence[Estimate]) -> None:
+    """Say on standard error what may go wrong."""
+    from quizglass_export.assembly.estimate import available_memory
+
     if (peak := max((each.memory for each in estimates), default=0)) > (free := available_memory()):
         print(f"warning: about {peak / 1e9:.1f} GB of memory are needed, {free / 1e9:.1f} GB are free", file=sys.stderr)
     for each in estimates:
         if each.notice:
             print(f"warning: roles.{each.role}: {each.notice}", file=sys.stderr)
-    check_room(estimates, work or args.out, args.out)
-    if args.dry_run:
-        return 0
+
+
+def _built(plan: Plan, work: Path | None, args: argparse.Namespace) -> Built:
+    """Carry the plan out, with a progress bar."""
+    from quizglass_export.assembly.carry_out import carry_out, step_names
+
     names = step_names(plan)
     with Progress(*_COLUMNS, console=Console(stderr=True)) as bars:
         task = bars.add_task("reading", total=len(names), completed=-1)
@@ -124,15 +141,20 @@ def _build(args: argparse.Namespace) -> int:
             advance=lambda step: bars.update(task, advance=1, description=step),
         )
         bars.update(task, completed=len(names), description="done")
+    return built
+
+
+def _tell(built: Built, estimates: list[Estimate], args: argparse.Namespace, console: Console) -> None:
+    """Print how the models compare, where that is written, and what can be done with the bundle."""
+    from quizglass_export.assembly.next_steps import next_steps
+    from quizglass_export.assembly.report import write_report
+
     console.print(Markdown(built.bundle.path("report.md").read_text(encoding="utf-8")))
     if args.recipe:
         console.print(f"report: {write_report(built, estimates, args.out)[1]}")
-    if args.recipe and args.work is None and work is not None:
-        shutil.rmtree(work)
     console.print(f"{args.out}: bundle {built.bundle.manifest.name} {built.bundle.manifest.version}")
     for line in next_steps(built.bundle, args.out):
         console.print(line, soft_wrap=True)
-    return 0
 
 
 def _plan(args: argparse.Namespace) -> Plan:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from quizglass_export.checkpoints.files import read_json
 from quizglass_export.checkpoints.source import AnySource
+from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.errors import ExportError, reason
 from quizglass_export.parity import Check
 from quizglass_export.recipe import schema
@@ -21,8 +22,6 @@ from quizglass_server.models.scorers import VisionScorer, scorer_prompt
 from quizglass_server.models.text_rows import TextTokenizer
 from quizglass_server.roles.detector import DetectorPart
 
-CLIP_MEAN: Channels = (0.48145466, 0.4578275, 0.40821073)
-CLIP_STD: Channels = (0.26862954, 0.26130258, 0.27577711)
 _HALF: Channels = (0.5, 0.5, 0.5)
 PREPROCESSOR = "preprocessor_config.json"
 

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from tokenizers import Tokenizer
 
+from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.parity import Floats, Inputs, tokenise_padded
 from quizglass_export.recipe import schema
-from quizglass_export.roles.job import CLIP_MEAN, CLIP_STD, PREPROCESSOR, RoleJob, normalisation
+from quizglass_export.roles.job import PREPROCESSOR, RoleJob, normalisation
 from quizglass_server.domain.turns import RGB
 from quizglass_server.models import vision_inputs
 from quizglass_server.models.fields import Normalised

@@ -55,15 +55,15 @@ class Bundle:
             BundleError: anything is missing, extra, linked, changed, or not as the format says.
         """
         root = root.absolute()
-        if not root.is_dir():
-            raise BundleError(f"bundle {root}: not a directory; give the directory that holds {MANIFEST}")
-        content = _read_manifest(root)
-        bundle = cls(root=root, manifest=_parse(content), digest=hashlib.sha256(content).hexdigest())
-        bundle._check_references()
         try:
+            if not root.is_dir():
+                raise BundleError(f"bundle {root}: not a directory; give the directory that holds {MANIFEST}")
+            content = _read_manifest(root)
+            bundle = cls(root=root, manifest=_parse(content), digest=hashlib.sha256(content).hexdigest())
+            bundle._check_references()
             bundle._check_files(hashes)
         except OSError as error:
-            raise BundleError(f"{error.filename}: cannot be read: {error.strerror}") from error
+            raise BundleError(f"{error.filename or root}: cannot be read: {error.strerror}") from error
         return bundle
 
     def path(self, name: str) -> Path:

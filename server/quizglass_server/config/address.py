@@ -19,6 +19,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _DATABASE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _LITE = "milvus"
 _PORT = {"http": 19530, "https": 443}
+_USUAL_PORT = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def _server(address: str) -> MilvusAddress:
 
 
 def web_origin(origin: str) -> str:
-    """An origin as browsers write it, in small letters and without a slash at its end.
+    """An origin as browsers write it: in small letters, without a slash at its end and without the scheme's own port.
 
     Raises:
         ValueError: it is none; says what is wrong with it.
@@ -109,11 +110,12 @@ def web_origin(origin: str) -> str:
     wrong = f"{origin[:80]!r} is not of the form https://HOST or http://HOST:PORT"
     try:
         parts = urlsplit(origin)
-        _ = parts.port
+        own_port = parts.port is not None and parts.port == _USUAL_PORT.get(parts.scheme)
     except ValueError:
         raise ValueError(wrong) from None
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
         raise ValueError(wrong)
     if parts.query or parts.fragment or parts.username is not None:
         raise ValueError(wrong)
-    return f"{parts.scheme}://{parts.netloc.lower()}"
+    place = parts.netloc.rpartition(":")[0] if own_port else parts.netloc
+    return f"{parts.scheme}://{place.lower()}"

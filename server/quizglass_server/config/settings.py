@@ -94,10 +94,11 @@ class Settings(  # type: ignore[misc]  # frozen as its groups are, which mypy ca
     @field_validator("web_origins", mode="before")
     @classmethod
     def _origins(cls, given: Any) -> Any:
-        if not isinstance(given, str):
+        named = given.split(",") if isinstance(given, str) else given  # a file may have a list
+        if not isinstance(named, list | tuple) or not all(isinstance(each, str) for each in named):
             return given
         try:
-            return tuple(web_origin(each.strip()) for each in given.split(",") if each.strip())
+            return tuple(web_origin(each.strip()) for each in named if each.strip())
         except ValueError as error:
             raise PydanticCustomError("web_origins", "{why}", {"why": str(error)}) from None
 

@@ -60,7 +60,7 @@ async def _looked_at(settings: Settings | None) -> AsyncIterator[Finding]:
 
     about, bundle = serving.bundle_of(settings)
     quick = (
-        *machine.looked_at(serving.model_bytes(bundle) if bundle else 0),
+        *machine.looked_at(serving.model_bytes(bundle) if bundle else 0, settings.work_memory_bytes),
         machine.disk(Path(tempfile.gettempdir()), "temporary files"),
         *serving.directories(settings),
         *engines.looked_at(frozenset(cpu_features()), settings.provider),

@@ -75,26 +75,32 @@ def cores(load: float, usable: int, installed: int, governor: str) -> Iterator[F
         yield Finding("frequency", Status.SLOW, "the processor is kept at its lowest frequency (powersave)", remedy)
 
 
-def memory(available: int, needed: int, limit: int | None) -> Finding:
-    """Whether the models fit beside what runs already.
+def memory(available: int, needed: int, limit: int | None, work: int = 0) -> Finding:
+    """Whether the models, and then the work on requests, fit beside what runs already.
 
     Args:
         available: bytes that the system could give.
-        needed: bytes of the models and of the work on requests; 0 where that is not known.
+        needed: bytes of the models; 0 where that is not known.
         limit: bytes that this process or its container may have; None: no limit.
+        work: bytes that requests under way may take besides.
     """
     usable = available if limit is None else min(available, limit)
-    values = {"available_bytes": available, "needed_bytes": needed, "limit_bytes": limit}
-    text = f"{usable / _GIB:.1f} GiB free" + (f", about {needed / _GIB:.1f} needed" if needed else "")
+    values = {"available_bytes": available, "needed_bytes": needed, "work_bytes": work, "limit_bytes": limit}
+    text = f"{usable / _GIB:.1f} GiB free"
+    if needed:
+        text += f", about {needed / _GIB:.1f} for the models and up to {work / _GIB:.1f} for requests"
     if needed > usable:
-        remedy = "take a smaller or quantised bundle, lower --generator-cells and --max-turns, or raise the limit"
+        remedy = "take a smaller or quantised bundle, lower --generator-cells, or raise the limit"
         return Finding("memory", Status.WRONG, text, remedy, values)
+    if needed + work > usable:
+        remedy = "lower --work-memory-bytes, which refuses the largest pictures; or raise the limit"
+        return Finding("memory", Status.SLOW, text, remedy, values)
     return Finding("memory", Status.OK, text, "", values)
 
 
 def disk(directory: Path, name: str) -> Finding:
     """Whether a directory, or the nearest one above it that exists, can be written and has room."""
-    place = next(each for each in (directory.absolute(), *directory.absolute().parents) if each.exists())
+    place = next(each for each in (directory.absolute(), *directory.absolute().parents) if _exists(each))
     free = shutil.disk_usage(place).free
     values = {"directory": str(directory), "free_bytes": free}
     text = f"{directory}: {free / _GIB:.1f} GiB free"
@@ -107,6 +113,13 @@ def disk(directory: Path, name: str) -> Finding:
     return Finding(name, Status.OK, text, "", values)
 
 
+def _exists(place: Path) -> bool:
+    try:
+        return place.exists()
+    except OSError:  # this user may not look there
+        return False
+
+
 def descriptors() -> Finding:
     """How many files and connections this process may hold."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -117,11 +130,11 @@ def descriptors() -> Finding:
     return Finding("descriptors", Status.OK, f"{soft}, up to {hard}", "", values)
 
 
-def looked_at(needed_bytes: int) -> Iterator[Finding]:
-    """This machine."""
+def looked_at(needed_bytes: int, work_bytes: int = 0) -> Iterator[Finding]:
+    """This machine, for models of so many bytes and requests that may take so many."""
     yield processor(frozenset(cpu_features()), platform.machine())
     yield from cores(os.getloadavg()[0], usable_cores(), os.cpu_count() or 1, _governor())
-    yield memory(_available(), needed_bytes, _limit())
+    yield memory(_available(), needed_bytes, _limit(), work_bytes)
     yield descriptors()
 
 

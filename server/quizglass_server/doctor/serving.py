@@ -63,7 +63,7 @@ def bundle_of(settings: Settings) -> tuple[Finding, Bundle | None]:
     try:
         bundle = Bundle.load(settings.bundle)
     except BundleError as error:
-        remedy = "copy or build it again; quizglass-export verify names everything that is wrong with one"
+        remedy = "let this user read it, or copy or build it again; quizglass-export verify names all that is wrong"
         return Finding("bundle", Status.WRONG, error.message, remedy), None
     roles = list(bundle.roles.names())
     text = f"{bundle.manifest.name} {bundle.manifest.version} is whole; roles {', '.join(roles)}"

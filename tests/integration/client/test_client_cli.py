@@ -214,7 +214,7 @@ def test_import_of_many_entries(stage, quizglass, tmp_path):
 def test_a_folder_without_entries_is_named(quizglass, tmp_path):
     status, _, err = quizglass("knowledge", "import", tmp_path)
     assert status == 2
-    assert "entries.jsonl" in err
+    assert "give entries.jsonl, CSV, Parquet, a MediaWiki dump, or a folder" in err
 
 
 def test_add_list_get_search_delete(stage, quizglass, photo):
@@ -235,6 +235,14 @@ def test_add_list_get_search_delete(stage, quizglass, photo):
     status, _, err = quizglass("knowledge", "delete", "a")
     assert status == 1
     assert "there is no entry 'a'" in err
+
+
+def test_an_attribute_named_as_a_field_hides_nothing_of_an_entry(quizglass):
+    quizglass("knowledge", "add", "--id", "a", "--title", "Own", "--language", "de", "--attribute", "title=Other")
+    out = quizglass("knowledge", "get", "a")[1]
+    assert [line.split() for line in out.splitlines()] == [
+        *(["id", "a"], ["title", "Own"], ["language", "de"], ["title", "Other"]),
+    ]
 
 
 def test_add_that_is_refused(quizglass):

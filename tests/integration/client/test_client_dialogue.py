@@ -72,6 +72,12 @@ def test_other_errors_are_the_callers_and_change_nothing(stage, client):
     assert len(stage.assistant.turns) == 1
 
 
+def test_a_question_of_a_dialogue_takes_what_any_question_does(stage, client):
+    Dialogue(client).answer(COST.question, png(), policy="both", history=[("Before?", "Yes")], session_id="walk")
+    turn = stage.assistant.turns[0]
+    assert (turn.history, turn.session) == ((domain.Exchange("Before?", "Yes"),), "walk")
+
+
 async def test_the_same_for_asyncio(tmp_path):
     async with serving(tmp_path) as stage, AsyncClient(stage.target) as client:
         dialogue = AsyncDialogue(client)

@@ -29,3 +29,5 @@ def test_a_server_that_cannot_start_says_where_its_log_is(tmp_path: Path) -> Non
     with pytest.raises(ServerUnavailable, match=r"status 3.*log"), LocalServer(tmp_path, tmp_path, log=log):
         pass
     assert "manifest.json" in log.read_text()
+    with pytest.raises(ServerUnavailable, match=r"status 3.*log=FILE"), LocalServer(tmp_path, tmp_path):
+        pass

@@ -11,12 +11,30 @@ import pytest
 from PIL import Image
 
 from bench.session.cutting_proxy import Cut, cutting_proxy
-from quizglass.session import Forgotten, Interrupted, Notice, PostureChange, Restored, TurnUpdate
+from quizglass.session import (
+    Forgotten,
+    Interrupted,
+    Notice,
+    OutputProfile,
+    PostureChange,
+    Progress,
+    Restored,
+    TurnUpdate,
+)
 from quizglass.values import AnswerDelta
-from quizglass_client import AsyncSession, Cancelled, InvalidRequest, ServerUnavailable, Session, SessionLost
-from quizglass_client.cli.chat import _Talk
+from quizglass_client import (
+    AsyncSession,
+    Cancelled,
+    ClientError,
+    InvalidRequest,
+    LinkLost,
+    LinkRestored,
+    ServerUnavailable,
+    Session,
+    SessionLost,
+)
+from quizglass_client.cli.chat import _as_line, _Talk
 from quizglass_client.cli.command import parser
-from quizglass_client.session.core import LinkLost, LinkRestored
 from tests.support.rpc_fakes import Gate, png, serving, serving_on_a_thread
 from tests.support.sessions.conformance import LIVELY
 from tests.support.sessions.session_links import eventually, text, words
@@ -216,6 +234,40 @@ async def test_a_question_that_a_stopping_server_refuses_is_asked_at_the_next(tm
         assert [turn.question for turn in two.assistant.turns] == ["Second?"]
 
 
+async def test_a_later_session_takes_the_dialogue_from_the_state_of_an_earlier_one(tmp_path):
+    async with serving(tmp_path) as stage:
+        async with AsyncSession(stage.target) as earlier:
+            assert earlier.state == b""
+            await earlier.answer("Count.")
+            state = earlier.state
+        async with AsyncSession(stage.target, state=state) as later:
+            restored = await told(later, LinkRestored)
+            assert (restored.restored, restored.reason) == (Restored.DIALOGUE, "")
+            await later.answer("And then?")
+        assert [past.question for past in stage.assistant.turns[-1].history] == ["Count."]
+        async with AsyncSession(stage.target, state=bytes(32) + state[32:]) as foreign:
+            restored = await told(foreign, LinkRestored)
+            assert (restored.restored, restored.reason) == (Restored.NONE, "SESSION_FOREIGN")
+        with pytest.raises(InvalidRequest, match="state: 5 bytes"):
+            AsyncSession(stage.target, state=b"short")
+
+
+async def test_a_session_that_was_not_entered_says_so():
+    session = AsyncSession("127.0.0.1:1")
+    for call in (session.answer("Q?", policy="both"), session.show(png()), anext(session.news())):
+        with pytest.raises(ClientError, match="not open") as caught:
+            await call
+        assert caught.value.reason == "NOT_OPEN"
+
+
+async def test_an_answer_takes_what_a_question_does(tmp_path):
+    async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
+        answer = await session.answer("Q?", overlap="queue", policy="both", history=[("Before?", "Yes")], explain=True)
+        assert answer.text == "45 crowns"
+        assert [policy for policy, _ in stage.assistant.asked] == ["both"]
+        assert [past.question for past in stage.assistant.turns[0].history] == ["Before?"]
+
+
 async def test_a_new_question_interrupts_and_the_rest_can_be_asked_for(tmp_path):
     gate = Gate()
     async with serving(tmp_path) as stage, AsyncSession(stage.target) as session:
@@ -253,6 +305,10 @@ async def test_what_cannot_be_asked_is_named(tmp_path):
         with pytest.raises(InvalidRequest) as caught:
             await session.ask("Q?", overlap="whatever")
         assert caught.value.field == "overlap"
+        with pytest.raises(InvalidRequest, match="one of them"):
+            await session.ask("Q?", png(), frame=b"x" * 32)
+        with pytest.raises(InvalidRequest, match="thumbnail: -1"):
+            await session.show(png(), thumbnail=-1)
         with pytest.raises(InvalidRequest) as caught:
             await session.answer("")
         assert caught.value.field == "ask.request.question"
@@ -351,6 +407,15 @@ def test_the_blocking_session_does_the_same(tmp_path):
         session.drop(frame)
         session.hint_reconnect()
         assert len(session.state) > 0
+        assert session.limits.max_frames == 64
+
+
+def test_what_answers_should_look_like_is_looked_at_before_anything_is_opened(capsys):
+    with pytest.raises(InvalidRequest, match="lead_in_after: -1"):
+        Session(output=OutputProfile(lead_in_after=-1.0))
+    with pytest.raises(SystemExit):
+        parser().parse_args(["chat", "--words", "-3"])
+    assert "'-3' is not a whole number above 0" in capsys.readouterr().err
 
 
 async def test_chat_tells_of_failures_that_are_of_no_question(capsys):
@@ -362,6 +427,16 @@ async def test_chat_tells_of_failures_that_are_of_no_question(capsys):
     arguments = parser().parse_args(["chat"])
     await _Talk(Told(), arguments).tell_news()
     assert capsys.readouterr().err == "quizglass: frame_begin: this is not a picture\n"
+
+
+def test_chat_as_json_names_its_messages_and_their_events():
+    line = _as_line(TurnUpdate("1", "t", 2, 0.5, AnswerDelta("45", round=1)))
+    assert (line["message"], line["event"], line["text"]) == ("turn", "answer_delta", "45")
+    assert (line["ask_id"], line["seq"], line["round"], line["segments"]) == ("1", 2, 1, [])
+    assert _as_line(Progress("1", "plan", 1.0)) == {
+        **{"message": "progress", "ask_id": "1", "stage": "plan"},
+        **{"elapsed": 1.0, "left": 0.0},
+    }
 
 
 def test_chat_answers_line_by_line(tmp_path):

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from quizglass.session import FrameState, SegmentState, TurnUpdate
-from quizglass_client import AsyncSession, ClientError
-from quizglass_client.session.core import LinkLost, LinkRestored
+from quizglass_client import AsyncSession, ClientError, LinkLost, LinkRestored
 from tests.support.sessions import conformance
 from tests.support.sessions.conformance import ConformanceStage
 from tests.support.sessions.session_links import WAIT_S, eventually

@@ -106,6 +106,18 @@ def test_a_shortened_file_is_found_without_hashing(root: Path) -> None:
         Bundle.load(root, hashes=False)
 
 
+def test_a_bundle_that_may_not_be_read_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BundleError, match=r"x{300}: cannot be read"):
+        Bundle.load(root / ("x" * 300))
+
+    def forbidden(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", forbidden)
+    with pytest.raises(BundleError, match=r"manifest\.json: cannot be read: Permission denied"):
+        Bundle.load(root)
+
+
 def test_a_file_that_is_not_listed_is_refused(root: Path) -> None:
     (root / "planner/weights.bin").write_bytes(b"external data")
     with pytest.raises(BundleError, match=r"^planner/weights\.bin: not in manifest"):

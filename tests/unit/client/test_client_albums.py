@@ -33,6 +33,12 @@ def test_a_folder_of_pictures_goes_with_the_document_of_its_name(tmp_path: Path)
     ]
 
 
+def test_what_is_hidden_is_passed_over(tmp_path: Path) -> None:
+    assert laid_out(tmp_path, "koala.md", ".koala.jpg", ".thumbnails/IMG_0001.jpg", "zoo/.trash/panda.md") == [
+        ("koala.md", [])
+    ]
+
+
 def test_pictures_that_a_camera_named_go_with_the_only_document_of_their_folder(tmp_path: Path) -> None:
     assert laid_out(tmp_path, "zoo/koala.md", "zoo/IMG_2041.jpg", "zoo/panda.jpg") == [
         ("zoo/koala.md", ["zoo/IMG_2041.jpg"]),

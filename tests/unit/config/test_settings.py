@@ -124,11 +124,17 @@ def test_printed_settings_can_be_read_back(tmp_path: Path, capsys, monkeypatch) 
 
 
 def test_origins_are_read_in_any_case_and_printed_as_browsers_write_them(tmp_path: Path) -> None:
-    given = {"web_origins": "https://Glasses.example/, http://10.0.0.5:8080"}
+    given = {"web_origins": "https://Glasses.example:443/, http://10.0.0.5:8080"}
     settings = load_settings({**NEEDED, **given}, environment={})
     assert settings.web_origins == ("https://glasses.example", "http://10.0.0.5:8080")
     (tmp_path / "printed.toml").write_text(as_toml(settings))
     assert load_settings({}, tmp_path / "printed.toml", {}).web_origins == settings.web_origins
+    listed = tmp_path / "listed.toml"
+    listed.write_text('web_origins = ["https://Glasses.example/", "http://10.0.0.5:8080"]')
+    assert load_settings(NEEDED, listed, {}).web_origins == settings.web_origins
+    listed.write_text('web_origins = ["glasses.example"]')
+    with pytest.raises(SettingsError, match=r"listed\.toml: web_origins: 'glasses\.example' is not of the form"):
+        load_settings(NEEDED, listed, {})
     for wrong in ("glasses.example", "*", "null", "ftp://a", "https://a/b", "https://a:b", "https://u@a", "https://"):
         with pytest.raises(SettingsError, match=r"web[_-]origins.*is not of the form https://HOST"):
             load_settings({**NEEDED, "web_origins": wrong}, environment={})

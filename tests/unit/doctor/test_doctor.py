@@ -55,10 +55,22 @@ def test_models_that_do_not_fit_are_wrong_whatever_bounds_them() -> None:
     assert machine.memory(8 * GIB, 2 * GIB, limit=GIB).status is Status.WRONG
 
 
+def test_models_that_fit_leave_room_for_requests_or_are_slow() -> None:
+    assert machine.memory(8 * GIB, 2 * GIB, None, work=GIB).status is Status.OK
+    finding = machine.memory(2 * GIB, GIB, None, work=2 * GIB)
+    assert finding.status is Status.SLOW
+    assert "--work-memory-bytes" in finding.remedy
+
+
 def test_a_directory_that_does_not_exist_yet_is_judged_by_the_one_above(tmp_path: Path) -> None:
     finding = machine.disk(tmp_path / "to" / "be" / "made", "knowledge")
     assert finding.status in (Status.OK, Status.SLOW)
     assert not (tmp_path / "to").exists()
+
+
+def test_a_directory_that_may_not_even_be_looked_at_is_judged_by_the_one_above(tmp_path: Path) -> None:
+    finding = machine.disk(tmp_path / ("x" * 300) / "knowledge", "knowledge")  # as one where permission is missing
+    assert finding.status in (Status.OK, Status.SLOW)
 
 
 def _llama(variants: tuple[Variant, ...], in_use: str | None, flags: frozenset[str] = AVX2) -> list[Finding]:

@@ -8,8 +8,9 @@ import pytest
 
 from quizglass.session import Ping, SessionLimits
 from quizglass_client.session import core
-from quizglass_client.session.core import SessionCore, SessionOptions
+from quizglass_client.session.core import SessionCore
 from quizglass_client.session.turns import TurnFeed
+from quizglass_client.session.values import SessionOptions
 
 PING, PROGRESS = 600.0, 200.0
 """Seconds, long enough that nothing happens by itself."""
@@ -59,6 +60,12 @@ async def test_a_silent_link_is_asked_once_and_then_dead(watched):
     assert (watched.pings, watched.task.done()) == (1, False)
     await watched.after(10)
     assert "is silent" in str(watched.task.exception())
+
+
+async def test_a_hint_that_came_while_nobody_waited_is_heard_at_once(watched):
+    watched.core._hinted = True  # as by a hint in the middle of a probe or of an attempt to connect
+    async with asyncio.timeout(20):
+        await watched.core._wait(PING)
 
 
 async def test_a_program_that_stood_still_asks_before_it_takes_its_link_for_dead(watched):

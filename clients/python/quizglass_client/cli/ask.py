@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
@@ -25,45 +26,56 @@ _LONGEST_SESSION = 1 << 20  # bytes; what is too long for the server is for the 
 
 def ask(client: Client, arguments: argparse.Namespace) -> int:
     """Ask, and show the turn as it happens; explained, its steps once it is over."""
-    session: Path | None = arguments.session
-    trace: Path | None = arguments.trace
-    _check_trace(trace)
-    explain, about = arguments.explain or trace is not None, picture(arguments.picture)
-    events = client.ask(
-        arguments.question,
-        about,
-        history=[_exchange(text) for text in arguments.history],
-        policy=arguments.policy,
-        budget=arguments.budget,
-        session=_kept(session),
-        session_id=arguments.session_id,
-        remember=arguments.remember,
-        recall=arguments.recall,
-        explain=explain,
-    )
-    view, told = TurnView(stdout()), list[Event]()
-    with closing(events):
+    _check_trace(arguments.trace)
+    about = picture(arguments.picture)
+    told = list[Event]()  # of a turn that is to be explained
+    view = TurnView(stdout())
+    with closing(_asked(client, arguments, about)) as events:
         try:
             for event in events:
-                if arguments.json:
-                    print_json(event)
-                elif not (arguments.explain and isinstance(event.payload, _IN_STEPS)):
-                    view.event(event)
-                if explain:
+                _tell(event, view, arguments)
+                if _explains(arguments):
                     told.append(event)
-                if session is not None and isinstance(event.payload, Done):
-                    _keep(session, event.payload.session)
         except ClientError as error:
-            if session is not None and refuses_session(error):
-                session.unlink()  # the next question begins anew
+            if arguments.session is not None and refuses_session(error):
+                arguments.session.unlink()  # the next question begins anew
             raise
         finally:
             view.interrupt()
             if arguments.explain and not arguments.json:
                 print_timeline(stdout(), told)
-            if trace is not None:
-                Trace(arguments.question, told, about).write(trace)
+            if arguments.trace is not None:
+                Trace(arguments.question, told, about).write(arguments.trace)
     return OK
+
+
+def _asked(client: Client, arguments: argparse.Namespace, about: PictureLike | None) -> Generator[Event]:
+    return client.ask(
+        arguments.question,
+        about,
+        history=[_exchange(text) for text in arguments.history],
+        policy=arguments.policy,
+        budget=arguments.budget,
+        session=_kept(arguments.session),
+        session_id=arguments.session_id,
+        remember=arguments.remember,
+        recall=arguments.recall,
+        explain=_explains(arguments),
+    )
+
+
+def _explains(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.explain or arguments.trace)
+
+
+def _tell(event: Event, view: TurnView, arguments: argparse.Namespace) -> None:
+    """Show an event, and keep the session that the last one has."""
+    if arguments.json:
+        print_json(event)
+    elif not (arguments.explain and isinstance(event.payload, _IN_STEPS)):
+        view.event(event)
+    if arguments.session is not None and isinstance(event.payload, Done):
+        _keep(arguments.session, event.payload.session)
 
 
 def _check_trace(path: Path | None) -> None:

@@ -7,8 +7,10 @@ import asyncio
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import fields
 from typing import TextIO
 
+from quizglass.convert import said_name
 from quizglass.session import (
     Forgotten,
     Interrupted,
@@ -25,10 +27,10 @@ from quizglass.values import Done
 from quizglass_client.cli.ask import picture
 from quizglass_client.errors import ClientError, InvalidRequest, ServerUnavailable
 from quizglass_client.session.aio import AsyncSession, AsyncTurn
-from quizglass_client.session.core import LinkLost, LinkRestored
 from quizglass_client.session.turns import TurnSaid
+from quizglass_client.session.values import LinkLost, LinkRestored
 from quizglass_client.sync import Client
-from quizglass_client.terminal.output import OK, UsageError, print_json, say, stdout
+from quizglass_client.terminal.output import OK, UsageError, as_fields, as_json, print_json, say, stdout
 from quizglass_client.terminal.show import TurnView
 from quizglass_client.types import Event
 
@@ -158,7 +160,7 @@ class _Talk:
 
     def _print(self, said: TurnSaid) -> None:
         if self._arguments.json:
-            print_json(said)
+            print_json(_as_line(said))
             return
         match said:
             case TurnUpdate(event=event, segments=segments):
@@ -172,6 +174,14 @@ class _Talk:
                 say("interrupted")
             case NeedFrame() | Progress():
                 pass
+
+
+def _as_line(said: TurnSaid) -> dict[str, object]:
+    """What `--json` prints: the message by its name, an event of a turn as `quizglass ask --json` has it."""
+    line = {"message": said_name(said)} | {each.name: as_json(getattr(said, each.name)) for each in fields(said)}
+    if isinstance(said, TurnUpdate) and said.event is not None:
+        line |= as_fields(Event(said.turn_id, said.seq, said.elapsed, said.event))
+    return line
 
 
 def _output(arguments: argparse.Namespace) -> OutputProfile:

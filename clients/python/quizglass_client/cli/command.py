@@ -106,9 +106,10 @@ def _add_chat(commands: _Commands[argparse.ArgumentParser], common: argparse.Arg
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in")
     made.add_argument("--local-only", action="store_true", help="ask only what stays on the server's machine")
-    made.add_argument("--words", type=int, default=0, metavar="N", help='of an answer, at most; "Go on" says the rest')
-    made.add_argument("--columns", type=int, default=0, metavar="N", help="show answers as on a display so wide")
-    made.add_argument("--lines", type=int, default=0, metavar="N", help="and of so many lines")
+    words = 'of an answer, at most; "Go on" says the rest'
+    made.add_argument("--words", type=_count, default=0, metavar="N", help=words)
+    made.add_argument("--columns", type=_count, default=0, metavar="N", help="show answers as on a display so wide")
+    made.add_argument("--lines", type=_count, default=0, metavar="N", help="and of so many lines")
     made.add_argument("--spoken", action="store_true", help="write numbers and units as they are said, without markup")
     made.add_argument(
         "--lead-in",
@@ -121,7 +122,7 @@ def _add_chat(commands: _Commands[argparse.ArgumentParser], common: argparse.Arg
 
 def _add_ask(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
     made = _command(commands, common, "ask", ask.ask, "ask a question about a picture")
-    _file(made.add_argument("picture", metavar="PICTURE", help='JPEG, PNG or WebP file; "-" for none'))
+    _file(made.add_argument("picture", metavar="PICTURE", help='JPEG, PNG, WebP or HEIC file; "-" for none'))
     made.add_argument("question", metavar="QUESTION")
     made.add_argument("--policy", default="", help="one that `quizglass capabilities` lists (default: the server's)")
     made.add_argument("--budget", type=float, metavar="SECONDS", help="time to answer in (default: 30)")
@@ -237,7 +238,7 @@ def _add_store(commands: _Commands[argparse.ArgumentParser], common: argparse.Ar
 
 def _add_memory(commands: _Commands[argparse.ArgumentParser], common: argparse.ArgumentParser) -> None:
     made = _command(commands, common, "search", memory.search, "find when something was seen, the latest first")
-    shown = "what it looks like: JPEG, PNG or WebP file (default: whatever was seen last)"
+    shown = "what it looks like: JPEG, PNG, WebP or HEIC file (default: whatever was seen last)"
     _file(made.add_argument("picture", metavar="PICTURE", nargs="?", help=shown))
     made.add_argument("--text", default="", help="words of the question, the answer, or what was recognised")
     _add_sightings(made)

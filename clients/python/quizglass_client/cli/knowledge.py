@@ -95,9 +95,11 @@ def get(client: Client, arguments: argparse.Namespace) -> int:
         print_json(entry)
         return OK
     table = Table(box=None, show_header=False, pad_edge=False)
-    facts = {"id": entry.id, "title": entry.title, "kind": entry.kind, "caption": entry.caption, "source": entry.source}
-    facts |= dict(entry.attributes) | {"pictures": "\n".join(digest.hex() for digest in entry.picture_sha256)}
-    for name, value in facts.items():
+    about = ("id", "title", "kind", "caption", "source", "language", "text_format")
+    facts = [(name, getattr(entry, name)) for name in about]
+    facts += entry.attributes.items()  # which may be named as one of these
+    facts.append(("pictures", "\n".join(digest.hex() for digest in entry.picture_sha256)))
+    for name, value in facts:
         if value:
             table.add_row(Text(plain(name), "dim"), Text(plain(value)))
     console = stdout()

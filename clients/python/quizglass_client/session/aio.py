@@ -9,12 +9,13 @@ from functools import partial
 from types import TracebackType
 from typing import Self, Unpack
 
-from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile
+from quizglass.session import DeviceState, Heat, LinkQuality, OutputProfile, SessionLimits
 from quizglass_client.channel import DEFAULT_TARGET
 from quizglass_client.errors import Cancelled, InvalidRequest
-from quizglass_client.session.core import News, SessionCore, SessionOptions
+from quizglass_client.session.core import SessionCore
 from quizglass_client.session.runner import AsyncRunner
 from quizglass_client.session.turns import TurnFeed, TurnSaid
+from quizglass_client.session.values import News, SessionOptions, check_output
 from quizglass_client.types import Answer, AskOptions, PictureLike
 
 
@@ -35,6 +36,10 @@ class AsyncSession:
             whether something is said while the answer is not there yet.
         local_only: whether what the session is given stays on the server's machine; questions fail with NOT_LOCAL where
             they cannot be answered so.
+        state: that of an earlier session, whose dialogue goes on here; `news` says whether it could (`LinkRestored`).
+
+    Raises:
+        InvalidRequest: `output` or `state` cannot be.
     """
 
     def __init__(
@@ -47,14 +52,16 @@ class AsyncSession:
         max_segment_chars: int = 0,
         output: OutputProfile | None = None,
         local_only: bool = False,
+        state: bytes = b"",
     ) -> None:
         self.target = target
         output = output or OutputProfile()
         if max_segment_chars:
             output = replace(output, max_segment_chars=max_segment_chars)
-        options = SessionOptions(connect_timeout, patience, keepalive, output, local_only)
-        self._runner = AsyncRunner()
+        check_output(output)
+        options = SessionOptions(connect_timeout, patience, keepalive, output, local_only, state)
         self._core = SessionCore(target, options)
+        self._runner = AsyncRunner()
 
     async def __aenter__(self) -> Self:
         """Open it.
@@ -116,7 +123,7 @@ class AsyncSession:
         self._runner.call(partial(self._core.device, state))
 
     async def forget(self) -> None:
-        """Have the session forget pictures and dialogue. The receipt, `Forgotten`, comes by `news`."""
+        """Have the session forget pictures and dialogue. `news` has the receipt, a `quizglass.session.Forgotten`."""
         self._runner.call(self._core.forget)
 
     async def drop(self, frame: bytes) -> None:
@@ -143,14 +150,22 @@ class AsyncSession:
             options: history, policy, budget and more; `AskOptions` says what they are.
 
         Raises:
-            ClientError: the session was given up, or the question cannot be sent.
+            ClientError: the session was given up or is not open, or the question cannot be sent.
         """
         feed = await self._runner.run(self._core.ask(question, picture, frame, overlap, **options))
         return AsyncTurn(feed, self._core, self._runner)
 
-    async def answer(self, question: str, picture: PictureLike | None = None, *, frame: bytes = b"") -> Answer:
+    async def answer(
+        self,
+        question: str,
+        picture: PictureLike | None = None,
+        *,
+        frame: bytes = b"",
+        overlap: str = "interrupt",
+        **options: Unpack[AskOptions],
+    ) -> Answer:
         """Ask a question and wait for the whole answer; arguments and errors as those of `ask` and the turn's."""
-        turn = await self.ask(question, picture, frame=frame)
+        turn = await self.ask(question, picture, frame=frame, overlap=overlap, **options)
         return await turn.answer()
 
     async def news(self) -> AsyncIterator[News]:
@@ -164,8 +179,14 @@ class AsyncSession:
 
     @property
     def state(self) -> bytes:
-        """What another session can take the dialogue from; it is of use to the same client only."""
+        """What a later session can take the dialogue from (`state`), here or in another program; empty as long as there
+        is none. Whoever has it can go on with the dialogue: keep it as a secret."""
         return self._core.state
+
+    @property
+    def limits(self) -> SessionLimits | None:
+        """What the server has told of its limits; None before the session is open."""
+        return self._core.limits
 
     @property
     def links(self) -> int:

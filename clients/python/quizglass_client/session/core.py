@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict, deque
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from typing import Unpack
+from typing import Self, Unpack
 
 import grpc
 
@@ -29,7 +29,6 @@ from quizglass.session import (
     Notice,
     Open,
     Opened,
-    OutputProfile,
     Overlap,
     Ping,
     Playback,
@@ -61,6 +60,7 @@ from quizglass_client.pictures import cut_out, encode_on_thread
 from quizglass_client.session.link import SessionConnection
 from quizglass_client.session.outgoing import OutgoingMessages
 from quizglass_client.session.turns import TurnFeed, TurnSaid
+from quizglass_client.session.values import LinkLost, LinkRestored, News, SessionOptions
 from quizglass_client.types import AskOptions, PictureLike
 
 HOLDER_BYTES = 32
@@ -80,44 +80,6 @@ _LASTING = {"INVALID_ARGUMENT", "UNIMPLEMENTED", "PERMISSION_DENIED", "UNAUTHENT
 """Statuses that another attempt does not change."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionOptions:
-    """How a session is kept."""
-
-    connect_timeout: float = 5.0
-    """Seconds in which a server has to answer."""
-    patience: float | None = 120.0
-    """Seconds without a link after which the session is given up; None: never."""
-    keepalive: float | None = None
-    """Of gRPC, in seconds; None: the session's own pings do."""
-    output: OutputProfile = field(default_factory=OutputProfile)
-    """What answers should look like."""
-    local_only: bool = False
-    """Whether what it is given stays on the server's machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkLost:
-    """The link broke; another one is being made."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class LinkRestored:
-    """There is a link again, and how much of the session: all, its dialogue, or none of it."""
-
-    restored: Restored
-    reason: str
-    """Why not all of it."""
-    after: float
-    """Seconds without a link."""
-
-
-News = LinkLost | LinkRestored | FrameStatus | Notice | GoAway | PostureChange | Forgotten
-"""What is told of a session, and not of one of its turns."""
-
-
 class _Dead(Exception):
     """The link says nothing any more, or something has got lost on it."""
 
@@ -133,6 +95,19 @@ class _Place:
     unacknowledged: int = 0
     unacknowledged_bytes: int = 0
 
+    @classmethod
+    def after(cls, state: bytes) -> Self:
+        """The beginning of a session that takes over the dialogue of an earlier one, if there is a state of that.
+
+        Raises:
+            InvalidRequest: no session has such a state.
+        """
+        if not state:
+            return cls()
+        if len(state) <= HOLDER_BYTES:
+            raise InvalidRequest.of("state", f"{len(state)} bytes are no state of a session")
+        return cls(holder=state[:HOLDER_BYTES], state=state[HOLDER_BYTES:])
+
 
 class SessionCore:
     """One session with a server, for the event loop that runs.
@@ -145,7 +120,7 @@ class SessionCore:
     def __init__(self, target: str, options: SessionOptions) -> None:
         self._target = target
         self._options = options
-        self._place = _Place()
+        self._place = _Place.after(options.state)
         self._outgoing = OutgoingMessages()
         self._turns: dict[str, TurnFeed] = {}
         self._full: OrderedDict[bytes, bytes] = OrderedDict()
@@ -206,12 +181,15 @@ class SessionCore:
 
     @property
     def state(self) -> bytes:
-        """What the session's dialogue can be continued with elsewhere."""
-        return self._place.state
+        """What the session's dialogue can be continued with elsewhere: its secret, and what the server has signed for
+        that; empty as long as nothing was said."""
+        return self._place.holder + self._place.state if self._place.state else b""
 
     async def show(self, picture: PictureLike, pinned: bool, thumbnail: int = 0) -> bytes:
         """Send a picture ahead of any question; its name. It arrives while the program goes on."""
         self._check()
+        if thumbnail < 0:
+            raise InvalidRequest.of("thumbnail", f"{thumbnail} is no number of pixels; give 0 for the usual size")
         side = self._limits.useful_picture_side if self._limits is not None else 0
         if self._posture is not None:
             side = self._posture.frame_side or side
@@ -235,6 +213,7 @@ class SessionCore:
     def drop(self, name: bytes) -> None:
         """Have a picture forgotten."""
         self._check()
+        self._full.pop(name, None)
         self._outgoing.drop(name)
 
     async def ask(
@@ -250,6 +229,8 @@ class SessionCore:
         request = requests.ask(question, None, **options)
         if overlap not in {str(each) for each in Overlap}:
             raise InvalidRequest.of("overlap", f"{overlap!r} is not interrupt, queue or refuse")
+        if frame and picture is not None:
+            raise InvalidRequest.of("frame", "a question is about a picture or about a frame; give one of them")
         if (size := request.ByteSize()) > _MOST_ASK_BYTES:
             raise InvalidRequest.of("question", f"with its history it has {size} bytes, more than {_MOST_ASK_BYTES}")
         name = frame or (b"" if picture is None else await self.show(picture, False))
@@ -296,6 +277,7 @@ class SessionCore:
         while not self._news:
             if self._failure is not None:
                 return None
+            self._check()
             self._news_came.clear()
             await self._news_came.wait()
         return self._news.popleft()
@@ -377,6 +359,7 @@ class SessionCore:
         if not isinstance(opened, Opened):
             raise _Dead("the server does not open the session")
         resumed, again = opened.restored is Restored.ALL, bool(self._place.session_id)
+        restores = again or bool(self._place.state)
         if not resumed:
             self._place.seq, self._posture = 0, None
             if again:
@@ -388,7 +371,8 @@ class SessionCore:
         self.links += 1
         self._heard = time.monotonic()
         self._connection = connection
-        if again:
+        self._hinted = False  # a link that has just answered need not be doubted
+        if restores:
             self._tell(LinkRestored(opened.restored, opened.restored_reason, self._heard - (self._lost_at or 0.0)))
         self._lost_at = None
         self._opened.set()
@@ -516,7 +500,9 @@ class SessionCore:
             raise _Dead("the link does not answer since the network may have changed")
 
     async def _wait(self, within: float) -> None:
-        """Wait so long, or until something changes what is waited for."""
+        """Wait so long, or until something changes what is waited for; a hint that came before is not waited behind."""
+        if self._hinted:
+            return
         self._stirred.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, within)):
@@ -548,6 +534,9 @@ class SessionCore:
     def _check(self) -> None:
         if self._failure is not None:
             raise self._failure
+        if self._keeper is None:
+            advice = "the session is not open; enter it, `with Session(…) as session:` or `async with AsyncSession(…)`"
+            raise ClientError(advice, reason="NOT_OPEN")
 
     def _tell(self, news: News) -> None:
         self._news.append(news)

@@ -44,10 +44,7 @@ def json_line(value: object) -> str:
 def as_json(value: object) -> object:
     """SDK values as JSON values: bytes in hexadecimal, plans by name, an event's payload beside its number."""
     if isinstance(value, Event):
-        about = {"turn_id": value.turn_id, "seq": value.seq, "elapsed": value.elapsed}
-        about |= {"round": value.round} if value.round else {}
-        about |= {"branch": value.branch} if value.branch else {}
-        return about | {"event": event_name(value.payload)} | _fields(value.payload)
+        return as_fields(value)
     if dataclasses.is_dataclass(value):
         return _fields(value)
     if isinstance(value, Enum):
@@ -59,6 +56,14 @@ def as_json(value: object) -> object:
     if isinstance(value, (tuple, list)):
         return [as_json(item) for item in value]
     return value
+
+
+def as_fields(event: Event) -> dict[str, object]:
+    """An event as a JSON object: its payload beside its name, number and place."""
+    about: dict[str, object] = {"turn_id": event.turn_id, "seq": event.seq, "elapsed": event.elapsed}
+    about |= {"round": event.round} if event.round else {}
+    about |= {"branch": event.branch} if event.branch else {}
+    return about | {"event": event_name(event.payload)} | _fields(event.payload)
 
 
 def _fields(value: object) -> dict[str, object]:

@@ -10,13 +10,14 @@ import torch
 from tokenizers import Tokenizer
 
 from quizglass_export.checkpoints.source import Source
+from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.datasets.reading.sample import Sample
 from quizglass_export.finetuning.models.inputs import read_picture
 from quizglass_export.finetuning.recipes.questions import AnnotationOptions, picture_file
 from quizglass_export.finetuning.shared.records import chunks
 from quizglass_export.graphs.q_former import QFormerClassifier
 from quizglass_export.logistic_regression import Floats
-from quizglass_export.roles.job import CLIP_MEAN, CLIP_STD, PREPROCESSOR, normalisation
+from quizglass_export.roles.job import PREPROCESSOR, normalisation
 from quizglass_export.roles.pictures import BLIP, pixels_of, tensors_of, words_of
 from quizglass_server.models.fields import Normalised
 

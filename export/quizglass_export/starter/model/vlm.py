@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerFast, Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
+from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
 from quizglass_export.starter.model.sizes import PICTURE
 
 Model = Any
@@ -23,8 +24,6 @@ GRID = PICTURE // PATCH
 """Patches a side."""
 TOKENS_SIDE = GRID // MERGE
 PICTURE_TOKENS = TOKENS_SIDE**2
-MEAN = (0.48145466, 0.4578275, 0.40821073)
-STD = (0.26862954, 0.26130258, 0.27577711)
 HIDDEN = 192
 HEADS = 6
 KEY_VALUE_HEADS = 2
@@ -121,7 +120,7 @@ def patches(pictures: Tensor) -> Tensor:
         processor's 1176 values are these with every channel's 14 x 14 plane repeated for the two time slices.
     """
     batch = pictures.shape[0]
-    mean, std = torch.tensor(MEAN), torch.tensor(STD)
+    mean, std = torch.tensor(CLIP_MEAN), torch.tensor(CLIP_STD)
     values = (pictures.to(torch.float32) / 255.0 - mean) / std
     side = TOKENS_SIDE
     values = values.view(batch, side, MERGE, PATCH, side, MERGE, PATCH, 3)

@@ -76,11 +76,16 @@ def _files(folder: Path) -> Iterator[Path]:
     def fail(error: OSError) -> None:
         raise error
 
-    for at, _, names in os.walk(folder, onerror=fail):
+    for at, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not _is_hidden(name)]  # a phone's .thumbnails, for one
         for name in names:
             path = Path(at) / name
-            if path.suffix.lower() in (*FORMATS, *PICTURES) and path.is_file() and not name.startswith("."):
+            if path.suffix.lower() in (*FORMATS, *PICTURES) and path.is_file() and not _is_hidden(name):
                 yield path
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".")
 
 
 def _document_of(picture: Path, by_folder: Mapping[Path, list[Path]]) -> Path | None:

@@ -57,7 +57,8 @@ def entries_file(path: Path) -> Path:
     if inside.is_file():
         return inside
     missing = f"{path} has no {FILE_NAME}" if path.is_dir() else f"{path} does not exist"
-    raise UsageError(f"{missing}; give a .jsonl file, or a folder with {FILE_NAME} in it")
+    known = f"entries.jsonl, CSV, Parquet, a MediaWiki dump, or a folder with {FILE_NAME} or with texts and pictures"
+    raise UsageError(f"{missing}; give {known}")
 
 
 def count_lines(path: Path) -> int:

@@ -1,0 +1,61 @@
+"""How a session is kept, and what is told of it besides its turns. `quizglass.session` has what goes over its link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+from quizglass.session import Forgotten, FrameStatus, GoAway, Notice, OutputProfile, PostureChange, Restored
+from quizglass_client.errors import InvalidRequest
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How a session is kept."""
+
+    connect_timeout: float = 5.0
+    """Seconds in which a server has to answer."""
+    patience: float | None = 120.0
+    """Seconds without a link after which the session is given up; None: never."""
+    keepalive: float | None = None
+    """Of gRPC, in seconds; None: the session's own pings do."""
+    output: OutputProfile = field(default_factory=OutputProfile)
+    """What answers should look like."""
+    local_only: bool = False
+    """Whether what it is given stays on the server's machine."""
+    state: bytes = b""
+    """That of an earlier session, whose dialogue goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLost:
+    """The link broke; another one is being made."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRestored:
+    """There is a link again, or the first one of a session that takes over an earlier one's `state`, and how much there
+    is of the session: all, its dialogue, or none of it."""
+
+    restored: Restored
+    reason: str
+    """Why not all of it."""
+    after: float
+    """Seconds without a link."""
+
+
+News = LinkLost | LinkRestored | FrameStatus | Notice | GoAway | PostureChange | Forgotten
+"""What is told of a session, and not of one of its turns."""
+
+
+def check_output(output: OutputProfile) -> None:
+    """See that a profile can be sent; the server judges it.
+
+    Raises:
+        InvalidRequest: a number is below 0, or no number.
+    """
+    for each in fields(output):
+        value = getattr(output, each.name)
+        if isinstance(value, int | float) and not 0 <= value < 1 << 31:
+            raise InvalidRequest.of(f"output.{each.name}", f"{value} is not 0 or more")
