@@ -1,8 +1,8 @@
 """`make demo`: a server on the starter bundle and the starter knowledge, asked through the real client.
 
 Draws a small world, imports it, asks one question for each plan, one about printed words, one that continues a
-dialogue and one that nothing answers, then two of which the second stands on what the first left in its session, and
-shows each answer as it streams. Then it prints where the server's page is; on a terminal the server goes on until it is
+dialogue, one that nothing answers, and one under the policy of each other system, then two of which the second stands
+on what the first left in its session, and shows each answer as it streams. Then it prints where the server's page is; on a terminal the server goes on until it is
 interrupted. Ends with status 1 if anything failed or an answer is not the right one.
 """
 
@@ -25,7 +25,7 @@ from rich.rule import Rule
 from quizglass_client import Answer, Client, ClientError, Event
 from quizglass_client.local import LocalServer
 from quizglass_client.terminal.show import TurnView
-from quizglass_export.pocketworld.dataset import SCENE_SIZE, build_world, write_entries
+from quizglass_export.pocketworld.dataset import FORMAT, SCENE_SIZE, build_world, write_entries
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import ABSTAIN, Question, make_questions, make_unknowable
 from quizglass_export.pocketworld.scenes import make_scene
@@ -49,20 +49,26 @@ class Scene:
     """The plan expected; None where any will do."""
     new_thing: bool = True
     """Whether the thing asked about is one that no model was trained on."""
+    policy: str = ""
+    """The server's own where empty."""
     which: int = 0
     """Which of the questions that fit. The small starter models do not get all of them right (docs/benchmarks.md has
     the shares): the demo shows ones they do, so that a failure means that something broke."""
 
 
 SCENES = (
-    Scene("Nothing to look up: it is in the picture", "visible", "none", which=2),
+    Scene("Nothing to look up: it is in the picture", "visible", "none", which=1),
     Scene("Nothing to look up: words in the picture are read", "printed", "none", which=1),
-    Scene("Nothing to look up: the model knows this one by heart", "identity", "none", new_thing=False, which=6),
+    Scene("Nothing to look up: the model knows this one by heart", "identity", "none", new_thing=False, which=3),
     Scene("The picture is looked up: nobody has seen this one before", "identity", "image", which=1),
     Scene("The text is looked up: the question names the thing", "named", "text", which=1),
     Scene("Both are looked up: first what it is, then what is asked", "specific", "both"),
     Scene("A dialogue: the thing was named a moment ago", "dialogue", "text"),
     Scene("No source knows this", "unknowable", None),
+    Scene("CogPlanner: what to look up next is decided anew each round", "founder", None, policy="cogplanner-parallel"),
+    Scene("OmniSearch: the same by prompts alone", "founder", None, which=1, policy="omnisearch"),
+    Scene("QA-Dragon: a draft says what it lacks", "specific", None, which=2, policy="qa-dragon"),
+    Scene("CoRe-MMRAG: what memory says beside what was found", "identity", None, which=3, policy="core-mmrag"),
 )
 
 
@@ -75,8 +81,8 @@ def main() -> int:
     args = parser.parse_args()
     console = Console()
     console.print(Rule("quizglass demo"))
-    folder = args.workdir / f"world-{SEED}"
-    world = build_world(SEED, NEW_THINGS, core=True)
+    folder = args.workdir / f"world-{SEED}-{FORMAT}"
+    world = build_world(SEED, NEW_THINGS, core=True, format=FORMAT)
     if not (folder / "entries.jsonl").exists():
         console.print(f"Drawing the starter world: {len(world.things)} things, their makers and people")
         write_entries(world, folder)
@@ -108,7 +114,11 @@ def _import(target: str, folder: Path) -> None:
 
 def questions(world: World) -> list[Question]:
     """What the demo chooses from."""
-    return make_questions(world, POOL, SEED, unseen_share=0.5) + make_unknowable(world, POOL // 10, SEED)
+    return [
+        *make_questions(world, POOL, SEED, unseen_share=0.5, format=FORMAT),
+        *make_questions(world, POOL // 2, SEED, unseen_share=0.5, format=FORMAT, mix="cog"),
+        *make_unknowable(world, POOL // 10, SEED, format=FORMAT),
+    ]
 
 
 def _choose(world: World) -> list[tuple[Scene, Question]]:
@@ -140,7 +150,7 @@ def _ask_everything(target: str, world: World, folder: Path, console: Console) -
             for asked, answered in question.history:
                 console.print(f"[dim]before: {asked} {answered}[/]")
             console.print(f"[bold]{question.text}[/]  [dim]{path}[/]")
-            answer = _shown(client.ask(question.text, path, history=question.history), console)
+            answer = _shown(client.ask(question.text, path, history=question.history, policy=scene.policy), console)
             failures += _differences(scene, question, answer)
         failures += _session(client, world, folder, console)
     return failures

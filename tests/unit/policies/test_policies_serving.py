@@ -87,9 +87,7 @@ def test_a_policy_without_its_prompts_says_which(tmp_path: Path) -> None:
 
 def test_the_starter_bundle_serves_what_the_docs_say() -> None:
     starter = Bundle.load(Path(__file__).parents[3] / "models" / "starter" / "bundle", hashes=False)
-    served = {status.policy for status in survey(starter.has) if status.servable}
-    one_round = {"none", "image", "text", "both", "planning-agent", "prompt-based"}
-    assert served == one_round | {"fixed-text", "fixed-image", "core-one-stage"}
+    assert {status.policy for status in survey(starter.has) if status.servable} == set(POLICIES)
 
 
 def test_a_generator_without_a_prompt_for_plans_cannot_be_asked_for_one(tmp_path: Path) -> None:
