@@ -205,9 +205,14 @@ def _architecture(folder: Path) -> str:
     text = config.get("text_config", config)
     parts = [f"{text['num_hidden_layers']} layers × {text['hidden_size']}, {text['num_attention_heads']} heads"]
     if vision := config.get("vision_config"):
-        parts.append(f"vision {vision['depth']} layers × {vision['hidden_size']}, {vision['num_heads']} heads")
-    if "image_size" in config:
-        parts.append(f"{config['image_size']} pixels in patches of {config['patch_size']}")
+        layers, heads = (
+            vision.get(key, vision.get(other))
+            for key, other in (("depth", "num_hidden_layers"), ("num_heads", "num_attention_heads"))
+        )
+        parts.append(f"vision {layers} layers × {vision['hidden_size']}, {heads} heads")
+    if (seen := config if "image_size" in config else vision or {}).get("image_size"):
+        parts.append(f"{seen['image_size']} pixels in patches of {seen['patch_size']}")
+    if "projection_dim" in config:
         parts.append(f"{config['projection_dim']} dimensions")
     return f"{config['model_type']}: {'; '.join(parts)}"
 

@@ -212,6 +212,7 @@ def tuning(bundle: Bundle) -> Tuning:
         found=manifest.evidence.found,
         views=Views(manifest.evidence.views.placed, manifest.evidence.views.unplaced),
         kind_bonus=manifest.evidence.kind_bonus,
+        judged=manifest.evidence.judged,
         own_passages=manifest.evidence.own_passages,
     )
 

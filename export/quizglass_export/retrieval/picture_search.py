@@ -34,8 +34,13 @@ from quizglass_server.steps.lookup.crop import place_of, views_of
 from quizglass_server.steps.lookup.image_search import embed_views, search_pictures
 from quizglass_server.steps.tuning import Tuning, Views
 
-EVIDENCE: dict[str, Any] = {"views": {"placed": [0.5, 0.4], "unplaced": [1.0, 0.5]}, "kind_bonus": 0.2}
-"""How the starter bundle searches by picture; chosen on the world of the thresholds."""
+EVIDENCE: dict[str, Any] = {
+    "views": {"placed": [0.5, 0.4], "unplaced": [1.0, 0.5]},
+    "kind_bonus": 0.2,
+    "judged": False,
+}
+"""How the starter bundle searches by picture, chosen on the world of the thresholds; and that its verifier, which
+doubts one right answer in four, judges for those policies alone that ask it."""
 _KEEP = 0.99  # of right hits: a rejected one always costs the answer, an accepted stranger only sometimes
 _MISSING = 1_000_000
 Regions = Callable[[Picture, str], Awaitable[Sequence[Region]]]

@@ -75,6 +75,8 @@ class EvidenceLimits(ManifestPart):
     boxes: Count = 2
     """How many of a detector's boxes are searched for, instead of the views."""
     kind_bonus: Annotated[float, Field(ge=0, le=2)] = 0.0
+    judged: bool = True
+    """Whether the verifier judges every answer, and not those alone whose policy asks it."""
     own_passages: Annotated[int, Field(ge=0, le=20)] = 0
     """Of each entry seen in the picture, how many passages of its own stand behind its caption."""
 

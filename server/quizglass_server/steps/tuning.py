@@ -46,6 +46,8 @@ class Tuning:
     """Parts of the picture that are searched for."""
     kind_bonus: float = 0.0
     """By how much cosine an entry goes before others when the question names its kind."""
+    judged: bool = True
+    """Whether the verifier judges every answer, and not those alone whose policy asks it."""
     own_passages: int = 0
     """Of each entry seen, how many passages of its own the generator is shown behind its caption."""
     seen: int = 1

@@ -188,11 +188,12 @@ class Toolbox:
                 self._runner.next_round = ()
 
     async def judge(self, draft: Draft) -> Draft:
-        """The draft with what the bundle's verifier says of it, unless there is none or the policy asked it itself."""
+        """The draft with what the bundle's verifier says of it, where it judges and the policy has not asked it."""
         verifier, answer = self._resources.models.deciders.get(VERIFIER), draft.text.strip()
         shown = [line(item) for item in self._journal.evidence if item.used and item.origin is not Origin.READ_TEXT]
         nothing = draft.refused or abstains(answer, self._resources.tuning.abstain)
-        if verifier is None or self._verified or not shown or nothing:
+        wanted = self._resources.tuning.judged and not self._verified
+        if verifier is None or not wanted or not shown or nothing:
             return draft
         values = await self._entered.values(self.start(), {"evidence": shown, "answer": answer}, verifier.needs)
         return replace(draft, supported=await self._runner.run_on(verifier, is_supported, self._turn.picture, values))

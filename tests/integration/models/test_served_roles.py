@@ -255,7 +255,7 @@ def test_a_turn_uses_every_role_that_its_bundle_has(tmp_path: Path) -> None:
         told = {role.role: (role.executor, role.sees_pictures) for role in client.capabilities().roles}
     assert answer.done.skipped == ()
     stages = {timing.stage for timing in answer.done.timings}
-    assert {"domain", "detect", "embed", "coarse_rerank", "rerank", "generate"} <= stages
+    assert {"detect", "embed", "coarse_rerank", "rerank", "generate"} <= stages
     passages = [item for item in answer.evidence if item.origin == "text_search"]
     assert [item.rerank_score > 0 for item in passages] == [True, False]  # only the first was worth a closer look
     assert {role: told[role] for role in roles} == {

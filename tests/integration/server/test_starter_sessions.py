@@ -81,7 +81,9 @@ def test_a_dialogue_goes_on_after_a_restart_and_on_another_server(
     with LocalServer(starter_bundle, own) as server, Client(server.target, timeout=120) as client:
         for one, _ in pairs():
             named = client.answer(f"What is this {one.kind} called?", shown(one))
-            sessions.append((named.session, one.facts["weight"]))
+            if named.text == one.name:
+                sessions.append((named.session, one.facts["weight"]))
+    assert len(sessions) > PAIRS // 2
     copied = tmp_path / "key"
     shutil.copyfile(key, copied)
 
@@ -90,9 +92,9 @@ def test_a_dialogue_goes_on_after_a_restart_and_on_another_server(
             answers = [client.answer("How much does it weigh?", session=session).text for session, _ in sessions]
         return sum(answer == weight for answer, (_, weight) in zip(answers, sessions, strict=True))
 
-    assert go_on() > PAIRS // 2
+    assert go_on() > len(sessions) // 2
     key.unlink()  # another server, that shares no directory but a key
-    assert go_on("--session-key-file", str(copied)) > PAIRS // 2
+    assert go_on("--session-key-file", str(copied)) > len(sessions) // 2
     assert not key.exists()
     with pytest.raises(InvalidRequest) as caught:
         go_on()

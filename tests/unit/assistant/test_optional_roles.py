@@ -204,6 +204,13 @@ async def test_a_verifier_has_the_last_word_on_evidence(word: str, outcome: Verd
     assert done(events).citations
 
 
+async def test_a_verifier_that_is_not_to_judge_leaves_the_verdict_to_words() -> None:
+    world = World(judged=False)
+    judge = world.models.deciders["verifier"] = Judge("contradicted")
+    assert verdict(await world.ask()) is VerdictOutcome.SUPPORTED
+    assert judge.asked == []
+
+
 async def test_a_verifier_is_not_asked_about_nothing() -> None:
     world = World()
     world.models.decision = Plan.NONE
@@ -258,6 +265,8 @@ async def test_a_turn_goes_on_without_a_role_that_fails() -> None:
         ("Which colour has the bird right of the packet?", ["bird right of the packet"]),
         ("What is the small boat at the top called?", ["small boat at the top"]),
         ("Is this boat next to my car older?", ["boat next to my car"]),
+        ("Who founded the maker of the car on the left?", ["car"]),
+        ("What is the name of this?", ["name"]),
         ("What is at the top?", [ANYTHING]),
         ("Who made it?", [ANYTHING]),
         ("What is this?", [ANYTHING]),

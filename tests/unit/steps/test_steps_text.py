@@ -86,7 +86,9 @@ def test_fine_times_coarse_is_held_against_the_product_of_their_thresholds() -> 
     line = Tuning(rerank_accept=0.5, coarse_accept=0.4)  # 0.2
     passages = [weighed(0.9, 0.3), weighed(0.3, 0.9), weighed(0.4, 0.4), weighed(0.5, 0.4)]
     assert [p.used for p in choose(passages, 9, line, reranked=True)] == [True, True, False, True]
-    assert [p.used for p in choose(passages, 9, line, reranked=False)] == [False, True, True, True]
+    coarse = [weighed(0, each.coarse_score) for each in passages]
+    assert [p.used for p in choose(coarse, 9, line, reranked=False)] == [False, True, True, True]
+    assert [p.used for p in choose(passages, 9, line, reranked=False)] == [True, True, False, True]
     assert [p.used for p in choose([weighed(0.4, None)], 9, line, reranked=True)] == [False]
     assert [p.used for p in choose([weighed(0.6, -0.3)], 9, Tuning(rerank_accept=0.5), reranked=True)] == [True]
 

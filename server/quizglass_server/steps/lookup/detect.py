@@ -39,9 +39,10 @@ _ENDS = frozenset(
 def phrases_of(question: str) -> list[str]:
     """What a question names with "this", "the" and the like, a few words each; "object" when it names nothing.
 
-    What is told apart by its neighbour or height keeps that: "bird right of the packet", "boat at the top".
+    What is told apart by its neighbour or height keeps that: "bird right of the packet", "boat at the top". What is of
+    something else, as in "the maker of the car", is named only where nothing else is.
     """
-    text, named, end = question.lower(), [], 0
+    text, named, owned, end = question.lower(), list[str](), list[str](), 0
     for pointer in _POINTER.finditer(text):
         if pointer.start() < end:
             continue
@@ -52,9 +53,11 @@ def phrases_of(question: str) -> list[str]:
             name, end = f"{name} {word[0]}", word.end()
         if name:
             where = _WHERE.match(text, end)
-            named.append(" ".join((name + (where[0] if where else "")).split()))
+            (owned if text.startswith(" of ", end) else named).append(
+                " ".join((name + (where[0] if where else "")).split())
+            )
             end = where.end() if where else end
-    return list(dict.fromkeys(named)) or [ANYTHING]
+    return list(dict.fromkeys(named or owned)) or [ANYTHING]
 
 
 def _told(regions: list[Region] | None, _: Picture, question: str, __: Tuning, phrases: Sequence[str] = ()) -> Telling:

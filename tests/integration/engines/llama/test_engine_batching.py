@@ -140,7 +140,7 @@ def test_a_first_token_does_not_wait_for_the_next_prompt(endless: Engine, monkey
     assert len(first.texts) == 1
     finish(endless)
     assert sizes[0] == first.finished.usage.prompt_tokens
-    assert len(second.texts) == 16
+    assert second.finished.usage.generated_tokens > 1
 
 
 def test_short_prompts_share_a_step(endless: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
