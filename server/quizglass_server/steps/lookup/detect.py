@@ -20,6 +20,7 @@ _MOST_WORDS = 3
 _SMALLEST = 0.01
 """Boxes under this share of the picture show nothing that could be recognised."""
 _ROOM = 1.2
+_HAVING = re.compile(r"\s+of(?=\s+(?:this|that|these|those|the|my|your|it|its|them)\b)")
 _WORD = re.compile(r"[\w'-]+")
 _POINTER = re.compile(r"\b(?:this|that|these|those|the|my|your)\s+")
 # Left, right and middle are not told to the detector: `crop.place_of` knows them.
@@ -39,10 +40,10 @@ _ENDS = frozenset(
 def phrases_of(question: str) -> list[str]:
     """What a question names with "this", "the" and the like, a few words each; "object" when it names nothing.
 
-    What is told apart by its neighbour or height keeps that: "bird right of the packet", "boat at the top". What is of
-    something else, as in "the maker of the car", is named only where nothing else is.
+    What is told apart by its neighbour or height keeps that: "bird right of the packet", "boat at the top". What a thing
+    has is left out, such as the maker in "the maker of this car".
     """
-    text, named, owned, end = question.lower(), list[str](), list[str](), 0
+    text, named, end = question.lower(), list[str](), 0
     for pointer in _POINTER.finditer(text):
         if pointer.start() < end:
             continue
@@ -51,13 +52,13 @@ def phrases_of(question: str) -> list[str]:
             if word[0] in _ENDS:
                 break
             name, end = f"{name} {word[0]}", word.end()
-        if name:
+        if name and (having := _HAVING.match(text, end)):
+            end = having.end()
+        elif name:
             where = _WHERE.match(text, end)
-            (owned if text.startswith(" of ", end) else named).append(
-                " ".join((name + (where[0] if where else "")).split())
-            )
+            named.append(" ".join((name + (where[0] if where else "")).split()))
             end = where.end() if where else end
-    return list(dict.fromkeys(named or owned)) or [ANYTHING]
+    return list(dict.fromkeys(named)) or [ANYTHING]
 
 
 def _told(regions: list[Region] | None, _: Picture, question: str, __: Tuning, phrases: Sequence[str] = ()) -> Telling:
