@@ -40,8 +40,8 @@ _ENDS = frozenset(
 def phrases_of(question: str) -> list[str]:
     """What a question names with "this", "the" and the like, a few words each; "object" when it names nothing.
 
-    What is told apart by its neighbour or height keeps that: "bird right of the packet", "boat at the top". What a thing
-    has is left out, such as the maker in "the maker of this car".
+    What is told apart by its neighbour or height keeps that: "bird right of the packet", "boat at the top". What a
+    thing has is left out, such as the maker in "the maker of this car".
     """
     text, named, end = question.lower(), list[str](), 0
     for pointer in _POINTER.finditer(text):
