@@ -2,8 +2,9 @@
 
 Draws a small world, imports it, asks one question for each plan, one about printed words, one that continues a
 dialogue, one that nothing answers, and one under the policy of each other system, then two of which the second stands
-on what the first left in its session, and shows each answer as it streams. Then it prints where the server's page is; on a terminal the server goes on until it is
-interrupted. Ends with status 1 if anything failed or an answer is not the right one.
+on what the first left in its session, and shows each answer as it streams. Then it prints where the server's page is;
+on a terminal the server goes on until it is interrupted. Ends with status 1 if anything failed or an answer is not the
+right one.
 """
 
 from __future__ import annotations
