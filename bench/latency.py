@@ -26,8 +26,8 @@ from quizglass_client.local import LocalServer
 from quizglass_server.bundle.files import Bundle
 
 _WARM_UP = 12
-_READING, _BESIDE_READING, _BESIDE_PLANNING = "read", "embed", "gate"
-"""Embedding runs beside reading where words are read, and where none are the gate beside the planner: their time is not
+_READING, _BESIDE_READING, _BESIDE_PLANNING = "read", "embed", ("gate", "detect")
+"""Embedding runs beside reading where words are read, and gate and detector beside the planner: their time is not
 subtracted there, and waiting for them counts as the server's own. Elsewhere they run alone, and the engine's part of
 it is the engine's."""
 _PLANNING = "plan"
@@ -77,10 +77,10 @@ class TimedTurn:
     @property
     def own(self) -> float:
         """Waited beyond the engines."""
-        beside = {_BESIDE_PLANNING}
+        beside = set(_BESIDE_PLANNING)
         if _READING in self.stages:
-            early = self._plans == 1 and _BESIDE_PLANNING in self.stages  # and stands, since no words were read
-            beside = {_BESIDE_READING, _PLANNING} if early else {_BESIDE_READING}
+            early = self._plans == 1 and _BESIDE_PLANNING[0] in self.stages  # and stands, since no words were read
+            beside = {"detect", _BESIDE_READING, _PLANNING} if early else {"detect", _BESIDE_READING}
         return self.waited - sum(engine for stage, (_, engine) in self.stages.items() if stage not in beside)
 
 
