@@ -106,7 +106,7 @@ def _any_reference(kind: str, rng: random.Random) -> Reference:
 
 @cache
 def other_words() -> tuple[str, ...]:
-    """What questions name with "the" besides things: "price", "maker", "home town", ..."""
+    """What questions name with "the" besides things: "founder", "designed", "higher price", ..."""
     asked = (make_questions(make_world(seed, 40), 1200, seed) for seed in _WORLDS)
     named = [{phrase for question in questions for phrase in phrases_of(question.text)} for questions in asked]
     visible = {*KINDS, *ANY, "things", "sign", "one", *PLACES}

@@ -269,6 +269,7 @@ async def test_a_turn_goes_on_without_a_role_that_fails() -> None:
         ("What is the name of this?", [ANYTHING]),
         ("Tell me the name of it.", [ANYTHING]),
         ("How warm is this cup of tea?", ["cup"]),
+        ("In which year was the designer of the boat in the picture born?", ["boat"]),
         ("What is at the top?", [ANYTHING]),
         ("Who made it?", [ANYTHING]),
         ("What is this?", [ANYTHING]),

@@ -28,6 +28,7 @@ _WHERE = re.compile(
     r"\s+(?:(?:at|in|on) the (?:top|bottom|front|back)"
     r"|(?:beside|next to|behind|above|below|under|(?:to the )?(?:left|right) of) (?:the|this|that|my|your) [\w'-]+)"
 )
+_FRAMES = (["picture"], ["photo"], ["photograph"], ["image"])
 # What cannot be part of a thing's name ends it.
 _ENDS = frozenset(
     """a about above am an and are as at be been before behind below beside bottom by can come comes cost costs could
@@ -52,6 +53,8 @@ def phrases_of(question: str) -> list[str]:
             if word[0] in _ENDS:
                 break
             name, end = f"{name} {word[0]}", word.end()
+        if name.split()[:1] in _FRAMES:
+            continue
         if name and (having := _HAVING.match(text, end)):
             end = having.end()
         elif name:
