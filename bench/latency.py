@@ -26,7 +26,7 @@ from quizglass_client.local import LocalServer
 from quizglass_server.bundle.files import Bundle
 
 _WARM_UP = 12
-_READING, _BESIDE_READING, _BESIDE_PLANNING = "read", "embed", ("gate", "detect")
+_READING, _EMBEDDING, _GATE, _DETECTING = "read", "embed", "gate", "detect"
 """Embedding runs beside reading where words are read, and gate and detector beside the planner: their time is not
 subtracted there, and waiting for them counts as the server's own. Elsewhere they run alone, and the engine's part of
 it is the engine's."""
@@ -77,10 +77,10 @@ class TimedTurn:
     @property
     def own(self) -> float:
         """Waited beyond the engines."""
-        beside = set(_BESIDE_PLANNING)
+        beside = {_GATE, _DETECTING}
         if _READING in self.stages:
-            early = self._plans == 1 and _BESIDE_PLANNING[0] in self.stages  # and stands, since no words were read
-            beside = {"detect", _BESIDE_READING, _PLANNING} if early else {"detect", _BESIDE_READING}
+            early = self._plans == 1 and _GATE in self.stages  # and stands, since no words were read
+            beside = {_DETECTING, _EMBEDDING, _PLANNING} if early else {_DETECTING, _EMBEDDING}
         return self.waited - sum(engine for stage, (_, engine) in self.stages.items() if stage not in beside)
 
 

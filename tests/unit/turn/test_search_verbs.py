@@ -1,0 +1,212 @@
+"""What looking something up does for a policy: several queries, limits, phrases and the detector's boxes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from quizglass_server.domain.entries import ChunkHit
+from quizglass_server.domain.regions import Detection, Region
+from quizglass_server.domain.state import Draft
+from quizglass_server.domain.turns import (
+    EvidenceFound,
+    Picture,
+    SkippedStep,
+    Vector,
+)
+from quizglass_server.errors import EngineFailed
+from quizglass_server.policies.tools import Tools
+from tests.support.scripted_policy import of
+from tests.support.turn_fakes import CHUNKS, VELMORA, World, done
+
+
+async def test_several_queries_are_searched_at_once_each_reranked_by_itself_and_merged(ask: Any) -> None:
+    world = World(found=1)
+    brought = {
+        "one": [CHUNKS[0], CHUNKS[1]],
+        "two": [ChunkHit(VELMORA, CHUNKS[1].text, 0.75), CHUNKS[2]],
+        "three": [CHUNKS[0]],
+    }
+    together = asyncio.Barrier(3)
+    reranked: list[tuple[str, list[str]]] = []
+
+    async def search_texts(vector: Vector, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:
+        await together.wait()  # all three are under way
+        return brought[words]
+
+    async def score(query: str, passages: Sequence[str]) -> list[float]:
+        reranked.append((query, [passage.partition(": ")[2] for passage in passages]))
+        return [0.9 - 0.1 * place for place, _ in enumerate(passages)]
+
+    world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
+    world.models.score = score  # type: ignore[method-assign]
+    shown: list[list[str]] = []
+
+    async def run(tools: Tools) -> Draft:
+        shown.append([item.text for item in await tools.search_text(["one", "two", "one", "three"])])
+        shown.append([item.text for item in await tools.search_text(["three", "two", "one"], limit=2)])
+        return Draft()
+
+    events = await ask(world, run)
+    texts = {query: [hit.text for hit in hits] for query, hits in brought.items()}
+    assert sorted(reranked[:3]) == sorted(texts.items())
+    best_of_each = [CHUNKS[0].text, CHUNKS[1].text, CHUNKS[2].text]
+    assert shown == [best_of_each, [CHUNKS[0].text, CHUNKS[1].text]]
+    (told,) = of(EvidenceFound, events)
+    assert [item.text for item in told.items] == best_of_each
+    assert [item.id for item in told.items] == ["1", "2", "3"]
+
+
+async def test_what_one_query_dropped_and_another_kept_is_told_of_once(ask: Any) -> None:
+    world = World(coarse_accept=0.5, rerank_accept=0.4, found=2)
+
+    class Coarse:
+        async def compare(self, picture: Picture, question: str, passages: Sequence[str]) -> list[float]:
+            return [0.9 if (question == "cost") == ("costs" in passage) else 0.1 for passage in passages]
+
+    world.models.coarse_reranker = Coarse()  # type: ignore[assignment]
+
+    async def run(tools: Tools) -> Draft:
+        await tools.search_text(["cost", "made"])
+        return Draft()
+
+    (told,) = of(EvidenceFound, await ask(world, run))
+    assert sorted(item.text for item in told.items) == sorted(chunk.text for chunk in CHUNKS)
+
+
+@pytest.mark.parametrize("left_out", ["found nothing", "not reranked"])
+async def test_a_query_that_is_left_out_lets_no_passages_of_others_pass(ask: Any, left_out: str) -> None:
+    world = World(rerank_accept=0.5)
+    world.models.scores = {"Brenn": 0.2, "45": 0.9}
+    reranks = world.models.score
+
+    async def search_texts(vector: Vector, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:
+        return list(CHUNKS[:2]) if words == "one" else list(CHUNKS[2:]) * (left_out != "found nothing")
+
+    async def score(query: str, passages: Sequence[str]) -> list[float]:
+        if query == "two":
+            raise EngineFailed("broken")
+        return await reranks(query, passages)
+
+    world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
+    world.models.score = score  # type: ignore[method-assign]
+    shown: list[str] = []
+
+    async def run(tools: Tools) -> Draft:
+        shown.extend(item.text for item in await tools.search_text(["one", "two"]))
+        return Draft()
+
+    await ask(world, run)
+    assert shown == [CHUNKS[1].text, *([CHUNKS[2].text] if left_out == "not reranked" else [])]
+
+
+async def test_several_queries_share_the_candidates_of_one(ask: Any) -> None:
+    world = World(text_candidates=8, found=2)
+    asked_for: list[int] = []
+
+    async def search_texts(vector: Vector, limit: int, words: str = "", finding: object = None) -> list[ChunkHit]:
+        asked_for.append(limit)
+        return []
+
+    world.knowledge.search_texts = search_texts  # type: ignore[method-assign]
+
+    async def run(tools: Tools) -> Draft:
+        for queries in ("a", "ab", "abc", "abcdef"):
+            await tools.search_text(list(queries))
+        await tools.search_text(["a", "b"], limit=20)
+        return Draft()
+
+    await ask(world, run)
+    assert asked_for == [8, *[4] * 2, *[2] * 3, *[2] * 6, *[10] * 2]
+
+
+async def test_a_limit_widens_a_search_and_what_is_shown(ask: Any) -> None:
+    world = World(seen=1, image_candidates=1, text_candidates=1, found=1)
+    world.models.scores = {"": 0.9}
+    counts: list[int] = []
+
+    async def run(tools: Tools) -> Draft:
+        counts.append(len(await tools.search_image()))
+        counts.append(len(await tools.search_image(limit=2)))
+        counts.append(len(await tools.search_text(["q"])))
+        counts.append(len(await tools.search_text(["q"], limit=3)))
+        return Draft()
+
+    events = await ask(world, run)
+    assert counts == [1, 2, 1, 3]
+    told = [[(item.id, item.used) for item in event.items] for event in of(EvidenceFound, events)]
+    assert told == [[("1", True)], [("2", True)], [("3", True)], [("4", True), ("5", True)]]
+
+
+async def test_phrases_are_looked_for_by_the_detector_and_looked_up(ask: Any) -> None:
+    world = World()
+    asked: list[list[str]] = []
+
+    class Boxes:
+        async def detect(self, picture: Picture, phrases: Sequence[str], least: float) -> list[Detection]:
+            asked.append(list(phrases))
+            return [Detection(Region(0.0, 0.0, 0.5, 0.5), 0.9, phrases[0])]
+
+    world.models.detector = Boxes()  # type: ignore[assignment]
+
+    async def run(tools: Tools) -> Draft:
+        await tools.search_image(["red car", "left boat"])
+        await tools.search_image(["red car", "left boat"])
+        await tools.search_image()
+        return Draft()
+
+    await ask(world, run)
+    assert asked == [["red car", "left boat"], ["object"]]
+    assert world.models.calls.of("image_encoder") == [[(4, 5, 3)]]
+
+
+async def test_a_detector_leaves_time_for_looking_the_views_up(ask: Any) -> None:
+    world = World()
+    for name, seconds in {"detect": 8.5, "embed": 1.0}.items():
+        world.resources.costs.took(name, seconds)
+    world.models.detector = object()  # type: ignore[assignment]
+
+    async def run(tools: Tools) -> Draft:
+        assert await tools.search_image()
+        return await tools.answer(tools.start())
+
+    events = await ask(world, run, budget_s=9.0, now=lambda: 0.0)
+    assert world.models.calls.of("image_encoder") == [[(6, 8, 3)]]
+    assert done(events).skipped == (SkippedStep("detect", "BUDGET"),)
+
+
+async def test_a_detector_that_hangs_is_ended_while_there_is_time_for_the_views(ask: Any) -> None:
+    world = World()
+    world.resources.costs.took("embed", 10.0)
+
+    class Hanging:
+        async def detect(self, picture: Picture, phrases: Sequence[str], least: float) -> list[Detection]:
+            await asyncio.Event().wait()
+            return []
+
+    world.models.detector = Hanging()  # type: ignore[assignment]
+
+    async def run(tools: Tools) -> Draft:
+        assert await tools.search_image()
+        return await tools.answer(tools.start())
+
+    assert done(await ask(world, run, budget_s=11.3)).skipped == (SkippedStep("detect", "BUDGET"),)
+
+
+async def test_a_detector_that_fails_takes_nothing_from_the_views(ask: Any) -> None:
+    world = World()
+
+    class Broken:
+        async def detect(self, picture: Picture, phrases: Sequence[str], least: float) -> list[Detection]:
+            raise EngineFailed("broken")
+
+    world.models.detector = Broken()  # type: ignore[assignment]
+
+    async def run(tools: Tools) -> Draft:
+        assert await tools.search_image()
+        return await tools.answer(tools.start())
+
+    assert done(await ask(world, run)).skipped == (SkippedStep("detect", "FAILED"),)
