@@ -67,7 +67,7 @@ class Tools(Protocol):
     async def search_image(
         self, phrases: Sequence[str] = (), limit: int = 0, *, candidates: bool = False
     ) -> list[Evidence]:
-        """Look the picture up: its views, and the parts that show what the phrases name, where there is a detector.
+        """Look the picture up: by the parts that show what the phrases name where a detector finds any, else by views.
 
         Args:
             phrases: things, a few words each; none: what the question names.
