@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
 from cachetools import LRUCache
 
 from quizglass_server.decoding.decoder import PictureDecoder, digest
 from quizglass_server.decoding.filtering import FrameFilter
 from quizglass_server.domain.turns import Picture
+from quizglass_server.errors import BudgetExceeded, InvalidPicture, QuizglassError
+from quizglass_server.scheduling.deadline import deadline
 from quizglass_server.scheduling.ledger import handed
 from quizglass_server.scheduling.memory import WorkMemory
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class _Decoding:
+    """A picture that is being decoded, for everybody who waits for it."""
+
+    sha256: bytes
+    task: asyncio.Task[Picture]
+    waiting: int = 0
 
 
 class KeptPictures:
@@ -32,6 +49,7 @@ class KeptPictures:
         self._work = work
         work.keepers.append(self._let_go)
         self._pictures: LRUCache[bytes, Picture] = LRUCache(max_cached_bytes, lambda picture: picture.pixels.nbytes)
+        self._decodings: dict[bytes, _Decoding] = {}
 
     @asynccontextmanager
     async def received(self, size: int) -> AsyncGenerator[None, None]:
@@ -52,7 +70,7 @@ class KeptPictures:
         return self._decoder.is_slow(encoded, field)
 
     async def decode(self, encoded: bytes, field: str, *, sha256: bytes | None = None) -> Picture:
-        """Decode bytes, unless the same bytes were decoded a moment ago.
+        """Decode bytes, unless the same bytes were decoded a moment ago, or are being decoded.
 
         Args:
             encoded: the file's bytes.
@@ -65,26 +83,68 @@ class KeptPictures:
             FilterFailed: it could not be filtered.
         """
         sha256 = sha256 or await digest(encoded)
-        picture = self._pictures.get(sha256)
-        if picture is None:
+        if (picture := self._pictures.get(sha256)) is not None:
+            return picture
+        while (begun := self._decodings.get(sha256)) is not None:
+            try:
+                async with asyncio.timeout(_left_s()):
+                    return await self._result(begun)
+            except TimeoutError:
+                raise BudgetExceeded("the time ran out before the picture was decoded") from None
+            except InvalidPicture as error:
+                raise InvalidPicture(field, error.description) from None
+            except QuizglassError as error:  # whoever began it had less time, or there was no memory then
+                log.debug("a picture is decoded again: %s", error.message)
+        task = asyncio.create_task(self._decode(encoded, field, sha256), name="decode for whoever waits")
+        begun = self._decodings[sha256] = _Decoding(sha256, task)
+        return await self._result(begun)
+
+    async def _result(self, decoding: _Decoding) -> Picture:
+        """What a decoding comes to; when nobody waits for it any more, it ends."""
+        decoding.waiting += 1
+        try:
+            return await asyncio.shield(decoding.task)
+        finally:
+            decoding.waiting -= 1
+            if not decoding.waiting:
+                decoding.task.cancel()
+                self._over(decoding)
+
+    async def _decode(self, encoded: bytes, field: str, sha256: bytes) -> Picture:
+        this = self._decodings[sha256]
+        try:
             handed("decoder", len(encoded))
             picture = await self._decoder.decode(encoded, field, sha256=sha256)
             if self._filter is not None:
                 handed("frame_filter", picture.pixels.nbytes)
                 picture = await self._filter.apply(picture, field)
-            with suppress(ValueError):  # larger than all that is kept
-                self._pictures[sha256] = picture
-        return picture
+            if self._decodings.get(sha256) is this:
+                with suppress(ValueError):  # larger than all that is kept
+                    self._pictures[sha256] = picture
+            return picture
+        finally:
+            self._over(this)
+
+    def _over(self, decoding: _Decoding) -> None:
+        if self._decodings.get(decoding.sha256) is decoding:
+            del self._decodings[decoding.sha256]
 
     def held(self, sha256: bytes) -> Picture | None:
         """The picture of an earlier frame; None when it is not held (any more)."""
         return self._pictures.get(sha256)
 
     def forget(self, sha256: bytes) -> bool:
-        """Let the picture of a frame go; whether it was held."""
+        """Let the picture of a frame go, also one that is being decoded; whether it was held."""
+        self._decodings.pop(sha256, None)
         return self._pictures.pop(sha256, None) is not None
 
     def _let_go(self, size: int) -> None:
         while self._pictures and size > 0:
             _, oldest = self._pictures.popitem()
             size -= oldest.pixels.nbytes
+
+
+def _left_s() -> float | None:
+    """Seconds in which the current work is due."""
+    due = deadline()
+    return None if due is None else max(0.0, due - time.monotonic())

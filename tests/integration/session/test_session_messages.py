@@ -92,6 +92,24 @@ async def test_a_frame_is_looked_at_before_there_is_a_question(stage, said):
     await said.until(Pong)
 
 
+async def test_a_question_about_a_frame_that_is_being_decoded_does_not_decode_it_again(stage, said, monkeypatch):
+    gate, begun, decode = Gate(), [], stage.decoder.decode
+
+    async def slowly(encoded, field, *, sha256):
+        begun.append(sha256)
+        await gate()
+        return await decode(encoded, field, sha256=sha256)
+
+    monkeypatch.setattr(stage.decoder, "decode", slowly)
+    name = await said.show(PICTURE)
+    await gate.reached.wait()
+    await said.say(question("a", "What is this?", name), Ping(b"taken"))
+    await said.until(Pong)
+    gate.open.set()
+    assert (await said.done("a")).answer
+    assert begun == [name]
+
+
 @pytest.mark.parametrize("overlap", [Overlap.UNKNOWN, Overlap.INTERRUPT])
 async def test_a_new_question_ends_the_one_that_runs(stage, said, overlap):
     gate = Gate()
