@@ -16,6 +16,7 @@ import json
 import struct
 import time
 import zlib
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from quizglass_server.errors import InvalidInput, SessionExpired, SessionForeign, SessionForged, SessionUnknownKey
@@ -82,14 +83,20 @@ class Sessions:
 
     def _sealed(self, dialogue: Dialogue, purpose: bytes, head: bytes) -> bytes:
         end = int(self._now()) + self._ttl_s
-        kept = dialogue[-1:]
-        while len(token := self._signed(kept, end, purpose, head)) > LONGEST:
-            kept = (_halved(kept[0]),)
-        for earlier in reversed(dialogue[-_MOST:-1]):
-            kept = (earlier, *kept)
-            if len(longer := self._signed(kept, end, purpose, head)) > LONGEST:
-                break
-            token = longer
+
+        def signed(turns: Dialogue) -> bytes:
+            return self._signed(turns, end, purpose, head)
+
+        latest = dialogue[-_MOST:]
+        if len(token := signed(latest)) <= LONGEST:
+            return token
+        # By halving: each try writes and compresses anew.
+        fitting = bisect_left(range(1, len(latest)), True, key=lambda count: len(signed(latest[-count:])) > LONGEST)
+        if fitting:
+            return signed(latest[-fitting:])
+        last = latest[-1]
+        while len(token := signed((last,))) > LONGEST:
+            last = _halved(last)
         return token
 
     def _opened(self, token: bytes, purpose: bytes) -> bytes:

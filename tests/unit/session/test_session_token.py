@@ -1,5 +1,6 @@
 """Dialogues in tokens: whole again with the same key, in time; refused by name otherwise, whatever comes."""
 
+import random
 import struct
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quizglass_server.errors import InvalidInput, SessionExpired, SessionForged, SessionUnknownKey
+from quizglass_server.session import token as token_module
 from quizglass_server.session.dialogue import Dialogue, Spoken
 from quizglass_server.session.token import LONGEST, Sessions
 
@@ -106,6 +108,18 @@ def test_what_is_longer_than_any_token_is_refused_for_its_length() -> None:
     with pytest.raises(InvalidInput, match="8193 bytes is more than the 8192") as caught:
         sessions().open(TOKEN + bytes(LONGEST + 1 - len(TOKEN)))
     assert caught.value.code == "INVALID_FIELD"
+
+
+def test_a_dialogue_is_compressed_a_few_times_however_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    compress = token_module.zlib.compress
+    monkeypatch.setattr(token_module.zlib, "compress", lambda data: tried.append(len(data)) or compress(data))
+    sessions().seal(tuple(Spoken(f"What is {at}?", "A boat.") for at in range(32)))
+    assert len(tried) == 1
+    drawn = random.Random(1)
+    long = tuple(Spoken(f"What is {at}?", drawn.randbytes(500).hex()) for at in range(32))
+    assert len(sessions().open(sessions().seal(long))) > 8
+    assert len(tried) <= 1 + 1 + 5 + 1
 
 
 def test_the_oldest_turns_go_first_and_the_last_keeps_its_frame_and_entities() -> None:
