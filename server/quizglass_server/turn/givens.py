@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Container, Mapping
 
+from quizglass_server.domain.regions import Region
 from quizglass_server.domain.state import Note, State
-from quizglass_server.domain.turns import Evidence, Origin, Turn
+from quizglass_server.domain.turns import Evidence, Origin, Picture, Turn
 from quizglass_server.models.prompts import Value
 from quizglass_server.steps.prompt_values import prompt_values
 from quizglass_server.steps.read import asks_to_read, domain_of, find_words, read_words
@@ -105,12 +106,21 @@ class Givens:
             return None
         part = None
         if not self._asked_to_read:
-            parts = await self._runner.run(find_words, picture)
+            parts = await self._wordy_parts(picture)
             if parts == []:
                 return None
             part = parts[0] if parts else None
         self._while_reading()
         return await self._runner.run(read_words, picture, part)
+
+    async def _wordy_parts(self, picture: Picture) -> list[Region] | None:
+        """Where the gate finds that there may be words, which it is asked once for a picture; None: it was not run."""
+        parts = self._resources.wordy_parts.get(picture.sha256)
+        if parts is None:
+            parts = await self._runner.run(find_words, picture)
+            if parts is not None:
+                self._resources.wordy_parts.put(picture.sha256, parts)
+        return parts
 
 
 async def _named(naming: asyncio.Task[str] | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from quizglass_server.domain.entries import EntryHit, SearchOptions
+from quizglass_server.domain.regions import Region
 from quizglass_server.domain.sightings import Seen, SightingHit, SightingQuery
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.engines.cache import BoundedCache
@@ -65,6 +66,8 @@ class Resources:
     costs: StepCosts = field(default_factory=StepCosts)
     words: BoundedCache[bytes, str] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Printed words, by picture's SHA-256."""
+    wordy_parts: BoundedCache[bytes, list[Region]] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
+    """Where the gate before the reader finds that there may be words, by picture's SHA-256; mostly nowhere."""
     _vectors: BoundedCache[tuple[bytes, Part], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
 
     def filling(self, role: str) -> Any | None:

@@ -40,6 +40,14 @@ async def test_what_was_looked_at_is_not_done_again_by_the_turn(world, looks):
     assert calls.of("reader") == calls.of("image_encoder") == []
 
 
+async def test_a_picture_without_words_is_judged_once(world, looks):
+    world.models.lettered = None
+    looks.add("a session", picture())
+    await over(looks)
+    await world.ask(turn("How much does this cost?"), "both")
+    assert world.models.calls.of("gate") == [picture().sha256]
+
+
 async def test_nothing_is_done_that_only_a_question_can_be_asked_of(world, looks):
     asked = []
 
