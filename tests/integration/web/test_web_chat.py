@@ -85,8 +85,7 @@ async def test_a_stream_gives_words_as_they_come(client, door):
     )
     async with asyncio.timeout(60):
         first = await anext(stream)
-        assert first.choices[0].delta.role == "assistant"
-        assert (await anext(stream)).choices[0].delta.content == "45"
+        assert (first.choices[0].delta.role, first.choices[0].delta.content) == ("assistant", "45")
         await gate.reached.wait()
         gate.open.set()
         words, end, usage = [chunk async for chunk in stream]
@@ -95,6 +94,17 @@ async def test_a_stream_gives_words_as_they_come(client, door):
     assert end.choices[0].delta.annotations[0]["url_citation"]["end_index"] == 9
     assert (usage.choices, usage.usage.total_tokens) == ([], 22)
     assert first.usage is None
+
+
+async def test_a_stream_that_fails_before_its_first_words_is_told_by_a_status(client, door):
+    async def fails(turn, policy, budget):
+        for event in EVENTS[:3]:
+            yield event
+        raise errors.Overloaded("no room", 2.0)
+
+    door.stage.assistant.script = fails
+    error = await refused(client, user("What?"), stream=True)
+    assert (error.status_code, error.type) == (429, "rate_limit_error")
 
 
 async def test_a_source_that_is_an_address_is_what_a_citation_names(client, door):

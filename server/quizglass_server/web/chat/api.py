@@ -81,18 +81,14 @@ class ChatApi:
         completion = Completion(chat, asked.turn.id, policy, self._bundle)
         async with asking.events(asked, chat.picture, lambda turn, told, done: done) as events:
             async for event in events:
-                # What fails before the first event can still be told by a status.
-                if chat.stream and not sending.begun:
-                    await sending.begin()
-                    await sending.event(completion.first_chunk())
+                # Nothing is sent before the first words: what fails until then can be told by a status, and a client
+                # on the same machine takes no core from the engines.
                 if (text := completion.take(event)) and chat.stream:
-                    await sending.event(completion.chunk(text))
-        if not chat.stream:
+                    await sending.piece(completion.chunk(text))
+        if chat.stream:
+            await sending.end(*completion.last_chunks())
+        else:
             await sending.whole(completion.whole())
-            return
-        for chunk in completion.last_chunks():
-            await sending.event(chunk)
-        await sending.end()
 
 
 class _Sending:
@@ -106,31 +102,34 @@ class _Sending:
         """Send one object."""
         await respond_json(self._send, 200, content)
 
-    async def begin(self) -> None:
-        """Begin a stream."""
-        self.begun = True
-        await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM})
+    async def piece(self, content: Mapping[str, Any]) -> None:
+        """Send one object of a stream; the first begins it."""
+        if not self.begun:
+            self.begun = True
+            await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM})
+        await self._send({"type": "http.response.body", "body": _event(content), "more_body": True})
 
-    async def event(self, content: Mapping[str, Any]) -> None:
-        """Send one object of a stream."""
-        data = f"data: {json.dumps(content, ensure_ascii=False)}\n\n".encode()
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
-
-    async def end(self) -> None:
-        """End a stream."""
+    async def end(self, *contents: Mapping[str, Any]) -> None:
+        """Send the last objects of a stream."""
+        for content in contents:
+            await self.piece(content)
         await self._send({"type": "http.response.body", "body": b"data: [DONE]\n\n"})
 
     async def problem(self, problem: Problem, places: Mapping[str, str]) -> None:
         """Say what went wrong, in a stream that has begun as its last event."""
         content = {"error": _error(problem, places)}
         if self.begun:
-            await self.event(content)
+            await self.piece(content)
             await self._send({"type": "http.response.body", "body": b""})
             return
         wait = problem.retry_after_s
         headers = [] if wait is None else [(b"retry-after", str(math.ceil(wait)).encode())]
         missing = content["error"]["code"] == "model_not_found"
         await respond_json(self._send, 404 if missing else problem.http_status, content, headers)
+
+
+def _event(content: Mapping[str, Any]) -> bytes:
+    return f"data: {json.dumps(content, ensure_ascii=False)}\n\n".encode()
 
 
 def _error(problem: Problem, places: Mapping[str, str]) -> dict[str, Any]:

@@ -48,6 +48,8 @@ class Completion:
         self._plan: PlanMade | None = None
         self._proposed = ""
         self._told = ""
+        self._begun = False
+        """Whether the first chunk of a stream was made, which names its role."""
         self._done: Done | None = None
 
     def take(self, event: TurnEvent) -> str:
@@ -84,10 +86,6 @@ class Completion:
             "quizglass": self._about(),
         }
 
-    def first_chunk(self) -> dict[str, Any]:
-        """The chunk that begins a stream."""
-        return self._chunk({"role": "assistant", "content": ""})
-
     def chunk(self, text: str) -> dict[str, Any]:
         """The chunk for a piece of the answer."""
         return self._chunk(self._said(text))
@@ -99,6 +97,8 @@ class Completion:
             yield {**self._common, "object": "chat.completion.chunk", "choices": [], "usage": self._usage()}
 
     def _chunk(self, delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
+        if not self._begun:
+            self._begun, delta = True, {"role": "assistant", **delta}
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
         usage = {"usage": None} if self._chat.usage else {}
         return {**self._common, "object": "chat.completion.chunk", "choices": [choice], **usage}
