@@ -20,17 +20,39 @@ test("CRC-32C is that of RFC 3720", () => {
   assert.equal(crc32c(new TextEncoder().encode("123456789")), 0xe3069283);
 });
 
-test("as much is on its way as a fast link carries, and little on a slow one", () => {
-  const fast = new Window();
-  const slow = new Window();
+/** A window whose pieces are answered as late as that, all at once, some rounds long. @param {(at: number) => number} late */
+function carried(late) {
+  const window = new Window();
   for (let at = 0; at < 40; at++) {
-    fast.answered(fast.sent(fast.piece, at * 10), at * 10 + 5);
-    slow.answered(slow.sent(slow.piece, at * 1000), at * 1000 + (at ? 500 : 5));
+    let payload = window.sent(window.piece, at * 1000);
+    while (window.room >= window.piece) payload = window.sent(window.piece, at * 1000);
+    window.answered(payload, at * 1000 + late(at));
   }
+  return window;
+}
+
+test("as much is on its way as a fast link carries, and little on a slow one", () => {
+  const fast = carried(() => 5);
+  const slow = carried((at) => (at ? 900 : 5));
   assert.deepEqual([fast.room, fast.piece], [1024 * 1024, 32 * 1024]);
   assert.deepEqual([slow.room, slow.piece], [8 * 1024, 4 * 1024]);
   assert.equal(fast.sent(1000, 0).length, 8);
   assert.equal(fast.room, 1024 * 1024 - 1000);
+});
+
+test("of a link that carries 125 bytes a millisecond, some 100 ms are filled", () => {
+  const window = new Window();
+  const answers = [];
+  let waited = 0;
+  for (let now = 0, free = 0; now < 30_000; ) {
+    for (; window.room >= window.piece; waited = Math.max(waited, free - now)) {
+      free = Math.max(now, free) + window.piece / 125;
+      answers.push({ at: free + 1, payload: window.sent(window.piece, now) });
+    }
+    const { at, payload } = answers.shift() ?? assert.fail("nothing is on its way");
+    window.answered(payload, (now = at));
+  }
+  assert(waited < 200, `a message would have waited for ${waited} ms`);
 });
 
 /** @param {Outgoing} outgoing */

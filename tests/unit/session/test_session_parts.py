@@ -1,5 +1,7 @@
 """The parts of a session: its log, its segments, what was heard, and the client's window."""
 
+from collections import deque
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from quizglass.values import (
     Withdrawn,
 )
 from quizglass_client.channel import KEEPALIVE_S
-from quizglass_client.session.pacing import LEAST, MOST, Window
+from quizglass_client.session.pacing import LEAST, PART, Window
 from quizglass_server.config.options import LinkOptions
 from quizglass_server.errors import InvalidInput
 from quizglass_server.session.dialogue import Spoken
@@ -186,17 +188,49 @@ def test_who_wants_something_else(words):
     assert not asks_to_go_on(words)
 
 
-def test_a_window_grows_while_answers_come_at_once_and_shrinks_when_they_wait():
-    window, now = Window(), 0.0
-    for _ in range(12):
-        payload = window.sent(window.piece, now)
-        window.answered(payload, now + 0.01)
-        now += 1
-    assert window.room == MOST
-    for _ in range(12):
-        payload = window.sent(window.piece, now)
-        window.answered(payload, now + 1.0)
-        now += 2
+def carried(rate: float, delay_s: float, seconds: float) -> tuple[Window, list[float], float]:
+    """A window over a link that carries `rate` bytes a second, each `delay_s` late, and its answers as late again.
+
+    Returns:
+        The window, the seconds that each piece would have let a message wait, and the share of the time in which the
+        link carried something.
+    """
+    window, now, free, busy = Window(), 0.0, 0.0, 0.0
+    answers: deque[tuple[float, bytes]] = deque()
+    waits = []
+    while now < seconds:
+        while window.room >= (size := window.piece):
+            free = max(now, free) + size / rate
+            busy += size / rate
+            waits.append(free - now)
+            answers.append((free + 2 * delay_s, window.sent(size, now)))
+        now, payload = answers.popleft()
+        window.answered(payload, now)
+    return window, waits, busy / now
+
+
+@pytest.mark.parametrize("rate", [125_000, 1_000_000])
+@pytest.mark.parametrize("delay_s", [0.0005, 0.02, 0.04])
+def test_on_a_slow_link_a_message_waits_little_and_the_link_is_used(rate, delay_s):
+    _, waits, used = carried(rate, delay_s, 60)
+    assert max(waits) < 0.22
+    assert used > 0.75
+
+
+def test_on_a_fast_link_as_much_is_on_its_way_as_may_be():
+    window, waits, _ = carried(1e9, 0.005, 2)
+    assert window.piece == PART
+    assert max(waits) < 0.01
+
+
+def test_a_window_shrinks_to_the_least_when_answers_wait():
+    window = Window()
+    window.answered(window.sent(window.piece, 0.0), 0.01)
+    for now in range(1, 20):
+        payload = b""
+        while window.room >= window.piece:
+            payload = window.sent(window.piece, now)
+        window.answered(payload, now + 0.9)
     assert window.room == LEAST
 
 

@@ -74,12 +74,8 @@ class OutgoingTest {
 
   @Test
   void asMuchIsOnItsWayAsAFastLinkCarriesAndLittleOnASlowOne() {
-    Window fast = new Window();
-    Window slow = new Window();
-    for (int at = 0; at < 40; at++) {
-      fast.answered(fast.sent(fast.piece(), at * 10), at * 10 + 5);
-      slow.answered(slow.sent(slow.piece(), at * 1000), at * 1000 + (at > 0 ? 500 : 5));
-    }
+    Window fast = carried(5);
+    Window slow = carried(900);
     assertEquals(List.of(1024 * 1024, 32 * 1024), List.of(fast.room(), fast.piece()));
     assertEquals(List.of(8 * 1024, 4 * 1024), List.of(slow.room(), slow.piece()));
     fast.sent(1000, 0);
@@ -87,6 +83,17 @@ class OutgoingTest {
     fast.answered(ByteString.copyFromUtf8("not ours"), 0);
     fast.answered(ByteString.EMPTY, 0);
     assertNull(outgoing.next(0));
+  }
+
+  /** A window whose pieces are answered so many milliseconds late, all at once; the first ones after 5. */
+  private static Window carried(long late) {
+    Window window = new Window();
+    for (int at = 0; at < 40; at++) {
+      ByteString payload = window.sent(window.piece(), at * 1000L);
+      while (window.room() >= window.piece()) payload = window.sent(window.piece(), at * 1000L);
+      window.answered(payload, at * 1000L + (at > 0 ? late : 5));
+    }
+    return window;
   }
 
   /** Kinds of all that is to be sent now. */
