@@ -25,6 +25,7 @@ Steps = AsyncGenerator[str, None]
 
 @dataclass(eq=False, slots=True)
 class _Look:
+    owner: object
     picture: Picture
     stopping: bool = False
     step_done: asyncio.Event = field(default_factory=asyncio.Event)
@@ -57,9 +58,18 @@ class LookAhead:
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work(), name="look ahead")
 
-    def remove(self, owner: object) -> None:
-        """Nobody will ask about an owner's pictures."""
-        self._waiting.pop(owner, None)
+    def remove(self, owner: object, picture: bytes = b"") -> None:
+        """Nobody will ask about an owner's pictures: what is done for them ends.
+
+        Args:
+            owner: who would have asked.
+            picture: SHA-256 of the one that is meant; empty: all.
+        """
+        waiting, job = self._waiting.get(owner), self._current
+        if waiting is not None and picture in (b"", waiting[0].sha256):
+            del self._waiting[owner]
+        if job is not None and job.owner is owner and job.task is not None and picture in (b"", job.picture.sha256):
+            job.task.cancel()
 
     async def give_way(self, picture: bytes) -> None:
         """A turn begins: let it pass, and if it is about the picture that is looked at, wait for the step under way.
@@ -91,7 +101,7 @@ class LookAhead:
                 return
             owner = next(iter(self._waiting))
             picture, ledger = self._waiting.pop(owner)
-            job = self._current = _Look(picture)
+            job = self._current = _Look(owner, picture)
             with entered_in(ledger):
                 job.task = asyncio.create_task(_look(job, self._assistant.look_ahead), name="look at a picture")
             try:

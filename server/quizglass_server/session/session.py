@@ -140,7 +140,8 @@ class Session:
         self._ended = False
         self._stopping = False
         self._changed_state = bool(dialogue)
-        self._looking: set[asyncio.Task[None]] = set()
+        self._looking: dict[bytes, asyncio.Task[None]] = {}
+        """Who decodes and judges a frame, by its SHA-256."""
         self._away: asyncio.TimerHandle | None = None
         self._pulse: asyncio.TimerHandle | None = None
         self._settling: asyncio.TimerHandle | None = None
@@ -195,6 +196,7 @@ class Session:
 
     def detach(self, link: SessionLink) -> None:
         """A link is gone. The session waits for another one, unless that has come already."""
+        link.finish()  # nobody waits any more until it has written something
         if self._link is link and not self._ended:
             self._link, self.away_since = None, time.monotonic()
             if self._stopping and not self._turns.open_asks:
@@ -230,7 +232,7 @@ class Session:
             return
         try:
             self._take(said, message_id)
-        except QuizglassError as error:
+        except Exception as error:  # of one that nobody foresaw, too: the link goes on with the next message
             self._refuse(said, message_id, error)
 
     def listens_only(self, link: SessionLink) -> None:
@@ -248,10 +250,7 @@ class Session:
             return
         self._ended = True
         self._turns.stop()
-        for task in self._looking:
-            task.cancel()
-        if self._means.looks is not None:
-            self._means.looks.remove(self)
+        self._look_no_more()
         self._shelf.clear()
         for timer in (self._away, self._pulse, self._settling):
             if timer is not None:
@@ -317,6 +316,7 @@ class Session:
                 self._part(said, message_id)
             case FrameDrop(sha256=sha256):
                 check_name(sha256, "frame_drop.sha256")
+                self._look_no_more(sha256)
                 self.emit(self._shelf.drop(sha256))
                 self._turns.arrived(sha256)
             case SessionAsk():
@@ -375,10 +375,7 @@ class Session:
     def _forget(self) -> Forgotten:
         """Forget what was sent and said, as far as it is the session's."""
         ended = self._turns.forget()
-        for task in self._looking:
-            task.cancel()
-        if self._means.looks is not None:
-            self._means.looks.remove(self)
+        self._look_no_more()
         frames = self._shelf.clear()
         pictures = sum(self._means.asking.pictures.forget(frame.begin.sha256) for frame in frames)
         exchanges = self._conversation.forget()
@@ -430,11 +427,19 @@ class Session:
         if looks and not self._stays_here:
             with entered_in(frame.ahead):
                 task = asyncio.create_task(self._look(frame), name="look at a frame")
-            self._looking.add(task)
-            task.add_done_callback(self._looking.discard)
+            self._looking[frame.begin.sha256] = task
 
     def _frame_gone(self, status: FrameStatus) -> None:
+        self._look_no_more(status.sha256)
         self.emit(status)
+
+    def _look_no_more(self, sha256: bytes = b"") -> None:
+        """A frame has gone, or all have: nothing holds its bytes or works on it any more, but a turn that runs."""
+        for name in [sha256] if sha256 else list(self._looking):
+            if (task := self._looking.pop(name, None)) is not None:
+                task.cancel()
+        if self._means.looks is not None:
+            self._means.looks.remove(self, sha256)
 
     async def _look(self, frame: HeldFrame) -> None:
         """Decode a frame, which shows whether it is a picture, have it looked at when there is time, and judge it."""
@@ -450,6 +455,9 @@ class Session:
             self.emit(self._shelf.drop(frame.begin.sha256))
         except QuizglassError as error:  # there is no time or no memory now; a question will try again
             log.debug("a frame could not be decoded ahead: %s", error.message)
+        finally:
+            if self._looking.get(frame.begin.sha256) is asyncio.current_task():
+                del self._looking[frame.begin.sha256]
 
     async def _coach(self, frame: HeldFrame, picture: Picture) -> None:
         """Say what is wrong with a frame as it was taken; nothing where nothing is."""
@@ -463,7 +471,7 @@ class Session:
 
     # How failures are told, and life is shown.
 
-    def _refuse(self, said: ClientSaid, message_id: int, error: QuizglassError) -> None:
+    def _refuse(self, said: ClientSaid, message_id: int, error: Exception) -> None:
         ask_id, over = "", False
         if isinstance(said, SessionAsk):
             ask_id, over = said.id, said.id not in self._turns.open_asks

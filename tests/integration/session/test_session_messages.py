@@ -1,5 +1,6 @@
 """What a session makes of its client's messages, sound and not, over a real socket."""
 
+import asyncio
 import hashlib
 
 import grpc
@@ -11,6 +12,7 @@ from quizglass.session import (
     Cause,
     Close,
     DeviceState,
+    Forget,
     FrameBegin,
     FrameDrop,
     FrameName,
@@ -90,6 +92,40 @@ async def test_a_frame_is_looked_at_before_there_is_a_question(stage, said):
     assert stage.assistant.looked_at in ([name], [])  # it gives way to the turn
     await said.say(Ping(b"x"))
     await said.until(Pong)
+
+
+@pytest.mark.parametrize("gone", [FrameDrop(NAME), Forget()])
+async def test_a_frame_that_is_given_up_is_not_decoded_to_the_end_nor_looked_at(stage, said, monkeypatch, gone):
+    gate, ended = Gate(), asyncio.Event()
+
+    async def slowly(encoded, field, *, sha256):
+        try:
+            await gate()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(stage.decoder, "decode", slowly)
+    await said.show(PICTURE)
+    await gate.reached.wait()
+    await said.say(gone)
+    async with asyncio.timeout(20):
+        await ended.wait()
+    await usable(said)
+    assert not gate.open.is_set()
+    assert stage.assistant.looked_at == []
+
+
+async def test_a_failure_that_nobody_foresaw_is_told_and_the_link_stays(stage, said, monkeypatch):
+    def fails(ask_id):
+        raise RuntimeError("secret")
+
+    (session,) = stage.rpc.sessions._sessions.values()
+    monkeypatch.setattr(session._turns, "cancel", fails)
+    await said.say(CancelAsk("a"))
+    notice = await said.notice()
+    assert (notice.message, notice.reason) == ("cancel", "UNEXPECTED")
+    assert "secret" not in notice.text
+    await usable(said)
 
 
 async def test_a_question_about_a_frame_that_is_being_decoded_does_not_decode_it_again(stage, said, monkeypatch):

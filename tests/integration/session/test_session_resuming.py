@@ -26,7 +26,7 @@ from quizglass.session import (
 )
 from quizglass.v1 import session_pb2
 from quizglass.values import AnswerDelta, Done, FinishReason
-from quizglass_server.errors import SessionForged, SessionUnknown
+from quizglass_server.errors import Overloaded, SessionForged, SessionUnknown
 from quizglass_server.session.dialogue import Spoken
 from quizglass_server.session.token import Sessions
 from tests.support.rpc_fakes import Gate, Stage, png, serve_stage, serving
@@ -500,6 +500,20 @@ async def test_a_client_that_sends_and_reads_nothing_is_refused_until_it_attache
                 while server_value(await again.read()) != Pong(b"x"):
                     pass
             await sending
+
+
+async def test_who_waits_for_a_link_to_be_read_is_told_when_it_is_gone(tmp_path):
+    async with serving(tmp_path, session_unacknowledged_bytes=16 << 10) as stage:
+        session, link = stage.rpc.sessions.open(Open(HOLDER))
+        for _ in range(1000):  # each of these is answered by a notice, and nobody reads
+            session.receive(Ack(1 << 40))
+        sending = asyncio.create_task(session.room())
+        await asyncio.sleep(0)
+        assert not sending.done()
+        session.detach(link)
+        async with asyncio.timeout(20):
+            with pytest.raises(Overloaded, match="attach to the session first"):
+                await sending
 
 
 async def test_a_link_of_one_kind_takes_the_session_over_from_the_other(stage):

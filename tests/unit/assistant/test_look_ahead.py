@@ -114,6 +114,20 @@ async def test_the_newest_picture_of_an_owner_counts_and_one_that_left_does_not(
     assert world.models.calls.of("gate") == [picture(1).sha256, picture(3).sha256]
 
 
+@pytest.mark.parametrize("which", [b"", picture(1).sha256])
+async def test_what_is_done_for_an_owner_that_leaves_ends(world, looks, which):
+    gate = world.models.before["gate"] = Gate()
+    looks.add("one", picture(1))
+    await gate.reached.wait()
+    looks.remove("one", picture(2).sha256)
+    looks.remove("another")
+    assert world.models.cancelled == []
+    looks.remove("one", which)
+    await over(looks)
+    assert "gate" in world.models.cancelled
+    assert world.models.calls.of("reader") == []
+
+
 async def test_a_failure_is_nobodys_business(world, looks):
     async def fail():
         raise RuntimeError("no")
