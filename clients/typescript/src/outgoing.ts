@@ -42,6 +42,7 @@ export class Outgoing {
   readonly #uploads = new Map<string, Upload>();
   readonly #asks = new Map<string, { said: ClientMessage; frame: string }>();
   readonly #cancels = new Map<string, ClientMessage>();
+  readonly #drops = new Map<string, ClientMessage>();
   #played: ClientMessage | undefined;
   #window = new Window();
   readonly #changed = new Change();
@@ -55,6 +56,7 @@ export class Outgoing {
       this.#asks.set(kept.value.id, { said: message, frame: frame?.case === "sha256" ? hex(frame.value) : "" });
     }
     if (kept.case === "cancel") this.#cancels.set(kept.value.askId, message);
+    if (kept.case === "frameDrop") this.#drops.set(hex(kept.value.sha256), message);
     if (kept.case === "playback") this.#played = message;
     this.#waiting.push(message);
     this.#changed.tell();
@@ -63,6 +65,7 @@ export class Outgoing {
   /** Send a frame, unless it was sent before. */
   show(sha256: Uint8Array, data: Uint8Array, pinned: boolean): void {
     const name = hex(sha256);
+    this.#drops.delete(name);
     const known = this.#uploads.get(name);
     if (known?.begin.pinned === pinned) return;
     const begin = create(FrameBeginSchema, { sha256, size: BigInt(data.length), pinned });
@@ -74,11 +77,13 @@ export class Outgoing {
 
   /** Give a frame up. */
   drop(sha256: Uint8Array): void {
-    if (this.#uploads.delete(hex(sha256))) this.say({ case: "frameDrop", value: { sha256 } });
+    this.#uploads.delete(hex(sha256));
+    this.say({ case: "frameDrop", value: { sha256 } });
   }
 
   /** What the server has of a frame. */
   status(status: FrameStatus): void {
+    if (status.state === FrameStatus_State.DROPPED) this.#drops.delete(hex(status.sha256));
     const upload = this.#uploads.get(hex(status.sha256));
     if (!upload) return;
     upload.held = status.state === FrameStatus_State.HELD;
@@ -106,6 +111,7 @@ export class Outgoing {
    */
   again(resumed: boolean): void {
     this.#window = new Window();
+    if (!resumed) this.#drops.clear();
     const wanted = new Set([...this.#asks.values()].map((ask) => ask.frame));
     this.#waiting = [];
     for (const [name, upload] of this.#uploads) {
@@ -118,7 +124,7 @@ export class Outgoing {
     // A later question is understood after what was heard, so that is said first.
     if (resumed && this.#played) this.#waiting.push(this.#played);
     this.#waiting.push(...[...this.#asks.values()].map((ask) => ask.said));
-    this.#waiting.push(...this.#cancels.values());
+    this.#waiting.push(...this.#cancels.values(), ...this.#drops.values());
     this.#changed.tell();
   }
 

@@ -80,6 +80,22 @@ test("over a new link, what may not have arrived is said again, what was heard b
   assert.deepEqual(await kinds(outgoing), ["ping"]);
 });
 
+test("a picture is dropped over a new link until the server says so, or it is shown again", async () => {
+  const outgoing = new Outgoing();
+  const sha256 = new Uint8Array(32);
+  outgoing.drop(sha256);
+  outgoing.again(true);
+  assert.deepEqual(await kinds(outgoing), ["frameDrop"]);
+  outgoing.show(sha256, new Uint8Array(10), false);
+  outgoing.again(true);
+  assert.deepEqual(await kinds(outgoing), ["frameBegin"]);
+  outgoing.drop(sha256);
+  outgoing.status(create(FrameStatusSchema, { sha256, state: FrameStatus_State.DROPPED }));
+  outgoing.again(true);
+  outgoing.say({ case: "ping", value: {} });
+  assert.deepEqual(await kinds(outgoing), ["ping"]);
+});
+
 test("a picture goes in pieces, between which other messages pass", async () => {
   const outgoing = new Outgoing();
   const sha256 = new Uint8Array(32);

@@ -110,9 +110,9 @@ class OutgoingMessages:
         return name
 
     def drop(self, name: bytes) -> None:
-        """Give a frame up."""
-        if self._uploads.pop(name, None) is not None:
-            self.say(FrameDrop(name))
+        """Give a frame up, also one that would not be sent again: the server may have it."""
+        self._uploads.pop(name, None)
+        self.say(FrameDrop(name))
 
     def status(self, status: FrameStatus) -> None:
         """What the server has of a frame."""

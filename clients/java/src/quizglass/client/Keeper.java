@@ -91,6 +91,10 @@ final class Keeper implements Link.Receiver {
   private Future<?> retrying;
   private long lostAt = now();
   private long pause;
+
+  /** Whether the network may have changed since an attempt began that has not come to anything yet. */
+  private boolean hinted;
+
   private boolean closing;
   private boolean over;
   private volatile int links;
@@ -135,7 +139,9 @@ final class Keeper implements Link.Receiver {
     if (retrying != null) {
       retrying.cancel(false);
       connect();
-    } else if (linked) {
+    } else if (!linked) {
+      hinted = true;
+    } else {
       Link probed = link;
       ping();
       long at = askedAt;
@@ -226,6 +232,7 @@ final class Keeper implements Link.Receiver {
     unacknowledged = 0;
     unacknowledgedBytes = 0;
     linked = true;
+    hinted = false; // a link that has just answered need not be doubted
     links += 1;
     owner.opened(opened, after);
     outgoing.again(resumed);
@@ -298,13 +305,15 @@ final class Keeper implements Link.Receiver {
   }
 
   private void retry(String reason) {
-    if (Duration.ofMillis(now() - lostAt + pause).compareTo(options.patience()) > 0) {
+    long most = hinted ? 0 : pause;
+    hinted = false;
+    if (Duration.ofMillis(now() - lostAt + most).compareTo(options.patience()) > 0) {
       String told = "no link for " + seconds(options.patience()) + ": " + reason;
       fail(new ClientException.ServerUnavailable(told, Details.NONE));
       return;
     }
     double share = ThreadLocalRandom.current().nextDouble(0.5, 1.0); // many clients lose the same server
-    retrying = thread.after((long) (pause * share), this::connect);
+    retrying = thread.after((long) (most * share), this::connect);
     pause = Math.min(Math.max(2 * pause, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
   }
 

@@ -47,6 +47,7 @@ final class Outgoing {
   private final Map<ByteString, Upload> uploads = new LinkedHashMap<>();
   private final Map<String, ClientMessage> asks = new LinkedHashMap<>();
   private final Map<String, ClientMessage> cancels = new LinkedHashMap<>();
+  private final Map<ByteString, ClientMessage> drops = new LinkedHashMap<>();
   private ClientMessage played;
   private Window window = new Window();
 
@@ -55,6 +56,7 @@ final class Outgoing {
     switch (said.getMessageCase()) {
       case ASK -> asks.put(said.getAsk().getId(), said);
       case CANCEL -> cancels.put(said.getCancel().getAskId(), said);
+      case FRAME_DROP -> drops.put(said.getFrameDrop().getSha256(), said);
       case PLAYBACK -> played = said;
       default -> {} // said once
     }
@@ -63,6 +65,7 @@ final class Outgoing {
 
   /** Send a picture, unless it was sent before. */
   void show(ByteString sha256, ByteString data, boolean pinned) {
+    drops.remove(sha256);
     FrameBegin begin = FrameBegin.newBuilder().setSha256(sha256).setSize(data.size()).setPinned(pinned).build();
     Upload upload = uploads.computeIfAbsent(sha256, absent -> new Upload(null, data));
     if (begin.equals(upload.begin)) return;
@@ -73,12 +76,13 @@ final class Outgoing {
 
   /** Give a picture up. */
   void drop(ByteString sha256) {
-    if (uploads.remove(sha256) == null) return;
+    uploads.remove(sha256);
     say(ClientMessage.newBuilder().setFrameDrop(FrameDrop.newBuilder().setSha256(sha256)).build());
   }
 
   /** What the server has of a picture. */
   void status(FrameStatus status) {
+    if (status.getState() == FrameStatus.State.STATE_DROPPED) drops.remove(status.getSha256());
     Upload upload = uploads.get(status.getSha256());
     if (upload == null) return;
     upload.held = status.getState() == FrameStatus.State.STATE_HELD;
@@ -107,6 +111,7 @@ final class Outgoing {
   void again(boolean resumed) {
     window = new Window();
     waiting.clear();
+    if (!resumed) drops.clear();
     Set<ByteString> wanted = new HashSet<>();
     for (ClientMessage ask : asks.values()) {
       ask.getAsk().getRequest().getFramesList().forEach(frame -> wanted.add(frame.getSha256()));
@@ -121,6 +126,7 @@ final class Outgoing {
     if (resumed && played != null) waiting.add(played);
     waiting.addAll(asks.values());
     waiting.addAll(cancels.values());
+    waiting.addAll(drops.values());
   }
 
   /** The link has carried all that was sent before this ping; {@code now} in milliseconds. */

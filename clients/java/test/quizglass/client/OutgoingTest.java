@@ -60,8 +60,21 @@ class OutgoingTest {
     outgoing.show(NAME, ByteString.copyFrom(new byte[10]), true);
     assertEquals(List.of("FRAME_BEGIN"), kinds(), "it is pinned now");
     outgoing.drop(NAME);
-    outgoing.drop(NAME);
     assertEquals(List.of("FRAME_DROP"), kinds());
+  }
+
+  @Test
+  void aPictureIsDroppedOverANewLinkUntilTheServerSaysSoOrItIsShownAgain() {
+    outgoing.drop(NAME);
+    outgoing.again(true);
+    assertEquals(List.of("FRAME_DROP"), kinds());
+    outgoing.show(NAME, ByteString.copyFrom(new byte[10]), false);
+    outgoing.again(true);
+    assertEquals(List.of("FRAME_BEGIN"), kinds());
+    outgoing.drop(NAME);
+    outgoing.status(status(FrameStatus.State.STATE_DROPPED, 0));
+    outgoing.again(true);
+    assertEquals(List.of(), kinds());
   }
 
   @Test

@@ -12,10 +12,12 @@ import com.google.protobuf.ByteString;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.time.Duration;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.BeforeAll;
@@ -94,6 +96,48 @@ class SessionTest {
     }
     assertEquals(Set.of("lost", "restored ALL"), Set.copyOf(Replay.links(news)));
     assertTrue(news.stream().anyMatch(SessionTest::tellsOfAPictureThatIsThere));
+  }
+
+  /** The pauses alone would be longer than the session's patience. */
+  @Test
+  void aHintDuringAnAttemptHasTheNextOneBegunAtOnce() throws Exception {
+    SessionOptions options = Stage.PATIENT.withPatience(Duration.ofSeconds(4));
+    String server = stage.begin(USUAL);
+    try (ServerSocket door = new ServerSocket(0, 8, InetAddress.getLoopbackAddress())) {
+      var opening = CompletableFuture.supplyAsync(() -> Session.open("127.0.0.1:" + door.getLocalPort(), options, news -> {}));
+      Socket first = door.accept();
+      relay(first, server);
+      try (Session session = opening.get()) {
+        first.close();
+        for (int attempt = 0; attempt < 8; attempt++) {
+          Socket silent = door.accept();
+          session.hintReconnect();
+          silent.close();
+        }
+        relay(door.accept(), server);
+        assertEquals("45 crowns", session.ask("What?").answer().text());
+      }
+    }
+  }
+
+  /** Pass on what comes, in both directions, until one side ends. */
+  private static void relay(Socket client, String target) throws IOException {
+    int port = Integer.parseInt(target.substring(target.indexOf(':') + 1));
+    Socket server = new Socket(InetAddress.getLoopbackAddress(), port);
+    for (List<Socket> way : List.of(List.of(client, server), List.of(server, client))) {
+      Thread passing =
+          new Thread(
+              () -> {
+                try (Socket from = way.get(0);
+                    Socket to = way.get(1)) {
+                  from.getInputStream().transferTo(to.getOutputStream());
+                } catch (IOException ended) {
+                  // as it is to be
+                }
+              });
+      passing.setDaemon(true);
+      passing.start();
+    }
   }
 
   @Test
