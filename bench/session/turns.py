@@ -75,7 +75,7 @@ async def calls(setup: Setup, stage: Served) -> Part:
 
 
 async def cancel(setup: Setup, stage: Served) -> Part:
-    """From a cancel to its word, and to the last work of the engine's process, which the system counts in 10 ms."""
+    """From a cancel to its word, and to the last work of the threads that compute."""
     told, worked = [], []
     children = _children(stage.server.pid)
     async with AsyncSession(stage.target) as session:
@@ -102,15 +102,19 @@ def _children(pid: int) -> list[int]:
 
 
 async def _last_work(pids: list[int], began: float) -> float:
-    """Seconds after `began` at which these processes last used the processor, as far as that is seen."""
-    last, before = 0.0, _ticks(pids)
+    """Seconds after `began` at which threads of these processes last computed, as far as that is seen."""
+    last, before = 0.0, _computed(pids)
     while (now := perf_counter() - began) < _SETTLED_S:
         await asyncio.sleep(_SAMPLE_S)
-        if (ticks := _ticks(pids)) != before:
-            before, last = ticks, now
+        if (computed := _computed(pids)) != before:
+            before, last = computed, now
     return last
 
 
-def _ticks(pids: list[int]) -> int:
-    fields = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids)
-    return sum(int(each[11]) + int(each[12]) for each in fields)
+def _computed(pids: list[int]) -> int:
+    """Nanoseconds that all threads of these processes have had a core, but for their first ones.
+
+    Those have the event loops, whose signs of life (two a second) would count as work.
+    """
+    threads = (each for pid in pids for each in Path(f"/proc/{pid}/task").iterdir() if each.name != str(pid))
+    return sum(int((each / "schedstat").read_text().split()[0]) for each in threads)
