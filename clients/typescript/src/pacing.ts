@@ -55,7 +55,7 @@ export class Window {
     const fits = (last.underWay * longest) / Math.max(took, 1e-3);
     if (took > longest) {
       this.#size = Math.max(fits, this.#size / 2, LEAST);
-    } else if (2 * last.underWay >= this.#size) {
+    } else if (4 * last.underWay >= this.#size) {
       // Else it was not this window that held back.
       this.#size = Math.min(Math.max(fits, this.#size + MORE), 2 * this.#size, MOST);
     }

@@ -70,5 +70,5 @@ class Window:
         fits = last.under_way * longest / max(took, _SHORTEST_S)
         if took > longest:
             self._size = max(fits, self._size / 2, LEAST)
-        elif 2 * last.under_way >= self._size:  # else it was not this window that held back
+        elif 4 * last.under_way >= self._size:  # else it was not this window that held back
             self._size = min(max(fits, self._size + _MORE), 2 * self._size, MOST)

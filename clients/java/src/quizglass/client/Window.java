@@ -62,7 +62,7 @@ final class Window {
     double fits = last.underWay * (double) longest / Math.max(took, 1);
     if (took > longest) {
       size = Math.max(Math.max(fits, size / 2), LEAST);
-    } else if (2 * last.underWay >= size) { // else it was not this window that held back
+    } else if (4 * last.underWay >= size) { // else it was not this window that held back
       size = Math.min(Math.min(Math.max(fits, size + MORE), 2 * size), MOST);
     }
   }
