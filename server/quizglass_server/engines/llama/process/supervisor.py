@@ -21,7 +21,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Part,
     Piece,
     ProcessInfo,
-    Scored,
     Terms,
     Usage,
 )
@@ -123,10 +122,6 @@ class GeneratorProcess:
     ) -> tuple[list[float], Usage]:
         """As `GeneratorClient.choose`, on whichever process is serving."""
         return await (await self._client(terms)).choose(prompt, labels, terms)
-
-    async def score(self, prompt: Sequence[Part], answer: str, terms: Terms = TURN) -> Scored:
-        """As `GeneratorClient.score`, on whichever process is serving."""
-        return await (await self._client(terms)).score(prompt, answer, terms)
 
     async def prefill(self, prompt: Sequence[Part], terms: Terms) -> Usage:
         """As `GeneratorClient.prefill`, on whichever process is serving."""
