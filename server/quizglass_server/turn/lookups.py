@@ -140,9 +140,7 @@ class Lookups:
         async def embed(views: Sequence[Part]) -> list[Vector] | None:
             return await self._runner.run(embed_views, picture, views)
 
-        regions = None
-        if question or phrases:  # looking ahead there is nothing to look for yet
-            regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
+        regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
         parts = regions or views_of(question, self._tuning.views)
         return await self._resources.vectors(picture, tuple(parts), embed)
 
