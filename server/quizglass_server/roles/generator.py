@@ -219,7 +219,7 @@ class LlamaGenerator:
                     if not isinstance(item, Piece):
                         usage = item.usage
                         record_engine(usage.engine_us, usage.prompt_tokens)
-                        yield GenerationEnd(item.reason, usage.prompt_tokens, usage.generated_tokens, usage.engine_us)
+                        yield GenerationEnd(item.reason, usage.prompt_tokens, usage.generated_tokens)
                         continue
                     text = item.text if begun else item.text.lstrip()
                     begun = begun or bool(text)

@@ -78,7 +78,7 @@ def check_labels(names: Sequence[str]) -> None:
 
 
 class OnnxReranker:
-    """Qwen3-Reranker's form: how probable it is that a passage answers a query."""
+    """How probable it is that a passage answers a query, asked as Qwen3-Reranker asks: "yes" against "no"."""
 
     def __init__(self, spec: TextScorer, loading: Loading) -> None:
         """Load.

@@ -89,8 +89,8 @@ class Lookups:
         candidates = max(limit, self._tuning.text_candidates)
         if len(asked) > 1:  # reranking costs by the passage: several queries share what one has
             candidates = max(self._tuning.found, candidates // len(asked))
-        found = [self._passages(query, candidates, reranked=reranked) for query in asked]
-        (best, dropped, reranked), *others = results = await at_once(found)
+        searches = [self._passages(query, candidates, reranked=reranked) for query in asked]
+        (best, dropped, reranked), *others = results = await at_once(searches)
         if others:
             best = merged([ranked for ranked, _, _ in results])
             kept = {(passage.entry_id, passage.text) for passage in best}

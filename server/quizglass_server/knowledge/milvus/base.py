@@ -43,7 +43,7 @@ Result = TypeVar("Result")
 
 
 class MilvusKnowledge(PictureSearch):
-    """Open with `open`, then use from one event loop; close with `close`."""
+    """A knowledge store in Milvus. Open with `open`, use from one event loop, close with `close`."""
 
     backend = BACKEND
 

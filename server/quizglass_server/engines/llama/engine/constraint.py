@@ -90,10 +90,10 @@ class GrammarFollower:
         count = len(row.logits)
         if count > _CANDIDATES:
             likeliest = np.argpartition(row.logits, count - _CANDIDATES)[-_CANDIDATES:]
-            if found := self._best_of(likeliest.astype(np.int32), row):
-                return found[0]
-        found = self._best_of(np.arange(count, dtype=np.int32), row)
-        return found[0] if found else None
+            if allowed := self._best_of(likeliest.astype(np.int32), row):
+                return allowed[0]
+        allowed = self._best_of(np.arange(count, dtype=np.int32), row)
+        return allowed[0] if allowed else None
 
     def accept(self, token: int) -> None:
         """The answer goes on with a token that was picked."""

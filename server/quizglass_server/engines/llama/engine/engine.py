@@ -144,12 +144,12 @@ class Engine:
         Raises:
             LoadFailed: the model does not work.
         """
-        given = LastGiven()
-        self.submit(self.builder.generation(self.builder.example(), 2, sink=given))
+        sink = LastGiven()
+        self.submit(self.builder.generation(self.builder.example(), 2, sink=sink))
         while self.pending:
             self.step()
-        if isinstance(given.item, BaseException):
-            raise LoadFailed(f"{self.model.options.model.name}: the model does not work: {given.item}")
+        if isinstance(sink.item, BaseException):
+            raise LoadFailed(f"{self.model.options.model.name}: the model does not work: {sink.item}")
         self.prefixes.forget_kept()
 
     def close(self) -> None:
@@ -191,10 +191,10 @@ class Engine:
         if plan.streams or plan.pieces:
             self._reading = plan.reading if plan.pieces and cost > LONG_STEP_US else ()
             started = perf_counter_ns()
-            code, given = self._runner.tokens(plan)
+            code, logits = self._runner.tokens(plan)
             if code == DECODED:
                 self._note(plan, cost, (perf_counter_ns() - started) / 1000)
-                self._take(given)
+                self._take(logits)
             else:
                 self._recovery.failed(code, plan.streams + [each for each, _ in plan.pieces])
         if plan.picture and not plan.picture[0].ended and plan.picture[0].lease:
@@ -225,14 +225,14 @@ class Engine:
         else:
             self._recovery.failed(code, [request])
 
-    def _take(self, given: list[tuple[Request, Row | None]]) -> None:
+    def _take(self, logits: list[tuple[Request, Row | None]]) -> None:
         """Hand logits to the requests that wanted them."""
-        if not isfinite(sum(row.total for _, row in given if row is not None)):
-            self._recovery.poisoned([request for request, row in given if row and not isfinite(row.total)])
+        if not isfinite(sum(row.total for _, row in logits if row is not None)):
+            self._recovery.poisoned([request for request, row in logits if row and not isfinite(row.total)])
             return
         forking: list[tuple[Request, Choice]] = []
         suspects = self.scheduler.suspects
-        for request, row in given:
+        for request, row in logits:
             if row is None:
                 self._end_of_warm_up(request)
                 continue

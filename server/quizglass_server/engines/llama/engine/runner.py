@@ -47,15 +47,15 @@ class Runner:
             self._roll_back([*plan.streams, *(request for request, _ in plan.pieces)])
             return code, []
         rows = iter(self._sampler.rows(self._model.logits(tokens.outputs)) if tokens.outputs else [])
-        given: list[tuple[Request, Row | None]] = []
+        logits: list[tuple[Request, Row | None]] = []
         for lease, request in zip(streams, plan.streams, strict=True):
             lease.length += 1
-            given.append((request, next(rows)))
+            logits.append((request, next(rows)))
         for (request, count), wants in zip(plan.pieces, wanted, strict=True):
             if request.lease is not None:
                 request.lease.length += count
-            given.append((request, next(rows) if wants else None))
-        return code, given
+            logits.append((request, next(rows) if wants else None))
+        return code, logits
 
     def picture(self, request: Request, count: int) -> int:
         """Read the next `count` rows of a picture; all of them where they see each other in both directions."""

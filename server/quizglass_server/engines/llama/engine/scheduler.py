@@ -29,7 +29,7 @@ WORTH_WAITING = 16
 
 @dataclass(slots=True)
 class Plan:
-    """One step."""
+    """What the engine runs in its next step."""
 
     streams: list[Request] = field(default_factory=list)
     """Answers that get their next token."""

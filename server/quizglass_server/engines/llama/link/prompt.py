@@ -52,7 +52,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Under which a request is served."""
+    """How urgent a request is, and when its result comes too late."""
 
     priority: int = 1
     """0 urgent, 1 a turn, 2 background (warm-up); lower goes first."""

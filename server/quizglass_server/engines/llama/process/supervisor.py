@@ -227,8 +227,11 @@ class GeneratorProcess:
                 wait_s = self._breaker.not_started()
                 logger.error("the generator process cannot be started: %s; next attempt in %.1f s", error, wait_s)
             except Exception as error:  # whatever it is, the next attempt may work, and without one none ever does
-                known = isinstance(error, QuizglassError)
-                logger.error("the generator process cannot be restarted: %s", error, exc_info=None if known else error)
+                logger.error(
+                    "the generator process cannot be restarted: %s",
+                    error,
+                    exc_info=not isinstance(error, QuizglassError),
+                )
                 wait_s = self._breaker.died()
 
     async def _outlive(self, life: Life) -> None:
