@@ -129,8 +129,9 @@ class Assistant:
     async def look_ahead(self, picture: Picture) -> AsyncGenerator[str, None]:
         """Do for a picture what any question about it begins with; each step's name before it begins.
 
-        Words are read, the picture is embedded as a question that names no place would have it, and the generator
-        looks at it. What comes of that is kept where turns look for it, as long as there is room.
+        Words are read, the picture is embedded as a question that names no place would have it, what it is likely to
+        show is named where prompts tell of it, and the generator looks at it. What comes of that is kept where turns
+        look for it, as long as there is room.
         """
         resources, models = self._resources, self._resources.models
         turn, journal = Turn("", "", picture), Journal(lambda _: None)
@@ -138,10 +139,14 @@ class Assistant:
         lookups = Lookups(turn, runner, resources, journal)
         try:
             yield "read"
-            await Givens(turn, runner, resources, journal, lambda: None).words()
+            givens = Givens(turn, runner, resources, journal, lambda: None)
+            await givens.words()
             if models.image_encoder is not None and resources.knowledge.count():
                 yield "embed"
                 await lookups.embed()
+            if givens.shows_tags:
+                yield "tag"
+                await givens.tags()
             if models.generator is not None:
                 yield "prepare"
                 await models.generator.prepare(picture)

@@ -20,7 +20,7 @@ from quizglass_server.steps.lookup.text_search import TextIndex
 from quizglass_server.steps.tuning import Tuning
 
 _ANY = SearchOptions()
-_CACHED_VECTORS, _CACHED_WORDS = 4096, 1024  # a vector is 128 to 1,024 floats
+_CACHED_VECTORS, _CACHED_WORDS, _CACHED_TAGS = 4096, 1024, 1024  # a vector is 128 to 1,024 floats
 
 Embed = Callable[[Sequence[Part]], Awaitable[Sequence[Vector] | None]]
 
@@ -65,6 +65,8 @@ class Resources:
     costs: StepCosts = field(default_factory=StepCosts)
     words: BoundedCache[bytes, str] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Printed words, by picture's SHA-256."""
+    tags: BoundedCache[bytes, tuple[str, ...]] = field(default_factory=lambda: BoundedCache(_CACHED_TAGS))
+    """What pictures are likely to show, by picture's SHA-256."""
     _vectors: BoundedCache[tuple[bytes, Part], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
 
     def filling(self, role: str) -> Any | None:

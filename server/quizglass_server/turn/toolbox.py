@@ -148,6 +148,7 @@ class Toolbox:
     ) -> list[Evidence]:
         """Look the picture up; the evidence the generator is to be shown, or what the policy chooses that from."""
         self._journal.searched = True
+        self._entered.begin_tagging()  # beside the embedding, for prompts that are filled when nothing is recognised
         return await self._lookups.image(phrases, limit, candidates=candidates)
 
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
