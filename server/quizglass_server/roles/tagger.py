@@ -107,20 +107,29 @@ def read_labels(path: Path, name: str) -> Sequence[str]:
     """The lines of a file of labels, as prompts may show them.
 
     Raises:
-        BundleError: it is no text, or a line is empty or too long; names the line.
+        BundleError: it is no text, or has labels that cannot be shown; names the line.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BundleError(f"{name}: cannot be read: {error}; labels are UTF-8, one a line") from error
+    return checked_labels(lines, name)
+
+
+def checked_labels(lines: Sequence[str], name: str) -> Sequence[str]:
+    """Labels as prompts may show them.
+
+    Raises:
+        BundleError: one is empty or too long, or there are fewer than two; names the file, or what else has them.
+    """
     labels = [clean(line) for line in lines]
     for number, label in enumerate(labels, 1):
         if not label:
-            raise BundleError(
-                f"{name}: line {number} is empty; each line is a label, in the order of the model's values"
-            )
+            raise BundleError(f"{name}: label {number} is empty; there is one for each of the model's values, in order")
         if len(label) > MAX_LABEL_CHARS:
-            raise BundleError(f"{name}: line {number} has {len(label)} characters, at most {MAX_LABEL_CHARS}: no label")
+            raise BundleError(
+                f"{name}: label {number} has {len(label)} characters, at most {MAX_LABEL_CHARS}: no label"
+            )
     if len(labels) < 2:
         raise BundleError(f"{name}: has {len(labels)} labels; a classifier has two or more, one a line")
     return labels
