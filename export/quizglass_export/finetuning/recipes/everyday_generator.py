@@ -1,8 +1,8 @@
 """The everyday generator: answers in a few words from the notes it is shown, or says that it does not know.
 
-Examples are made of facts that packages bring and templates of our own; no model is asked. Answers are values such as
-"Paris", so a note's sentence is never what is to be said. `held-out.jsonl` has other things, other facts and other
-wordings.
+Examples are made of facts that packages bring and templates of our own. Answers are values such as "Paris", so a note's
+sentence is never what is to be said. Shown no note at all, it is to say what it knows by heart and nothing else: the
+base is asked which facts these are. `held-out.jsonl` has other things, other facts and other wordings.
 """
 
 from __future__ import annotations
@@ -20,23 +20,32 @@ from quizglass_export.errors import ExportError
 from quizglass_export.everyday.facts import Fact, all_facts
 from quizglass_export.everyday.parts import held_out_things, is_taught
 from quizglass_export.everyday.wording import pointing, questions, sentence
-from quizglass_export.finetuning.shared.options import Options
+from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model
+from quizglass_export.finetuning.asking.interface import Ask
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import write_rows
 from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
 from quizglass_export.finetuning.training.settings import Training
+from quizglass_export.scoring.answers import refuses
+from quizglass_export.scoring.claims import contains_words
 
 PROMPTS = Path(__file__).parents[2] / "everyday" / "prompts" / "taught"
+BASE_PROMPTS = PROMPTS.with_name("base")
 ABSTAIN = "I don't know"
+_CHUNK, _RECALL_TOKENS = 128, 24
 _OTHERS = 2
 """Notes about other things, at most, beside those that count."""
 
 
-class NotesAnnotation(Options):
+class NotesAnnotation(ModelOptions):
     """Options of `annotate everyday-generator`."""
 
     workdir: Path = Field(Path("work/everyday"), description="where `quizglass-export everyday fetch` put its files")
     out: Path = Field(description="folder for train.jsonl and held-out.jsonl")
+    answerer: str = Field(
+        "", description=f"the base, asked without notes, to be taught to say by heart what it knows: {MODEL_HELP}"
+    )
+    prompts: Path | None = Field(BASE_PROMPTS, description="directory of prompt templates that the base is asked by")
     abstain: float = Field(0.3, ge=0, lt=1, description="share of the answers whose notes do not say")
     held_out: float = Field(0.05, gt=0, lt=1, description="share of the things that is kept to measure on")
     most_held_out: int = Field(300, ge=1, description="examples to measure on, at most")
@@ -46,7 +55,7 @@ class NotesAnnotation(Options):
 class NotesTraining(Training):
     """The everyday generator: LoRA 16/32, lr 5e-4, one pass in batches of 8 x 2, in bfloat16 on a CPU with AMX."""
 
-    objectives: ClassVar[tuple[str, ...]] = ("answer", "abstain", "rewrite")
+    objectives: ClassVar[tuple[str, ...]] = ("answer", "abstain", "recall", "rewrite")
     rank: int = Field(16, ge=1, description="LoRA rank")
     alpha: int = Field(32, ge=1, description="LoRA alpha")
     learning_rate: float = Field(5e-4, gt=0, description="peak learning rate")
@@ -114,10 +123,10 @@ class _Maker:
 
 
 def annotate(options: NotesAnnotation, progress: Progress) -> dict[str, Any]:
-    """Write `train.jsonl` and `held-out.jsonl`; nothing is asked, so it takes a second.
+    """Write `train.jsonl` and `held-out.jsonl`; takes a second where no base is asked.
 
     Raises:
-        ExportError: the packages' facts are not there.
+        ExportError: the packages' facts are not there, or the base is not.
     """
     facts = read_facts(options.workdir)
     by_thing: dict[str, list[Fact]] = defaultdict(list)
@@ -129,6 +138,8 @@ def annotate(options: NotesAnnotation, progress: Progress) -> dict[str, Any]:
     taught = [each for fact in facts if is_taught(fact, kept_back) for each in maker.examples(fact, held_out=False)]
     measured = [each for fact in facts if not is_taught(fact, kept_back) for each in _both(maker, fact)]
     wordings = [each for fact in facts if is_taught(fact, kept_back) for each in maker.examples(fact, held_out=True)]
+    for fact, known in _known(options, facts, progress).items():
+        (taught if is_taught(fact, kept_back) else measured).extend(_recalled(fact, known=known))
     chance.shuffle(taught)
     third = options.most_held_out // 3
     measured = [
@@ -146,6 +157,30 @@ def read_facts(workdir: Path) -> list[Fact]:
         return all_facts(workdir)
     except (OSError, StopIteration) as error:
         raise ExportError(f"{workdir}: no facts; run `quizglass-export everyday fetch --workdir {workdir}`") from error
+
+
+def _known(options: NotesAnnotation, facts: Sequence[Fact], progress: Progress) -> dict[Fact, bool]:
+    """Whether the base says a fact by heart, asked in its first wording; empty where no base is to be asked."""
+    if not options.answerer:
+        return {}
+    base, known = asked_model(options.answerer, options, {}), {}
+    tick = progress.phase("asking the base", len(facts))
+    for at in range(0, len(facts), _CHUNK):
+        some = facts[at : at + _CHUNK]
+        written = base.write([Ask("recall", {"question": questions(fact)[0]}) for fact in some], _RECALL_TOKENS)
+        for fact, each in zip(some, written, strict=True):
+            known[fact] = contains_words(each.text, fact.value) and not refuses(each.text)
+        tick(len(some))
+    return known
+
+
+def _recalled(fact: Fact, *, known: bool) -> Iterator[TrainingExample]:
+    """Without any note: what is known by heart in every wording, what is not in one, and nothing that is pointed at."""
+    name, named = f"{fact.kind}/{fact.thing}/{fact.name}", questions(fact)
+    for number, question in enumerate(named if known else named[:1]):
+        yield _example(f"{name}/{number}", "recall", {"question": question}, fact.value if known else ABSTAIN)
+    if known and (points := pointing(fact, named[0])) != named[0]:
+        yield _example(f"{name}/this", "recall", {"question": points}, ABSTAIN)
 
 
 def _both(maker: _Maker, fact: Fact) -> Iterator[TrainingExample]:

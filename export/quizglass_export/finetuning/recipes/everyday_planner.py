@@ -18,13 +18,12 @@ from quizglass_export.everyday.parts import held_out_things, is_taught
 from quizglass_export.everyday.wording import pointing, questions
 from quizglass_export.finetuning.asking.choice import MODEL_HELP
 from quizglass_export.finetuning.recipes import planner
-from quizglass_export.finetuning.recipes.everyday_generator import PROMPTS, read_facts
+from quizglass_export.finetuning.recipes.everyday_generator import BASE_PROMPTS, PROMPTS, read_facts
 from quizglass_export.finetuning.recipes.questions import AnnotationOptions
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import write_rows
 
 QUESTIONS = "questions.jsonl"
-BASE_PROMPTS = PROMPTS.with_name("base")
 _UNSEEN = "unseen.png"
 
 
