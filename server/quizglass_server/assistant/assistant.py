@@ -43,7 +43,7 @@ from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.outbox import Outbox
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
-from quizglass_server.turn.toolbox import Toolbox
+from quizglass_server.turn.toolbox import ANSWER, Toolbox
 
 log = logging.getLogger(__name__)
 _ANY = SearchOptions()
@@ -228,7 +228,7 @@ class Assistant:
                 remember(turn, done, self._resources, journal)
 
     async def _answered(self, turn: Turn, policy: Policy, runner: StepRunner, journal: Journal) -> Draft:
-        async with Toolbox(turn, runner, self._resources, journal) as tools:
+        async with Toolbox(turn, runner, self._resources, journal, (ANSWER, *policy.tasks)) as tools:
             return await tools.judge(await policy.answer(tools))
 
     def _finish(self, draft: Draft, journal: Journal) -> Done:

@@ -15,6 +15,8 @@ from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
 
+TAGS = "tags"
+"""Name of the value."""
 Given = TypeVar("Given")
 
 
@@ -74,7 +76,7 @@ class Givens:
     def shows_tags(self) -> bool:
         """Whether there is a picture, something that names what it shows, and a prompt that names it."""
         models = self._resources.models
-        return self._turn.picture is not None and models.tagger is not None and models.prompts_name("tags")
+        return self._turn.picture is not None and models.tagger is not None and models.prompts_name(TAGS)
 
     def begin_tagging(self) -> asyncio.Task[tuple[str, ...]] | None:
         """Begin to find out what the picture is likely to show, for prompts to come; None where none shows it."""
@@ -84,7 +86,7 @@ class Givens:
 
     def _tagging(self, names: Container[str]) -> asyncio.Task[tuple[str, ...]] | None:
         """Who finds the tags out, if the prompt names them."""
-        return self.begin_tagging() if "tags" in names else None
+        return self.begin_tagging() if TAGS in names else None
 
     def _naming(self, state: State, names: Container[str]) -> asyncio.Task[str] | None:
         """Who finds the domain out, if a prompt names it that does not have it from its policy; None: nobody does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -76,6 +77,29 @@ async def test_nothing_is_tagged_where_no_prompt_names_tags_or_there_is_no_pictu
     events = await world.ask(policy="both")
     assert asked_of(world) == []
     assert "tag" not in {timing.stage for timing in done(events).timings}
+
+
+async def test_a_policy_that_asks_for_no_prompt_with_tags_does_without(world: World) -> None:
+    world.models.names = lambda task: frozenset({"tags"} if task == "rewrite" else ())  # type: ignore[method-assign]
+    await world.ask(policy="image")
+    assert asked_of(world) == []
+    await world.ask(policy="both")
+    assert asked_of(world) == [picture().sha256]
+    assert given(world, "rewrite") == [["koala", "bear"]]
+
+
+async def test_it_is_found_out_beside_the_embedding(world: World) -> None:
+    tagging = asyncio.Event()
+
+    class Noting(Koalas):
+        async def tags(self, picture: Picture) -> list[tuple[str, float]]:
+            tagging.set()
+            return await super().tags(picture)
+
+    world.models.tagger = Noting()
+    world.models.before["image_encoder"] = tagging.wait
+    async with asyncio.timeout(20):
+        await world.ask(policy="both")
 
 
 async def test_a_planner_that_names_tags_decides_with_them(world: World) -> None:
