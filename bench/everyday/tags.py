@@ -19,7 +19,7 @@ from quizglass_server.models.fitting import PictureFitter
 from quizglass_server.models.loading import Loading
 
 _QUICK = 6
-_SAY_NOTHING = frozenset("a an and at by for from in is it of on or that the this to with".split())
+_SAY_NOTHING = {"a", "an", "and", "at", "by", "for", "from", "in", "it", "of", "on", "or", "that", "the", "this"}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ async def tags(setup: Setup) -> Part:
     loading = Loading(bundle, pool, PictureFitter(), OnnxOptions(THREADS, "cpu"))
     tagger = await pool.run(lambda: part.load("tagger", loading))
     setup.say(f"tagging {len(stored)} things on a plain background")
-    tagged, seconds = [], []
+    tagged, seconds = list[Tagged](), list[float]()
     for thing in stored:
         picture = on_plain(thing, setup.seed)
         began = perf_counter()
