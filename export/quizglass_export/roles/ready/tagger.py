@@ -71,8 +71,8 @@ def check(job: RoleJob, spec: schema.ReadyTagger, part: TaggerPart) -> list[Chec
     run = session(job.path(part.model))
 
     def values(rows: Sequence[int]) -> Floats:
-        given: Floats = run.run([spec.output], tagger.inputs(job, part, rows))[0]
-        return given
+        outputs: list[Floats] = run.run([spec.output], tagger.inputs(job, part, rows))
+        return outputs[0]
 
     alone = [values([row])[0] for row in range(len(job.samples))]
     together = [row for size in job.batches for part_of in batches(len(alone), size) for row in values(part_of)]
