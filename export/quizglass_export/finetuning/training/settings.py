@@ -24,7 +24,6 @@ class Training(Options):
     out: Path = Field(description="folder for the adapter, its prompts, TensorBoard's curves and training.json")
     rank: int = Field(32, ge=1, description="LoRA rank")
     alpha: int = Field(128, ge=1, description="LoRA alpha")
-    adapter: Path | None = Field(None, description="an adapter of this model, of the same rank, to go on from")
     dropout: float = Field(0.0, ge=0, lt=1, description="LoRA dropout")
     layers: str = Field("all", pattern="^(all|attention)$", description="linear layers with an adapter: all, attention")
     half: bool = Field(False, description="write the adapter in float16, half as large")

@@ -17,7 +17,6 @@ from torch.nn import functional
 from transformers.trainer_utils import get_last_checkpoint
 
 from quizglass_export.checkpoints.files import ADAPTER_CONFIG, TRAINING, read_json
-from quizglass_export.checkpoints.peft_models import load_adapted
 from quizglass_export.errors import ExportError
 from quizglass_export.finetuning.models.checkpoint import Loaded, load, picture_size
 from quizglass_export.finetuning.shared.records import file_hash
@@ -173,8 +172,6 @@ def _trainable(loaded: Loaded, settings: Training) -> Any:
     model.config.use_cache = False
     if settings.full:
         return model.float()
-    if settings.adapter is not None:
-        return _resumed(model, settings.adapter)
     config = LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,
@@ -186,16 +183,6 @@ def _trainable(loaded: Loaded, settings: Training) -> Any:
     if _in_halves(settings, loaded):
         _halve_base(adapted)
     return adapted
-
-
-def _resumed(model: Any, adapter: Path) -> Any:
-    """The model with an adapter that is trained further, in float32."""
-    adapted = load_adapted(model, adapter)
-    for name, parameter in adapted.named_parameters():
-        if ".lora_" in name:
-            parameter.data = parameter.data.float()
-            parameter.requires_grad_(True)
-    return adapted.train()
 
 
 def _in_halves(settings: Training, loaded: Loaded) -> bool:
