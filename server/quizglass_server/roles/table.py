@@ -107,8 +107,9 @@ class Models:
 
     def prompts_name(self, value: str) -> bool:
         """Whether a prompt of the generator or of a decider shows a value of this name."""
-        prompted = [*self.deciders.values(), *([] if self.generator is None else [self.generator])]
-        return any(value in model.needs for model in prompted)
+        if self.generator is not None and value in self.generator.needs:
+            return True
+        return any(value in decider.needs for decider in self.deciders.values())
 
     def has(self, part: str) -> bool:
         """Whether a role has a model; a part of one, such as `generator.prompts.plan`, counts as the role."""

@@ -86,14 +86,14 @@ class OnnxTagger:
             )
         return [self._row(row) for row in self._probabilities(checked(values, values.shape, name), name)]
 
-    def _probabilities(self, values: NDArray[np.float32], name: str) -> NDArray[np.floating]:
+    def _probabilities(self, values: NDArray[np.float32], name: str) -> NDArray[np.float64]:
         if self._spec.output == "logits":
             return softmax(values)
         if values.min() < -1e-4 or values.max() > 1 + 1e-4:
             raise EngineFailed(f"{name}: probabilities outside 0 to 1; if they are logits, name its output so")
-        return values
+        return values.astype(np.float64)
 
-    def _row(self, probabilities: NDArray[np.floating]) -> list[tuple[str, float]]:
+    def _row(self, probabilities: NDArray[np.float64]) -> list[tuple[str, float]]:
         likeliest = np.argsort(-probabilities, kind="stable")
         tags: dict[str, float] = {}
         for place in likeliest:
