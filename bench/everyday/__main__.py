@@ -26,6 +26,7 @@ SECTIONS = {
     "texts": ("passages", "texts"),
     "answers": ("notes", "answers"),
     "planning": ("planning", "planning"),
+    "tags": ("tags", "tags"),
     "turns": ("turns", "turns"),
 }
 """Module and function of each, in the order of the table."""

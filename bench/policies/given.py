@@ -173,6 +173,11 @@ class GivenGenerator:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._generator, name)
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """As the prompts that are written."""
+        return self._generator.needs
+
     def names(self, task: str) -> frozenset[str]:
         """As the prompt that is written for the task."""
         return self._generator.names(task)

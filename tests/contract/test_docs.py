@@ -26,7 +26,19 @@ DOCUMENTS = [*render.documents(), ROOT / "CHANGELOG.md"]
 ROOTS = ("", "server/quizglass_server", "export/quizglass_export", "clients/python/quizglass_client")
 MADE = ("bench/results", "models/starter", "work/", ".run/", "bundle.toml")
 """Made by users, or by commands that the documents name."""
-STAGES = {"decode", "read", "plan", "embed", "image_search", "rewrite", "text_search", "rerank", "generate", "verify"}
+STAGES = {
+    "decode",
+    "read",
+    "tag",
+    "plan",
+    "embed",
+    "image_search",
+    "rewrite",
+    "text_search",
+    "rerank",
+    "generate",
+    "verify",
+}
 STAGES |= {"gate", "recall", "domain", "detect", "coarse_rerank", "judge", "draft", "entry_pictures"}
 SKIPPED = {"BUDGET", "NO_PICTURE", "NO_QUERY", "EMPTY_KNOWLEDGE", "MEMORY_OFF", "FAILED"}
 OTHER_WORDS = {"UNEXPECTED", "STOPPING", "incident", "quizglass", "external", "believed", "why", "CANCELLED"}

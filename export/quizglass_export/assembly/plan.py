@@ -24,8 +24,10 @@ from quizglass_server.models.prompts import PromptError
 from quizglass_server.roles.decider import NAMED, LinearDeciderPart, check_labels
 
 SHARED_TOKENIZER = "tokenizer/tokenizer.json"
-READY = ("generator", "image_encoder", "text_encoder", "reranker")
+READY = ("generator", "image_encoder", "text_encoder", "reranker", "tagger")
 """Roles that ready-made files may fill: what takes them in is in `roles.ready`."""
+PICTURES_ALONE = ("image_encoder", "tagger")
+"""Roles that read no text, and have no tokenizer."""
 READY_KINDS = ("gguf", "onnx")
 """What stands for a model type where files are ready-made."""
 DEFAULT_PROMPTS = Path(__file__).parent.parent / "starter" / "prompts"
@@ -99,7 +101,7 @@ class Plan:
         names: dict[str, tuple[Path, str]] = {}
         by_digest: dict[str, str] = {}
         for role, source in self.sources.items():
-            if role == "image_encoder" or isinstance(source, GgufSource):
+            if role in PICTURES_ALONE or isinstance(source, GgufSource):
                 continue
             file = source.tokenizer_file()
             name = by_digest.setdefault(work.digest(file), f"{role}/tokenizer.json" if names else SHARED_TOKENIZER)
@@ -185,7 +187,7 @@ def _prepare(plan: Plan, role: str) -> None:
         exporter.prepare(plan.job(role, Path(), "", ()), plan.spec(role))
     except PromptError as error:
         raise ExportError(f"roles.{role}: {error}") from error
-    if role != "image_encoder" and not isinstance(source, GgufSource):
+    if role not in PICTURES_ALONE and not isinstance(source, GgufSource):
         source.tokenizer_file()
     if isinstance(source, Source) and source.adapters:
         bare = source.bare(exporter.classes[source.model_type])
@@ -219,7 +221,8 @@ def _source(file: RecipeFile, spec: Any) -> AnySource:
     if isinstance(spec, schema.ReadyOnnx):
         own = file.path(tokenizer) if tokenizer else None
         checkpoint = Source(file.path(spec.checkpoint), tokenizer=own) if spec.checkpoint else None
-        return OnnxSource(file.path(spec.model), checkpoint, tokenizer=own)
+        labels = file.path(spec.labels) if isinstance(spec, schema.ReadyTagger) else None
+        return OnnxSource(file.path(spec.model), checkpoint, tokenizer=own, labels=labels)
     return Source(
         folder=file.path(spec.checkpoint),
         adapters=tuple((file.path(adapter.path), adapter.weight) for adapter in spec.adapters),

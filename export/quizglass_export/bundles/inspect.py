@@ -88,7 +88,7 @@ def _role(bundle: Bundle, role: str) -> dict[str, Any]:
     }
     if isinstance(part, GeneratorPart):
         entry["prompts"] = sorted(part.prompts)
-    if (labels := getattr(part, "labels", None)) is not None:
+    if isinstance(labels := getattr(part, "labels", None), tuple):  # a tagger's are a file
         entry["labels"] = [label if isinstance(label, str) else label[0] for label in labels]
     for key in ("model", "text_model", "projector"):
         if (name := getattr(part, key, None)) is not None:

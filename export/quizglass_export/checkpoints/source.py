@@ -192,12 +192,14 @@ class OnnxSource:
         model: the file.
         checkpoint: what it was made of, where there is one to compare it with.
         tokenizer: the `tokenizer.json` of a model of texts.
+        labels: of a classifier, one a line.
     """
 
     model: Path
     checkpoint: Source | None = None
     adapters: tuple[tuple[Path, float], ...] = ()
     tokenizer: Path | None = None
+    labels: Path | None = None
 
     @property
     def folder(self) -> Path:
@@ -223,14 +225,15 @@ class OnnxSource:
         """Raise ExportError where the file is missing or a link, or the checkpoint cannot fill the role."""
         if self.model.is_symlink() or not self.model.is_file():
             raise ExportError(f"{self.model}: missing or a link; roles.{role}.model must name an ONNX file")
+        if self.labels is not None and not self.labels.is_file():
+            raise ExportError(f"{self.labels}: missing; roles.{role}.labels must name a file with a label a line")
         if self.checkpoint is not None:
             self.checkpoint.check(role, model_types)
 
     def files(self) -> Iterator[Path]:
         """The model, and what it is compared with."""
         yield self.model
-        if self.tokenizer is not None:
-            yield self.tokenizer
+        yield from (path for path in (self.tokenizer, self.labels) if path is not None)
         if self.checkpoint is not None:
             yield from self.checkpoint.files()
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.base import gguf_file, write_checkpoint, write_gguf
-from quizglass_export.everyday.efficientnet_lite import write_encoder
+from quizglass_export.everyday.efficientnet_lite import write_classifier, write_encoder
+from quizglass_export.everyday.imagenet_labels import write_labels
 from quizglass_export.everyday.weights import IMAGE_ENCODER, WEIGHTS, fetch_everything
 
 RECIPE = Path(__file__).with_name("bundle.toml")
@@ -54,6 +55,8 @@ def build_bundle(
     write_gguf(gguf_file(workdir), workdir / "generator.gguf", KIND, adapter=generator, threads=threads)
     weights = workdir / IMAGE_ENCODER.folder / next(iter(IMAGE_ENCODER.files))
     write_encoder(weights, workdir / "efficientnet-lite0.onnx")
+    write_classifier(weights, workdir / "efficientnet-lite0-classifier.onnx")
+    write_labels(workdir, workdir / "imagenet-labels.txt")
     shutil.rmtree(workdir / "prompts", ignore_errors=True)
     shutil.copytree(PROMPTS / ("taught" if generator else "base"), workdir / "prompts")
     if planner is not None:

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0: its features pooled over the picture, as an ONNX image encoder.
+"""EfficientNet-Lite0: its features pooled over the picture, as an ONNX image encoder, and with its head as a tagger.
 
 Inverted residuals without squeeze-and-excitation, ReLU6 throughout (github.com/tensorflow/tpu, efficientnet/lite);
 module names are those of the checkpoint. Convolutions pad as TensorFlow does, more at the right and the bottom.
@@ -17,6 +17,8 @@ from quizglass_export.errors import ExportError
 from quizglass_export.onnx.file import write_onnx
 
 SIDE, DIMENSION = 224, 1280
+CLASSES = 1000
+"""Of ImageNet, in the order of their WordNet numbers."""
 MEAN, STD = 127 / 255, 128 / 255
 _STAGES = (
     *((1, 3, 1, 1, 32, 16), (2, 3, 2, 6, 16, 24), (2, 5, 2, 6, 24, 40), (3, 3, 2, 6, 40, 80)),
@@ -81,16 +83,30 @@ class EfficientNetLite0(nn.Module):
         return pooled
 
 
-def load(path: Path) -> EfficientNetLite0:
-    """The model with a checkpoint's weights; its classifier is left out.
+class Classifier(EfficientNetLite0):
+    """`pixel_values` [B, 3, 224, 224] to logits [B, 1000]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fc = nn.Linear(DIMENSION, CLASSES)
+
+    def forward(self, pixel_values: Tensor) -> Tensor:
+        """Logits of ImageNet's classes."""
+        logits: Tensor = self._fc(super().forward(pixel_values))
+        return logits
+
+
+def load(path: Path, kind: type[EfficientNetLite0] = EfficientNetLite0) -> EfficientNetLite0:
+    """The model with a checkpoint's weights; of an encoder the classifier's are left out.
 
     Raises:
         ExportError: the weights are another model's.
     """
     weights: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    model = EfficientNetLite0()
+    model = kind()
+    own = {key: value for key, value in weights.items() if kind is Classifier or not key.startswith("_fc.")}
     try:
-        model.load_state_dict({key: value for key, value in weights.items() if not key.startswith("_fc.")})
+        model.load_state_dict(own)
     except RuntimeError as error:
         raise ExportError(f"{path}: not the weights of EfficientNet-Lite0: {error}") from error
     return model.eval()
@@ -98,5 +114,14 @@ def load(path: Path) -> EfficientNetLite0:
 
 def write_encoder(checkpoint: Path, path: Path) -> None:
     """Write the encoder as ONNX: `pixel_values` to `image_embeds`."""
-    axes = {"pixel_values": {0: "batch"}, "image_embeds": {0: "batch"}}
-    write_onnx(load(checkpoint), {"pixel_values": torch.zeros(2, 3, SIDE, SIDE)}, axes, "image_embeds", path)
+    _write(load(checkpoint), "image_embeds", path)
+
+
+def write_classifier(checkpoint: Path, path: Path) -> None:
+    """Write the classifier as ONNX: `pixel_values` to `logits`."""
+    _write(load(checkpoint, Classifier), "logits", path)
+
+
+def _write(model: EfficientNetLite0, output: str, path: Path) -> None:
+    axes = {"pixel_values": {0: "batch"}, output: {0: "batch"}}
+    write_onnx(model, {"pixel_values": torch.zeros(2, 3, SIDE, SIDE)}, axes, output, path)

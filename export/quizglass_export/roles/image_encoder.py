@@ -34,11 +34,13 @@ CLASSES = {
             "resnet": "ResNetModel",
             "convnext": "ConvNextModel",
             "convnextv2": "ConvNextV2Model",
+            "mobilenet_v1": "MobileNetV1Model",
+            "mobilenet_v2": "MobileNetV2Model",
         }.items()
     },
 }
 """Model type to class, and the keys of its checkpoints that the image encoder does not have."""
-CONVOLUTIONAL = ("efficientnet", "resnet", "convnext", "convnextv2")
+CONVOLUTIONAL = ("efficientnet", "resnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2")
 """Networks whose vectors are features pooled over the picture."""
 
 

@@ -43,7 +43,7 @@ from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.outbox import Outbox
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
-from quizglass_server.turn.toolbox import Toolbox
+from quizglass_server.turn.toolbox import ANSWER, Toolbox
 
 log = logging.getLogger(__name__)
 _ANY = SearchOptions()
@@ -129,9 +129,10 @@ class Assistant:
     async def look_ahead(self, picture: Picture) -> AsyncGenerator[str, None]:
         """Do for a picture what any question about it begins with; each step's name before it begins.
 
-        Words are read, the picture is embedded as a question that names no place would have it, and the generator
-        looks at it. What comes of that is kept where turns look for it, as long as there is room. With a detector
-        nothing is embedded: turns look up the boxes of what they name.
+        Words are read, the picture is embedded as a question that names no place would have it, what it is likely to
+        show is named where prompts tell of it, and the generator looks at it. What comes of that is kept where turns
+        look for it, as long as there is room. With a detector nothing is embedded: turns look up the boxes of what they
+        name.
         """
         resources, models = self._resources, self._resources.models
         turn, journal = Turn("", "", picture), Journal(lambda _: None)
@@ -139,10 +140,14 @@ class Assistant:
         lookups = Lookups(turn, runner, resources, journal)
         try:
             yield "read"
-            await Givens(turn, runner, resources, journal, lambda: None).words()
+            givens = Givens(turn, runner, resources, journal, lambda: None)
+            await givens.words()
             if models.image_encoder is not None and models.detector is None and resources.knowledge.count():
                 yield "embed"
                 await lookups.embed()
+            if givens.shows_tags:
+                yield "tag"
+                await givens.tags()
             if models.generator is not None:
                 yield "prepare"
                 await models.generator.prepare(picture)
@@ -224,7 +229,7 @@ class Assistant:
                 remember(turn, done, self._resources, journal)
 
     async def _answered(self, turn: Turn, policy: Policy, runner: StepRunner, journal: Journal) -> Draft:
-        async with Toolbox(turn, runner, self._resources, journal) as tools:
+        async with Toolbox(turn, runner, self._resources, journal, (ANSWER, *policy.tasks)) as tools:
             return await tools.judge(await policy.answer(tools))
 
     def _finish(self, draft: Draft, journal: Journal) -> Done:

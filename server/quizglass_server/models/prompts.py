@@ -182,6 +182,7 @@ EXAMPLE: Mapping[str, PromptValue] = {
     "question": "a",
     "history": [{"question": "a", "answer": "a"}],
     "words": "a",
+    "tags": ["a"],
     "domain": "a",
     "seen": ["a"],
     "found": ["a"],

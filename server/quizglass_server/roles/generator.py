@@ -72,6 +72,11 @@ class Generator(Protocol):
         """Names of the values that the prompt of that name shows; none where there is no such prompt."""
         ...
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """Names of the values that any of its prompts shows."""
+        ...
+
     def shows_entries(self, task: str) -> bool:
         """Whether the prompt of that name shows pictures of entries besides the wearer's own."""
         ...
@@ -152,6 +157,8 @@ class LlamaGenerator:
         self._pictures = BoundedCache[bytes, PicturePart](CACHE_BYTES, lambda part: len(part.rgb))
         prompts = {task: files.path(name) for task, name in spec.prompts.items()}
         self._templates = generator_prompts(prompts, sees=self.sees_pictures)
+        self.needs = frozenset[str]().union(*(template.names for template in self._templates.values()))
+        """Names of the values that any of its prompts shows."""
         root = options.state_directory
         state = None if root is None else StateDirectory(root, _state_key(spec, files))
         self._process = GeneratorProcess(_process_options(spec, files, threads, options), state)

@@ -18,6 +18,7 @@ from quizglass_server.roles.generator import Generator, GeneratorPart
 from quizglass_server.roles.image_encoder import ImageEncoder, ImageEncoderPart
 from quizglass_server.roles.reader import Reader, ReaderPart
 from quizglass_server.roles.reranker import Reranker, RerankerPart
+from quizglass_server.roles.tagger import Tagger, TaggerPart
 from quizglass_server.roles.text_encoder import TextEncoder, TextEncoderPart
 
 DECIDERS = "deciders."
@@ -39,6 +40,7 @@ class Roles(ManifestPart):
     text_encoder: TextEncoderPart | None = None
     generator: GeneratorPart | None = None
     reader: ReaderPart | None = None
+    tagger: TaggerPart | None = None
     deciders: Deciders | None = None
     """Further ones, by names that policies decide by."""
 
@@ -94,6 +96,7 @@ class Models:
     text_encoder: TextEncoder | None = None
     generator: Generator | None = None
     reader: Reader | None = None
+    tagger: Tagger | None = None
 
     def get(self, role: str) -> object | None:
         """The model of a role, such as `deciders.act`; a part of one, `generator.prompts.plan`, counts as the role."""
@@ -101,6 +104,12 @@ class Models:
             return self.deciders.get(role.removeprefix(DECIDERS))
         model: object | None = getattr(self, role.partition(".")[0], None)
         return model
+
+    def prompts_name(self, value: str) -> bool:
+        """Whether a prompt of the generator or of a decider shows a value of this name."""
+        if self.generator is not None and value in self.generator.needs:
+            return True
+        return any(value in decider.needs for decider in self.deciders.values())
 
     def has(self, part: str) -> bool:
         """Whether a role has a model; a part of one, such as `generator.prompts.plan`, counts as the role."""

@@ -5,6 +5,7 @@
 | `question` | as it was asked |
 | `history` | earlier exchanges, oldest first, each with `question` and `answer` |
 | `words` | read in the picture; may be empty |
+| `tags` | what a tagger says that the picture shows, likeliest first; may be empty |
 | `domain` | of the question, as a domain router says; empty without one |
 | `seen`, `found` | evidence lines of picture and text searches |
 | `query` | the question as it was reformulated last, several parted by semicolons; None: it was not |
@@ -15,19 +16,22 @@ Besides these the state's notes, and what a policy gives with one call, each und
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Turn
 from quizglass_server.models.prompts import Value
 
 
-def prompt_values(turn: Turn, words: str, domain: str, state: State, also: Mapping[str, Note]) -> dict[str, Value]:
+def prompt_values(
+    turn: Turn, words: str, domain: str, state: State, also: Mapping[str, Note], tags: Sequence[str] = ()
+) -> dict[str, Value]:
     """What prompts may name besides `image`."""
     return {
         "question": state.question,
         "history": [{"question": each.question, "answer": each.answer} for each in turn.history],
         "words": words,
+        "tags": list(tags),
         "domain": domain,
         "seen": [line(item) for item in state.seen],
         "found": [line(item) for item in state.found],

@@ -1,4 +1,4 @@
-"""What is found out before anything is decided: the words printed in the picture, and the domain of the question."""
+"""What is found out besides searches: printed words, what the picture is likely to show, the question's domain."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from quizglass_server.domain.turns import Picture, StepDetail
 from quizglass_server.models.prompts import clean
 from quizglass_server.roles.domain_router import DomainRouter
 from quizglass_server.roles.reader import Reader
+from quizglass_server.roles.tagger import Tagger
 from quizglass_server.steps.step import Telling, step
-from quizglass_server.steps.telling import texts
+from quizglass_server.steps.telling import texts, weighed
 
 MAX_WORDS_CHARS = 400
 """Longer readings (a whole page in view) are cut at a word, so that they leave the prompt room for evidence."""
@@ -35,6 +36,10 @@ def _told_words(words: str | None, _: Picture, part: Region | None = None) -> Te
     return [StepDetail("part", region=part)] if part else [StepDetail("picture")], texts("words", words or "")
 
 
+def _told_tags(tags: list[tuple[str, float]] | None, _: Picture) -> Telling:
+    return [StepDetail("picture")], weighed(tags)
+
+
 def _told_domain(domain: str | None, _: Picture, question: str) -> Telling:
     return texts("question", question), texts("domain", domain or "")
 
@@ -53,6 +58,12 @@ async def read_words(reader: Reader, picture: Picture, part: Region | None = Non
     if len(text) <= MAX_WORDS_CHARS:
         return text
     return text[:MAX_WORDS_CHARS].rpartition(" ")[0] or text[:MAX_WORDS_CHARS]
+
+
+@step("tag", role="tagger", optional=True, told=_told_tags)
+async def tags_of(tagger: Tagger, picture: Picture) -> list[tuple[str, float]]:
+    """What the picture is likely to show, with probabilities, likeliest first."""
+    return await tagger.tags(picture)
 
 
 @step("domain", role="domain_router", optional=True, told=_told_domain)

@@ -1,28 +1,33 @@
-"""What is given from the start of a turn, and found out beside its first steps: words in the picture and the domain."""
+"""What is given from the start of a turn, and found out beside its steps: words and tags of the picture, the domain."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Container, Mapping
+from typing import TypeVar
 
 from quizglass_server.domain.regions import Region
 from quizglass_server.domain.state import Note, State
 from quizglass_server.domain.turns import Evidence, Origin, Picture, Turn
 from quizglass_server.models.prompts import Value
 from quizglass_server.steps.prompt_values import prompt_values
-from quizglass_server.steps.read import asks_to_read, domain_of, find_words, read_words
+from quizglass_server.steps.read import asks_to_read, domain_of, find_words, read_words, tags_of
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.resources import Resources
 from quizglass_server.turn.runner import StepRunner
 
+TAGS = "tags"
+"""Name of the value."""
+Given = TypeVar("Given")
+
 
 class Givens:
-    """Words and domain, each found out once, and the prompts that are filled with them.
+    """Words, tags and domain, each found out once, and the prompts that are filled with them.
 
     Args:
         turn: the question.
         runner: runs the steps.
-        resources: has the words of pictures seen before, and what fills roles.
+        resources: has the words and tags of pictures seen before, and what fills roles.
         journal: takes the words as evidence.
         while_reading: called when words begin to be read, which takes a while.
     """
@@ -39,6 +44,7 @@ class Givens:
         self._words = runner.begin(self._read())
         self._routed = turn.picture is not None and resources.filling(domain_of.role) is not None
         self._domain: asyncio.Task[str] | None = None
+        self._tags: asyncio.Task[tuple[str, ...]] | None = None
 
     async def values(self, state: State, also: Mapping[str, Note], names: Container[str]) -> dict[str, Value]:
         """What a prompt may name, when all of it is there.
@@ -46,11 +52,11 @@ class Givens:
         Args:
             state: what has been found out.
             also: further values.
-            names: those that the prompt does name; the domain is looked for when the first of them does.
+            names: those that the prompt does name; domain and tags are looked for when the first of them does.
         """
-        naming = self._naming(state, names)
+        naming, tagging = self._naming(state, names), self._tagging(names)
         words = await self.words()
-        return prompt_values(self._turn, words, await _named(naming), state, also)
+        return prompt_values(self._turn, words, await _given(naming, ""), state, also, await _given(tagging, ()))
 
     async def without_words(
         self, state: State, also: Mapping[str, Note], names: Container[str]
@@ -64,7 +70,24 @@ class Givens:
             return None
         if self._words.done() or self._resources.words.get(picture.sha256) is not None:
             return None
-        return prompt_values(self._turn, "", await _named(self._naming(state, names)), state, also)
+        naming, tagging = self._naming(state, names), self._tagging(names)
+        return prompt_values(self._turn, "", await _given(naming, ""), state, also, await _given(tagging, ()))
+
+    @property
+    def shows_tags(self) -> bool:
+        """Whether there is a picture, something that names what it shows, and a prompt that names it."""
+        models = self._resources.models
+        return self._turn.picture is not None and models.tagger is not None and models.prompts_name(TAGS)
+
+    def begin_tagging(self) -> asyncio.Task[tuple[str, ...]] | None:
+        """Begin to find out what the picture is likely to show, for prompts to come; None where none shows it."""
+        if self.shows_tags and self._tags is None:
+            self._tags = self._runner.begin(self._tag())
+        return self._tags
+
+    def _tagging(self, names: Container[str]) -> asyncio.Task[tuple[str, ...]] | None:
+        """Who finds the tags out, if the prompt names them."""
+        return self.begin_tagging() if TAGS in names else None
 
     def _naming(self, state: State, names: Container[str]) -> asyncio.Task[str] | None:
         """Who finds the domain out, if a prompt names it that does not have it from its policy; None: nobody does."""
@@ -76,6 +99,22 @@ class Givens:
     async def words(self) -> str:
         """Words in the picture, once they are read; empty when there are none or they could not be read."""
         return await asyncio.shield(self._words)
+
+    async def tags(self) -> tuple[str, ...]:
+        """What the picture is likely to show, likeliest first; none where no prompt shows it or nothing is likely."""
+        return await _given(self.begin_tagging(), ())
+
+    async def _tag(self) -> tuple[str, ...]:
+        picture = self._turn.picture
+        if picture is None:
+            return ()
+        tags = self._resources.tags.get(picture.sha256)
+        if tags is None:
+            if (weighed := await self._runner.run(tags_of, picture)) is None:
+                return ()
+            tags = tuple(name for name, _ in weighed)
+            self._resources.tags.put(picture.sha256, tags)
+        return tags
 
     async def _name_domain(self) -> str:
         picture = self._turn.picture
@@ -123,6 +162,6 @@ class Givens:
         return parts
 
 
-async def _named(naming: asyncio.Task[str] | None) -> str:
-    """The domain, once it is found out; empty where nobody does."""
-    return "" if naming is None else await asyncio.shield(naming)
+async def _given(finding: asyncio.Task[Given] | None, otherwise: Given) -> Given:
+    """What somebody finds out, once it is there; something else where nobody does."""
+    return otherwise if finding is None else await asyncio.shield(finding)

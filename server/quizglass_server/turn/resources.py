@@ -21,7 +21,7 @@ from quizglass_server.steps.lookup.text_search import TextIndex
 from quizglass_server.steps.tuning import Tuning
 
 _ANY = SearchOptions()
-_CACHED_VECTORS, _CACHED_WORDS = 4096, 1024  # a vector is 128 to 1,024 floats
+_CACHED_VECTORS, _CACHED_WORDS, _CACHED_TAGS = 4096, 1024, 1024  # a vector is 128 to 1,024 floats
 
 Embed = Callable[[Sequence[Part]], Awaitable[Sequence[Vector] | None]]
 
@@ -68,6 +68,8 @@ class Resources:
     """Printed words, by picture's SHA-256."""
     wordy_parts: BoundedCache[bytes, list[Region]] = field(default_factory=lambda: BoundedCache(_CACHED_WORDS))
     """Where the gate before the reader finds that there may be words, by picture's SHA-256; mostly nowhere."""
+    tags: BoundedCache[bytes, tuple[str, ...]] = field(default_factory=lambda: BoundedCache(_CACHED_TAGS))
+    """What pictures are likely to show, by picture's SHA-256."""
     _vectors: BoundedCache[tuple[bytes, Part], Vector] = field(default_factory=lambda: BoundedCache(_CACHED_VECTORS))
 
     def filling(self, role: str) -> Any | None:

@@ -28,7 +28,7 @@ from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
 from quizglass_server.steps.prompt_values import line
 from quizglass_server.turn.branches import at_once, in_rounds
-from quizglass_server.turn.givens import Givens
+from quizglass_server.turn.givens import TAGS, Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups
 from quizglass_server.turn.resources import Resources
@@ -52,13 +52,22 @@ class Toolbox:
         runner: runs the steps.
         resources: what turns share.
         journal: takes events, evidence and skipped steps.
+        tasks: what the policy may have the generator write.
     """
 
-    def __init__(self, turn: Turn, runner: StepRunner, resources: Resources, journal: Journal) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        runner: StepRunner,
+        resources: Resources,
+        journal: Journal,
+        tasks: Sequence[str] = (ANSWER, REWRITE),
+    ) -> None:
         self._turn = turn
         self._runner = runner
         self._resources = resources
         self._journal = journal
+        self._tasks = tasks
         self._lookups = Lookups(turn, runner, resources, journal)
         self._givens: Givens | None = None
         self._looks_ahead = False
@@ -148,6 +157,8 @@ class Toolbox:
     ) -> list[Evidence]:
         """Look the picture up; the evidence the generator is to be shown, or what the policy chooses that from."""
         self._journal.searched = True
+        if any(TAGS in self._names(task) for task in self._tasks):
+            self._entered.begin_tagging()  # beside the embedding: prompts may show tags where nothing is recognised
         return await self._lookups.image(phrases, limit, candidates=candidates)
 
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
@@ -218,9 +229,8 @@ class Toolbox:
         self, task: str, state: State, also: Mapping[str, Note], *, answers: bool = False
     ) -> GenerationRequest:
         """A prompt with the wearer's picture, and those of the entries seen where it shows them."""
-        generator, frame = self._resources.models.generator, self._turn.picture
-        names = frozenset[str]() if generator is None else generator.names(task)
-        values = await self._entered.values(state, also, names)
+        frame = self._turn.picture
+        values = await self._entered.values(state, also, self._names(task))
         shown = () if frame is None else (frame, *await self._lookups.pictures(task, state.seen))
         if not answers:
             return GenerationRequest(task, values, shown)
@@ -228,6 +238,11 @@ class Toolbox:
         return GenerationRequest(
             task, values, shown, self._turn.max_answer_tokens, json_like(schema) if schema else None
         )
+
+    def _names(self, task: str) -> frozenset[str]:
+        """Of the values that the prompt of a task shows."""
+        generator = self._resources.models.generator
+        return frozenset() if generator is None else generator.names(task)
 
     @property
     def _entered(self) -> Givens:

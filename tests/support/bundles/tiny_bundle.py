@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,7 +26,10 @@ PROMPTS = {
 ROLES = ("planner", "reranker", "image_encoder", "text_encoder", "generator")
 
 
-def write_bundle(root: Path, roles: tuple[str, ...] = ROLES) -> Path:
+TAGS = ("red car", "koala", "blue boat")
+
+
+def write_bundle(root: Path, roles: tuple[str, ...] = ROLES, prompts: Mapping[str, str] = PROMPTS) -> Path:
     """A bundle with the given roles."""
     root.mkdir(parents=True, exist_ok=True)
     writers = {
@@ -34,10 +38,11 @@ def write_bundle(root: Path, roles: tuple[str, ...] = ROLES) -> Path:
         "image_encoder": _image_encoder,
         "text_encoder": _text_encoder,
         "generator": _generator,
+        "tagger": _tagger,
         "reader": lambda _: {"engine": "rapidocr", "kind": "reader"},
     }
     (root / "prompts").mkdir()
-    for name, text in PROMPTS.items():
+    for name, text in prompts.items():
         (root / "prompts" / f"{name}.jinja").write_text(text)
     (root / "tokenizer").mkdir()
     write_tokenizer(root / "tokenizer" / "tokenizer.json")
@@ -143,6 +148,26 @@ def _image_encoder(root: Path) -> dict[str, object]:
         "model": "image_encoder/model.onnx",
         "picture": PICTURE,
         "dimension": DIMENSION,
+    }
+
+
+def _tagger(root: Path) -> dict[str, object]:
+    """Red, green and blue have a label each."""
+    nodes = [
+        helper.make_node("ReduceMean", ["pixel_values"], ["colour"], axes=[2, 3], keepdims=0),
+        helper.make_node("Mul", ["colour", "ten"], ["logits"]),
+    ]
+    inputs = {"pixel_values": (TensorProto.FLOAT, ["b", 3, HEIGHT, WIDTH])}
+    _save(root / "tagger" / "model.onnx", nodes, {"ten": np.array(10, np.float32)}, inputs, "logits")
+    (root / "tagger" / "labels.txt").write_text("".join(f"{tag}\n" for tag in TAGS))
+    return {
+        "engine": "onnx",
+        "kind": "image-classifier",
+        "model": "tagger/model.onnx",
+        "picture": PICTURE,
+        "labels": "tagger/labels.txt",
+        "least": 0.1,
+        "most": 2,
     }
 
 

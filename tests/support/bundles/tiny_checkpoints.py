@@ -166,8 +166,11 @@ def image_model(folder: Path, kind: str, **sizes: int) -> Path:
     return folder
 
 
+LABELS = ("tench, Tinca tinca", "koala", "tower")
+
+
 def convolutional(folder: Path, kind: str) -> Path:
-    """A classifier with its processor, of type efficientnet, resnet, convnext or convnextv2."""
+    """A classifier of `LABELS` with its processor; `kind` is its model type."""
     stages: dict[str, Any] = {"hidden_sizes": [8, 16], "depths": [1, 1], "num_stages": 2}
     config, name = {
         "efficientnet": (
@@ -186,8 +189,14 @@ def convolutional(folder: Path, kind: str) -> Path:
         ),
         "convnext": (transformers.ConvNextConfig(**stages, num_labels=3), "ConvNext"),
         "convnextv2": (transformers.ConvNextV2Config(**stages, num_labels=3), "ConvNextV2"),
+        "mobilenet_v1": (transformers.MobileNetV1Config(depth_multiplier=0.25, num_labels=3), "MobileNetV1"),
+        "mobilenet_v2": (transformers.MobileNetV2Config(depth_multiplier=0.25, num_labels=3), "MobileNetV2"),
     }[kind]
+    config.id2label = dict(enumerate(LABELS))
     model = getattr(transformers, f"{name}ForImageClassification")(config)
+    for layer in model.modules() if kind.startswith("mobilenet") else ():  # its own small ones leave nothing to compare
+        if isinstance(layer, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(layer.weight)
     with torch.no_grad():  # pictures have to come out as different vectors, so nothing is normed to nothing
         model(torch.randn(4, 3, 64, 64))
     scatter(model).save_pretrained(folder)

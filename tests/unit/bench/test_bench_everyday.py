@@ -16,6 +16,7 @@ from bench.everyday.notes import BASE, TAUGHT, Said, _rows
 from bench.everyday.passages import Asked, Noun, nouns
 from bench.everyday.pictures import CUTS, Looked, tiles
 from bench.everyday.planning import Question, Turn, _agent_rows, _best_rule, _heart_rows
+from bench.everyday.tags import Tagged, shares
 from bench.everyday.things import Thing, in_photograph, on_plain
 from quizglass_export.everyday.facts import Fact
 from quizglass_export.finetuning.asking.interface import Written
@@ -101,6 +102,13 @@ def test_every_way_to_cut_has_the_whole_frame_and_no_view_twice() -> None:
 def test_recall_counts_places_within_a_depth() -> None:
     looked = Looked([1, 3, 0, 5], [0.1] * 4)
     assert (looked.within(1), looked.within(5)) == (1, 3)
+
+
+def test_a_tag_is_right_if_it_shares_a_word_with_the_caption() -> None:
+    tagged = [Tagged("Two tennis rackets.", ["racket"]), Tagged("A duck.", ["drake", "duck"]), Tagged("A yak.", [])]
+    assert [round(row.value) for row in shares(tagged, 0.7)] == [67, 50, 100]
+    assert [row.value for row in shares(tagged[2:], 0.7)] == [0]
+    assert not Tagged("A bag of chips.", ["pot of gold"]).matches(1), "a word that says nothing is none"
 
 
 def test_nouns_of_one_meaning_are_read(tmp_path: Path) -> None:

@@ -132,11 +132,12 @@ async def test_a_prompt_too_long_without_dialogue_is_refused() -> None:
 
 def test_every_prompt_is_filled_with_the_same_values() -> None:
     state = State("Who made it?").having([passage("text")])
-    values = prompt_values(DIALOGUE, "words", "cars", state.noting(draft="d"), {"objects": ["car"]})
+    values = prompt_values(DIALOGUE, "words", "cars", state.noting(draft="d"), {"objects": ["car"]}, ["van"])
     assert values == {
         "question": "Who made it?",
         "history": [{"question": each.question, "answer": each.answer} for each in DIALOGUE.history],
         "words": "words",
+        "tags": ["van"],
         "domain": "cars",
         "seen": [],
         "found": ["Title: text"],

@@ -1432,7 +1432,7 @@ export const KnowledgeCapabilitySchema: GenMessage<KnowledgeCapability> = /*@__P
 export type RoleCapability = Message<"quizglass.v1.RoleCapability"> & {
   /**
    * Role: "planner", "tool_router", "domain_router", "coarse_reranker", "reranker", "verifier", "detector",
-   * "image_encoder", "text_encoder", "generator", "reader".
+   * "image_encoder", "text_encoder", "generator", "reader", "tagger".
    *
    * @generated from field: string role = 1;
    */

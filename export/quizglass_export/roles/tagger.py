@@ -1,0 +1,101 @@
+"""The tagger: a classifier of pictures, exported with its labels and compared with PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import transformers
+
+from quizglass_export.errors import ExportError
+from quizglass_export.onnx.accept import apply_precision
+from quizglass_export.onnx.optimum_encoders import write_classifier
+from quizglass_export.parity import Check, Floats, Inputs, as_array, check_scorer
+from quizglass_export.recipe import schema
+from quizglass_export.roles.image_encoder import CLASSES, CONVOLUTIONAL, picture_side
+from quizglass_export.roles.job import PREPROCESSOR, Exported, Exporter, RoleJob, by_type, normalisation
+from quizglass_export.roles.pictures import pixels_of
+from quizglass_server.errors import BundleError
+from quizglass_server.models import vision_inputs
+from quizglass_server.models.fields import Normalised
+from quizglass_server.roles.tagger import TaggerPart, checked_labels
+
+CLASSIFIERS = {kind: CLASSES[kind][0].replace("Model", "ForImageClassification") for kind in CONVOLUTIONAL}
+"""Model type to class."""
+
+
+def prepare(job: RoleJob, spec: schema.Tagger) -> None:
+    """Check what is known without weights: how its pictures are normalised, and its labels."""
+    normalisation(job.source.folder / PREPROCESSOR)
+    labels_of(job)
+
+
+def export(job: RoleJob, spec: schema.Tagger) -> Exported:
+    """Export the classifier."""
+    model = job.source.load(CLASSIFIERS[job.source.model_type])
+    mean, std = normalisation(job.source.folder / PREPROCESSOR)
+    side = picture_side(job.source.folder, model.config)
+    part = TaggerPart(
+        engine="onnx",
+        kind="image-classifier",
+        model=f"{job.role}/model.onnx",
+        picture=Normalised(width=side, height=side, mean=mean, std=std),
+        labels=f"{job.role}/labels.txt",
+        least=spec.least,
+        most=spec.most,
+    )
+    job.path(part.labels).write_text("".join(f"{label}\n" for label in labels_of(job)), encoding="utf-8")
+    write_classifier(model, side, job.path(part.model))
+    notes = apply_precision(
+        job.path(part.model), spec.precision, lambda rows: inputs(job, part, rows), len(job.samples)
+    )
+    return Exported(part, notes)
+
+
+def check(job: RoleJob, spec: schema.Tagger, part: TaggerPart) -> list[Check]:
+    """Compare logits and likeliest labels with transformers."""
+    return check_scorer(
+        job.role,
+        job.path(part.model),
+        references(job, part),
+        lambda rows: inputs(job, part, rows),
+        job.demands.logits,
+        job.batches,
+    )
+
+
+def references(job: RoleJob, part: TaggerPart) -> list[Floats]:
+    """transformers' logits [labels] of each sample, pictures put in by its own processor."""
+    model = job.source.reference(CLASSIFIERS[job.source.model_type])
+    processor = transformers.ViTImageProcessor(
+        do_resize=False, image_mean=list(part.picture.mean), image_std=list(part.picture.std)
+    )
+    with torch.no_grad():
+        fitted = (vision_inputs.fit(sample.picture, part.picture) for sample in job.samples)
+        return [as_array(model(**processor([picture], return_tensors="pt")).logits[0]) for picture in fitted]
+
+
+def inputs(job: RoleJob, part: TaggerPart, rows: Sequence[int]) -> Inputs:
+    """What the exported model is given of samples."""
+    return {"pixel_values": pixels_of([job.samples[row].picture for row in rows], part.picture)}
+
+
+def labels_of(job: RoleJob) -> Sequence[str]:
+    """A checkpoint's labels in the order of its logits; of one with several names, parted by commas, the first.
+
+    Raises:
+        ExportError: it names none, or not every one.
+    """
+    path = job.source.folder / "config.json"
+    named = job.source.config().get("id2label") or {}
+    labels = [str(named.get(str(place), "")).partition(",")[0] for place in range(len(named))]
+    if not labels or labels == [f"LABEL_{place}" for place in range(len(labels))]:
+        raise ExportError(f"{path}: id2label names no labels; a tagger's are words that prompts show")
+    try:
+        return checked_labels(labels, f"{path}: id2label")
+    except BundleError as error:
+        raise ExportError(str(error)) from error
+
+
+EXPORTERS = by_type(Exporter(prepare, export, check, CLASSIFIERS))
+"""transformers' model type to what exports the role from it."""

@@ -1,0 +1,57 @@
+"""What the everyday bundle's prompts say of tags; without any they are what the adapters were trained on."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from quizglass_export.everyday.build import PROMPTS
+from quizglass_server.models.prompts import PromptTemplate, filled
+
+REWRITES, ANSWERS = ("base/rewrite", "taught/rewrite"), ("base/answer",)
+QUESTION = "What does this animal eat?"
+SEEN, FOUND, WORDS = ["koala: A koala on a tree."], ["The koala eats leaves.", "Another note."], "ZOO"
+HISTORY = [{"question": "Who?", "answer": "Me."}]
+TAG = "Note: kite: Seen in the picture."
+EVERY = list(product((SEEN, []), (FOUND, []), (WORDS, ""), (HISTORY, [])))
+"""With each of these values and without it."""
+
+
+def asked(name: str, **values: object) -> list[str]:
+    """Lines of the user's last message."""
+    template = PromptTemplate.load(PROMPTS / f"{name}.jinja")
+    text = "".join(segment.text for segment in template.render(**filled({"question": QUESTION, **values})))
+    return text.rpartition("<|im_start|>user\n")[2].split("\n")
+
+
+def trained(name: str, seen: list[str], found: list[str], words: str, history: list[dict[str, str]]) -> list[str]:
+    """The lines of before there were tags."""
+    own = name == "base/rewrite"  # its dialogue and words are notes
+    shown = seen + (found if name in ANSWERS else [])
+    lines = [f"Note: {line}" for line in shown]
+    lines += [("Note: printed" if own else "Printed") + f" in the picture: {words}"] if words else []
+    for each in history:
+        whole = [f"Note: {each['question']} {each['answer']}"]
+        lines += whole if own else [f"Asked before: {each['question']}", f"Answered before: {each['answer']}"]
+    return [*lines, f"Question: {QUESTION}<|im_end|>", "<|im_start|>assistant", ""]
+
+
+@pytest.mark.parametrize("name", [*REWRITES, *ANSWERS])
+def test_without_tags_they_are_what_they_were(name: str) -> None:
+    for seen, found, words, history in EVERY:
+        told = asked(name, seen=seen, found=found, words=words, history=history, tags=[])
+        assert told == trained(name, seen, found, words, history)
+
+
+@pytest.mark.parametrize("name", [*REWRITES, *ANSWERS])
+def test_a_tag_is_a_note_where_nothing_else_names_the_thing(name: str) -> None:
+    for seen, found, words, history in EVERY:
+        told = asked(name, seen=seen, found=found, words=words, history=history, tags=["kite"])
+        named = bool(seen) or (name in ANSWERS and bool(found))
+        assert told == [*([] if named else [TAG]), *trained(name, seen, found, words, history)]
+
+
+@pytest.mark.parametrize("name", ["taught/answer", "taught/plan"])
+def test_those_that_were_taught_to_do_without_notes_do_not_name_tags(name: str) -> None:
+    assert "tags" not in PromptTemplate.load(PROMPTS / f"{name}.jinja").names
