@@ -186,6 +186,7 @@ EXAMPLE: Mapping[str, PromptValue] = {
     "domain": "a",
     "seen": ["a"],
     "found": ["a"],
+    "names": ["a"],
     "query": "a",
     "queries": ["a"],
     "labels": ["a"],

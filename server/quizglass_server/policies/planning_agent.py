@@ -17,7 +17,7 @@ from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.tools import Tools
 
-SEARCHES = ("image_encoder", "text_encoder", "reranker")
+SEARCHES = ("image_encoder", "text_encoder")
 
 Answerer = Callable[[State, Tools], Awaitable[Draft]]
 """Answers from what was found."""
@@ -39,7 +39,7 @@ class PlanningAgent:
         tasks: what the answerer has the generator write besides answering.
     """
 
-    likes = ("detector", "coarse_reranker", "domain_router", "verifier")
+    likes = ("detector", "coarse_reranker", "reranker", "domain_router", "verifier")
 
     def __init__(
         self,

@@ -8,6 +8,7 @@
 | `tags` | what a tagger says that the picture shows, likeliest first; may be empty |
 | `domain` | of the question, as a domain router says; empty without one |
 | `seen`, `found` | evidence lines of picture and text searches |
+| `names` | titles of what was recognised, without what is known of it |
 | `query` | the question as it was reformulated last, several parted by semicolons; None: it was not |
 | `queries` | the same as a list |
 
@@ -35,6 +36,7 @@ def prompt_values(
         "domain": domain,
         "seen": [line(item) for item in state.seen],
         "found": [line(item) for item in state.found],
+        "names": [item.title for item in state.seen if item.title],
         "query": "; ".join(state.queries) or None,
         "queries": list(state.queries),
         **state.notes,

@@ -40,6 +40,7 @@ class NoteMaker:
                 yield self._answered(fact, points, f"{name}/{number}-this", pointed=True)
                 if number == 0:
                     values = {"question": points, "seen": [f"{fact.thing}: {_caption(fact.kind)}"], "found": []}
+                    values |= {"names": [fact.thing]}  # all that rewriting is shown
                     yield _example(f"{name}/{number}-named", "rewrite", values, question)
 
     def _answered(self, fact: Fact, question: str, name: str, *, pointed: bool) -> TrainingExample:

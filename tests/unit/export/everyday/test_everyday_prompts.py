@@ -9,7 +9,7 @@ import pytest
 from quizglass_export.everyday.build import PROMPTS
 from quizglass_server.models.prompts import PromptTemplate, filled
 
-REWRITES, ANSWERS = ("base/rewrite", "taught/rewrite"), ("base/answer",)
+REWRITES, ANSWERS = ("base/rewrite",), ("base/answer",)
 QUESTION = "What does this animal eat?"
 SEEN, FOUND, WORDS = ["koala: A koala on a tree."], ["The koala eats leaves.", "Another note."], "ZOO"
 HISTORY = [{"question": "Who?", "answer": "Me."}]
@@ -55,3 +55,11 @@ def test_a_tag_is_a_note_where_nothing_else_names_the_thing(name: str) -> None:
 @pytest.mark.parametrize("name", ["taught/answer", "taught/plan"])
 def test_those_that_were_taught_to_do_without_notes_do_not_name_tags(name: str) -> None:
     assert "tags" not in PromptTemplate.load(PROMPTS / f"{name}.jinja").names
+
+
+def test_rewriting_was_taught_to_be_shown_names_and_nothing_of_what_is_known_of_them() -> None:
+    named = {"seen": ["koala: A koala. It eats leaves."], "names": ["koala"], "tags": ["kite"]}
+    ending = [f"Question: {QUESTION}<|im_end|>", "<|im_start|>assistant", ""]
+    assert asked("taught/rewrite", **named) == ["Note: koala: A thing.", *ending]
+    assert asked("taught/rewrite", tags=["kite"]) == ["Note: kite: A thing.", *ending]
+    assert asked("taught/rewrite") == ending
