@@ -155,6 +155,11 @@ class ScriptedTools:
         self.shown += chosen
         return list(chosen)
 
+    async def read_entries(self, entries: Sequence[Evidence], limit: int = 0) -> list[Evidence]:
+        if entries:
+            await self._next("read_entries", _limited([entry.title for entry in entries], limit), self.start(), {})
+        return passages([f"{entry.title}'s own" for entry in entries])
+
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         name = _limited(queries, limit) + ("" if rerank else " as found")
         await self._next("search_text", name, self.start(), {})

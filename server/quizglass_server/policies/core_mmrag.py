@@ -6,6 +6,7 @@
 The upper and the lower branch run at the same time, over the same picture. In stage 2 the model looks at the pictures
 and texts of the first five entries together. The paper asks for all four in one long prompt; here each is a prompt of
 its own, so that they share the picture's prefix, and stage 4 writes which side it believes and why before it answers.
+A caption stands for an entry's text where it is chosen; of the one that is chosen, the text is read.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class CoReMmrag:
 
     name = "core-mmrag"
     needs = ("generator", "image_encoder")
-    likes = ("detector", "domain_router")
+    likes = ("detector", "text_encoder", "domain_router")
     tasks = ("select", *RECONCILING)
 
     async def answer(self, tools: Tools) -> Draft:
@@ -53,7 +54,8 @@ class CoReMmrag:
 async def from_evidence(state: State, tools: Tools) -> tuple[State, Draft]:
     """Stages 2 and 3; an empty draft where no entry goes with the question."""
     entries = await tools.search_image(limit=TOP_ENTRIES, candidates=True)
-    chosen = state.having(await select(entries, state, tools, by="select"))
+    entry = await select(entries, state, tools, by="select")
+    chosen = state.having([*entry, *await tools.read_entries(entry)])
     return chosen, await tools.write("answer", chosen) if chosen.seen else Draft()
 
 

@@ -80,6 +80,15 @@ class Tools(Protocol):
         """Take some of the candidates of a search: answers are written from them, checked by them and may cite them."""
         ...
 
+    async def read_entries(self, entries: Sequence[Evidence], limit: int = 0) -> list[Evidence]:
+        """What entries that a search brought back tell of the question: passages of their own, those that fit it best.
+
+        Args:
+            entries: none: nothing is read. Where the bundle shows passages behind captions, they tell it already.
+            limit: how many passages of each to show; 0: as many as the bundle shows of a text search.
+        """
+        ...
+
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up, all at the same time, each passage reranked for the query that found it; merged.
 

@@ -73,10 +73,20 @@ class Lookups:
         evidence = picture_evidence(hits or [], 0 if candidates else shown)
         if hits and self._tuning.own_passages:
             encoder, most = self._resources.models.text_encoder, self._tuning.own_passages
-            own = await self._runner.run(own_passages, encoder, self._turn.question, hits[:shown], most)
+            entries = [hit.entry.id for hit in hits[:shown]]
+            own = await self._runner.run(own_passages, encoder, self._turn.question, entries, most)
             evidence = with_passages(evidence, own or [])
         told = self._journal.found(evidence)
         return told[:shown] if candidates else _shown(told)
+
+    async def own(self, entries: Sequence[Evidence], limit: int) -> list[Evidence]:
+        """What the generator is shown of the texts of entries; see `Tools.read_entries`."""
+        if not entries or self._tuning.own_passages:  # then it stands behind their captions
+            return []
+        encoder, ids = self._resources.models.text_encoder, [entry.entry_id for entry in entries]
+        own = await self._runner.run(own_passages, encoder, self._turn.question, ids, limit or self._tuning.found)
+        passages = text_evidence([hit for hits in own or () for hit in hits])
+        return self._journal.found([replace(passage, used=True) for passage in passages])
 
     async def text(self, queries: Sequence[str], limit: int, *, reranked: bool = True) -> list[Evidence]:
         """What the generator is shown of the passages that answer the queries; see `Tools.search_text`."""

@@ -154,6 +154,10 @@ class Toolbox:
         """Take some of the candidates of a search as what the generator is shown."""
         return self._journal.found([replace(item, used=True) for item in chosen])
 
+    async def read_entries(self, entries: Sequence[Evidence], limit: int = 0) -> list[Evidence]:
+        """What entries that were found by picture tell of the question; the generator is to be shown all of it."""
+        return await self._lookups.own(entries, limit)
+
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up and rerank what comes back; the evidence the generator is to be shown."""
         self._journal.searched = True

@@ -179,12 +179,13 @@ async def test_figure_of_core_answers_from_memory_beside_choosing_and_answering_
     )
     draft = await CoReMmrag().answer(tools)
     assert tools.calls == [
-        *("a write answer", "b search_image <= 5", "b decide select", "b write answer"),
+        *("a write answer", "b search_image <= 5", "b decide select", "b read_entries B", "b write answer"),
         *("write weigh", "answer reconcile"),
     ]
     assert tools.most_at_once == 2
     internal, external = tools.of("write")[:2]
     assert (internal.state.seen, titles(external.state.seen)) == ((), ["B"])
+    assert (internal.state.found, titles(external.state.found)) == ((), ["B's own"])
     assert titles(tools.of("select")[0].state.seen) == ["A", "B", "C", "D", "E"]
     assert tools.of("reconcile")[0].also == {"memory": "1974", "external": "1981", "reason": "the article says so"}
     assert titles(tools.of("reconcile")[0].state.seen) == titles(tools.shown) == ["B"]
@@ -246,15 +247,17 @@ async def test_figure_of_the_baselines_of_core() -> None:
     entries = seen(*"ABCDEF")
     one = ScriptedTools(pictures=entries, answer=["x"])
     await OneStage().answer(one)
-    assert one.calls == ["search_image <= 5", "answer answer"]
+    assert one.calls == ["search_image <= 5", "read_entries A, B, C, D, E <= 1", "answer answer"]
     assert titles(one.of("answer")[0].state.seen) == list("ABCDE")
+    assert titles(one.of("answer")[0].state.found) == [f"{name}'s own" for name in "ABCDE"]
     two = ScriptedTools(pictures=entries, select_by_text=["3"], answer=["x"])
     await TwoStage().answer(two)
-    assert two.calls == ["search_image <= 5", "decide select_by_text", "answer answer"]
+    assert two.calls == ["search_image <= 5", "decide select_by_text", "read_entries C", "answer answer"]
     assert titles(two.of("answer")[0].state.seen) == titles(two.shown) == ["C"]
+    assert titles(two.of("answer")[0].state.found) == ["C's own"]
     chain = ScriptedTools(pictures=entries, reason=["A is red"], conclude=["x"])
     await ChainOfThought().answer(chain)
-    assert chain.calls == ["search_image <= 5", "write reason", "answer conclude"]
+    assert chain.calls == ["search_image <= 5", "read_entries A, B, C, D, E <= 1", "write reason", "answer conclude"]
     assert chain.of("conclude")[0].also == {"reason": "A is red"}
     for policy in (OneStage(), TwoStage(), ChainOfThought()):
         assert (await policy.answer(ScriptedTools(answer=["y"], conclude=["y"]))).text == "y"
