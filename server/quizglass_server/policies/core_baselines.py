@@ -10,7 +10,7 @@ An entry is its caption and its text: two passages of the one that is chosen, th
 from __future__ import annotations
 
 from quizglass_server.domain.state import Draft, State
-from quizglass_server.policies.core_mmrag import TOP_ENTRIES, select
+from quizglass_server.policies.core_mmrag import TOP_ENTRIES, reading, select
 from quizglass_server.policies.tools import Tools
 
 
@@ -20,7 +20,7 @@ class OneStage:
     name = "core-one-stage"
     needs = ("generator", "image_encoder")
     likes = ("detector", "text_encoder", "domain_router")
-    tasks = ()
+    tasks = ("rewrite",)
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, then answer."""
@@ -33,14 +33,14 @@ class TwoStage:
     name = "core-two-stage"
     needs = ("generator", "image_encoder")
     likes = ("detector", "text_encoder", "domain_router")
-    tasks = ("select_by_text",)
+    tasks = ("rewrite", "select_by_text")
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, choose, answer."""
         state = tools.start()
         entries = await tools.search_image(limit=TOP_ENTRIES, candidates=True)
-        entry = await select(entries, state, tools, by="select_by_text")
-        return await tools.answer(state.having([*entry, *await tools.read_entries(entry)]))
+        chosen = await select(entries, state, tools, by="select_by_text")
+        return await tools.answer(await reading(chosen, state, tools))
 
 
 class ChainOfThought:
@@ -49,7 +49,7 @@ class ChainOfThought:
     name = "core-chain-of-thought"
     needs = ("generator", "image_encoder")
     likes = ("detector", "text_encoder", "domain_router")
-    tasks = ("reason", "conclude")
+    tasks = ("rewrite", "reason", "conclude")
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, reason, answer."""
@@ -59,6 +59,5 @@ class ChainOfThought:
 
 
 async def _with_all(tools: Tools) -> State:
-    """The question with the captions of five entries and what fits it best of each one's text."""
-    entries = await tools.search_image(limit=TOP_ENTRIES)
-    return tools.start().having([*entries, *await tools.read_entries(entries, 1)])
+    """The question with five entries, of each the caption and the passage that fits best."""
+    return await reading(await tools.search_image(limit=TOP_ENTRIES), tools.start(), tools, 1)

@@ -51,9 +51,9 @@ async def test_a_policy_reads_what_the_entry_that_it_chose_tells(ask: Any) -> No
     async def run(tools: Tools) -> Draft:
         entries = await tools.search_image(limit=2, candidates=True)
         chosen = entries[1:]
-        told.append(await tools.read_entries(chosen, 1))
-        told.append(await tools.read_entries(chosen))
-        told.append(await tools.read_entries([]))
+        told.append(await tools.read_entries(chosen, "its price", 1))
+        told.append(await tools.read_entries(chosen, "its price"))
+        told.append(await tools.read_entries([], "its price"))
         return await tools.answer(tools.start().having(told[1]))
 
     events = await ask(world, run)
@@ -71,7 +71,7 @@ async def test_what_stands_behind_the_caption_is_not_read_again(ask: Any) -> Non
     read: list[Evidence] = []
 
     async def run(tools: Tools) -> Draft:
-        read.extend(await tools.read_entries(await tools.search_image()))
+        read.extend(await tools.read_entries(await tools.search_image(), "its price"))
         return Draft()
 
     await ask(world, run)
