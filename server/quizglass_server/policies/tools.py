@@ -76,11 +76,6 @@ class Tools(Protocol):
         """
         ...
 
-    def pointed(self) -> list[str]:
-        """What the question names by sight, or the one before that says what its "it" is: "car on the left"; may be
-        nothing."""
-        ...
-
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
         """Take some of the candidates of a search: answers are written from them, checked by them and may cite them."""
         ...

@@ -10,7 +10,7 @@ from itertools import takewhile
 from quizglass_server.domain.turns import Evidence, Picture, Turn, Vector
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import Part, views_of
-from quizglass_server.steps.lookup.detect import ANYTHING, find_regions, phrases_of
+from quizglass_server.steps.lookup.detect import find_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
 from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
@@ -53,10 +53,6 @@ class Lookups:
         cheap = usual(find_regions.name) + usual(embed_views.name) <= CHEAP_S
         if not self._vectors and cheap and resources.models.image_encoder is not None and resources.knowledge.count():
             self._embedding(())
-
-    def pointed(self) -> list[str]:
-        """What the question names by sight; may be nothing."""
-        return [phrase for phrase in phrases_of(self._pointing) if phrase != ANYTHING]
 
     async def embed(self) -> None:
         """Embed the views by which the question looks the picture up, and keep them for the next turn."""

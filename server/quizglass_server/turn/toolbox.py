@@ -150,10 +150,6 @@ class Toolbox:
         self._journal.searched = True
         return await self._lookups.image(phrases, limit, candidates=candidates)
 
-    def pointed(self) -> list[str]:
-        """What the question names by sight; may be nothing."""
-        return self._lookups.pointed()
-
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
         """Take some of the candidates of a search as what the generator is shown."""
         return self._journal.found([replace(item, used=True) for item in chosen])
