@@ -25,6 +25,7 @@ SECTIONS = {
     "busy": ("pictures", "busy"),
     "texts": ("passages", "texts"),
     "answers": ("notes", "answers"),
+    "planning": ("planning", "planning"),
     "turns": ("turns", "turns"),
 }
 """Module and function of each, in the order of the table."""

@@ -21,6 +21,7 @@ def unpacked(name: str, folder: Path) -> tuple[Path, str]:
     Raises:
         PackageMissing: it can neither be fetched nor is it there; or there is no dpkg to unpack it.
     """
+    folder = folder.resolve()  # commands run in it
     folder.mkdir(parents=True, exist_ok=True)
     package = _fetched(name, folder)
     target = folder / _UNPACKED / package.stem

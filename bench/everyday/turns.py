@@ -43,7 +43,7 @@ def turns(setup: Setup) -> Part:
     rounds = setup.count(5, 1)
     setup.folder.mkdir(parents=True, exist_ok=True)
     with LocalServer(setup.bundle, setup.folder / "knowledge", log=setup.folder / "server.log") as server:
-        _import(server.target, setup.workdir / KNOWLEDGE)
+        import_folder(server.target, setup.workdir / KNOWLEDGE)
         with Client(server.target, timeout=2 * _BUDGET_S) as client:
             policies = (LOOKED_UP, NOTHING, *(["planning-agent"] if adapter("planner", setup.adapters) else []))
             timed: dict[str, list[Timed]] = {}
@@ -58,7 +58,8 @@ def turns(setup: Setup) -> Part:
     return Part(rows, {policy: [vars(each) for each in some] for policy, some in timed.items()})
 
 
-def _import(target: str, folder: Path) -> None:
+def import_folder(target: str, folder: Path) -> None:
+    """Import as a user does, by the command."""
     command = [sys.executable, "-m", "quizglass_client.cli", "--server", target, "knowledge", "import", str(folder)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # our own command, no shell
 

@@ -15,7 +15,9 @@ from bench.everyday.debian import PackageMissing, unpacked
 from bench.everyday.notes import BASE, TAUGHT, Said, _rows
 from bench.everyday.passages import Asked, Noun, nouns
 from bench.everyday.pictures import CUTS, Looked, tiles
+from bench.everyday.planning import Question, Turn, _agent_rows, _best_rule, _heart_rows
 from bench.everyday.things import Thing, in_photograph, on_plain
+from quizglass_export.everyday.facts import Fact
 from quizglass_export.finetuning.asking.interface import Written
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_server.domain.entries import ChunkHit, Entry
@@ -143,3 +145,34 @@ def test_answers_are_counted_exactly_generously_and_by_refusals() -> None:
     alone = _rows({BASE: base})
     assert alone[-1].peer == "there is no trained adapter"
     assert not any(row.bar for row in alone), "bars are for what was trained"
+
+
+def turn(right: bool, *, plan: str = "", image: int = 0, text: int = 0) -> Turn:
+    return Turn(right, "", plan, image, text, 100, 10.0)
+
+
+def test_a_planner_stands_beside_both_and_beside_the_best_rule_on_words() -> None:
+    fact = Fact("animal", "koala", "food", "leaves", "quizglass")
+    koala = Thing("koala.png", "A koala.", Path("koala.png"))
+    asked = [Question(fact, "What does this animal eat?", points, koala, 1) for points in (True, True, False, False)]
+    turns = {
+        "none": [turn(False), turn(False), turn(False), turn(True)],
+        "image": [turn(True, image=1), turn(False, image=1), turn(False, image=1), turn(False, image=1)],
+        "text": [turn(False, text=1), turn(False, text=1), turn(True, text=1), turn(True, text=1)],
+        "both": [turn(True, image=1, text=1), turn(True, image=1, text=1), turn(True, image=1, text=1), turn(False)],
+        "planning-agent": [
+            *(turn(True, plan="both", image=1, text=1) for _ in range(2)),
+            turn(True, plan="text", text=1),
+            turn(True, plan="none"),
+        ],
+    }
+    assert _best_rule(asked, turns) == {True: "both", False: "text"}
+    rows = {row.name.split(" (")[0]: row for row in _agent_rows(asked, turns)}
+    assert (rows["planning-agent over both"].value, rows["planning-agent over both"].ok) == (25, True)
+    assert rows["planning-agent over the best rule on words"].value == 0
+    assert rows["searches of planning-agent, of both's"].value == pytest.approx(100 * 5 / 6)
+    assert not rows["searches of planning-agent, of both's"].ok
+    assert rows["planned: both"].value == 50
+    heart = {row.name: row.value for row in _heart_rows(turns)}
+    assert heart["by heart: of these, overruled wrongly by evidence"] == 1
+    assert heart["by heart: wrong, and right by evidence"] == 3

@@ -1,16 +1,16 @@
 """The everyday generator: answers in a few words from the notes it is shown, or says that it does not know.
 
-Examples are made of facts that packages bring and templates of our own; no model is asked. Answers are values such as
-"Paris", so a note's sentence is never what is to be said. `held-out.jsonl` has other things, other facts and other
-wordings.
+Examples are made of facts that packages bring, of invented ones, and of templates of our own. Answers are values such
+as "Paris", so a note's sentence is never what is to be said. Shown no note at all, the model is to say what it knows by
+heart and nothing else: the base is asked which facts these are. `held-out.jsonl` has other things, other facts and
+other wordings.
 """
 
 from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,24 +19,32 @@ from pydantic import Field
 from quizglass_export.errors import ExportError
 from quizglass_export.everyday.facts import Fact, all_facts
 from quizglass_export.everyday.parts import held_out_things, is_taught
-from quizglass_export.everyday.wording import pointing, questions, sentence
-from quizglass_export.finetuning.shared.options import Options
+from quizglass_export.everyday.wording import questions
+from quizglass_export.finetuning.asking.choice import MODEL_HELP, ModelOptions, asked_model
+from quizglass_export.finetuning.asking.interface import Ask
+from quizglass_export.finetuning.recipes.everyday_notes import NoteMaker, about_invented, recalled
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import write_rows
 from quizglass_export.finetuning.training.examples import HELD_OUT, TRAIN, TrainingExample, objectives
 from quizglass_export.finetuning.training.settings import Training
+from quizglass_export.scoring.answers import refuses
+from quizglass_export.scoring.claims import contains_words
 
 PROMPTS = Path(__file__).parents[2] / "everyday" / "prompts" / "taught"
-ABSTAIN = "I don't know"
-_OTHERS = 2
-"""Notes about other things, at most, beside those that count."""
+BASE_PROMPTS = PROMPTS.with_name("base")
+_CHUNK, _RECALL_TOKENS = 128, 24
 
 
-class NotesAnnotation(Options):
+class NotesAnnotation(ModelOptions):
     """Options of `annotate everyday-generator`."""
 
     workdir: Path = Field(Path("work/everyday"), description="where `quizglass-export everyday fetch` put its files")
     out: Path = Field(description="folder for train.jsonl and held-out.jsonl")
+    answerer: str = Field(
+        "", description=f"the base, asked without notes, to be taught to say by heart what it knows: {MODEL_HELP}"
+    )
+    prompts: Path | None = Field(BASE_PROMPTS, description="directory of prompt templates that the base is asked by")
+    invented: int = Field(3000, ge=0, description="examples about invented things, so that reading is learned")
     abstain: float = Field(0.3, ge=0, lt=1, description="share of the answers whose notes do not say")
     held_out: float = Field(0.05, gt=0, lt=1, description="share of the things that is kept to measure on")
     most_held_out: int = Field(300, ge=1, description="examples to measure on, at most")
@@ -46,7 +54,7 @@ class NotesAnnotation(Options):
 class NotesTraining(Training):
     """The everyday generator: LoRA 16/32, lr 5e-4, one pass in batches of 8 x 2, in bfloat16 on a CPU with AMX."""
 
-    objectives: ClassVar[tuple[str, ...]] = ("answer", "abstain", "rewrite")
+    objectives: ClassVar[tuple[str, ...]] = ("answer", "abstain", "recall", "rewrite")
     rank: int = Field(16, ge=1, description="LoRA rank")
     alpha: int = Field(32, ge=1, description="LoRA alpha")
     learning_rate: float = Field(5e-4, gt=0, description="peak learning rate")
@@ -66,58 +74,11 @@ class NotesTraining(Training):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Maker:
-    facts: Mapping[str, Sequence[Fact]]
-    """By thing."""
-    things: Sequence[str]
-    """Of notes about something else."""
-    abstain: float
-    chance: random.Random
-
-    def examples(self, fact: Fact, *, held_out: bool) -> Iterator[TrainingExample]:
-        """One for each question that names the thing or points at it, and one that names what is pointed at."""
-        name = f"{fact.kind}/{fact.thing}/{fact.name}"
-        for number, question in enumerate(questions(fact, held_out=held_out)):
-            yield self._answered(fact, question, f"{name}/{number}", pointed=False)
-            if (points := pointing(fact, question)) != question:
-                yield self._answered(fact, points, f"{name}/{number}-this", pointed=True)
-                if number == 0:
-                    values = {"question": points, "seen": [f"{fact.thing}: {_caption(fact)}"], "found": []}
-                    yield _example(f"{name}/{number}-named", "rewrite", values, question)
-
-    def _answered(self, fact: Fact, question: str, name: str, *, pointed: bool) -> TrainingExample:
-        told = self.chance.random() >= self.abstain
-        own = self._own(fact, told=told)
-        notes = [f"{fact.thing}: {own}"] if own else []
-        others = [self._other(fact) for _ in range(self.chance.randint(0 if notes else 1, _OTHERS))]
-        if pointed:
-            seen, found = notes or [f"{fact.thing}: {_caption(fact)}"], others[:1]
-        else:
-            seen, found = [], self.chance.sample([*notes, *others], len(notes) + len(others))
-        values = {"question": question, "seen": seen, "found": found}
-        return _example(name, "answer" if told else "abstain", values, fact.value if told else ABSTAIN)
-
-    def _own(self, fact: Fact, *, told: bool) -> str:
-        """Some of what is known of the thing, with the fact or without it."""
-        rest = [other for other in self.facts[fact.thing] if other.name != fact.name and other.value != fact.value]
-        chosen = self.chance.sample(rest, self.chance.randint(0, min(3, len(rest)))) + ([fact] if told else [])
-        self.chance.shuffle(chosen)
-        return " ".join(sentence(each, self.chance.randrange(2)) for each in chosen)
-
-    def _other(self, fact: Fact) -> str:
-        """A note about another thing, often of the same kind of fact."""
-        while (thing := self.chance.choice(self.things)) == fact.thing:
-            pass
-        other = self.chance.choice(self.facts[thing])
-        return f"{thing}: {sentence(other, self.chance.randrange(2))}"
-
-
 def annotate(options: NotesAnnotation, progress: Progress) -> dict[str, Any]:
-    """Write `train.jsonl` and `held-out.jsonl`; nothing is asked, so it takes a second.
+    """Write `train.jsonl` and `held-out.jsonl`; takes a second where no base is asked.
 
     Raises:
-        ExportError: the packages' facts are not there.
+        ExportError: the packages' facts are not there, or the base is not.
     """
     facts = read_facts(options.workdir)
     by_thing: dict[str, list[Fact]] = defaultdict(list)
@@ -125,10 +86,13 @@ def annotate(options: NotesAnnotation, progress: Progress) -> dict[str, Any]:
         by_thing[fact.thing].append(fact)
     kept_back = held_out_things(facts, options.held_out, options.seed)
     chance = random.Random(options.seed)
-    maker = _Maker(by_thing, sorted(by_thing.keys() - kept_back), options.abstain, chance)
+    maker = NoteMaker(by_thing, sorted(by_thing.keys() - kept_back), options.abstain, chance)
     taught = [each for fact in facts if is_taught(fact, kept_back) for each in maker.examples(fact, held_out=False)]
     measured = [each for fact in facts if not is_taught(fact, kept_back) for each in _both(maker, fact)]
     wordings = [each for fact in facts if is_taught(fact, kept_back) for each in maker.examples(fact, held_out=True)]
+    taught += about_invented(options.invented, options.abstain, options.seed + 1)
+    for fact, known in _known(options, facts, progress).items():
+        (taught if is_taught(fact, kept_back) else measured).extend(recalled(fact, known=known))
     chance.shuffle(taught)
     third = options.most_held_out // 3
     measured = [
@@ -148,16 +112,21 @@ def read_facts(workdir: Path) -> list[Fact]:
         raise ExportError(f"{workdir}: no facts; run `quizglass-export everyday fetch --workdir {workdir}`") from error
 
 
-def _both(maker: _Maker, fact: Fact) -> Iterator[TrainingExample]:
+def _known(options: NotesAnnotation, facts: Sequence[Fact], progress: Progress) -> dict[Fact, bool]:
+    """Whether the base says a fact by heart, asked in its first wording; empty where no base is to be asked."""
+    if not options.answerer:
+        return {}
+    base, known = asked_model(options.answerer, options, {}), {}
+    tick = progress.phase("asking the base", len(facts))
+    for at in range(0, len(facts), _CHUNK):
+        some = facts[at : at + _CHUNK]
+        written = base.write([Ask("recall", {"question": questions(fact)[0]}) for fact in some], _RECALL_TOKENS)
+        for fact, each in zip(some, written, strict=True):
+            known[fact] = contains_words(each.text, fact.value) and not refuses(each.text)
+        tick(len(some))
+    return known
+
+
+def _both(maker: NoteMaker, fact: Fact) -> Iterator[TrainingExample]:
     yield from maker.examples(fact, held_out=False)
     yield from maker.examples(fact, held_out=True)
-
-
-def _example(name: str, objective: str, values: dict[str, Any], target: str) -> TrainingExample:
-    task = "rewrite" if objective == "rewrite" else "answer"
-    return TrainingExample(id=f"{name}//{objective}", objective=objective, task=task, values=values, target=target)
-
-
-def _caption(fact: Fact) -> str:
-    article = "An" if fact.kind[0] in "aeiou" else "A"
-    return f"{article} {fact.kind}."

@@ -6,6 +6,7 @@ question that names its thing needs no picture; one that points ("this country")
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,12 @@ from quizglass_export.everyday.parts import held_out_things, is_taught
 from quizglass_export.everyday.wording import pointing, questions
 from quizglass_export.finetuning.asking.choice import MODEL_HELP
 from quizglass_export.finetuning.recipes import planner
-from quizglass_export.finetuning.recipes.everyday_generator import PROMPTS, read_facts
+from quizglass_export.finetuning.recipes.everyday_generator import BASE_PROMPTS, PROMPTS, read_facts
 from quizglass_export.finetuning.recipes.questions import AnnotationOptions
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import write_rows
 
 QUESTIONS = "questions.jsonl"
-BASE_PROMPTS = PROMPTS.with_name("base")
 _UNSEEN = "unseen.png"
 
 
@@ -72,7 +72,9 @@ def annotate(options: EverydayPlannerAnnotation, progress: Progress) -> dict[str
         options.out.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (16, 16), "grey").save(options.out / _UNSEEN)  # stands for a picture, which it is not shown
         facts = read_facts(options.workdir)
-        write_rows(options.out / QUESTIONS, _questions(facts, options))
+        asked = list(_questions(facts, options))
+        random.Random(options.seed).shuffle(asked)  # so that `limit` takes some of every kind
+        write_rows(options.out / QUESTIONS, asked)
         data = (options.out / QUESTIONS,)
     same = options.model_dump(exclude={"workdir", "data"})
     return planner.annotate(planner.PlannerAnnotation(**same, data=data), progress)

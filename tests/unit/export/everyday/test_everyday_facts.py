@@ -4,11 +4,13 @@ import csv
 
 import pytest
 
-from quizglass_export.everyday import facts, knowledge
+from quizglass_export.everyday import facts, invented, knowledge
 from quizglass_export.everyday.parts import NEVER_TAUGHT, held_out_things, is_taught
 from quizglass_export.everyday.wording import pointing, questions, sentence, wording
+from quizglass_export.finetuning.asking.interface import Written
 from quizglass_export.finetuning.recipes import everyday_generator, everyday_planner
-from quizglass_export.finetuning.recipes.everyday_generator import ABSTAIN, NotesAnnotation
+from quizglass_export.finetuning.recipes.everyday_generator import NotesAnnotation
+from quizglass_export.finetuning.recipes.everyday_notes import ABSTAIN, about_invented
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.training.examples import read_examples
 
@@ -56,10 +58,57 @@ def test_answers_are_values_that_the_notes_say_and_never_a_sentence_of_them(writ
     for example in taught:
         notes = " ".join([*example.values["seen"], *example.values["found"]])
         if example.objective == "answer":
-            assert example.target in notes
+            assert example.target.lower() in notes.lower()  # a sentence may begin with it
             assert f"{example.target}." != notes.split(": ", 1)[1]
         elif example.objective == "abstain":
             assert example.target == ABSTAIN
+
+
+def test_what_the_base_knows_by_heart_is_taught_and_what_it_does_not_is_not_guessed(tmp_path, monkeypatch) -> None:
+    class Base:
+        def write(self, asks, most_tokens):
+            assert {ask.task for ask in asks} == {"recall"}
+            koala = [ask.values["question"] == "What does the koala eat?" for ask in asks]
+            return [Written("It eats eucalyptus leaves." if knows else "I do not know.") for knows in koala]
+
+    monkeypatch.setattr(everyday_generator, "all_facts", lambda _: OWN)
+    monkeypatch.setattr(everyday_generator, "asked_model", lambda *_: Base())
+    out = tmp_path / "notes"
+    options = NotesAnnotation(workdir=tmp_path, out=out, answerer="base", held_out=0.001, invented=10)
+    everyday_generator.annotate(options, Progress(quiet=True))
+    taught = [each for each in read_examples(out / "train.jsonl") if each.objective == "recall"]
+    assert not any({"seen", "found"} & each.values.keys() for each in taught)
+    known = {each.values["question"]: each.target for each in taught if "koala" in each.id and "/food/" in each.id}
+    assert known == {
+        "What does the koala eat?": "eucalyptus leaves",
+        "What is the food of the koala?": "eucalyptus leaves",
+        "What does this animal eat?": ABSTAIN,
+    }
+    others = [each for each in taught if "koala/food" not in each.id]
+    assert others
+    assert {each.target for each in others} == {ABSTAIN}
+
+
+@pytest.mark.parametrize("kind", invented.kinds(), ids=lambda kind: kind.sentences[0])
+def test_invented_sentences_say_the_value_and_questions_name_the_thing(kind: invented.Kind) -> None:
+    fact = invented.Invented(kind, "the Norberg", "12 days")
+    for which in range(2):
+        assert "12 days" in fact.sentence(which)
+        assert "orberg" in fact.sentence(which)
+        assert "the Norberg" in fact.question(which)
+    assert kind.questions[0] != kind.questions[1]
+    assert not any(word in " ".join(kind.sentences) for word in ("discovered", "largest moon", "main ingredient"))
+
+
+def test_notes_about_invented_things_say_what_is_asked_or_do_not() -> None:
+    examples = list(about_invented(400, 0.3, seed=1))
+    assert list(about_invented(400, 0.3, seed=1)) == examples
+    answers = [each for each in examples if each.objective == "answer"]
+    assert 0.6 < len(answers) / len(examples) < 0.8
+    for each in answers:
+        assert each.target.lower() in " ".join([*each.values["seen"], *each.values["found"]]).lower()
+    assert {each.target for each in examples if each.objective == "abstain"} == {ABSTAIN}
+    assert any(each.values["question"].endswith("this bridge?") for each in examples)
 
 
 def test_things_facts_and_wordings_are_held_out(written) -> None:
