@@ -26,11 +26,7 @@ from quizglass_client.local import LocalServer
 from quizglass_server.bundle.files import Bundle
 
 _WARM_UP = 12
-_READING, _EMBEDDING, _GATE, _DETECTING = "read", "embed", "gate", "detect"
-"""Embedding runs beside reading where words are read, and gate and detector beside the planner: their time is not
-subtracted there, and waiting for them counts as the server's own. Elsewhere they run alone, and the engine's part of
-it is the engine's."""
-_PLANNING = "plan"
+_GATE, _READING, _PLANNING, _DETECTING, _EMBEDDING = "gate", "read", "plan", "detect", "embed"
 
 
 def main() -> None:
@@ -71,17 +67,25 @@ class TimedTurn:
         self.waited = waited
         self.first = first
         """To the first piece of the answer; None when there was none."""
-        self._plans = sum(t.stage == _PLANNING for t in answer.done.timings)
         self.stages = {t.stage: (t.duration * 1e3, t.engine * 1e3) for t in answer.done.timings}
+        self._engines = [(t.stage, t.engine * 1e3) for t in answer.done.timings]
+        """One for each run of a stage, in the order in which they ended."""
 
     @property
     def own(self) -> float:
-        """Waited beyond the engines."""
-        beside = {_GATE, _DETECTING}
-        if _READING in self.stages:
-            early = self._plans == 1 and _GATE in self.stages  # and stands, since no words were read
-            beside = {_DETECTING, _EMBEDDING, _PLANNING} if early else {_DETECTING, _EMBEDDING}
-        return self.waited - sum(engine for stage, (_, engine) in self.stages.items() if stage not in beside)
+        """Waited beyond the engines. Of those that worked beside each other, the side that worked longer counts.
+
+        While the gate and the reader look for words, a plan is made as if there were none, and where words are read
+        the picture is looked up meanwhile. All else follows one after the other.
+        """
+        looking = self._engine(_GATE) + self._engine(_READING)
+        beside = self._engine(_DETECTING) + self._engine(_EMBEDDING) if _READING in self.stages else 0.0
+        if _GATE in self.stages:
+            beside += next((engine for stage, engine in self._engines if stage == _PLANNING), 0.0)
+        return self.waited - sum(engine for _, engine in self._engines) + min(looking, beside)
+
+    def _engine(self, wanted: str) -> float:
+        return sum(engine for stage, engine in self._engines if stage == wanted)
 
 
 def _time_turns(trial: Trial, args: argparse.Namespace, folder: Path, bars: Progress) -> list[TimedTurn]:

@@ -185,10 +185,6 @@ class GivenGenerator:
         """As the generator does."""
         await self._generator.prepare(picture)
 
-    async def score(self, request: GenerationRequest, answer: str) -> list[float]:
-        """As the generator does."""
-        return await self._generator.score(request, answer)
-
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
         """The record's label, after the generator chose a letter."""
         if request.task not in _DECISIONS or self._record is None:

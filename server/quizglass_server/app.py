@@ -169,16 +169,6 @@ async def serve(settings: Settings, announce: Callable[[dict[str, Any]], None]) 
     log.info("stopped")
 
 
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's, where it is installed; None stands for asyncio's own."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
-
-
 async def _memory(settings: Settings, models: LoadedModels, busy: Callable[[], bool]) -> SightingMemory | None:
     """The visual memory, if there is to be one, which rests while turns are `busy`."""
     directory = settings.memory_directory

@@ -25,6 +25,7 @@ from quizglass_server.errors import (
     SettingMissing,
     SettingsError,
 )
+from quizglass_server.scheduling.event_loop import loop_factory
 
 log = logging.getLogger(__name__)
 
@@ -144,7 +145,7 @@ def _serve(settings: Settings) -> int:
 
     logs.configure(settings.log_format, settings.log_level)
     try:
-        with asyncio.Runner(loop_factory=app.loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(app.serve(settings, lambda ready: _announce(settings, ready)))
     except asyncio.CancelledError:
         return 130

@@ -157,7 +157,7 @@ class Models(table.Models):
                 raise
             yield Token(piece, 0.5 if position else 0.9)
         record_engine(2, 20)
-        yield GenerationEnd(self.end, prompt_tokens=20, answer_tokens=len(pieces), engine_us=2)
+        yield GenerationEnd(self.end, prompt_tokens=20, answer_tokens=len(pieces))
 
 
 class Knowledge:

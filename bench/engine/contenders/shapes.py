@@ -20,8 +20,6 @@ SEED = 20_261_121
 _Q4_0 = 2
 """llama.cpp's number (`llama_ftype`) of Q4_0."""
 _PICTURE = 336
-_MEAN = (0.48145466, 0.4578275, 0.40821073)
-_STD = (0.26862954, 0.26130258, 0.27577711)
 _EPSILON = 1e-6
 """llama.cpp reads none for this architecture."""
 
@@ -76,6 +74,7 @@ def half_billion(folder: Path, tokenizer: Path, say: Callable[[str], None]) -> S
 
 
 def _write(folder: Path, tokenizer: Path) -> None:
+    from quizglass_export.clip_pixels import CLIP_MEAN, CLIP_STD
     from quizglass_export.gguf.text import write_text_gguf
     from quizglass_export.gguf.vision import write_vision_gguf
     from quizglass_server.models.fields import Patched
@@ -85,7 +84,7 @@ def _write(folder: Path, tokenizer: Path) -> None:
     filled.write_text(json.dumps(filled_up(content, VOCABULARY)), encoding="utf-8")
     model = _random_model({token["content"]: token["id"] for token in content["added_tokens"]})
     write_text_gguf(model, filled, folder / "full.gguf", "random 0.5B")
-    picture = Patched(width=_PICTURE, height=_PICTURE, mean=_MEAN, std=_STD, patch=14, merge=2, temporal=2)
+    picture = Patched(width=_PICTURE, height=_PICTURE, mean=CLIP_MEAN, std=CLIP_STD, patch=14, merge=2, temporal=2)
     write_vision_gguf(model, picture, folder / "mmproj-f16.gguf")
 
 

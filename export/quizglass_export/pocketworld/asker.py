@@ -51,6 +51,15 @@ class ThingPool:
 
 
 @dataclass(frozen=True)
+class Pointed:
+    """What a question is about: a thing, the scene that shows it, and words that point at it there."""
+
+    thing: Thing
+    scene: Scene
+    words: str
+
+
+@dataclass(frozen=True)
 class Asker:
     """Builds the scene and the words of one question; `rng` is the question's own.
 
@@ -178,9 +187,7 @@ class Asker:
     def build(
         self,
         family: str,
-        thing: Thing,
-        scene: Scene,
-        subject: str,
+        about: Pointed,
         text: str,
         answer: str,
         gold_query: str,
@@ -193,7 +200,8 @@ class Asker:
         hops: tuple[Hop, ...] = (),
         domain: str = "",
     ) -> Question:
-        """The question; `subject` points at `thing` in the picture, and is what the image query asks about."""
+        """The question; its image query asks about what is pointed at."""
+        thing, scene, subject = about.thing, about.scene, about.words
         objects, meant = pointed_at(thing, scene, subject) if self.format == 2 else ((), "")
         return Question(
             id=self.id,

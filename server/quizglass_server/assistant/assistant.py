@@ -130,7 +130,8 @@ class Assistant:
         """Do for a picture what any question about it begins with; each step's name before it begins.
 
         Words are read, the picture is embedded as a question that names no place would have it, and the generator
-        looks at it. What comes of that is kept where turns look for it, as long as there is room.
+        looks at it. What comes of that is kept where turns look for it, as long as there is room. With a detector
+        nothing is embedded: turns look up the boxes of what they name.
         """
         resources, models = self._resources, self._resources.models
         turn, journal = Turn("", "", picture), Journal(lambda _: None)
@@ -139,7 +140,7 @@ class Assistant:
         try:
             yield "read"
             await Givens(turn, runner, resources, journal, lambda: None).words()
-            if models.image_encoder is not None and resources.knowledge.count():
+            if models.image_encoder is not None and models.detector is None and resources.knowledge.count():
                 yield "embed"
                 await lookups.embed()
             if models.generator is not None:

@@ -34,10 +34,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 def refuse_unknown_variables(names: Iterable[str]) -> None:
     """Raise SettingsError for a variable of ours that names no setting."""
-    known = {f"{PREFIX}{name.upper()}" for name in names} | {CONFIG_VARIABLE}
+    variables = {f"{PREFIX}{name.upper()}" for name in names} | {CONFIG_VARIABLE}
     for variable in os.environ:
-        if variable.startswith(PREFIX) and variable not in known and not variable.startswith(_NOT_OURS):
-            raise SettingsError(f"{variable}: no such setting{suggestion(variable, known)}")
+        if variable.startswith(PREFIX) and variable not in variables and not variable.startswith(_NOT_OURS):
+            raise SettingsError(f"{variable}: no such setting{suggestion(variable, variables)}")
 
 
 def file_values(config: Path, settings: type[BaseSettings]) -> dict[str, Any]:

@@ -172,8 +172,8 @@ def _frame(marker: int, segment: bytes) -> tuple[Header, int]:
     # Of a JPEG in several scans all coefficients are held, 2 bytes each.
     coefficients = 2.0 * sum(h * v for h, v in factors) / (widest * highest)
     image = 1.0 if components == 1 else 4.0
-    held = coefficients if marker in _PROGRESSIVE else 0.0
-    return Header("JPEG", width, height, pixel_bytes=image, pixel_ns=6.0, data_bytes=held), components
+    coefficient_bytes = coefficients if marker in _PROGRESSIVE else 0.0
+    return Header("JPEG", width, height, pixel_bytes=image, pixel_ns=6.0, data_bytes=coefficient_bytes), components
 
 
 def _scanned(frame: Header, components: int, in_first_scan: int) -> Header:

@@ -172,5 +172,3 @@ class GenerationEnd:
     """stop, length, cancelled or deadline."""
     prompt_tokens: int
     answer_tokens: int
-    engine_us: int
-    """Microseconds in the engine."""

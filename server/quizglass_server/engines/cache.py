@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """Least recently used goes first; safe to share between threads.
+    """A cache of bounded size, from which the least recently used goes first; safe to share between threads.
 
     Args:
         limit: most cost kept, in the unit of `cost`.

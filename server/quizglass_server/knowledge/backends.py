@@ -30,12 +30,11 @@ async def open_knowledge(
     if isinstance(where, Path):
         return await KnowledgeBase.open(where, text_encoder=text_encoder, image_encoder=image_encoder, decode=decode)
     from quizglass_server.knowledge.milvus.base import MilvusKnowledge
+    from quizglass_server.knowledge.milvus.link import MilvusAccess
 
     return await MilvusKnowledge.open(
-        where,
+        MilvusAccess(where, _token(options.knowledge_token_file), options.knowledge_timeout_s),
         name=options.knowledge_collections,
-        token=_token(options.knowledge_token_file),
-        timeout_s=options.knowledge_timeout_s,
         text_encoder=text_encoder,
         image_encoder=image_encoder,
         decode=decode,

@@ -52,7 +52,7 @@ Hits = TypeVar("Hits")
 
 
 class KnowledgeBase(PictureSearch):
-    """Open with `open`, then use from one event loop; close with `close`."""
+    """A knowledge store in a directory. Open with `open`, use from one event loop, close with `close`."""
 
     backend = "local"
     ready = True

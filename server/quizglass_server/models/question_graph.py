@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.onnx.batcher import Batcher
-from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
 from quizglass_server.models.batching import LIMITS, MAX_BATCH
 from quizglass_server.models.fields import Normalised
@@ -47,8 +47,8 @@ class QuestionGraph(Generic[Result]):
         self.size = size
         self._read = read
         texts, types = text_ranges(max_tokens)
-        pixels = {"pixel_values": pixel_range(size, MAX_BATCH)}
-        self._session = OnnxSession(loading.files.path(model), pixels, output, loading.how, optional=texts | types)
+        signature = Signature(output, {"pixel_values": pixel_range(size, MAX_BATCH)}, optional=texts | types)
+        self._session = OnnxSession(loading.files.path(model), signature, loading.how)
         self.executor = self._session.executor
         self.asks = texts.keys() <= self._session.inputs
         """Whether the graph reads the question; some read the picture alone."""

@@ -19,7 +19,7 @@ from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.batcher import Batcher
 from quizglass_server.engines.onnx.providers import InputRange, Ranges
-from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
 from quizglass_server.models.batching import LIMITS, MAX_BATCH, prompt_ranges
 from quizglass_server.models.fields import Count, FileName, Gridded, Patched
@@ -173,7 +173,9 @@ class VisionGraph:
         self._image_id = tokenizer.token_id(spec.image_token)
         self._fitter = loading.fitter
         self._pool = loading.pool
-        self._session = OnnxSession(loading.files.path(model), _vision_ranges(spec, size), "logits", loading.how)
+        self._session = OnnxSession(
+            loading.files.path(model), Signature("logits", _vision_ranges(spec, size)), loading.how
+        )
         self.name = self._session.name
         self.executor = self._session.executor
         self.batcher = Batcher[VisionRow, Logits](loading.pool, self.run, len, LIMITS, prompts=True)

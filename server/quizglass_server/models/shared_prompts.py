@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_server.engines.onnx.batcher import Batcher
-from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.models.batching import LIMITS, UNPADDED, prompt_ranges
 from quizglass_server.models.loading import Loading
 from quizglass_server.models.prompts import Prompt, SegmentKind
@@ -61,9 +61,9 @@ class SharingScorer:
         Raises:
             BundleError: its file is damaged.
         """
-        ranges = prompt_ranges(spec.max_tokens)
+        signature = Signature("logits", prompt_ranges(spec.max_tokens), free=frozenset(("past", "keep")))
         path = loading.files.path(spec.model)
-        self._session = session = OnnxSession(path, ranges, "logits", loading.how, free=("past", "keep"))
+        self._session = session = OnnxSession(path, signature, loading.how)
         self.name = session.name
         self.executor = session.executor
         """What runs it: tensorrt, cuda or cpu."""

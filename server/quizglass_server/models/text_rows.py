@@ -55,7 +55,7 @@ class TextTokenizer:
 
 
 class TokenCounter:
-    """Counts a whole text's tokens, which `TextTokenizer` would cut; for those who need it, as it is another copy."""
+    """Counts the tokens of whole texts, which `TextTokenizer` cuts; a second copy of the tokenizer, for this alone."""
 
     def __init__(self, path: Path) -> None:
         self._tokenizer = _quoting(path)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from quizglass_server.domain.regions import Region
 from quizglass_server.domain.turns import RGB
 from quizglass_server.engines.onnx.providers import InputRange
-from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
+from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession, Signature
 
 MODEL = Path(__file__).with_name("wordgate.onnx")
 SMALL_PICTURE, SMALL_SIDE, LARGE_SIDE = 512, 320, 736
@@ -45,7 +45,9 @@ class WordGate:
             EngineFailed: onnxruntime is not installed.
         """
         shapes = InputRange((1, 2 * CELL, 2 * CELL, 3), (1, SMALL_SIDE, SMALL_SIDE, 3), (1, LARGE_SIDE, LARGE_SIDE, 3))
-        self._session = OnnxSession(model, {"pixels": shapes}, "logits", OnnxOptions(provider="cpu", role="wordgate"))
+        self._session = OnnxSession(
+            model, Signature("logits", {"pixels": shapes}), OnnxOptions(provider="cpu", role="wordgate")
+        )
         self.notes = self._session.notes
         """What the file says of itself: `threshold`, and `provenance`, how it was chosen."""
         self.least = float(self.notes["threshold"]) if least is None else least

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from quizglass_server.domain.turns import Picture
 from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.batcher import Batcher
-from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.models.batching import LIMITS
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, graphs
 from quizglass_server.models.grids import Grids
@@ -81,9 +81,9 @@ class OnnxCoarseReranker:
         ]
         self._pictures = Grids(sized)
         self._queries = BoundedCache[tuple[bytes, str], Queries](_CACHE_BYTES, lambda queries: queries.nbytes)
-        shapes, types = text_ranges(spec.max_tokens)
+        signature = Signature("text_embeds", *text_ranges(spec.max_tokens))
         path = loading.files.path(spec.text_model)
-        self._texts = OnnxSession(path, shapes, "text_embeds", loading.how, optional=types)
+        self._texts = OnnxSession(path, signature, loading.how)
         self.executor = self._texts.executor
         """What runs it: tensorrt, cuda or cpu."""
         self._batcher = Batcher[TextRow, NDArray[np.float32]](loading.pool, self._embed, len, LIMITS)

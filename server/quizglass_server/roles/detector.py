@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.providers import InputRange
-from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, Size, graphs
 from quizglass_server.models.fitting import PictureFitter
@@ -156,7 +156,7 @@ class _DetectorGraph:
         if spec.kind == _OWL:
             text = InputRange((1, longest), (1, longest), (MAX_PHRASES, longest))
         shapes = {"pixel_values": pixel_range(size, 1), "input_ids": text, "attention_mask": text}
-        self._session = OnnxSession(loading.files.path(model), shapes, "pred_boxes", loading.how)
+        self._session = OnnxSession(loading.files.path(model), Signature("pred_boxes", shapes), loading.how)
         self.executor = self._session.executor
 
     def run(self, pixels: RGB, phrases: _Phrases) -> tuple[Scores, NDArray[np.float64]]:

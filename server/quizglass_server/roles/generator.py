@@ -84,10 +84,6 @@ class Generator(Protocol):
         """Probability of each label as the continuation, normalised over the labels."""
         ...
 
-    async def score(self, request: GenerationRequest, answer: str) -> list[float]:
-        """Log-probability (natural) of each token of a given answer to the prompt, in order."""
-        ...
-
     async def prepare(self, picture: Picture) -> None:
         """Read a picture before the question's prompt is known, behind all other work; cancelling drops it."""
         ...
@@ -223,7 +219,7 @@ class LlamaGenerator:
                     if not isinstance(item, Piece):
                         usage = item.usage
                         record_engine(usage.engine_us, usage.prompt_tokens)
-                        yield GenerationEnd(item.reason, usage.prompt_tokens, usage.generated_tokens, usage.engine_us)
+                        yield GenerationEnd(item.reason, usage.prompt_tokens, usage.generated_tokens)
                         continue
                     text = item.text if begun else item.text.lstrip()
                     begun = begun or bool(text)
@@ -236,14 +232,6 @@ class LlamaGenerator:
             probabilities, usage = await self._process.choose(prompt, labels, _terms())
         record_engine(usage.engine_us, usage.prompt_tokens)
         return probabilities
-
-    async def score(self, request: GenerationRequest, answer: str) -> list[float]:
-        """Log-probability of each token of an answer, given the prompt; errors as `generate`."""
-        prompt = await self._prompt(request)
-        with _refusals():
-            scored = await self._process.score(prompt, answer, _terms())
-        record_engine(scored.usage.engine_us, scored.usage.prompt_tokens)
-        return list(scored.log_probabilities)
 
     async def prepare(self, picture: Picture) -> None:
         """Bring the beginning of the answer's prompt, up to its picture, into the engine; cancelling drops it.

@@ -12,7 +12,7 @@ import numpy as np
 
 from quizglass_server.domain.turns import RGB, Picture, Vector
 from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
-from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.models.batching import MAX_BATCH
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, Size, graphs
 from quizglass_server.models.grids import Grids, blank, pixel_range
@@ -94,7 +94,8 @@ class _Graph:
         self.size = size
         self._dimension = dimension
         path = loading.files.path(model)
-        self._session = OnnxSession(path, {"pixel_values": pixel_range(size, MAX_BATCH)}, "image_embeds", loading.how)
+        signature = Signature("image_embeds", {"pixel_values": pixel_range(size, MAX_BATCH)})
+        self._session = OnnxSession(path, signature, loading.how)
         self.executor = self._session.executor
         self._batcher = Batcher[RGB, Vector](loading.pool, self._run, lambda _: 1, BatchLimits(MAX_BATCH, MAX_BATCH))
         self._run([blank(size)])

@@ -40,7 +40,7 @@ class RoleStatus:
 
 
 class FilledRoles(ModelFiles, Protocol):
-    """A verified bundle."""
+    """A verified bundle: its files, and which roles they fill."""
 
     @property
     def roles(self) -> Roles:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from quizglass_server.engines.onnx.batcher import Batcher
-from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
 from quizglass_server.models.batching import LIMITS
 from quizglass_server.models.fields import Count, FileName
@@ -78,7 +78,7 @@ def check_labels(names: Sequence[str]) -> None:
 
 
 class OnnxReranker:
-    """Qwen3-Reranker's form: how probable it is that a passage answers a query."""
+    """How probable it is that a passage answers a query, asked as Qwen3-Reranker asks: "yes" against "no"."""
 
     def __init__(self, spec: TextScorer, loading: Loading) -> None:
         """Load.
@@ -165,8 +165,8 @@ class OnnxCrossEncoder:
         """
         self._spec = spec
         self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
-        shapes, types = text_ranges(spec.max_tokens)
-        self._session = OnnxSession(loading.files.path(spec.model), shapes, "logits", loading.how, optional=types)
+        signature = Signature("logits", *text_ranges(spec.max_tokens))
+        self._session = OnnxSession(loading.files.path(spec.model), signature, loading.how)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
         self._batcher = Batcher[TextRow, float](loading.pool, self._run, len, LIMITS, prompts=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from quizglass_server.domain.turns import Vector
 from quizglass_server.engines.onnx.batcher import Batcher
-from quizglass_server.engines.onnx.session import OnnxSession
+from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.models.batching import LIMITS
 from quizglass_server.models.fields import Count, FileName
 from quizglass_server.models.loading import Loading, RolePart
@@ -80,10 +80,8 @@ class OnnxTextEncoder:
         """SHA-256 of the model file."""
         self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
         self._counter = TokenCounter(loading.files.path(spec.tokenizer))
-        shapes, types = text_ranges(spec.max_tokens)
-        self._session = OnnxSession(
-            loading.files.path(spec.model), shapes, "last_hidden_state", loading.how, optional=types
-        )
+        signature = Signature("last_hidden_state", *text_ranges(spec.max_tokens))
+        self._session = OnnxSession(loading.files.path(spec.model), signature, loading.how)
         self.executor = self._session.executor
         """What runs it: tensorrt, cuda or cpu."""
         self._batcher = Batcher[TextRow, Vector](loading.pool, self._run, len, LIMITS)

@@ -1,8 +1,7 @@
 """Tells a stage how much of its time was spent inside engines, and how many tokens of prompts they read.
 
 A stage sets `engine_time` to a fresh clock; whatever engine runs on its behalf adds to it, on any thread that carries
-the stage's context. Every engine records here, the generator too: `GenerationEnd.engine_us` repeats its share for
-information and must not be added again. Nothing here knows which stages or engines there are.
+the stage's context. Nothing here knows which stages or engines there are.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class CoreShares:
     """ONNX runs that may go at the same time."""
 
 
-def share_cores(cores: int, threads: int = 0, runs: int = 0) -> CoreShares:
+def share_cores(cores: int, threads: int = 0) -> CoreShares:
     """Share out cores.
 
     llama.cpp decodes all the time that a turn answers, so half of the cores are its own. The other half is for the
@@ -35,19 +35,17 @@ def share_cores(cores: int, threads: int = 0, runs: int = 0) -> CoreShares:
     Args:
         cores: how many there are.
         threads: of every engine alike, when somebody has decided; 0: as above.
-        runs: ONNX runs at a time, when somebody has decided; 0: as above.
 
     Raises:
         ValueError: a number is negative, or there are no cores.
     """
-    if cores < 1 or threads < 0 or runs < 0:
-        raise ValueError(f"cores must be 1 or more, threads and runs 0 or more, not {cores}, {threads} and {runs}")
-    most = runs or min(_MOST_RUNS, cores)
+    if cores < 1 or threads < 0:
+        raise ValueError(f"cores must be 1 or more and threads 0 or more, not {cores} and {threads}")
+    runs = min(_MOST_RUNS, cores)
     if threads:
-        return CoreShares(threads, threads, most)
+        return CoreShares(threads, threads, runs)
     llama = max(1, cores // 2)
-    onnx = max(1, (cores - llama) // most)
-    return CoreShares(llama, onnx, most)
+    return CoreShares(llama, max(1, (cores - llama) // runs), runs)
 
 
 def give_way() -> None:

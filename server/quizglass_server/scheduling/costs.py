@@ -22,10 +22,6 @@ class StepCosts:
         line = self._lines.get(step)
         return 0.0 if line is None else line.at(line.size if size is None else size)
 
-    def known(self, step: str) -> bool:
-        """Whether the step has run before."""
-        return step in self._lines
-
     def took(self, step: str, seconds: float, size: float = 1.0) -> None:
         """Learn from a finished run."""
         if (line := self._lines.get(step)) is None:

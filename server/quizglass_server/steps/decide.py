@@ -22,8 +22,8 @@ from quizglass_server.steps.telling import prompted, weighed
 def _told_decider(
     labels: list[tuple[str, float]] | None, picture: Picture | None, values: Values, *_: object
 ) -> Telling:
-    given = prompted("", values, pictures=int(picture is not None))
-    return (detail for detail in given if detail.label != "prompt"), weighed(labels)
+    details = prompted("", values, pictures=int(picture is not None))
+    return (detail for detail in details if detail.label != "prompt"), weighed(labels)
 
 
 def _told_letter(labels: list[tuple[str, float]] | None, request: GenerationRequest, *_: object) -> Telling:

@@ -50,7 +50,7 @@ class Writing:
     @property
     def draft(self) -> Draft:
         """What was written so far."""
-        end = self._end or GenerationEnd("deadline", 0, len(self._probabilities), 0)
+        end = self._end or GenerationEnd("deadline", 0, len(self._probabilities))
         return Draft(
             self._text,
             tuple(self._probabilities),

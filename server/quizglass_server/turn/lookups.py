@@ -100,8 +100,8 @@ class Lookups:
         candidates = max(limit, self._tuning.text_candidates)
         if len(asked) > 1:  # reranking costs by the passage: several queries share what one has
             candidates = max(self._tuning.found, candidates // len(asked))
-        found = [self._passages(query, candidates, reranked=reranked) for query in asked]
-        (best, dropped, reranked), *others = results = await at_once(found)
+        searches = [self._passages(query, candidates, reranked=reranked) for query in asked]
+        (best, dropped, reranked), *others = results = await at_once(searches)
         if others:
             best = merged([ranked for ranked, _, _ in results])
             kept = {(passage.entry_id, passage.text) for passage in best}
@@ -151,9 +151,7 @@ class Lookups:
         async def embed(views: Sequence[Part]) -> list[Vector] | None:
             return await self._runner.run(embed_views, picture, views)
 
-        regions = None
-        if question or phrases:  # looking ahead there is nothing to look for yet
-            regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
+        regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
         parts = regions or views_of(question, self._tuning.views)
         return await self._resources.vectors(picture, tuple(parts), embed)
 

@@ -87,10 +87,10 @@ class Resources:
         kept = {view: self._vectors.get((picture.sha256, view)) for view in views}
         missing = [view for view, vector in kept.items() if vector is None]
         if missing:
-            made = await embed(missing)
-            if made is None:
+            vectors = await embed(missing)
+            if vectors is None:
                 return []
-            for view, vector in zip(missing, made, strict=True):
+            for view, vector in zip(missing, vectors, strict=True):
                 kept[view] = vector
                 self._vectors.put((picture.sha256, view), vector)
         return [vector for vector in kept.values() if vector is not None]

@@ -167,8 +167,8 @@ def _left_out(step: Step[Any, Any], error: Exception) -> str:
     if isinstance(error, Overloaded) and not step.answers:
         return "BUDGET"  # the engine does not begin what it cannot do in this time
     if step.optional or isinstance(error, KnowledgeLost):  # an answer without lookups is better than none
-        known = isinstance(error, KnowledgeLost)  # that was logged once, when it was lost
+        logged = isinstance(error, KnowledgeLost)  # that was logged once, when it was lost
         about = {"step": step.name}
-        log.warning("step failed; the turn goes on without it", exc_info=None if known else error, extra=about)
+        log.warning("step failed; the turn goes on without it", exc_info=None if logged else error, extra=about)
         return "FAILED"
     raise error

@@ -9,8 +9,10 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,58 +63,60 @@ def test_serving_importing_and_asking_reach_and_write_only_what_they_were_told(
 ) -> None:
     world, own = tmp_path / "world", tmp_path / "own"
     write_entries(WORLD, world, size=112)
-    draw_scene(make_scene([WORLD.things[0]], random.Random(1), fault_share=0), 336).save(world / "a.png")
-    (work := tmp_path / "work").mkdir()
-    environment = clean_environment(tmp_path)
-    flags = [*("--port", "0", "--log-format", "json", "--bundle", str(starter_bundle)), "--knowledge", str(own / "k")]
-    command = [sys.executable, "-m", "quizglass_server.cli", *flags, "--memory-directory", str(own / "m")]
-    command += ["--state-directory", str(own / "s")]
+    picture = world / "a.png"
+    draw_scene(make_scene([WORLD.things[0]], random.Random(1), fault_share=0), 336).save(picture)
     own.mkdir()
-    server = subprocess.Popen(
-        traced(command, tmp_path / "server.trace"), env=environment, cwd=work, stdout=subprocess.PIPE
-    )
-    assert server.stdout is not None
-    try:
-        with watched([server.pid]) if STRACE is None else nullcontext(Seen()) as polled:
-            target = json.loads(server.stdout.readline())["address"]
-            client = [sys.executable, "-m", "quizglass_client.cli"]
-            for number, asked in enumerate(
-                (
-                    ["knowledge", "import", str(world / "entries.jsonl")],
-                    [
-                        "ask",
-                        str(world / "a.png"),
-                        "What does this cost?",
-                        "--policy",
-                        "both",
-                        "--remember",
-                        "--budget",
-                        "60",
-                    ],
-                    ["ask", str(world / "a.png"), "What is printed on it?", "--budget", "60"],
-                    ["capabilities"],
-                )
-            ):
-                trace = tmp_path / f"client-{number}.trace"
-                run = traced([*client, "--server", target, *asked], trace)
-                subprocess.run(run, env=environment, cwd=work, check=True, stdout=subprocess.DEVNULL)
-                if STRACE is not None:
-                    seen = read_trace(trace)
-                    assert {f"{address}:{port}" for _, address, port in seen.reached if port} == {target}
-                    assert astray(seen, ()) == []
-            os.kill(the_server(server), signal.SIGTERM)
-            assert server.wait(60) == 0
-    finally:
-        server.kill()
-        server.wait()
-        server.stdout.close()
+    there = place(tmp_path)
+    with serving(starter_bundle, own, tmp_path / "server.trace", there) as (target, polled):
+        for number, asked in enumerate(
+            (
+                ["knowledge", "import", str(world / "entries.jsonl")],
+                ["ask", str(picture), "What does this cost?", "--policy", "both", "--remember", "--budget", "60"],
+                ["ask", str(picture), "What is printed on it?", "--budget", "60"],
+                ["capabilities"],
+            )
+        ):
+            trace = tmp_path / f"client-{number}.trace"
+            client = [sys.executable, "-m", "quizglass_client.cli", "--server", target, *asked]
+            subprocess.run(traced(client, trace), **there, check=True, stdout=subprocess.DEVNULL)
+            if STRACE is not None:
+                seen = read_trace(trace)
+                assert {f"{address}:{port}" for _, address, port in seen.reached if port} == {target}
+                assert astray(seen, ()) == []
     if STRACE is not None:
         seen = read_trace(tmp_path / "server.trace")
         assert outside(seen) == {("bind", "127.0.0.1", 0)}
         assert astray(seen, (str(own), str(tmp_path / "tmpdir" / "quizglass-"))) == []
     assert {port for _, address, port in polled.reached if port == 53 or not address.startswith("127.")} == set()
-    assert files_in(work, tmp_path / "home", tmp_path / "tmpdir") == []
+    assert files_in(*(tmp_path / name for name in ("work", "home", "tmpdir"))) == []
     assert (own / "k" / "knowledge.sqlite3").exists()
+
+
+@contextmanager
+def serving(bundle: Path, own: Path, trace: Path, there: dict[str, Any]) -> Iterator[tuple[str, Seen]]:
+    """A server that keeps what it is told to in `own`: its address, and what it was seen to reach without strace.
+
+    What strace sees is in `trace` once the server has ended.
+    """
+    flags = ["--port", "0", "--log-format", "json", "--bundle", str(bundle)]
+    for flag, name in (("--knowledge", "k"), ("--memory-directory", "m"), ("--state-directory", "s")):
+        flags += [flag, str(own / name)]
+    command = traced([sys.executable, "-m", "quizglass_server.cli", *flags], trace)
+    with subprocess.Popen(command, **there, stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            with watched([server.pid]) if STRACE is None else nullcontext(Seen()) as polled:
+                yield json.loads(server.stdout.readline())["address"], polled
+                os.kill(the_server(server), signal.SIGTERM)
+                assert server.wait(60) == 0
+        finally:
+            server.kill()
+
+
+def place(folder: Path) -> dict[str, Any]:
+    """Where a process runs, and its environment, in which nobody has set anything."""
+    (work := folder / "work").mkdir()
+    return {"cwd": work, "env": clean_environment(folder)}
 
 
 def the_server(process: "subprocess.Popen[bytes]") -> int:

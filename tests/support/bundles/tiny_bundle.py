@@ -86,9 +86,7 @@ def _planner(root: Path) -> dict[str, object]:
         "by_brightness": np.array([[0.0, 1.0, 0.0, 0.0]], np.float32),
         "nothing": np.array(0.0, np.float32),
     }
-    inputs = {
-        "input_ids": (TensorProto.INT64, ["b", "s"]),
-        "attention_mask": (TensorProto.INT64, ["b", "s"]),
+    inputs = _text_inputs() | {
         "position_ids": (TensorProto.INT64, [3, "b", "s"]),
         "pixel_values": (TensorProto.FLOAT, ["b", 64, 1176]),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,33 +55,15 @@ def write_generator(directory: Path, seed: int = 0, context: int = 512) -> TinyG
 
 def _write_text(path: Path, random: np.random.Generator, context: int) -> None:
     tokens = vocabulary()
-    writer = gguf.GGUFWriter(path, "qwen2vl")
-    writer.add_type(gguf.GGUFType.MODEL)
+    writer = _text_model(path, "qwen2vl", LAYERS, context)
     writer.add_name("tiny")
-    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
-    writer.add_block_count(LAYERS)
-    writer.add_context_length(context)
-    writer.add_embedding_length(EMBEDDING)
-    writer.add_feed_forward_length(FEED_FORWARD)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(KV_HEADS)
-    writer.add_layer_norm_rms_eps(1e-6)
     writer.add_rope_freq_base(10000.0)
     writer.add_rope_dimension_sections([2, 3, 3, 0])
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("qwen2")
-    writer.add_token_list(tokens)
-    kinds = [gguf.TokenType.CONTROL if token in SPECIALS else gguf.TokenType.NORMAL for token in tokens]
-    writer.add_token_types(kinds)
-    writer.add_token_merges(list(MERGES))
-    writer.add_eos_token_id(tokens.index("<|im_end|>"))
+    _add_tokenizer(writer, "qwen2")
     writer.add_pad_token_id(tokens.index("<|endoftext|>"))
     writer.add_add_bos_token(False)
     head = EMBEDDING // HEADS
-
-    def put(name: str, *shape: int) -> None:
-        writer.add_tensor(name, (random.standard_normal(shape) * 0.4).astype(np.float32))
-
+    put = _random_tensors(writer, random, 0.4)
     embedding = random.standard_normal((len(tokens), EMBEDDING)).astype(np.float32)
     # Faint rows have small logits: a random model never says a special token and so never ends by itself.
     embedding[-len(SPECIALS) :] *= 0.02
@@ -110,26 +93,11 @@ def write_llama(path: Path, template: str = "", *, begins: bool = False, kind: s
         kind: llama.cpp's name of the architecture.
     """
     random, tokens, head = np.random.default_rng(1), vocabulary(), EMBEDDING // HEADS
-    writer = gguf.GGUFWriter(path, kind)
-    writer.add_type(gguf.GGUFType.MODEL)
-    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
-    writer.add_block_count(1)
-    writer.add_context_length(512)
-    writer.add_embedding_length(EMBEDDING)
-    writer.add_feed_forward_length(FEED_FORWARD)
-    writer.add_head_count(HEADS)
-    writer.add_head_count_kv(KV_HEADS)
-    writer.add_layer_norm_rms_eps(1e-6)
+    writer = _text_model(path, kind, layers=1, context=512)
     writer.add_rope_dimension_count(head)
     writer.add_vocab_size(len(tokens))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
-    writer.add_token_list(tokens)
-    kinds = [gguf.TokenType.CONTROL if token in SPECIALS else gguf.TokenType.NORMAL for token in tokens]
-    writer.add_token_types(kinds)
-    writer.add_token_merges(list(MERGES))
+    _add_tokenizer(writer, "smollm")
     writer.add_bos_token_id(tokens.index("<|endoftext|>"))
-    writer.add_eos_token_id(tokens.index("<|im_end|>"))
     writer.add_add_bos_token(begins)
     if template:
         writer.add_chat_template(template)
@@ -137,12 +105,49 @@ def write_llama(path: Path, template: str = "", *, begins: bool = False, kind: s
     sizes |= {"ffn_gate": FEED_FORWARD, "ffn_up": FEED_FORWARD}
     shapes = {f"blk.0.{name}.weight": (rows, EMBEDDING) for name, rows in sizes.items()}
     shapes |= {"blk.0.ffn_down.weight": (EMBEDDING, FEED_FORWARD), "token_embd.weight": (len(tokens), EMBEDDING)}
+    put = _random_tensors(writer, random, 0.3)
     for name, shape in shapes.items():
-        writer.add_tensor(name, (random.standard_normal(shape) * 0.3).astype(np.float32))
+        put(name, *shape)
     for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
         writer.add_tensor(f"{name}.weight", np.ones(EMBEDDING, np.float32))
     _finish(writer)
     return path
+
+
+def _text_model(path: Path, kind: str, layers: int, context: int) -> gguf.GGUFWriter:
+    """A file that says how large its model is."""
+    writer = gguf.GGUFWriter(path, kind)
+    writer.add_type(gguf.GGUFType.MODEL)
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32)
+    writer.add_block_count(layers)
+    writer.add_context_length(context)
+    writer.add_embedding_length(EMBEDDING)
+    writer.add_feed_forward_length(FEED_FORWARD)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(KV_HEADS)
+    writer.add_layer_norm_rms_eps(1e-6)
+    return writer
+
+
+def _add_tokenizer(writer: gguf.GGUFWriter, splitting: str) -> None:
+    """The vocabulary; `splitting` is llama.cpp's name of how text is cut into words."""
+    tokens = vocabulary()
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(splitting)
+    writer.add_token_list(tokens)
+    kinds = [gguf.TokenType.CONTROL if token in SPECIALS else gguf.TokenType.NORMAL for token in tokens]
+    writer.add_token_types(kinds)
+    writer.add_token_merges(list(MERGES))
+    writer.add_eos_token_id(tokens.index("<|im_end|>"))
+
+
+def _random_tensors(writer: gguf.GGUFWriter, random: np.random.Generator, scale: float) -> Callable[..., None]:
+    """What adds a tensor by its name and the sizes of its axes."""
+
+    def put(name: str, *shape: int) -> None:
+        writer.add_tensor(name, (random.standard_normal(shape) * scale).astype(np.float32))
+
+    return put
 
 
 def _write_vision(path: Path, random: np.random.Generator) -> None:
@@ -164,10 +169,7 @@ def _write_vision(path: Path, random: np.random.Generator) -> None:
     writer.add_vision_use_silu(True)
     writer.add_vision_n_wa_pattern(0)
     writer.add_vision_spatial_merge_size(MERGE)
-
-    def put(name: str, *shape: int) -> None:
-        writer.add_tensor(name, (random.standard_normal(shape) * 0.2).astype(np.float32))
-
+    put = _random_tensors(writer, random, 0.2)
     for name in ("v.patch_embd.weight", "v.patch_embd.weight.1"):
         put(name, VISION, 3, PATCH, PATCH)
     for index in range(VISION_LAYERS):

@@ -18,6 +18,7 @@ from quizglass_server.config.address import MilvusAddress
 from quizglass_server.knowledge import KnowledgeBase
 from quizglass_server.knowledge.interface import KnowledgeStore
 from quizglass_server.knowledge.milvus.base import MilvusKnowledge
+from quizglass_server.knowledge.milvus.link import MilvusAccess
 from tests.support.knowledge.fakes import FakeImageEncoder, FakeTextEncoder, fake_decoding
 
 BACKENDS = ("local", "milvus")
@@ -34,13 +35,12 @@ class Place:
 
     async def open(self, **overrides: Any) -> KnowledgeStore:
         """The store, with fake encoders unless told otherwise."""
-        arguments = {"text_encoder": FakeTextEncoder(), "image_encoder": FakeImageEncoder(), "decode": fake_decoding}
-        arguments |= overrides
+        fakes = {"text_encoder": FakeTextEncoder(), "image_encoder": FakeImageEncoder(), "decode": fake_decoding}
+        arguments: dict[str, Any] = fakes | overrides
         if self.backend == "local":
             return await KnowledgeBase.open(self.directory, **arguments)
-        return await MilvusKnowledge.open(
-            self.address, **{"name": self.name, "token": "", "timeout_s": 10.0, **arguments}
-        )
+        access = MilvusAccess(self.address, timeout_s=arguments.pop("timeout_s", 10.0))
+        return await MilvusKnowledge.open(access, **{"name": self.name, **arguments})
 
 
 def fresh_place(backend: str, directory: Path, address: MilvusAddress) -> Place:

@@ -53,7 +53,7 @@ async def test_nothing_is_done_that_only_a_question_can_be_asked_of(world, looks
     world.models.domain_router = world.models.detector = Asked()
     looks.add("a session", picture())
     await over(looks)
-    assert [role for role, _ in world.models.calls.made] == ["gate", "reader", "image_encoder", "prepare"]
+    assert [role for role, _ in world.models.calls.made] == ["gate", "reader", "prepare"]  # boxes are looked up then
     assert asked == []
 
 

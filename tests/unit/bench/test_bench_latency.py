@@ -21,6 +21,9 @@ def turn(*stages: tuple[str, float]) -> TimedTurn:
     ("stages", "own"),
     [
         ([("gate", 2), ("plan", 5), ("embed", 6), ("generate", 10)], 79),  # the gate beside the planner
+        ([("gate", 2), ("plan", 5), ("detect", 8), ("embed", 6), ("generate", 10)], 71),  # alone, after the plan
+        ([("gate", 2), ("plan", 5), ("detect", 8), ("embed", 6), ("read", 50), ("generate", 10)], 38),
+        ([("gate", 2), ("plan", 5), ("text_search", 3), ("text_search", 4), ("generate", 10)], 78),  # in two rounds
         ([("gate", 2), ("plan", 5), ("embed", 6), ("read", 50), ("plan", 4), ("generate", 10)], 34),
         ([("gate", 2), ("plan", 5), ("embed", 6), ("read", 50), ("generate", 10)], 38),  # the only plan was early
         ([("read", 50), ("plan", 5), ("generate", 10)], 35),  # a question about words: nothing was early

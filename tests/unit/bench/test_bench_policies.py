@@ -30,7 +30,7 @@ class Generator:
     async def generate(self, request: GenerationRequest) -> AsyncIterator[Token | GenerationEnd]:
         self.tasks.append(request.task)
         yield Token("own", 0.5)
-        yield GenerationEnd("stop", 7, 1, 2)
+        yield GenerationEnd("stop", 7, 1)
 
     async def choose(self, request: GenerationRequest, labels: Sequence[str]) -> list[float]:
         self.tasks.append(request.task)

@@ -107,10 +107,18 @@ def test_answers_keep_their_steps_and_json_has_them() -> None:
 
 def test_what_was_skipped_is_named_with_its_round() -> None:
     out = io.StringIO()
-    skipped = (SkippedStep("rerank", "BUDGET", 2), SkippedStep("judge", "BUDGET"))
-    for event in told(replace(DONE, skipped=skipped)):
+    skipped = (SkippedStep("rerank", "BUDGET", 2), SkippedStep("rerank", "FAILED", 3), SkippedStep("judge", "BUDGET"))
+    events = told(replace(DONE, skipped=skipped))
+    for event in events:
         TurnView(Console(file=out, width=100)).event(event)
-    assert "skipped  rerank (budget, round 2), judge (budget)" in out.getvalue()
+    assert "skipped  rerank (budget, round 2), rerank (failed, round 3), judge (budget)" in out.getvalue()
+    shown = as_json(events[-1])
+    assert isinstance(shown, dict)
+    assert shown["skipped"] == [
+        {"step": "rerank", "reason": "BUDGET", "round": 2},
+        {"step": "rerank", "reason": "FAILED", "round": 3},
+        {"step": "judge", "reason": "BUDGET", "round": 0},
+    ]
 
 
 def test_reasons_of_a_later_server_are_shown_as_they_are() -> None:

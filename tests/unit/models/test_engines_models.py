@@ -19,7 +19,7 @@ from quizglass_server.bundle.files import Bundle
 from quizglass_server.config.options import EngineOptions
 from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.pool import EnginePool
-from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
+from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession, Signature
 from quizglass_server.errors import BundleError, EngineFailed, EngineLost
 from quizglass_server.models.fields import Size
 from quizglass_server.models.fitting import PictureFitter
@@ -163,12 +163,12 @@ def test_a_damaged_model_is_named(tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"not a model" * 100)
     with pytest.raises(BundleError, match=r"planner/model\.onnx"):
-        OnnxSession(path, {}, "logits", HOW)
+        OnnxSession(path, Signature("logits", {}), HOW)
 
 
 def test_a_model_of_another_kind_is_named(bundle: Bundle) -> None:
     with pytest.raises(BundleError, match=r"reranker/model\.onnx: needs the unknown input"):
-        OnnxSession(bundle.path("reranker/model.onnx"), {}, "logits", HOW)
+        OnnxSession(bundle.path("reranker/model.onnx"), Signature("logits", {}), HOW)
 
 
 def test_the_missing_extra_is_named(bundle: Bundle, monkeypatch: pytest.MonkeyPatch, pool: EnginePool) -> None:

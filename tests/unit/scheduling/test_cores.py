@@ -29,10 +29,9 @@ def test_engines_together_never_ask_for_more_than_there_is_but_one(cores: int) -
 
 def test_settings_decide_where_they_are_given() -> None:
     assert share_cores(8, threads=3) == CoreShares(3, 3, 2)
-    assert share_cores(8, runs=1) == CoreShares(4, 4, 1)
     with pytest.raises(ValueError, match="cores must be 1 or more"):
         share_cores(0)
-    with pytest.raises(ValueError, match="threads and runs 0 or more"):
+    with pytest.raises(ValueError, match="threads 0 or more"):
         share_cores(4, threads=-1)
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from quizglass.convert import event_name
-from quizglass.values import Done, TurnEvent
+from quizglass.values import TurnEvent
 from quizglass_client import errors
 from quizglass_client.terminal.show import plain
 from quizglass_client.types import Event
@@ -67,14 +67,11 @@ def as_fields(event: Event) -> dict[str, object]:
 
 
 def _fields(value: object) -> dict[str, object]:
-    content = {
+    return {
         field.name: as_json(getattr(value, field.name))
         for field in dataclasses.fields(value)  # type: ignore[arg-type]  # the caller has checked
         if field.name not in _PLACE or not isinstance(value, TurnEvent)
     }
-    return content | (
-        {"skipped": {each.step: each.reason for each in value.skipped}} if isinstance(value, Done) else {}
-    )
 
 
 def say(message: str) -> None:

@@ -37,6 +37,7 @@ class EverydayPlannerAnnotation(AnnotationOptions):
     judge: str = Field(
         "contains", description="as for `annotate planner`; default: the gold answer's words stand in it"
     )
+    balance: bool = Field(False, description="as for `annotate planner`; default: as often as the answerer knows")
     prompts: Path | None = Field(
         BASE_PROMPTS, description="directory of prompt templates that the answerer is asked by"
     )

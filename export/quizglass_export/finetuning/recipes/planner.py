@@ -55,6 +55,7 @@ class PlannerAnnotation(AnnotationOptions):
     """Options of `annotate planner`."""
 
     answerer: str = Field(description=f"the model that the planner is to plan for: {MODEL_HELP}")
+    balance: bool = Field(True, description="as many of none, text and both, as the paper has them; else all there are")
     writer: str = Field(RECORDED, description=f"who writes q_i, a_i and q_g that are not recorded: {MODEL_HELP}")
 
 
@@ -214,7 +215,8 @@ def _written(
     options: PlannerAnnotation, samples: Mapping[str, Sample], plans: Mapping[str, str], folder: Path
 ) -> dict[str, Any]:
     kept_back = held_out_ids(samples.values(), options.held_out, options.seed)
-    chosen = balanced({name: plan for name, plan in plans.items() if name not in kept_back}, options.seed)
+    taught = {name: plan for name, plan in plans.items() if name not in kept_back}
+    chosen = balanced(taught, options.seed) if options.balance else list(taught)
     chosen += [name for name in plans if name in kept_back]
     examples = [
         plan_example(samples[name], plans[name], shown_pictures([picture_file(samples[name], folder)], options.out))

@@ -6,7 +6,7 @@ Each has its answerable twin in the same words: a reference by colour that is tr
 from dataclasses import replace
 
 from quizglass_export.pocketworld import phrasing
-from quizglass_export.pocketworld.asker import Asker
+from quizglass_export.pocketworld.asker import Asker, Pointed
 from quizglass_export.pocketworld.phrasing import ask
 from quizglass_export.pocketworld.question import ABSTAIN, Question
 from quizglass_export.pocketworld.referring import PLACES, fitting, look_at, words_for
@@ -29,7 +29,9 @@ def presence(asker: Asker, thing: Thing) -> Question | None:
     if words is None:
         return None
     text = phrasing.ask_is_there(words, rng)
-    question = asker.build("presence", thing, scene, words_for(thing, scene), text, "yes" if there else "no", text)
+    question = asker.build(
+        "presence", Pointed(thing, scene, words_for(thing, scene)), text, "yes" if there else "no", text
+    )
     objects = tuple({words.split()[-1]} & {placed.thing.kind for placed in scene.things})
     return replace(question, objects=objects, meant=words if len(fitting(words, scene)) == 1 else "")
 
@@ -98,7 +100,7 @@ def _unanswerable(asker: Asker, thing: Thing, scene: Scene, family: str, kind: s
         text, attribute = phrasing.ask_colour(words, asker.rng), "colour"
     else:
         text = ask(attribute, kind, words, asker.rng)
-    question = asker.build(family, thing, scene, words, text, ABSTAIN, text, attribute=attribute, target=False)
+    question = asker.build(family, Pointed(thing, scene, words), text, ABSTAIN, text, attribute=attribute, target=False)
     return replace(
         question, image_query=ask("name", kind, words), image_answer=ABSTAIN, objects=(), meant="", group=None
     )
@@ -108,5 +110,5 @@ def unreadable(asker: Asker, thing: Thing) -> Question:
     """What a sign says that is too blurred, too dark or too small to read."""
     scene, subject = asker.scene(thing, sign=phrasing.sign_phrase(asker.rng), spoiled=True)
     text = asker.rng.choice(phrasing.PRINTED)
-    question = asker.build("unreadable", thing, scene, subject, text, ABSTAIN, text, domain=TEXT_DOMAIN)
+    question = asker.build("unreadable", Pointed(thing, scene, subject), text, ABSTAIN, text, domain=TEXT_DOMAIN)
     return replace(question, group=None)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from quizglass_export.pocketworld import phrasing
-from quizglass_export.pocketworld.asker import Asker, look_up
+from quizglass_export.pocketworld.asker import Asker, Pointed, look_up
 from quizglass_export.pocketworld.families.facts import MakeQuestion, searches
 from quizglass_export.pocketworld.families.hops import telling
 from quizglass_export.pocketworld.families.walks import group_of, walk
@@ -147,9 +147,7 @@ def _build(
     hops = sorted((hop for side in pair for hop in side.hops(attribute)), key=lambda hop: hop.round)
     return asker.build(
         family,
-        pictured.thing,
-        scene,
-        pictured.words,
+        Pointed(pictured.thing, scene, pictured.words),
         text,
         answer,
         gold,

@@ -6,7 +6,7 @@ The same words ask for what is known by heart, told by a sign or an earlier turn
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from quizglass_export.pocketworld.asker import Asker, look_up
+from quizglass_export.pocketworld.asker import Asker, Pointed, look_up
 from quizglass_export.pocketworld.families.hops import aliases_of
 from quizglass_export.pocketworld.families.mentions import WAYS, Mention
 from quizglass_export.pocketworld.families.walks import NAME, Leg, Path, by_heart, group_of, phrase, walk
@@ -96,9 +96,7 @@ def follow(asker: Asker, thing: Thing, mention: Mention, path: Path, family: str
     hops, answer, attribute = lookups(thing, unsettled, mention), legs[-1].value, legs[-1].attribute
     question = asker.build(
         family,
-        thing,
-        mention.scene,
-        mention.pictured,
+        Pointed(thing, mention.scene, mention.pictured),
         phrase(path, thing.kind, mention.words, asker.rng),
         answer,
         gold_query(thing, path, mention),

@@ -1,7 +1,7 @@
 """What the picture itself tells: looks, number, place and printed words."""
 
 from quizglass_export.pocketworld import phrasing
-from quizglass_export.pocketworld.asker import Asker
+from quizglass_export.pocketworld.asker import Asker, Pointed
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.scenes import Scene
 from quizglass_export.pocketworld.words import TEXT_DOMAIN
@@ -29,7 +29,7 @@ def visible(asker: Asker, thing: Thing) -> Question:
         text, answer = phrasing.ask_shape(thing.kind, subject, rng), thing.look.shape
     else:
         text, answer = _position(asker, thing, scene)
-    return asker.build("visible", thing, scene, subject, text, answer, text)
+    return asker.build("visible", Pointed(thing, scene, subject), text, answer, text)
 
 
 def _look(asker: Asker, thing: Thing) -> Question:
@@ -44,7 +44,7 @@ def _look(asker: Asker, thing: Thing) -> Question:
         text, answer = rng.choice(phrasing.KIND), thing.kind
     else:
         text, answer = phrasing.ask_shape(thing.kind, subject, rng), thing.look.shape
-    return asker.build("visible", thing, scene, subject, text, answer, text)
+    return asker.build("visible", Pointed(thing, scene, subject), text, answer, text)
 
 
 def _position(asker: Asker, thing: Thing, scene: Scene) -> tuple[str, str]:
@@ -61,4 +61,4 @@ def printed(asker: Asker, thing: Thing) -> Question:
     phrase = phrasing.sign_phrase(asker.rng)
     scene, subject = asker.scene(thing, sign=phrase)
     text = asker.rng.choice(phrasing.PRINTED)
-    return asker.build("printed", thing, scene, subject, text, phrase, text, domain=TEXT_DOMAIN)
+    return asker.build("printed", Pointed(thing, scene, subject), text, phrase, text, domain=TEXT_DOMAIN)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from quizglass_export.pocketworld import phrasing
-from quizglass_export.pocketworld.asker import Asker
+from quizglass_export.pocketworld.asker import Asker, Pointed
 from quizglass_export.pocketworld.layout import MOST_THINGS, free_scene
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.referring import PLACES, RELATIONS, alone_at, alone_by, look_at, words_for
@@ -32,7 +32,13 @@ def counting(asker: Asker, thing: Thing) -> Question:
         objects, number = tuple({kind} & set(kinds)), kinds.count(kind)
     answer, aliases = phrasing.NUMBER_WORDS[number], (str(number), *(("none",) if number == 0 else ()))
     question = asker.build(
-        "counting", thing, scene, words_for(thing, scene), text, answer, text, aliases=aliases, domain=NUMBER_DOMAIN
+        "counting",
+        Pointed(thing, scene, words_for(thing, scene)),
+        text,
+        answer,
+        text,
+        aliases=aliases,
+        domain=NUMBER_DOMAIN,
     )
     return replace(question, objects=objects, meant="")
 
@@ -51,7 +57,9 @@ def _where_is_it(asker: Asker, thing: Thing) -> Question | None:
         answer = next((place for place, (low, high) in ranges.items() if low <= at <= high), None)
         if answer is not None:
             text = asked(subject, rng)
-            return asker.build("position", thing, scene, subject, text, answer, text, aliases=(PLACES[answer],))
+            return asker.build(
+                "position", Pointed(thing, scene, subject), text, answer, text, aliases=(PLACES[answer],)
+            )
     return None
 
 
@@ -71,7 +79,7 @@ def _what_is_there(asker: Asker, thing: Thing) -> Question | None:
         ]
         if places:
             text, subject = phrasing.ask_kind_of(rng.choice(places), rng), words_for(thing, scene)
-            return asker.build("position", thing, scene, subject, text, thing.kind, text)
+            return asker.build("position", Pointed(thing, scene, subject), text, thing.kind, text)
     return None
 
 
@@ -79,4 +87,4 @@ def neighbour(asker: Asker, thing: Thing) -> Question:
     """The colour of a thing that is told by what stands beside it."""
     scene, subject = asker.scene(thing, count=asker.rng.randint(2, 5), by=("relation",), without=("colour",))
     text = phrasing.ask_colour(subject, asker.rng)
-    return asker.build("neighbour", thing, scene, subject, text, thing.look.body, text)
+    return asker.build("neighbour", Pointed(thing, scene, subject), text, thing.look.body, text)

@@ -1,7 +1,7 @@
 """Numbers to be read from a sign and worked out. Format 2."""
 
 from quizglass_export.pocketworld import phrasing
-from quizglass_export.pocketworld.asker import Asker
+from quizglass_export.pocketworld.asker import Asker, Pointed
 from quizglass_export.pocketworld.question import Question
 from quizglass_export.pocketworld.words import NUMBER_DOMAIN
 from quizglass_export.pocketworld.world import Thing
@@ -24,9 +24,7 @@ def today_price(asker: Asker, thing: Thing) -> Question:
     scene, subject = asker.scene(thing, sign=f"Today {price} Crowns")
     return asker.build(
         "calculation",
-        thing,
-        scene,
-        subject,
+        Pointed(thing, scene, subject),
         text,
         f"{number} crowns",
         gold,

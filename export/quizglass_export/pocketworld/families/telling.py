@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from quizglass_export.pocketworld.articles import thing_claim
-from quizglass_export.pocketworld.asker import Asker, look_up
+from quizglass_export.pocketworld.asker import Asker, Pointed, look_up
 from quizglass_export.pocketworld.families.comparing import number_of
 from quizglass_export.pocketworld.families.facts import MakeQuestion, follow
 from quizglass_export.pocketworld.families.mentions import WAYS, Mention
@@ -58,9 +58,7 @@ def portrait(ways: Mapping[str, float]) -> MakeQuestion:
         answer, gold = " ".join(claims), ask_about(named(thing.name))
         question = asker.build(
             "about",
-            thing,
-            mention.scene,
-            mention.pictured,
+            Pointed(thing, mention.scene, mention.pictured),
             ask_about(mention.words, asker.rng),
             answer,
             gold,
@@ -92,9 +90,7 @@ def colour(asker: Asker, thing: Thing) -> Question | None:
     words, hop = named(thing.name), Hop("text", ask_colour(named(thing.name)), thing.look.body, thing.id)
     question = asker.build(
         "colour-named",
-        thing,
-        scene,
-        subject if shown is thing else words,
+        Pointed(thing, scene, subject if shown is thing else words),
         ask_colour(words, rng),
         thing.look.body,
         ask_colour(words),

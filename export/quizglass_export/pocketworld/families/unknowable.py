@@ -1,7 +1,7 @@
 """Questions that only "I don't know" answers."""
 
 from quizglass_export.pocketworld import names, phrasing
-from quizglass_export.pocketworld.asker import Asker
+from quizglass_export.pocketworld.asker import Asker, Pointed
 from quizglass_export.pocketworld.phrasing import ask, named
 from quizglass_export.pocketworld.question import ABSTAIN, Question
 from quizglass_export.pocketworld.world import OPTIONAL_ATTRIBUTES, Thing
@@ -16,7 +16,7 @@ def untold_fact(asker: Asker, thing: Thing) -> Question:
     scene, subject = asker.scene(thing)
     about = subject if asker.rng.random() < 0.6 else named(thing.name)
     text, gold = ask(attribute, thing.kind, about, asker.rng), ask(attribute, thing.kind, named(thing.name))
-    return asker.build("unknowable", thing, scene, subject, text, ABSTAIN, gold, attribute=attribute)
+    return asker.build("unknowable", Pointed(thing, scene, subject), text, ABSTAIN, gold, attribute=attribute)
 
 
 def untold(asker: Asker, thing: Thing) -> Question:
@@ -24,7 +24,9 @@ def untold(asker: Asker, thing: Thing) -> Question:
     scene, subject = asker.scene(thing)
     about = subject if asker.rng.random() < 0.6 else named(thing.name)
     text, template = phrasing.ask_untold(about, asker.rng)
-    return asker.build("unknowable", thing, scene, subject, text, ABSTAIN, template.format(x=named(thing.name)))
+    return asker.build(
+        "unknowable", Pointed(thing, scene, subject), text, ABSTAIN, template.format(x=named(thing.name))
+    )
 
 
 def nobody(asker: Asker, thing: Thing) -> Question:
@@ -35,7 +37,9 @@ def nobody(asker: Asker, thing: Thing) -> Question:
     attribute = asker.rng.choice(OPTIONAL_ATTRIBUTES)
     text = ask(attribute, thing.kind, named(name), asker.rng)
     gold = ask(attribute, thing.kind, named(name))
-    return asker.build("unknowable", thing, scene, subject, text, ABSTAIN, gold, attribute=attribute, target=False)
+    return asker.build(
+        "unknowable", Pointed(thing, scene, subject), text, ABSTAIN, gold, attribute=attribute, target=False
+    )
 
 
 def stranger(asker: Asker, thing: Thing) -> Question | None:
@@ -47,4 +51,4 @@ def stranger(asker: Asker, thing: Thing) -> Question | None:
     attribute = asker.rng.choice(("name", "year", "maker", *OPTIONAL_ATTRIBUTES))
     about = named(thing.name) if attribute != "name" and asker.rng.random() < 0.3 else subject
     text, gold = ask(attribute, thing.kind, about, asker.rng), ask(attribute, thing.kind, named(thing.name))
-    return asker.build("unknowable", thing, scene, subject, text, ABSTAIN, gold, attribute=attribute)
+    return asker.build("unknowable", Pointed(thing, scene, subject), text, ABSTAIN, gold, attribute=attribute)

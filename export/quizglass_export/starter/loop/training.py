@@ -51,14 +51,16 @@ def exact(scores: Tensor, batch: Batch) -> Tensor:
 
 @dataclass
 class Meter:
-    """Running share of exact answers by task, over about the last `window` of each."""
+    """Running share of exact answers by task, over about the last `window` of each, and running loss."""
 
     window: int = 50
+    loss: float = 0.0
     shares: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
-    def add(self, batch: Batch, right: Tensor) -> None:
-        """Count a batch's examples."""
+    def add(self, batch: Batch, loss: float, right: Tensor) -> None:
+        """Count a batch's examples, and its loss."""
+        self.loss = 0.98 * (self.loss or loss) + 0.02 * loss
         for task in set(batch.tasks):
             hits = [float(right[index]) for index, name in enumerate(batch.tasks) if name == task]
             for hit in hits[:8]:
@@ -67,8 +69,10 @@ class Meter:
                 self.shares[task] = old + (hit - old) / self.counts[task]
 
     def line(self) -> str:
-        """Share of right answers by task, as text for log lines."""
-        return " ".join(f"{task}:{share:.2f}" for task, share in sorted(self.shares.items()))
+        """Loss, and share of right answers by task, as text for log lines."""
+        return " ".join(
+            [f"loss {self.loss:.3f}", *(f"{task}:{share:.2f}" for task, share in sorted(self.shares.items()))]
+        )
 
 
 def fit(
@@ -97,24 +101,26 @@ def fit(
     schedule = Schedule(minutes, rate, warm_up=_WARM_UP)
     if resume(folder, model, optimizer, schedule):
         _log.info("%s resumed at %s", folder.name, schedule.progress())
-    meter, average, saved = Meter(), 0.0, schedule.spent
-    batches: Iterator[Batch] = iter(())
-    while schedule.step(optimizer, f"loss {average:.3f}"):
-        batch = next(batches, None)
-        if batch is None:
-            batches = source(schedule.part(), meter)
-            batch = next(batches)
-        loss, right = _learn(model, optimizer, batch, pad, store)
-        average = 0.98 * (average or loss) + 0.02 * loss
-        meter.add(batch, right)
+    meter, saved = Meter(), schedule.spent
+    batches = _without_end(lambda: source(schedule.part(), meter))
+    while schedule.step(optimizer, f"loss {meter.loss:.3f}"):
+        batch = next(batches)
+        meter.add(batch, *_learn(model, optimizer, batch, pad, store))
         if schedule.steps % _LOG_EVERY == 0:
-            done = schedule.progress()
-            _log.info("%s step %d %s loss %.3f %s", folder.name, schedule.steps, done, average, meter.line())
+            _log.info("%s step %d %s %s", folder.name, schedule.steps, schedule.progress(), meter.line())
         if schedule.spent - saved > _SAVE_EVERY:
             saved = schedule.spent
             save_progress(folder, model, optimizer, schedule)
     save_progress(folder, model, optimizer, schedule)
     return meter
+
+
+def _without_end(source: Callable[[], Iterator[Batch]]) -> Iterator[Batch]:
+    """The batches of a source, which is asked again whenever they end; it never gives none."""
+    while True:
+        batches = source()
+        yield next(batches)
+        yield from batches
 
 
 def _learn(

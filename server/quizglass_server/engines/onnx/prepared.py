@@ -90,17 +90,17 @@ def find_prepared(model: Path, directory: Path | None) -> Path | None:
     if directory is None or not directory.is_dir():
         return None
     key = model_key(model)
-    made = [path for path in directory.iterdir() if path.name.startswith(f"{key}_") and path.name.endswith(CONTEXT)]
-    if not made:
+    engines = [path for path in directory.iterdir() if path.name.startswith(f"{key}_") and path.name.endswith(CONTEXT)]
+    if not engines:
         return None
     try:
         here = _here()
     except LookupError as error:
         logger.warning("%s: engines built for it are not used: %s", key, error)
         return None
-    fitting = [path for path in made if path.name.startswith(f"{key}_{here}_")]
+    fitting = [path for path in engines if path.name.startswith(f"{key}_{here}_")]
     if not fitting:
-        names = ", ".join(sorted(path.name for path in made))
+        names = ", ".join(sorted(path.name for path in engines))
         logger.warning("%s: engines built for it are for another place than %s: %s", key, here, names)
         return None
     return max(fitting, key=lambda path: (path.stat().st_mtime_ns, path.name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,55 +40,86 @@ class OnnxOptions:
     """Which role of the bundle they are for; empty: the one that the model's folder is called after."""
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What whoever runs a model gives to it, and takes from it."""
+
+    output: str
+    """Name of the output that `OnnxSession.run` returns."""
+    ranges: Ranges
+    """The shapes that will be given, by input name."""
+    optional: Ranges = field(default_factory=dict)
+    """The same for inputs that a model may lack; `OnnxSession.inputs` says which it has."""
+    free: frozenset[str] = frozenset()
+    """Names of further inputs that it may have, whose shapes only the model knows; see `OnnxSession.shape`."""
+
+    @property
+    def all_ranges(self) -> Ranges:
+        """Of every input whose shapes are known."""
+        return {**self.ranges, **self.optional}
+
+    def check(self, name: str, inputs: Mapping[str, list[int | str]], outputs: Collection[str]) -> None:
+        """Check that a model fits.
+
+        Args:
+            name: of the model, for errors.
+            inputs: their declared shapes, where text stands for a dynamic axis.
+            outputs: their names.
+
+        Raises:
+            BundleError: it lacks an input or the output, needs another input, or takes other shapes.
+        """
+        if missing := self.ranges.keys() - inputs.keys():
+            raise BundleError(f"{name}: has no input {', '.join(sorted(missing))}; export it again")
+        if extra := inputs.keys() - self.all_ranges.keys() - self.free:
+            raise BundleError(f"{name}: needs the unknown input {', '.join(sorted(extra))}; export it again")
+        if self.output not in outputs:
+            raise BundleError(f"{name}: has no output {self.output}, only {', '.join(outputs)}; export it again")
+        for each, declared in inputs.items():
+            wanted = self.all_ranges.get(each)
+            if wanted is not None and not _overlap(declared, wanted):
+                raise BundleError(
+                    f"{name}: {each} has shape {declared}, not {list(wanted.smallest)} to {list(wanted.largest)} "
+                    "as the manifest says; export it again"
+                )
+
+
 class OnnxSession:
     """A model loaded once; `run` may be called from several threads."""
 
-    def __init__(
-        self,
-        path: Path,
-        ranges: Mapping[str, InputRange],
-        output: str,
-        how: OnnxOptions,
-        *,
-        optional: Mapping[str, InputRange] | None = None,
-        free: Collection[str] = (),
-    ) -> None:
+    def __init__(self, path: Path, signature: Signature, how: OnnxOptions) -> None:
         """Load a model.
 
         Args:
             path: the ONNX file.
-            ranges: the shapes that will be given, by input name.
-            output: the name of the output that `run` returns.
+            signature: what it is given and what is taken from it.
             how: threads and provider.
-            optional: the same for inputs that a model may lack; `inputs` says which it has.
-            free: names of further inputs that it may have, whose shapes only the model knows; see `shape`.
 
         Raises:
-            BundleError: the file cannot be loaded, lacks an input or the output, or takes other shapes.
+            BundleError: the file cannot be loaded, or does not fit the signature.
             EngineFailed: onnxruntime is not installed, or the provider asked for does not start.
             SettingsError: the provider is unknown.
         """
         ort = import_onnxruntime()
         self.name = f"{path.parent.name}/{path.name}"
         self._role = how.role or path.parent.name
-        self._output = output
-        self._ranges: Ranges = {**ranges, **(optional or {})}
+        self._output = signature.output
+        self._ranges = signature.all_ranges
         wanted = choose(how.provider, ort.get_available_providers())
         self._session, self.executor = _prepared(ort, path, wanted, how) or _opened(
-            ort, path, wanted, {} if free else self._ranges, how, self.name
+            ort, path, wanted, {} if signature.free else self._ranges, how, self.name
         )
         """The provider that runs it: tensorrt-engine (built ahead of time), tensorrt, cuda or cpu."""
-        self.inputs = frozenset(node.name for node in self._session.get_inputs())
+        self._shapes = {node.name: list(node.shape) for node in self._session.get_inputs()}
+        self.inputs = frozenset(self._shapes)
         """Names of the inputs."""
         self.notes: Mapping[str, str] = self._session.get_modelmeta().custom_metadata_map
         """What the exporter wrote into the file."""
-        self._check_names(set(ranges), set(free))
-        self._check_shapes()
+        signature.check(self.name, self._shapes, [node.name for node in self._session.get_outputs()])
 
     def shape(self, name: str) -> list[int | str]:
         """Declared shape of an input; names stand for dynamic axes."""
-        (found,) = (node.shape for node in self._session.get_inputs() if node.name == name)
-        return list(found)
+        return self._shapes[name]
 
     def run(self, inputs: Mapping[str, Tensor]) -> NDArray[np.float32]:
         """Run the model, and add the time to the current stage's engine time.
@@ -115,27 +146,14 @@ class OnnxSession:
             raise EngineFailed(f"{self.name}: ONNX Runtime failed; see the server's log") from error
         return [np.asarray(result, dtype=np.float32) for result in results]
 
-    def _check_shapes(self) -> None:
-        for name in self.inputs & set(self._ranges):
-            known, declared = self._ranges[name], self.shape(name)
-            fixed = [size if isinstance(size, int) and size > 0 else None for size in declared]
-            if len(fixed) != len(known.largest) or any(
-                size is not None and not low <= size <= high
-                for low, size, high in zip(known.smallest, fixed, known.largest, strict=True)
-            ):
-                raise BundleError(
-                    f"{self.name}: {name} has shape {declared}, not {list(known.smallest)} to {list(known.largest)} "
-                    "as the manifest says; export it again"
-                )
 
-    def _check_names(self, required: set[str], free: set[str]) -> None:
-        if missing := required - self.inputs:
-            raise BundleError(f"{self.name}: has no input {', '.join(sorted(missing))}; export it again")
-        if extra := self.inputs - set(self._ranges) - free:
-            raise BundleError(f"{self.name}: needs the unknown input {', '.join(sorted(extra))}; export it again")
-        outputs = [node.name for node in self._session.get_outputs()]
-        if self._output not in outputs:
-            raise BundleError(f"{self.name}: has no output {self._output}, only {', '.join(outputs)}; export it again")
+def _overlap(declared: Sequence[int | str], wanted: InputRange) -> bool:
+    """Whether a declared shape has as many axes, and every fixed one of a size that will be given."""
+    fixed = [size if isinstance(size, int) and size > 0 else None for size in declared]
+    return len(fixed) == len(wanted.largest) and all(
+        size is None or low <= size <= high
+        for low, size, high in zip(wanted.smallest, fixed, wanted.largest, strict=True)
+    )
 
 
 def _prepared(ort: Any, path: Path, wanted: Sequence[str], how: OnnxOptions) -> tuple[Any, str] | None:

@@ -106,7 +106,7 @@ class AddReport:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a label stands for."""
+    """What the label of a vector stands for: a chunk or a picture of an entry."""
 
     number: int
     entry: Entry

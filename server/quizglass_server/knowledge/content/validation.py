@@ -121,8 +121,8 @@ def _checked_attributes(attributes: Mapping[str, str]) -> dict[str, str]:
     if len(attributes) > MAX_ATTRIBUTES:
         raise InvalidInput("attributes", f"{len(attributes)} attributes, at most {MAX_ATTRIBUTES} are allowed")
     checked: dict[str, str] = {}
-    for given, value in attributes.items():
-        key = _line("attributes", given, MAX_KEY, required=True)
+    for name, value in attributes.items():
+        key = _line("attributes", name, MAX_KEY, required=True)
         if key in checked:
             raise InvalidInput(f"attributes[{key}]", "given twice, but for control characters or spaces")
         checked[key] = _line(f"attributes[{key}]", value, MAX_VALUE)

@@ -21,8 +21,6 @@ from quizglass_server.knowledge.content.records import Labels, VectorKind
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
-Column = int | str | bytes
-
 
 def row_digest(columns: Sequence[object], key: bytes = b"") -> int:
     """64 bits of BLAKE2b over columns with their types and lengths, as SQLite stores integers: with a sign.

@@ -21,7 +21,7 @@ _LINE = re.compile(rb"quizglass 1 ([0-9a-f]{32}) ([0-9]{20}) (open|shut) ([0-9a-
 
 @dataclass(frozen=True, slots=True)
 class ShutdownRecord:
-    """What the file says."""
+    """Which store was used, up to which commit, and whether it was closed in order."""
 
     store: str
     sequence: int

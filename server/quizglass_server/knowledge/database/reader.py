@@ -48,6 +48,7 @@ _LABELS = {
     VectorKind.CHUNKS: "SELECT label, entry, space FROM chunks INDEXED BY chunks_in_space",
 }
 _TOGETHER = 500  # values of one query
+_BATCH = 256  # entries read at once
 _VECTOR, _SPACE = 5, 4  # columns of both kinds
 
 
@@ -115,7 +116,7 @@ class DatabaseReader:
 
     def hits(self, kind: VectorKind, labels: Sequence[int]) -> dict[int, Hit]:
         """What each label that still exists stands for."""
-        found: dict[int, Hit] = {}
+        hits: dict[int, Hit] = {}
         with explained(self._file), transaction(self._db, write=False):
             rows = self._among(f"{ROWS[kind]} WHERE label", labels)
             for row in rows:
@@ -127,8 +128,8 @@ class DatabaseReader:
             if number not in entries:
                 raise damaged(self._file.name, f"entry number {number} is missing; the store")
             text, perceptual_hash = (row[3], 0) if kind is VectorKind.CHUNKS else ("", row[6])
-            found[label] = Hit(number, entries[number], text, perceptual_hash)
-        return found
+            hits[label] = Hit(number, entries[number], text, perceptual_hash)
+        return hits
 
     def labels(self, kind: VectorKind, space: str | None) -> tuple[Labels, Labels]:
         """Labels in ascending order, and the number of the entry each belongs to; of one space, or (None) of all.
@@ -142,15 +143,15 @@ class DatabaseReader:
         by_space: dict[str, list[tuple[int, int]]] = {} if space is None else {space: []}
         for label, entry, made_in in rows:
             by_space.setdefault(made_in, []).append((label, entry))
-        pairs = {name: self._pairs(kind, found) for name, found in by_space.items()}
-        sums = {labels_of(kind, name): labels_sum(found[:, 0], found[:, 1]) for name, found in pairs.items()}
+        pairs = {name: self._pairs(kind, rows) for name, rows in by_space.items()}
+        sums = {labels_of(kind, name): labels_sum(rows[:, 0], rows[:, 1]) for name, rows in pairs.items()}
         expected = {name: total for name, total in state.sums.items() if name.startswith(labels_of(kind, ""))}
         if {name: total for name, total in sums.items() if total} != expected:
             raise damaged(self._file.name, f"table {kind.value}")
         chosen = [pairs[space]] if space is not None else [np.empty((0, 2), np.int64), *pairs.values()]
-        found = np.concatenate(chosen)
-        found = found[np.argsort(found[:, 0])]
-        return found[:, 0].copy(), found[:, 1].copy()
+        together = np.concatenate(chosen)
+        together = together[np.argsort(together[:, 0])]
+        return together[:, 0].copy(), together[:, 1].copy()
 
     def check_ids(self) -> StoreState:
         """Compare the ids of all entries with their sum. Raises KnowledgeFailed."""
@@ -186,7 +187,7 @@ class DatabaseReader:
         while True:
             with explained(self._file):
                 selected = f"{ROWS[kind]} WHERE label > ? ORDER BY label LIMIT ?"
-                rows = self._db.execute(selected, (after, batch)).fetchall()
+                rows = self._db.execute(selected, (after, _BATCH)).fetchall()
             if not rows:
                 return
             for row in rows:
@@ -194,17 +195,17 @@ class DatabaseReader:
             after = int(rows[-1][0])
             yield rows
 
-    def filed(self, *, after: int = 0, batch: int = 256) -> Iterator[list[Filed]]:
-        """Entries in batches, by ascending number, without their chunks. Raises KnowledgeFailed."""
+    def filed(self, after: int) -> Iterator[list[Filed]]:
+        """Entries of a higher number in batches, in their order, without their chunks. Raises KnowledgeFailed."""
         while True:
             with explained(self._file), transaction(self._db, write=False):
                 selected = f"{_ENTRY} WHERE number > ? ORDER BY number LIMIT ?"
-                rows = self._db.execute(selected, (after, batch)).fetchall()
-                made = [Filed(row[0], self._whole(row), row[11]) for row in rows]
-            if not made:
+                rows = self._db.execute(selected, (after, _BATCH)).fetchall()
+                entries = [Filed(row[0], self._whole(row), row[11]) for row in rows]
+            if not entries:
                 return
-            after = made[-1].number
-            yield made
+            after = entries[-1].number
+            yield entries
 
     def titles(self, numbers: Iterable[int]) -> dict[int, str]:
         """Titles of those of the entries that there are. Raises KnowledgeFailed when one is damaged."""

@@ -20,7 +20,7 @@ _OBJECTS = 1_000  # bytes of the objects around a row's contents
 
 
 class RowCache:
-    """Least recently used rows go first. Any number of threads may use it."""
+    """Rows by label, of which the least recently used go first. Any number of threads may use it."""
 
     def __init__(self, most_bytes: int = BYTES) -> None:
         """Keep so many bytes."""

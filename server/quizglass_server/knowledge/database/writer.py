@@ -122,14 +122,14 @@ class DatabaseWriter:
     def replace_chunks(self, rechunked: Sequence[Rechunked], space: str) -> Change:
         """Give entries other chunks, with vectors of another space. Entries that are gone are passed over."""
         change = Change()
-        for made in rechunked:
-            if self._db.execute("SELECT 1 FROM entries WHERE number = ?", (made.number,)).fetchone() is None:
+        for entry in rechunked:
+            if self._db.execute("SELECT 1 FROM entries WHERE number = ?", (entry.number,)).fetchone() is None:
                 continue
-            change.removed[VectorKind.CHUNKS] += self._remove_vectors(VectorKind.CHUNKS, made.number)
-            for position, (text, vector) in enumerate(zip(made.chunks, made.vectors, strict=True)):
-                label = self._add_chunk(made.number, position, text, space, vector, len(made.chunks))
-                change.note(VectorKind.CHUNKS, label, made.number, vector)
-                change.passages.append((label, passage(made.title, text)))
+            change.removed[VectorKind.CHUNKS] += self._remove_vectors(VectorKind.CHUNKS, entry.number)
+            for position, (text, vector) in enumerate(zip(entry.chunks, entry.vectors, strict=True)):
+                label = self._add_chunk(entry.number, position, text, space, vector, len(entry.chunks))
+                change.note(VectorKind.CHUNKS, label, entry.number, vector)
+                change.passages.append((label, passage(entry.title, text)))
         return change
 
     def replace_picture_vectors(self, vectors: dict[int, Vector | None], space: str) -> Change:
@@ -143,8 +143,8 @@ class DatabaseWriter:
                 self._state.remove("pictures", digest)
                 self._state.remove(labels_of(VectorKind.PICTURES, old), label_digest(label, entry))
                 change.removed[VectorKind.PICTURES].append(label)
-                made = (space, _blob(vector)) if vector is not None else (UNUSABLE + space, b"")
-                fresh = self._add_picture(entry, position, sha256, *made, perceptual_hash)
+                stored = (space, _blob(vector)) if vector is not None else (UNUSABLE + space, b"")
+                fresh = self._add_picture(entry, position, sha256, *stored, perceptual_hash)
                 if vector is not None:
                     change.note(VectorKind.PICTURES, fresh, entry, vector)
         return change

@@ -97,7 +97,7 @@ def catch_up(catalog: Catalog, reader: DatabaseReader) -> None:
     catalog.remove_entries(catalogued - stored)
     lacking = stored - catalogued
     if lacking:
-        for batch in reader.filed(after=min(lacking) - 1):
+        for batch in reader.filed(min(lacking) - 1):
             catalog.add_entries(filed for filed in batch if filed.number in lacking)
     for rows in reader.rows(VectorKind.CHUNKS, after=catalog.last):
         titles = reader.titles({row[1] for row in rows})

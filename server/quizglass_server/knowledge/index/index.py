@@ -74,12 +74,12 @@ class IndexState:
     def among(self, query: Vector, labels: Labels) -> tuple[Labels, Vector]:
         """Those labels (ascending) that are here, with their cosines, best first: exact."""
         query = unit(query)
-        rows, known = places(self.labels, labels)
-        found, scores = [labels[known]], [cosines(self.vectors[rows], query)]
+        rows, here = places(self.labels, labels)
+        those, scores = [labels[here]], [cosines(self.vectors[rows], query)]
         if self.graph is not None:
-            found.append(labels[places(self.graph.labels, labels)[1]])
-            scores.append(cosines(self.graph.vectors(found[-1]), query))
-        every = np.concatenate(found)
+            those.append(labels[places(self.graph.labels, labels)[1]])
+            scores.append(cosines(self.graph.vectors(those[-1]), query))
+        every = np.concatenate(those)
         return best(every, np.concatenate(scores), len(every))
 
 
@@ -220,6 +220,6 @@ class VectorIndex:
 def places(ascending: Labels, wanted: Labels) -> tuple[Labels, NDArray[np.bool_]]:
     """Positions in an ascending array of the wanted labels that it holds, and a mask of those among `wanted`."""
     at = np.searchsorted(ascending, wanted)
-    known = at < len(ascending)
-    known[known] = ascending[at[known]] == wanted[known]
-    return at[known], known
+    here = at < len(ascending)
+    here[here] = ascending[at[here]] == wanted[here]
+    return at[here], here

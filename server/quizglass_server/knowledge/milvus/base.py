@@ -15,7 +15,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
 
-from quizglass_server.config.address import MilvusAddress
 from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector
 from quizglass_server.errors import KnowledgeFailed
@@ -26,7 +25,7 @@ from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
 from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
 from quizglass_server.knowledge.milvus.collections import Collections
 from quizglass_server.knowledge.milvus.finder import MilvusFinder
-from quizglass_server.knowledge.milvus.link import MilvusLink
+from quizglass_server.knowledge.milvus.link import MilvusAccess, MilvusLink
 from quizglass_server.knowledge.milvus.store import BACKEND, MilvusStore
 from quizglass_server.knowledge.search.picture_search import PictureSearch
 from quizglass_server.markup.converter import Converter
@@ -44,7 +43,7 @@ Result = TypeVar("Result")
 
 
 class MilvusKnowledge(PictureSearch):
-    """Open with `open`, then use from one event loop; close with `close`."""
+    """A knowledge store in Milvus. Open with `open`, use from one event loop, close with `close`."""
 
     backend = BACKEND
 
@@ -74,11 +73,9 @@ class MilvusKnowledge(PictureSearch):
     @classmethod
     async def open(
         cls,
-        address: MilvusAddress,
+        access: MilvusAccess,
         *,
         name: str,
-        token: str,
-        timeout_s: float,
         text_encoder: TextEncoder | None,
         image_encoder: ImageEncoder | None,
         decode: Decode,
@@ -86,10 +83,8 @@ class MilvusKnowledge(PictureSearch):
         """Connect to a Milvus and make the collections of this name if need be.
 
         Args:
-            address: where it is.
+            access: where it is, and how it is spoken to.
             name: what the names of the collections begin with.
-            token: "user:password" or an API key; empty: none.
-            timeout_s: how long one call may take.
             text_encoder: of the bundle.
             image_encoder: of the bundle.
             decode: decodes pictures.
@@ -103,9 +98,9 @@ class MilvusKnowledge(PictureSearch):
 
         def connect() -> MilvusKnowledge:
             clock = StoreClock(0)
-            link = MilvusLink(address, token, timeout_s)
+            link = MilvusLink(access)
             try:
-                store = MilvusStore(link, Collections(link, name, spaces(*encoders)), clock, timeout_s)
+                store = MilvusStore(link, Collections(link, name, spaces(*encoders)), clock, access.timeout_s)
                 base = cls(link, store, clock, encoders, decode)
                 base._count = store.count()
             except BaseException:

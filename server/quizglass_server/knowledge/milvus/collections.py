@@ -52,8 +52,8 @@ class Collections:
         there = set(link.run(lambda client, left: client.list_collections(timeout=left)))
         self._ensure(self.entries, "", _entries_schema, there)
         for kind, space in spaces.items():
-            made = partial(_vectors_schema, kind, space.dimension)
-            self._ensure(self.vectors[kind], space.name, made, there)
+            schema = partial(_vectors_schema, kind, space.dimension)
+            self._ensure(self.vectors[kind], space.name, schema, there)
         self.kinds = [kind for kind in VectorKind if kind in spaces or self.vectors[kind] in there]
         """Those of which there are vectors; of a kind without an encoder only when another server wrote them."""
         self.load()

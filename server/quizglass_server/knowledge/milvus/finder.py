@@ -53,9 +53,9 @@ class MilvusFinder:
         fetch = 2 * wanted + 8
         while True:
             rows: dict[str, Hit] = {}
-            found = self._found(VectorKind.PICTURES, queries, "vector", fetch, options, rows)
-            lists = [_first_of_each(each.hits, rows)[:wanted] for each in found]
-            short = any(len(hits) < wanted and not each.complete for hits, each in zip(lists, found, strict=True))
+            answers = self._found(VectorKind.PICTURES, queries, "vector", fetch, options, rows)
+            lists = [_first_of_each(each.hits, rows)[:wanted] for each in answers]
+            short = any(len(hits) < wanted and not each.complete for hits, each in zip(lists, answers, strict=True))
             if not short or fetch == _MOST:
                 return [pictured(hits, rows, limit, options) for hits in lists]
             fetch = min(_MOST, fetch * _WIDER)  # several pictures of the same entries took the places
@@ -69,12 +69,14 @@ class MilvusFinder:
         fetch = texts_wanted(limit, words, options)
         while True:
             rows: dict[str, Hit] = {}
-            found = self._found(VectorKind.CHUNKS, [query], "vector", fetch, options, rows) if query is not None else []
-            near = found[0].hits if found else []
+            answers = (
+                self._found(VectorKind.CHUNKS, [query], "vector", fetch, options, rows) if query is not None else []
+            )
+            near = answers[0].hits if answers else []
             if hybrid:
-                found += self._found(VectorKind.CHUNKS, [asked], "words", fetch, options, rows)
-            order = fused(near, [key for key, _ in found[-1].hits]) if hybrid else near
-            if not any(each.stale and not each.complete for each in found) or fetch == _MOST:
+                answers += self._found(VectorKind.CHUNKS, [asked], "words", fetch, options, rows)
+            order = fused(near, [key for key, _ in answers[-1].hits]) if hybrid else near
+            if not any(each.stale and not each.complete for each in answers) or fetch == _MOST:
                 order = (_first_of_each(order, rows) if options.per_entry else order)[:limit]
                 return chunk_hits(order, rows, query, words, limit, options)
             fetch = min(_MOST, fetch * _WIDER)
@@ -95,18 +97,18 @@ class MilvusFinder:
         where = every([alive(self._clock()), *named, *passing(options.filter)])
         output = [*OUTPUT[kind], "vector"] if field == "words" else OUTPUT[kind]  # by words there is no cosine yet
         lists = self._store.search(kind, queries, field, limit, where, output)
-        entries = self._store.entries({str(row["entity"]["entry"]) for found in lists for row in found})
+        entries = self._store.entries({str(row["entity"]["entry"]) for selected in lists for row in selected})
         results = []
-        for found in lists:
+        for selected in lists:
             hits: list[tuple[str, float]] = []
-            for row in found:
+            for row in selected:
                 fields, key = row["entity"], str(row["key"])
                 revision, entry = entries.get(str(fields["entry"]), _GONE)
                 if entry is None or revision != fields["revision"]:
                     continue
                 hits.append((key, float(row["distance"])))
                 rows[key] = Hit(revision, entry, fields.get("text", ""), fields.get("look", 0), vector_of(fields))
-            results.append(_Found(hits, len(found) - len(hits), len(found) < limit))
+            results.append(_Found(hits, len(selected) - len(hits), len(selected) < limit))
         return results
 
 

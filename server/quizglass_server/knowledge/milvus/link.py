@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,18 +35,29 @@ _REFUSED = ("UNAUTHENTICATED", "PERMISSION_DENIED")
 _CONNECT_FAILED, _RATE_LIMIT, _NOT_LOADED = 2, 8, 101  # codes of Milvus; the last one after it was restarted
 
 
+@dataclass(frozen=True, slots=True)
+class MilvusAccess:
+    """Where a Milvus is, and how it is spoken to."""
+
+    address: MilvusAddress
+    token: str = field(default="", repr=False)
+    """"user:password" or an API key; empty: none."""
+    timeout_s: float = 10.0
+    """How long one call may take."""
+
+
 class MilvusLink:
     """One connection, for any number of threads. Calls block."""
 
-    def __init__(self, address: MilvusAddress, token: str, timeout_s: float) -> None:
+    def __init__(self, access: MilvusAccess) -> None:
         """Connect. Raises KnowledgeLost, KnowledgeFailed, and SettingsError when the extra is not installed."""
-        self.address = address
-        self._timeout_s = timeout_s
+        self.address = access.address
+        self._timeout_s = access.timeout_s
         self._lock = threading.Lock()
         self._pause = 0.0
         self._again = 0.0
         self._told: Callable[[], None] = lambda: None
-        self._client = self._connected(token)
+        self._client = self._connected(access.token)
 
     @property
     def ready(self) -> bool:

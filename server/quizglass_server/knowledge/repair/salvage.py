@@ -63,7 +63,7 @@ Spaces = dict[VectorKind, str]
 
 @dataclass(slots=True)
 class Salvaged:
-    """What came of it."""
+    """What a salvage kept, and what is lost."""
 
     entries: int = 0
     """Entries kept."""

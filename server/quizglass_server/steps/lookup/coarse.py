@@ -27,8 +27,8 @@ def _told(
     __: Tuning,
 ) -> Telling:
     kept, dropped = parted or ((), ())
-    given = *texts("question", question), *texts("passages", str(len(passages)))
-    return given, [
+    inputs = *texts("question", question), *texts("passages", str(len(passages)))
+    return inputs, [
         *told_passages(kept, lambda passage: passage.coarse_score),
         *told_passages(dropped, lambda passage: passage.coarse_score, "dropped"),
     ]

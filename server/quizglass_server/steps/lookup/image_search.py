@@ -38,8 +38,8 @@ def _count(_: Picture, views: Sequence[Part]) -> float:
 
 
 def _told_hits(hits: list[EntryHit] | None, _: Sequence[Vector], question: str, *__: object) -> Telling:
-    found = passages(picture_evidence(hits or (), 0), lambda hit: hit.search_score, "entry")
-    return texts("question", question), found
+    entries = passages(picture_evidence(hits or (), 0), lambda hit: hit.search_score, "entry")
+    return texts("question", question), entries
 
 
 @step("embed", role="image_encoder", size=_count, told=_told_views)
@@ -58,9 +58,9 @@ async def search_pictures(
 
 
 def fused(
-    found: Sequence[Sequence[EntryHit]], question: str, tuning: Tuning, other_than: Sequence[str] = ()
+    by_view: Sequence[Sequence[EntryHit]], question: str, tuning: Tuning, other_than: Sequence[str] = ()
 ) -> list[EntryHit]:
-    """What the views found, each entry once with its best cosine, without those under the threshold.
+    """What the views by_view, each entry once with its best cosine, without those under the threshold.
 
     Entries that a text of `other_than` names are left out where there are others.
 
@@ -68,9 +68,9 @@ def fused(
         At most `image_candidates`, by cosine and `kind_bonus`; `score` stays the cosine.
     """
     best: dict[str, EntryHit] = {}
-    for hit in (hit for hits in found for hit in hits if hit.score >= tuning.image_accept):
-        known = best.get(hit.entry.id)
-        if known is None or hit.score > known.score:
+    for hit in (hit for hits in by_view for hit in hits if hit.score >= tuning.image_accept):
+        before = best.get(hit.entry.id)
+        if before is None or hit.score > before.score:
             best[hit.entry.id] = hit
     named = [words(text) for text in other_than]
     others = [hit for hit in best.values() if not any(stands_in(words(hit.entry.title), text) for text in named)]

@@ -19,8 +19,8 @@ REJECTED = 0.02
 
 
 def _told(ranked: list[Evidence] | None, query: str, passages: Sequence[Evidence]) -> Telling:
-    given = *texts("query", query), *texts("passages", str(len(passages)))
-    return given, told_passages(ranked, lambda passage: passage.rerank_score)
+    inputs = *texts("query", query), *texts("passages", str(len(passages)))
+    return inputs, told_passages(ranked, lambda passage: passage.rerank_score)
 
 
 def _count(_: str, passages: Sequence[Evidence]) -> float:

@@ -207,9 +207,6 @@ def test_an_engine_that_sleeps_wakes_for_a_deadline(engine: Engine, monkeypatch:
 @pytest.mark.parametrize(
     ("constraint", "reason"),
     [
-        (Constraint("labels", ()), "0 labels"),
-        (Constraint("labels", ("a", "")), r"labels\[1\] is empty"),
-        (Constraint("labels", ("a", "a")), r"labels\[1\].*twice"),
         (Constraint("grammar", 'root ::= "a'), "grammar"),
         (Constraint("grammar", "root ::= nothing"), "grammar"),
         (Constraint("grammar", 'other ::= "a"'), "grammar"),
@@ -217,7 +214,6 @@ def test_an_engine_that_sleeps_wakes_for_a_deadline(engine: Engine, monkeypatch:
         (Constraint("grammar", 'root ::= "a\0"'), "grammar"),
         (Constraint("grammar", "root ::= " + "(" * 9999), "nests"),
         (Constraint("grammar", 'root ::= "' + "a" * 40_000 + '"'), "characters"),
-        (Constraint("grammar", ("a", "b")), "one text"),
         (Constraint("json_schema", "{"), "not JSON"),
         (Constraint("json_schema", "[]"), "not a JSON object"),
         (Constraint("json_schema", '{"$ref": "https://example.org/a.json"}'), "json_schema"),
@@ -236,13 +232,6 @@ def test_labels_that_cannot_be_chosen_from_are_named(engine: Engine, labels: lis
         engine.builder.choice(prompt("What?"), labels, sink=Given())
 
 
-def test_answers_that_cannot_be_scored_are_named(engine: Engine) -> None:
-    with pytest.raises(RequestRefused, match="answer is empty"):
-        engine.builder.scoring(prompt("What?"), "", sink=Given())
-    with pytest.raises(RequestRefused, match=str(CONTEXT)):
-        engine.builder.scoring(prompt("What?"), "x" * CONTEXT, sink=Given())
-
-
 def test_the_cache_holds_many_long_prompts_at_once(engine: Engine) -> None:
     """More than fit: they wait for cells, and none runs out of them in mid-answer."""
     given = [Given() for _ in range(3)]
@@ -259,14 +248,12 @@ def test_the_cache_holds_many_long_prompts_at_once(engine: Engine) -> None:
 def some_request(random: Random, engine: Engine, parts: list[Part], given: Given) -> Request:
     """Of any kind."""
     builder, terms = engine.builder, Terms(random.randrange(3))
-    kind = random.choice(["generation", "generation", "warm-up", "choice", "scoring"])
+    kind = random.choice(["generation", "generation", "warm-up", "choice"])
     if kind == "generation":
         return builder.generation(parts, 10, terms, sink=given)
     if kind == "warm-up":
         return builder.warm_up(parts[: random.randint(1, 4)], terms, sink=given)
-    if kind == "choice":
-        return builder.choice(parts, ["yes", "no", "not yet"], terms, sink=given)
-    return builder.scoring(parts, "an answer", terms, sink=given)
+    return builder.choice(parts, ["yes", "no", "not yet"], terms, sink=given)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -309,8 +309,6 @@ async def test_what_no_engine_can_do_is_refused(scripted) -> None:
         await drain(scripted.client.generate(PROMPT, 0))
     with pytest.raises(PromptRefused, match="0 labels"):
         await scripted.client.choose(PROMPT, [])
-    with pytest.raises(PromptRefused, match="empty"):
-        await scripted.client.score(PROMPT, "")
 
 
 async def test_a_bug_in_the_process_is_logged_there_and_not_told(scripted, caplog: pytest.LogCaptureFixture) -> None:

@@ -147,12 +147,6 @@ async def test_labels_may_be_several_tokens(process: GeneratorProcess) -> None:
     assert usage.generated_tokens == 0
 
 
-async def test_a_given_answer_is_scored_as_it_was_written(process: GeneratorProcess) -> None:
-    scored = await process.score(PROMPT, "a story")
-    assert scored.log_probabilities
-    assert all(each <= 0 for each in scored.log_probabilities)
-
-
 async def test_a_prepared_prompt_is_reused(process: GeneratorProcess) -> None:
     prepared = await process.prefill(PROMPT[:1], Terms(priority=2))
     assert prepared.prompt_tokens == 1

@@ -14,7 +14,7 @@ import pytest
 from quizglass_server.engines.onnx import prepared, session
 from quizglass_server.engines.onnx.prepared import CONTEXT, Hardware, engine_stem
 from quizglass_server.engines.onnx.providers import InputRange
-from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession
+from quizglass_server.engines.onnx.session import OnnxOptions, OnnxSession, Signature
 from quizglass_server.errors import EngineFailed, SettingsError
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
@@ -81,7 +81,7 @@ def built(folder: Path, model: Path, version: str = "10.9.0", card: Hardware = C
 
 
 def opened(model: Path, engines: Path | None, provider: str = "auto") -> OnnxSession:
-    return OnnxSession(model, RANGES, "y", OnnxOptions(provider=provider, cache=engines))
+    return OnnxSession(model, Signature("y", RANGES), OnnxOptions(provider=provider, cache=engines))
 
 
 def test_an_engine_built_for_this_place_goes_first(
@@ -135,7 +135,7 @@ def test_a_model_with_inputs_of_its_own_shapes_has_no_profile(
     model: Path, engines: Path, use: Callable[[Runtime], Runtime]
 ) -> None:
     runtime = use(Runtime([TENSORRT, CPU]))
-    OnnxSession(model, RANGES, "y", OnnxOptions(cache=engines), free=("past",))
+    OnnxSession(model, Signature("y", RANGES, free=frozenset(["past"])), OnnxOptions(cache=engines))
     assert runtime.opened[0][2] == {"trt_engine_cache_enable": "1", "trt_engine_cache_path": str(engines)}
 
 

@@ -1,7 +1,7 @@
 """Makers and their founders: one to three hops from the thing."""
 
 from quizglass_export.pocketworld.articles import maker_id, person_id
-from quizglass_export.pocketworld.asker import Asker, look_up
+from quizglass_export.pocketworld.asker import Asker, Pointed, look_up
 from quizglass_export.pocketworld.families.hops import of_the_maker
 from quizglass_export.pocketworld.phrasing import ask_maker, ask_person
 from quizglass_export.pocketworld.question import Hop, Question
@@ -16,7 +16,7 @@ def _of_maker(asker: Asker, thing: Thing, family: str, attribute: str, answer: s
     entries = tuple(hop.entry for hop in hops)
     gold = ask_maker(attribute, thing.maker)
     return asker.build(
-        family, thing, scene, subject, text, answer, gold, entries=entries, attribute=attribute, hops=hops
+        family, Pointed(thing, scene, subject), text, answer, gold, entries=entries, attribute=attribute, hops=hops
     )
 
 
@@ -53,9 +53,7 @@ def founder_named(asker: Asker, thing: Thing) -> Question:
     entries = (maker_id(maker.name),)
     return asker.build(
         "founder-named",
-        thing,
-        scene,
-        subject,
+        Pointed(thing, scene, subject),
         text,
         maker.founder,
         gold,

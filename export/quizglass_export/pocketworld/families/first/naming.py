@@ -1,7 +1,7 @@
 """Things that the question, a sign or an earlier turn names."""
 
 from quizglass_export.pocketworld import phrasing
-from quizglass_export.pocketworld.asker import Asker
+from quizglass_export.pocketworld.asker import Asker, Pointed
 from quizglass_export.pocketworld.families.hops import aliases_of, specific_attribute, telling
 from quizglass_export.pocketworld.phrasing import ask, named
 from quizglass_export.pocketworld.question import Question
@@ -18,9 +18,7 @@ def named_thing(asker: Asker, thing: Thing) -> Question:
     text = ask(attribute, thing.kind, named(thing.name), asker.rng)
     return asker.build(
         "named",
-        thing,
-        scene,
-        named(thing.name),
+        Pointed(thing, scene, named(thing.name)),
         text,
         thing.facts[attribute],
         ask(attribute, thing.kind, named(thing.name)),
@@ -38,9 +36,7 @@ def printed_name(asker: Asker, thing: Thing) -> Question:
     attribute = specific_attribute(asker, thing)
     return asker.build(
         "printed-name",
-        thing,
-        scene,
-        subject,
+        Pointed(thing, scene, subject),
         ask(attribute, thing.kind, subject, asker.rng),
         thing.facts[attribute],
         ask(attribute, thing.kind, named(thing.name)),
@@ -76,9 +72,7 @@ def comparison(asker: Asker, thing: Thing) -> Question:
     aliases = (named(answer),)
     return asker.build(
         "comparison",
-        thing,
-        scene,
-        subject,
+        Pointed(thing, scene, subject),
         text,
         answer,
         text,
@@ -100,9 +94,7 @@ def dialogue(asker: Asker, thing: Thing) -> Question:
     attribute = specific_attribute(asker, thing, also=() if asked else ("year",))
     return asker.build(
         "dialogue",
-        thing,
-        scene,
-        subject,
+        Pointed(thing, scene, subject),
         ask(attribute, thing.kind, "it", asker.rng),
         thing.facts[attribute],
         ask(attribute, thing.kind, named(thing.name)),

@@ -1,6 +1,6 @@
 """A thing in the picture: its name and its facts."""
 
-from quizglass_export.pocketworld.asker import Asker, look_up
+from quizglass_export.pocketworld.asker import Asker, Pointed, look_up
 from quizglass_export.pocketworld.families.hops import aliases_of, specific_attribute, telling
 from quizglass_export.pocketworld.phrasing import ask, named
 from quizglass_export.pocketworld.question import Question
@@ -15,9 +15,7 @@ def identity(asker: Asker, thing: Thing) -> Question:
     aliases = (named(thing.name),)
     return asker.build(
         "identity",
-        thing,
-        scene,
-        subject,
+        Pointed(thing, scene, subject),
         text,
         thing.name,
         gold,
@@ -32,9 +30,7 @@ def _attribute(asker: Asker, thing: Thing, family: str, attribute: str) -> Quest
     told = () if attribute == "maker" else (telling(thing, attribute),)  # the caption names the maker
     return asker.build(
         family,
-        thing,
-        scene,
-        subject,
+        Pointed(thing, scene, subject),
         ask(attribute, thing.kind, subject, asker.rng),
         thing.facts[attribute],
         ask(attribute, thing.kind, named(thing.name)),

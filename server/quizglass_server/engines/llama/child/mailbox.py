@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Mailbox(Generic[T]):
-    """What one request gives."""
+    """What the engine's thread has for one request's caller on the event loop."""
 
     def __init__(self, outbox: Deliveries) -> None:
         self.told = -GATHER_S

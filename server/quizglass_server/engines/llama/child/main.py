@@ -18,7 +18,6 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import TextIO
@@ -32,6 +31,7 @@ from quizglass_server.engines.llama.native.logs import LlamaLog
 from quizglass_server.engines.llama.native.model import NativeModel, start_backend
 from quizglass_server.engines.llama.native.options import LoadOptions
 from quizglass_server.engines.llama.native.proof import Nonsense, prove, prove_model
+from quizglass_server.scheduling.event_loop import loop_factory
 
 LOAD_FAILED_STATUS = 3
 _PR_SET_PDEATHSIG = 1
@@ -50,7 +50,7 @@ def main() -> None:
     Thread(target=_end_with_parent, name="parent", daemon=True).start()
     _die_with(arguments.parent)
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(arguments, report))
     except LoadFailed as error:
         _tell(report, {"failed": str(error)})
@@ -87,16 +87,6 @@ async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
     await asyncio.get_running_loop().create_unix_connection(service.connection, sock=link)
     _tell(report, {"description": description, "executor": executor})
     await asyncio.Event().wait()
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's, where it is installed; None stands for asyncio's own."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
 
 
 def _arguments() -> argparse.Namespace:

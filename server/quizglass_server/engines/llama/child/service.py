@@ -24,7 +24,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Piece,
     ProcessInfo,
     RequestRefused,
-    Scored,
     Terms,
     TooLate,
     Usage,
@@ -46,7 +45,7 @@ class GeneratorService:
         self._pixels = PixelStore()
         self._methods: dict[str, Callable[..., AsyncGenerator[object, None]]] = {
             method.__name__: method
-            for method in (self.generate, self.choose, self.score, self.prefill, self.info, self.watch, self.save)
+            for method in (self.generate, self.choose, self.prefill, self.info, self.watch, self.save)
         }
 
     def connection(self) -> Answering:
@@ -71,12 +70,6 @@ class GeneratorService:
         if not 0 < len(labels) <= MAX_LABELS:
             raise RequestRefused(f"{len(labels)} labels; 1 to {MAX_LABELS} can be chosen from")
         yield await self._worker.choose(self._pixels.complete(prompt), labels, terms)
-
-    async def score(self, prompt: list[Part], answer: str, terms: Terms) -> AsyncGenerator[Scored, None]:
-        """Probabilities of a given answer's tokens."""
-        if not answer:
-            raise RequestRefused("the answer to score is empty")
-        yield await self._worker.score(self._pixels.complete(prompt), answer, terms)
 
     async def prefill(self, prompt: list[Part], terms: Terms) -> AsyncGenerator[Usage, None]:
         """Prepare the beginning of later prompts; a cancelled call drops the work."""

@@ -23,7 +23,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Finished,
     Part,
     Piece,
-    Scored,
     Terms,
     TextPart,
     Usage,
@@ -116,12 +115,6 @@ class EngineWorker:
         """
         mailbox: Mailbox[tuple[list[float], Usage]] = self._mailbox()
         make = lambda: self.engine.builder.choice(prompt, labels, terms, sink=mailbox)  # noqa: E731
-        return await self._only(mailbox, await _made(make, apart=_long(prompt)))
-
-    async def score(self, prompt: Sequence[Part], answer: str, terms: Terms = _TURN) -> Scored:
-        """How likely each token of a given answer is; otherwise as `choose`."""
-        mailbox: Mailbox[Scored] = self._mailbox()
-        make = lambda: self.engine.builder.scoring(prompt, answer, terms, sink=mailbox)  # noqa: E731
         return await self._only(mailbox, await _made(make, apart=_long(prompt)))
 
     async def prefill(self, prompt: Sequence[Part], terms: Terms = _BACKGROUND) -> Usage:

@@ -115,15 +115,15 @@ def table(
 
 def _doubted(samples: list[list[int]]) -> list[int]:
     """Sizes that did not take the same time twice, or much more than their neighbours."""
-    found = []
+    sizes = []
     for index, measured in enumerate(samples):
         if not measured:
             continue
         least = sorted(measured)[:2]
         around = [min(samples[at]) for at in (index - 1, index + 1) if 0 <= at < len(samples) and samples[at]]
         if least[-1] > _ALIKE * least[0] or any(least[0] > _STEEP * other for other in around):
-            found.append(index + 1)
-    return found
+            sizes.append(index + 1)
+    return sizes
 
 
 def _cell_us(model: NativeModel, tokens: TokenBatch, deep: int, depth: int, step_us: int) -> float:

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class ThreadCount:
-    """The number of threads; used by the thread that computes, `count` may be read by any."""
+    """On how many threads to compute: as many as get a core. For the thread that computes; any may read `count`."""
 
     def __init__(self, most: int, clock: Callable[[], float] = monotonic) -> None:
         """Begin with all of them.

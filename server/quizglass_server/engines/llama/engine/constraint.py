@@ -1,4 +1,4 @@
-"""Constrained output: among labels, by a grammar (GBNF), or by a JSON schema.
+"""Constrained output: by a grammar (GBNF), or by a JSON schema.
 
 A constraint follows one answer. The likeliest token that it allows is picked; probabilities stay those of the model.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 import ctypes
 import json
 import weakref
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 from unicodedata import normalize
 
 import llama_cpp.llama_cpp as llama
@@ -30,29 +29,12 @@ _CANDIDATES = 64
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
-class Follower(Protocol):
-    """Follows an answer token by token."""
-
-    def pick(self, row: Row) -> int | None:
-        """The likeliest token allowed next; None when the answer is complete, or nothing is allowed."""
-        ...
-
-    def accept(self, token: int) -> None:
-        """The answer goes on with a token that was picked."""
-        ...
-
-
-def follower(model: NativeModel, constraint: Constraint) -> Follower:
+def follower(model: NativeModel, constraint: Constraint) -> GrammarFollower:
     """What follows an answer under a constraint; may be called in any thread.
 
     Raises:
         ConstraintRefused: it cannot be understood; the message says where.
     """
-    if constraint.kind == "labels":
-        values = (constraint.value,) if isinstance(constraint.value, str) else constraint.value
-        return LabelFollower(label_tokens(model, values))
-    if not isinstance(constraint.value, str):
-        raise ConstraintRefused(f"constraint {constraint.kind} takes one text, not {len(constraint.value)}")
     text = normalize("NFC", constraint.value)
     if len(text) > _MAX_GRAMMAR_BYTES:
         raise ConstraintRefused(f"constraint {constraint.kind} of {len(text)} characters; {_MAX_GRAMMAR_BYTES} at most")
@@ -80,29 +62,8 @@ def label_tokens(model: NativeModel, labels: Sequence[str]) -> list[list[int]]:
     return ids
 
 
-class LabelFollower:
-    """Allows the labels and nothing else; where one is the beginning of another, the model may end with either."""
-
-    def __init__(self, labels: Iterable[Sequence[int]]) -> None:
-        self._left = [tuple(label) for label in labels]
-
-    def pick(self, row: Row) -> int | None:
-        """The likeliest token that goes on with a label."""
-        allowed = sorted({label[0] for label in self._left if label})
-        if not allowed:
-            return None
-        token = max(allowed, key=lambda each: float(row.logits[each]))
-        if () in self._left and row.best not in allowed:
-            return None
-        return token
-
-    def accept(self, token: int) -> None:
-        """Drop the labels that do not go on with a token."""
-        self._left = [label[1:] for label in self._left if label and label[0] == token]
-
-
 class GrammarFollower:
-    """llama.cpp's own grammar sampler."""
+    """Follows an answer token by token, with llama.cpp's own grammar sampler."""
 
     def __init__(self, model: NativeModel, grammar: str) -> None:
         """Compile a grammar whose first rule is `root`.
@@ -120,19 +81,22 @@ class GrammarFollower:
         weakref.finalize(self, llama.llama_sampler_free, handle)
 
     def pick(self, row: Row) -> int | None:
-        """The likeliest token that the grammar allows; few are tried first, since trying all of them is slow."""
+        """The likeliest token allowed next; None when the answer is complete, or nothing is allowed.
+
+        Few are tried first, since trying all of them is slow.
+        """
         if self._allowed(np.array([row.best], np.int32), row):
             return row.best
         count = len(row.logits)
         if count > _CANDIDATES:
             likeliest = np.argpartition(row.logits, count - _CANDIDATES)[-_CANDIDATES:]
-            if found := self._best_of(likeliest.astype(np.int32), row):
-                return found[0]
-        found = self._best_of(np.arange(count, dtype=np.int32), row)
-        return found[0] if found else None
+            if allowed := self._best_of(likeliest.astype(np.int32), row):
+                return allowed[0]
+        allowed = self._best_of(np.arange(count, dtype=np.int32), row)
+        return allowed[0] if allowed else None
 
     def accept(self, token: int) -> None:
-        """Move on in the grammar."""
+        """The answer goes on with a token that was picked."""
         if not self._ends(token):
             llama.llama_sampler_accept(self._handle, token)
 

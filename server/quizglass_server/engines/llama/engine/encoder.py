@@ -88,16 +88,16 @@ class PictureEncoder:
         if (embedding := self._cache.get(picture.sha256)) is not None:
             request.embeddings[picture.sha256] = embedding
             return True
-        known = self._known.get(picture.sha256)
-        if known is None:
-            known = self._known[picture.sha256] = Encoding(picture, request.order)
+        encoding = self._known.get(picture.sha256)
+        if encoding is None:
+            encoding = self._known[picture.sha256] = Encoding(picture, request.order)
             request.encoded_picture = True
-            self._put(known)
-        elif request.order < known.order and not known.taken:
-            known.order = request.order
-            self._put(known)
-        known.wanted = True
-        known.waiting.append(request)
+            self._put(encoding)
+        elif request.order < encoding.order and not encoding.taken:
+            encoding.order = request.order
+            self._put(encoding)
+        encoding.wanted = True
+        encoding.waiting.append(request)
         request.awaited = picture.sha256
         request.awaiting_since = perf_counter_ns()
         return False
@@ -127,9 +127,9 @@ class PictureEncoder:
         """A request that may wait for a picture has ended."""
         if request.awaited is None:
             return
-        known = self._known[request.awaited]
-        known.waiting.remove(request)
-        known.wanted = bool(known.waiting)
+        encoding = self._known[request.awaited]
+        encoding.waiting.remove(request)
+        encoding.wanted = bool(encoding.waiting)
 
     def close(self) -> None:
         """Begin nothing more."""

@@ -61,7 +61,7 @@ class Engine:
         self.prefixes = Prefixes(model, model.sequences, options.sequences, options.cache_cells)
         self._liveness = Liveness(model)
         self.encoder = PictureEncoder(self._encode, lambda done: self.call(lambda: self._encoded(done)))
-        self.scheduler = Scheduler(self.prefixes, tracker, options.generator_batch, model.rows, self._ready)
+        self.scheduler = Scheduler(self.prefixes, tracker, options.generator_batch, self._ready)
         self.load = Load(self.scheduler, self.prefixes, self.encoder, options.generator_queue)
         self._runner = Runner(model, self.prefixes, self._liveness.decode)
         self._recovery = Recovery(model, self.prefixes, self.scheduler, self._liveness, self._fail)
@@ -144,12 +144,12 @@ class Engine:
         Raises:
             LoadFailed: the model does not work.
         """
-        given = LastGiven()
-        self.submit(self.builder.generation(self.builder.example(), 2, sink=given))
+        sink = LastGiven()
+        self.submit(self.builder.generation(self.builder.example(), 2, sink=sink))
         while self.pending:
             self.step()
-        if isinstance(given.item, BaseException):
-            raise LoadFailed(f"{self.model.options.model.name}: the model does not work: {given.item}")
+        if isinstance(sink.item, BaseException):
+            raise LoadFailed(f"{self.model.options.model.name}: the model does not work: {sink.item}")
         self.prefixes.forget_kept()
 
     def close(self) -> None:
@@ -191,10 +191,10 @@ class Engine:
         if plan.streams or plan.pieces:
             self._reading = plan.reading if plan.pieces and cost > LONG_STEP_US else ()
             started = perf_counter_ns()
-            code, given = self._runner.tokens(plan)
+            code, logits = self._runner.tokens(plan)
             if code == DECODED:
                 self._note(plan, cost, (perf_counter_ns() - started) / 1000)
-                self._take(given)
+                self._take(logits)
             else:
                 self._recovery.failed(code, plan.streams + [each for each, _ in plan.pieces])
         if plan.picture and not plan.picture[0].ended and plan.picture[0].lease:
@@ -225,20 +225,20 @@ class Engine:
         else:
             self._recovery.failed(code, [request])
 
-    def _take(self, given: list[tuple[Request, list[Row]]]) -> None:
-        """Hand rows of logits to the requests that wanted them."""
-        if not isfinite(sum(row.total for _, rows in given for row in rows)):
-            self._recovery.poisoned([r for r, rows in given if not all(isfinite(row.total) for row in rows)])
+    def _take(self, logits: list[tuple[Request, Row | None]]) -> None:
+        """Hand logits to the requests that wanted them."""
+        if not isfinite(sum(row.total for _, row in logits if row is not None)):
+            self._recovery.poisoned([request for request, row in logits if row and not isfinite(row.total)])
             return
         forking: list[tuple[Request, Choice]] = []
         suspects = self.scheduler.suspects
-        for request, rows in given:
-            if not rows:
+        for request, row in logits:
+            if row is None:
                 self._end_of_warm_up(request)
                 continue
             if suspects and request in suspects:
                 self.scheduler.suspects.remove(request)
-            reason = request.kind.take(request, rows)
+            reason = request.kind.take(request, row)
             if reason is None:
                 self.scheduler.sort_in(request)
             elif isinstance(request.kind, Choice):
@@ -258,7 +258,7 @@ class Engine:
             self._finish(request, "stop")
 
     def _end_of_warm_up(self, request: Request) -> None:
-        if request.todo == 0 and request.kind.wanted_from(request) is None:
+        if request.todo == 0 and not request.kind.wants_logits:
             self._finish(request, "stop")
 
     def _sweep(self, now: float) -> None:

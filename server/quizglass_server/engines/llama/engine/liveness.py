@@ -17,8 +17,7 @@ _LONG_S = 3600.0
 
 
 class Liveness:
-    """A model's decode with a sign of life before and after each call, counts of what came of it, and as many threads
-    as have cores."""
+    """Decodes on as many threads as get cores, gives a sign of life before and after each call, and counts steps."""
 
     def __init__(self, model: NativeModel) -> None:
         """Begin with a sign of life."""
@@ -67,7 +66,7 @@ class Liveness:
 
 
 class Inbox:
-    """What other threads want done in the engine's."""
+    """What other threads want the engine's thread to do between two steps."""
 
     def __init__(self) -> None:
         self._actions: SimpleQueue[Action | None] = SimpleQueue()

@@ -21,7 +21,7 @@ _RECENT = 0.2
 
 
 class Load:
-    """Admits requests and counts them."""
+    """Requests under way: admits those that can be done in time, and says how long others have to wait."""
 
     def __init__(self, scheduler: Scheduler, prefixes: Prefixes, encoder: PictureEncoder, queue: int) -> None:
         """Start with no requests; `queue` is how many may wait."""

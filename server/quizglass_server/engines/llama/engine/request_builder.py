@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from quizglass_server.engines.llama.engine.constraint import Follower, follower, label_tokens
-from quizglass_server.engines.llama.engine.request_kinds import Choice, Generation, Scoring, WarmUp
+from quizglass_server.engines.llama.engine.constraint import follower, label_tokens
+from quizglass_server.engines.llama.engine.request_kinds import Choice, Generation, WarmUp
 from quizglass_server.engines.llama.engine.requests import Request, RequestKind, Sink
 from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, RequestRefused, Terms, TextPart
 from quizglass_server.engines.llama.native.errors import LoadFailed
@@ -46,7 +46,7 @@ class RequestBuilder:
         room = min(max_tokens, self._room(units))
         if room < 1:
             raise RequestRefused(f"max_tokens is {max_tokens}; at least 1 token must be asked for")
-        following: Follower | None = None if constraint is None else follower(self._model, constraint)
+        following = None if constraint is None else follower(self._model, constraint)
         kind = Generation(room, self._ends, self._model.piece, following)
         # The last token of an answer is not read again.
         return self._request(with_room(units, room - 1), len(units.ids), kind, terms, sink, pictures)
@@ -68,26 +68,6 @@ class RequestBuilder:
         if units.cells(len(units.ids)) + kind.spare > self._model.options.cache_cells:
             raise RequestRefused(f"prompt and labels take more than {self._model.options.cache_cells} tokens")
         return self._request(units, len(units.ids), kind, terms, sink, pictures)
-
-    def scoring(self, prompt: Sequence[Part], answer: str, terms: Terms = USUAL_TERMS, *, sink: Sink) -> Request:
-        """Log-probabilities of a given answer's tokens, as `Scored`.
-
-        Raises:
-            RequestRefused: as `generation`, or the answer is empty or does not fit the context.
-        """
-        units, pictures = to_units(self._model, prompt)
-        tokens = self._model.tokenise(answer, special=False)
-        if not tokens:
-            raise RequestRefused("answer is empty; at least 1 token is needed to score")
-        if len(tokens) > self._room(units):
-            cells, context = units.cells(len(units.ids)), self._model.options.context
-            raise RequestRefused(
-                f"prompt and answer are {cells} and {len(tokens)} tokens and the context {context}; shorten them"
-            )
-        length = len(units.ids)
-        whole = with_room(units, len(tokens) - 1)
-        whole.ids[length:] = tokens[:-1]
-        return self._request(whole, len(whole.ids), Scoring(length, tokens), terms, sink, pictures)
 
     def warm_up(self, prompt: Sequence[Part], terms: Terms = USUAL_TERMS, *, sink: Sink) -> Request:
         """A prompt, or the beginning of one, to be kept in memory: gives `Usage`.

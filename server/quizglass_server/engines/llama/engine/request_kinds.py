@@ -1,17 +1,17 @@
-"""What a request is for: to write an answer, to choose, to score an answer, or to read a prompt ahead of time."""
+"""What a request is for: to write an answer, to choose, or to read a prompt ahead of time."""
 
 from __future__ import annotations
 
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import exp
 
 import numpy as np
 
-from quizglass_server.engines.llama.engine.constraint import Follower
+from quizglass_server.engines.llama.engine.constraint import GrammarFollower
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.engine.sampling import Row
-from quizglass_server.engines.llama.link.prompt import Finished, Piece, Scored, Usage
+from quizglass_server.engines.llama.link.prompt import Finished, Piece, Usage
 from quizglass_server.engines.llama.native.errors import DecodeFailed
 
 Ends = Callable[[int], bool]
@@ -21,8 +21,11 @@ class Generation:
     """Writes an answer greedily, within a constraint if there is one."""
 
     spare = 0
+    wants_logits = True
 
-    def __init__(self, room: int, ends: Ends, piece: Callable[[int], bytes], constraint: Follower | None) -> None:
+    def __init__(
+        self, room: int, ends: Ends, piece: Callable[[int], bytes], constraint: GrammarFollower | None
+    ) -> None:
         """Make one.
 
         Args:
@@ -38,13 +41,8 @@ class Generation:
         self._text = getincrementaldecoder("utf-8")("replace")
         self._written = 0
 
-    def wanted_from(self, request: Request) -> int | None:
-        """See `RequestKind`."""
-        return request.length - 1
-
-    def take(self, request: Request, rows: list[Row]) -> str | None:
+    def take(self, request: Request, row: Row) -> str | None:
         """Sample one token and hand it over."""
-        row = rows[-1]
         token: int | None = row.best
         if self._constraint is not None:
             token = self._constraint.pick(row)
@@ -75,6 +73,8 @@ class Generation:
 class Choice:
     """Chooses among labels by the probability of all their tokens."""
 
+    wants_logits = True
+
     def __init__(self, labels: list[list[int]]) -> None:
         """Make one; `labels` are token ids."""
         self.labels = labels
@@ -82,13 +82,9 @@ class Choice:
         """Logarithms of the labels' probabilities, as far as they are known."""
         self.spare = sum(len(label) - 1 for label in labels)
 
-    def wanted_from(self, request: Request) -> int | None:
-        """See `RequestKind`."""
-        return request.length - 1
-
-    def take(self, request: Request, rows: list[Row]) -> str | None:
+    def take(self, request: Request, row: Row) -> str | None:
         """Score the first tokens; those of longer labels are for the engine to fork."""
-        self.scores = [rows[-1].log_probability(label[0]) for label in self.labels]
+        self.scores = [row.log_probability(label[0]) for label in self.labels]
         return "stop"
 
     def result(self, reason: str, usage: Usage) -> tuple[list[float], Usage] | None:
@@ -104,46 +100,13 @@ class Choice:
         return 1.0 if self.spare else 0.0
 
 
-class Scoring:
-    """Reads an answer that is given, behind its prompt, and says how likely each of its tokens was."""
-
-    spare = 0
-
-    def __init__(self, prompt: int, answer: Sequence[int]) -> None:
-        """Make one; `prompt` is the prompt's length in units, which the answer but for its last token follows."""
-        self._prompt = prompt
-        self._answer = answer
-        self._known: list[float] = []
-
-    def wanted_from(self, request: Request) -> int | None:
-        """See `RequestKind`."""
-        return self._prompt - 1 + len(self._known)
-
-    def take(self, request: Request, rows: list[Row]) -> str | None:
-        """Look up the next tokens of the answer."""
-        for row in rows:
-            self._known.append(row.log_probability(self._answer[len(self._known)]))
-        return "stop" if len(self._known) == len(self._answer) else None
-
-    def result(self, reason: str, usage: Usage) -> Scored | None:
-        """See `RequestKind`."""
-        return Scored(tuple(self._known), usage) if reason == "stop" else None
-
-    def expected_tokens(self, usual: float) -> float:
-        """See `RequestKind`."""
-        return 0.0
-
-
 class WarmUp:
     """Leaves a prompt in memory for a request that is expected."""
 
     spare = 0
+    wants_logits = False
 
-    def wanted_from(self, request: Request) -> int | None:
-        """See `RequestKind`."""
-        return None
-
-    def take(self, request: Request, rows: list[Row]) -> str | None:
+    def take(self, request: Request, row: Row) -> str | None:
         """See `RequestKind`."""
         raise DecodeFailed("logits for a request that wants none")
 

@@ -40,13 +40,11 @@ class RequestKind(Protocol):
 
     spare: int
     """Cells that it needs besides those of its units."""
+    wants_logits: bool
+    """Whether it is given the logits after its last unit, whenever that is read."""
 
-    def wanted_from(self, request: Request) -> int | None:
-        """Index of the first unit after which logits are wanted; None for none at all."""
-        ...
-
-    def take(self, request: Request, rows: list[Row]) -> str | None:
-        """Receive rows of logits in order; why the request has ended, None when it goes on."""
+    def take(self, request: Request, row: Row) -> str | None:
+        """Receive logits; why the request has ended, None when it goes on."""
         ...
 
     def result(self, reason: str, usage: Usage) -> object | None:
@@ -130,9 +128,12 @@ class Request:
 
     @property
     def shareable(self) -> int:
-        """Atoms that may be taken over from elsewhere: all but those whose logits are needed."""
-        wanted = self.kind.wanted_from(self)
-        return self.length if wanted is None else wanted
+        """Units that may be taken over from elsewhere: all but the one whose logits are needed."""
+        return self.length - self.kind.wants_logits
+
+    def gives_logits(self, count: int) -> bool:
+        """Whether reading `count` more units gives logits that it wants."""
+        return self.kind.wants_logits and self.done + count == self.length
 
     @property
     def writing(self) -> bool:

@@ -28,8 +28,8 @@ class Runner:
         self._tokens = TokenBatch(N_BATCH)
         self._sampler = Sampler(model.vocabulary)
 
-    def tokens(self, plan: Plan) -> tuple[int, list[tuple[Request, list[Row]]]]:
-        """One token for each stream and the pieces of prompts: llama.cpp's code, and the rows that each request wanted.
+    def tokens(self, plan: Plan) -> tuple[int, list[tuple[Request, Row | None]]]:
+        """One token for each stream and the pieces of prompts: llama.cpp's code, and the logits that requests wanted.
 
         With another code than `DECODED` nothing has changed.
         """
@@ -46,18 +46,16 @@ class Runner:
             # Also what was computed for the neighbours may be in memory, without logits: it is computed again.
             self._roll_back([*plan.streams, *(request for request, _ in plan.pieces)])
             return code, []
-        rows = self._sampler.rows(self._model.logits(tokens.outputs)) if tokens.outputs else []
-        given: list[tuple[Request, list[Row]]] = []
-        for lease, request, row in zip(streams, plan.streams, rows, strict=False):
+        rows = iter(self._sampler.rows(self._model.logits(tokens.outputs)) if tokens.outputs else [])
+        logits: list[tuple[Request, Row | None]] = []
+        for lease, request in zip(streams, plan.streams, strict=True):
             lease.length += 1
-            given.append((request, [row]))
-        start = len(streams)
-        for (request, count), outputs in zip(plan.pieces, wanted, strict=True):
+            logits.append((request, next(rows)))
+        for (request, count), wants in zip(plan.pieces, wanted, strict=True):
             if request.lease is not None:
                 request.lease.length += count
-            given.append((request, rows[start : start + outputs]))
-            start += outputs
-        return code, given
+            logits.append((request, next(rows) if wants else None))
+        return code, logits
 
     def picture(self, request: Request, count: int) -> int:
         """Read the next `count` rows of a picture; all of them where they see each other in both directions."""
@@ -132,17 +130,14 @@ class Runner:
             )
         return leases
 
-    def _add(self, request: Request, count: int) -> int:
-        """Append the next tokens of a request; how many rows it will get."""
+    def _add(self, request: Request, count: int) -> bool:
+        """Append the next tokens of a request; whether logits come of it that it wants."""
         if request.lease is None:
             raise DecodeFailed("a request without a sequence was to be run")
-        start = request.done
-        wanted = request.kind.wanted_from(request)
-        begin = None if wanted is None or wanted >= start + count else max(wanted - start, 0)
-        self._tokens.add(
-            request.units.ids[start : start + count], request.lease.position, request.lease.sequence, begin
-        )
-        return 0 if begin is None else count - begin
+        start, wants = request.done, request.gives_logits(count)
+        tokens, lease = request.units.ids[start : start + count], request.lease
+        self._tokens.add(tokens, lease.position, lease.sequence, count - 1 if wants else None)
+        return wants
 
     def _pad(self, rows: int) -> None:
         """Fill up with copies of a token that is there anyway: an odd one might not even give numbers."""

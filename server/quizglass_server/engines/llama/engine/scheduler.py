@@ -29,7 +29,7 @@ WORTH_WAITING = 16
 
 @dataclass(slots=True)
 class Plan:
-    """One step."""
+    """What the engine runs in its next step."""
 
     streams: list[Request] = field(default_factory=list)
     """Answers that get their next token."""
@@ -70,16 +70,13 @@ class Plan:
 class Scheduler:
     """Every request of the engine, in order."""
 
-    def __init__(
-        self, prefixes: Prefixes, tracker: CostTracker, batch: int, rows: int, ready: Callable[[Request], bool]
-    ) -> None:
+    def __init__(self, prefixes: Prefixes, tracker: CostTracker, batch: int, ready: Callable[[Request], bool]) -> None:
         """Make a scheduler.
 
         Args:
             prefixes: gives sequences and cells.
             tracker: of the costs of steps.
             batch: most requests under way at once.
-            rows: most rows of logits of a step.
             ready: whether a request's picture is encoded, if it needs it; asks for it otherwise.
         """
         self.tracker = tracker
@@ -91,7 +88,6 @@ class Scheduler:
         """After a failure: to run alone, one by one, until it is known whose fault it was."""
         self._prefixes = prefixes
         self._batch = batch
-        self._rows = rows
         self._ready = ready
         self._read_us = 0.0
         """Cost of what has been read since the answers got their last token."""
@@ -156,7 +152,6 @@ class Scheduler:
     def _read(self, queue: list[Request], plan: Plan) -> None:
         """Fill a step with pieces of prompts, first come, first served."""
         room = self._room(queue)
-        rows = self._rows - self._batch
         blocked = False
         for request in tuple(queue):
             if room <= 0:
@@ -180,14 +175,13 @@ class Scheduler:
                 if plan.pieces:
                     return
                 plan.picture = (leader, room)
-            elif count := self._count(leader, room, rows):
+            elif count := leader.next_tokens(room):
                 plan.pieces.append((leader, count))
                 room -= count
                 if count == leader.todo:
                     # Its first token waits for the whole step: others are read in it only where few tokens cost as
                     # much as more.
                     room = min(room, self.costs.enough - plan.tokens)
-                rows -= _wanted(leader, count)
             if leader is not request and leader in plan.reading:
                 plan.followers.append(request)
             if plan.picture:
@@ -204,12 +198,6 @@ class Scheduler:
         # look at all that the answer has in memory for each of them.
         limit = BACKGROUND_US if background else READING_US
         return self.costs.fitting(limit - self._read_us) if self._read_us else self.costs.within(limit)
-
-    def _count(self, request: Request, room: int, rows: int) -> int:
-        """How many tokens of a prompt are read next, within the room and the rows of logits left."""
-        count = request.next_tokens(room)
-        excess = _wanted(request, count) - max(rows, 1)
-        return count - max(excess, 0)
 
     def _leader(self, request: Request) -> Request:
         """Who is to read next on behalf of a request: another one that is ahead of it in what both begin with."""
@@ -254,7 +242,7 @@ class Scheduler:
             each
             for each in under_way
             if each.lease and each.terms.priority >= BACKGROUND and each.terms.priority > request.terms.priority
-            if each.kind.wanted_from(each) is None
+            if not each.kind.wants_logits
         ]
         if not idle:
             return False
@@ -269,9 +257,3 @@ class Scheduler:
 
 def _order(request: Request) -> tuple[float, ...]:
     return request.order
-
-
-def _wanted(request: Request, count: int) -> int:
-    """Rows of logits that reading `count` more units gives."""
-    wanted = request.kind.wanted_from(request)
-    return 0 if wanted is None else max(0, request.done + count - max(wanted, request.done))

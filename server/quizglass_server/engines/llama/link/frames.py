@@ -38,7 +38,7 @@ Handler = Callable[[str, list[Any]], AsyncGenerator[object, None]]
 
 
 class Kind(IntEnum):
-    """Of a frame."""
+    """What a frame says: a call begins or is cancelled; of a call a response, its end or its failure."""
 
     CALL = 1
     CANCEL = 2

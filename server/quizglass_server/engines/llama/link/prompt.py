@@ -52,7 +52,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Under which a request is served."""
+    """How urgent a request is, and when its result comes too late."""
 
     priority: int = 1
     """0 urgent, 1 a turn, 2 background (warm-up); lower goes first."""
@@ -64,9 +64,9 @@ class Terms:
 class Constraint:
     """What an answer must look like."""
 
-    kind: Literal["labels", "grammar", "json_schema"]
-    value: str | tuple[str, ...]
-    """The labels, the grammar (GBNF, rule `root`), or the JSON schema's text."""
+    kind: Literal["grammar", "json_schema"]
+    value: str
+    """The grammar (GBNF, rule `root`), or the JSON schema's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +75,6 @@ class Finished:
 
     reason: str
     """stop, length, cancelled or deadline."""
-    usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """What the model thinks of a given answer."""
-
-    log_probabilities: tuple[float, ...]
-    """Natural logarithm for each token of the answer, the stop token not included."""
     usage: Usage
 
 

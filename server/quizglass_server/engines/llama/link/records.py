@@ -21,7 +21,6 @@ from quizglass_server.engines.llama.link.prompt import (
     PicturePart,
     Piece,
     ProcessInfo,
-    Scored,
     Terms,
     TextPart,
     Usage,
@@ -35,7 +34,7 @@ _CLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(TextPart, PicturePart, Terms, Constraint),
-        *(Piece, Finished, Scored, Usage, EngineStats, ProcessInfo, Failure),
+        *(Piece, Finished, Usage, EngineStats, ProcessInfo, Failure),
     )
 }
 _FIELDS = {name: [field.name for field in fields(kind)] for name, kind in _CLASSES.items()}

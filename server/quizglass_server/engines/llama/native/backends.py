@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A compiled set of CPU instructions."""
+    """llama.cpp's CPU code, compiled for one set of instructions."""
 
     name: str
     """As ggml calls it, after the first CPU that had it: haswell (AVX2), skylakex (AVX-512), …"""
@@ -34,8 +34,9 @@ class Variant:
 @cache
 def variants() -> tuple[Variant, ...]:
     """The CPU variants that were compiled, best first; empty where llama.cpp was compiled for one machine."""
-    found = [Variant(path.stem.removeprefix(_PREFIX), _score(path)) for path in _directory().glob(f"{_PREFIX}*.so")]
-    return tuple(sorted(found, key=lambda variant: (-variant.score, variant.name)))
+    modules = _directory().glob(f"{_PREFIX}*.so")
+    compiled = [Variant(path.stem.removeprefix(_PREFIX), _score(path)) for path in modules]
+    return tuple(sorted(compiled, key=lambda variant: (-variant.score, variant.name)))
 
 
 def variant_in_use() -> str | None:

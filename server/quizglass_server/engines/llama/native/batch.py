@@ -73,23 +73,19 @@ class TokenBatch:
 class EmbeddingBatch:
     """A piece of one picture's embedding."""
 
-    def __init__(
-        self, embedding: NDArray[np.float32], positions: NDArray[np.int32], sequence: int, *, wanted: bool = False
-    ) -> None:
-        """Make a batch.
+    def __init__(self, embedding: NDArray[np.float32], positions: NDArray[np.int32], sequence: int) -> None:
+        """Make a batch, after which no logits are given.
 
         Args:
             embedding: float32 [n, width], contiguous.
             positions: int32 [k, n]: k is 4 with M-RoPE (time, row, column, 0), else 1.
             sequence: where it goes.
-            wanted: ask for the logits after the last row.
         """
         count = len(embedding)
         # Kept, since llama.cpp reads them through bare pointers.
         self._embedding = np.ascontiguousarray(embedding, np.float32)
         self._position = np.ascontiguousarray(positions, np.int32)
         self._wanted = np.zeros(count, np.int8)
-        self._wanted[-1] = wanted
         self._frame = _Frame(count)
         self._frame.sequence[:] = sequence
         self.struct = self._frame.struct(self._position, self._wanted, embedding=self._embedding)

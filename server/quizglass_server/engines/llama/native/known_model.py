@@ -100,14 +100,16 @@ class Tensor:
 
 def tensors() -> list[Tensor]:
     """All of them."""
-    made = [_vector("output_norm")]
+    all_tensors = [_vector("output_norm")]
     for layer in range(LAYERS):
-        made += [_vector(f"blk.{layer}.attn_norm"), _vector(f"blk.{layer}.ffn_norm")]
-    made.append(Tensor("token_embd.weight", "F32", (VOCABULARY, WIDTH), _embedding().tobytes()))
+        all_tensors += [_vector(f"blk.{layer}.attn_norm"), _vector(f"blk.{layer}.ffn_norm")]
+    all_tensors.append(Tensor("token_embd.weight", "F32", (VOCABULARY, WIDTH), _embedding().tobytes()))
     for name, format_ in _MATRICES.items():
         rows = VOCABULARY if name == "output" else WIDTH
-        made.append(Tensor(f"{name}.weight", format_, (rows, WIDTH), _blocks(name, FORMATS[format_], rows * WIDTH)))
-    return made
+        all_tensors.append(
+            Tensor(f"{name}.weight", format_, (rows, WIDTH), _blocks(name, FORMATS[format_], rows * WIDTH))
+        )
+    return all_tensors
 
 
 def gguf() -> bytes:
@@ -124,14 +126,14 @@ def gguf() -> bytes:
         _key("llama.attention.layer_norm_rms_epsilon", _FLOAT32) + struct.pack("<f", EPSILON),
     ]
     described, content = b"", b""
-    made = tensors()
-    for tensor in made:
+    all_tensors = tensors()
+    for tensor in all_tensors:
         content += bytes(-len(content) % _ALIGNMENT)
         number = FORMATS[tensor.format].number if tensor.format in FORMATS else _F32
         sizes = struct.pack(f"<I{len(tensor.shape)}Q", len(tensor.shape), *reversed(tensor.shape))
         described += _string(tensor.name) + sizes + struct.pack("<IQ", number, len(content))
         content += tensor.content
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(made), len(values)) + b"".join(values) + described
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(all_tensors), len(values)) + b"".join(values) + described
     return head + bytes(-len(head) % _ALIGNMENT) + content
 
 

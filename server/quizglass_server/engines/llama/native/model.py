@@ -109,16 +109,16 @@ class NativeModel:
 
     def piece(self, token: int) -> bytes:
         """UTF-8 bytes of a token, perhaps half a character; empty for control tokens."""
-        if (known := self._pieces.get(token)) is None:
+        if (text := self._pieces.get(token)) is None:
             length = int(llama.llama_token_to_piece(self.vocab, token, self._piece, _PIECE_BYTES, 0, False))
-            known = self._pieces[token] = self._piece.raw[:length] if length > 0 else b""
-        return known
+            text = self._pieces[token] = self._piece.raw[:length] if length > 0 else b""
+        return text
 
     def ends(self, token: int) -> bool:
         """Whether the model itself ends with this token."""
-        if (known := self._ends.get(token)) is None:
-            known = self._ends[token] = bool(llama.llama_vocab_is_eog(self.vocab, token))
-        return known
+        if (is_end := self._ends.get(token)) is None:
+            is_end = self._ends[token] = bool(llama.llama_vocab_is_eog(self.vocab, token))
+        return is_end
 
     def encode(self, rgb: bytes, *, single: bool = False) -> NDArray[np.float32]:
         """As the projector's. For one thread at a time, which may be another than the one that decodes."""

@@ -30,7 +30,7 @@ class BreakerState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BreakerOptions:
-    """How patient to be."""
+    """How many deaths in how short a time are too many, and how long restarts wait then."""
 
     deaths: int = GeneratorOptions.generator_crashes
     """Within the window: so many open the breaker."""

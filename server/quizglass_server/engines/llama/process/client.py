@@ -25,7 +25,6 @@ from quizglass_server.engines.llama.link.prompt import (
     PicturePart,
     Piece,
     ProcessInfo,
-    Scored,
     Terms,
     Usage,
 )
@@ -112,11 +111,6 @@ class GeneratorClient:
         """Probability of each label as the continuation, normalised over the labels; errors as `generate`."""
         probabilities, usage = await self._with_pixels(terms, "choose", prompt, list(labels), terms)
         return probabilities, usage
-
-    async def score(self, prompt: Sequence[Part], answer: str, terms: Terms = TURN) -> Scored:
-        """Log-probabilities of a given answer's tokens; errors as `generate`."""
-        scored: Scored = await self._with_pixels(terms, "score", prompt, answer, terms)
-        return scored
 
     async def prefill(self, prompt: Sequence[Part], terms: Terms) -> Usage:
         """Prepare the beginning of later prompts; cancelling drops it. Errors as `generate`."""

@@ -75,7 +75,7 @@ class ProcessOptions(LoadOptions):
 
 @dataclass(slots=True)
 class Life:
-    """One process with the connection to it."""
+    """One generator process from its start to its end, with the connection to it."""
 
     process: Child
     client: GeneratorClient

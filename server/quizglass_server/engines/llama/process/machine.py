@@ -27,8 +27,8 @@ def cpu_features(cpuinfo: Path = _CPUINFO) -> tuple[str, ...]:
     except OSError:
         return ()
     line = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
-    known = set(line.group(1).split()) if line else set()
-    return tuple(name for name in _TELLING if name in known)
+    features = set(line.group(1).split()) if line else set()
+    return tuple(name for name in _TELLING if name in features)
 
 
 @cache

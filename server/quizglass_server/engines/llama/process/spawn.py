@@ -119,19 +119,19 @@ async def spawn(command: Callable[[int], Sequence[str]], environment: Mapping[st
             undo.callback(ours.close)
             passed.callback(theirs.close)
             pairs.append((ours, theirs))
-        kept, given = (_Ends(*ends) for ends in zip(*pairs, strict=True))
+        own_ends, child_ends = (_Ends(*ends) for ends in zip(*pairs, strict=True))
         process = subprocess.Popen(  # noqa: S603, ASYNC220 - returns as soon as the child executes
-            command(given.link.fileno()),
-            stdin=given.input.fileno(),
-            stdout=given.output.fileno(),
-            stderr=given.errors.fileno(),
-            pass_fds=(given.link.fileno(),),
+            command(child_ends.link.fileno()),
+            stdin=child_ends.input.fileno(),
+            stdout=child_ends.output.fileno(),
+            stderr=child_ends.errors.fileno(),
+            pass_fds=(child_ends.link.fileno(),),
             start_new_session=True,
             env=environment,
         )
         undo.callback(_end, process)
         passed.close()
-        child = Child(process, kept, undo)
+        child = Child(process, own_ends, undo)
         await child.listen()
         child._own = undo.pop_all()
         return child

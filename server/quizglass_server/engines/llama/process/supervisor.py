@@ -21,7 +21,6 @@ from quizglass_server.engines.llama.link.prompt import (
     Part,
     Piece,
     ProcessInfo,
-    Scored,
     Terms,
     Usage,
 )
@@ -123,10 +122,6 @@ class GeneratorProcess:
     ) -> tuple[list[float], Usage]:
         """As `GeneratorClient.choose`, on whichever process is serving."""
         return await (await self._client(terms)).choose(prompt, labels, terms)
-
-    async def score(self, prompt: Sequence[Part], answer: str, terms: Terms = TURN) -> Scored:
-        """As `GeneratorClient.score`, on whichever process is serving."""
-        return await (await self._client(terms)).score(prompt, answer, terms)
 
     async def prefill(self, prompt: Sequence[Part], terms: Terms) -> Usage:
         """As `GeneratorClient.prefill`, on whichever process is serving."""
@@ -232,8 +227,11 @@ class GeneratorProcess:
                 wait_s = self._breaker.not_started()
                 logger.error("the generator process cannot be started: %s; next attempt in %.1f s", error, wait_s)
             except Exception as error:  # whatever it is, the next attempt may work, and without one none ever does
-                known = isinstance(error, QuizglassError)
-                logger.error("the generator process cannot be restarted: %s", error, exc_info=None if known else error)
+                logger.error(
+                    "the generator process cannot be restarted: %s",
+                    error,
+                    exc_info=not isinstance(error, QuizglassError),
+                )
                 wait_s = self._breaker.died()
 
     async def _outlive(self, life: Life) -> None:
