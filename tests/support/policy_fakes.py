@@ -155,6 +155,11 @@ class ScriptedTools:
         self.shown += chosen
         return list(chosen)
 
+    async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
+        name = _limited([entry.title for entry in entries], limit)
+        await self._next("read_entries", f"{name} for {query}", self.start(), {})
+        return passages([f"{entry.title}'s own" for entry in entries])
+
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         name = _limited(queries, limit) + ("" if rerank else " as found")
         await self._next("search_text", name, self.start(), {})
@@ -173,6 +178,9 @@ class ScriptedTools:
 
     def certain(self, draft: Draft) -> bool:
         return draft.text not in self._unsure
+
+    def abstains(self, draft: Draft) -> bool:
+        return draft.text in ("", "I don't know")
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         try:

@@ -22,7 +22,7 @@ from quizglass_export.pocketworld.questions import Question, make_questions
 from quizglass_export.pocketworld.world import FORMATS, World, make_world
 from quizglass_export.retrieval.image_encoder import embed_images
 from quizglass_export.retrieval.shapes import IMAGE_SIZE
-from quizglass_export.retrieval.thresholds import Report, keeping_threshold, recalls
+from quizglass_export.retrieval.thresholds import KEPT_SHARE, Report, keeping_threshold, recalls
 from quizglass_server.bundle.manifest import EvidenceLimits
 from quizglass_server.domain.entries import Entry, EntryHit
 from quizglass_server.domain.regions import Region
@@ -41,7 +41,6 @@ EVIDENCE: dict[str, Any] = {
 }
 """How the starter bundle searches by picture, chosen on the world of the thresholds; and that its verifier, which
 doubts one right answer in four, judges for those policies alone that ask it."""
-_KEEP = 0.99  # of right hits: a rejected one always costs the answer, an accepted stranger only sometimes
 _MISSING = 1_000_000
 Regions = Callable[[Picture, str], Awaitable[Sequence[Region]]]
 """From a picture and a question to the regions that the picture is searched for by; none: by the views."""
@@ -135,7 +134,7 @@ def evaluate_images(workdir: Path, seed: int, things: int, queries: int, regions
             ranks[tag].append(one.rank)
     report: Report = {name: recalls(values) for name, values in sorted(ranks.items())}
     firsts = [one.hits[0].score for one in found if one.rank == 0]
-    accept = keeping_threshold(firsts, [one.stranger for one in found], _KEEP)
+    accept = keeping_threshold(firsts, [one.stranger for one in found], KEPT_SHARE)
     kept = [replace(one, hits=[hit for hit in one.hits if hit.score >= accept["threshold"]]) for one in found]
     return report | {"accept": accept, "accepted": recalls([one.rank for one in kept])}
 

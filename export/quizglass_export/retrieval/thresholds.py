@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 
 Report = dict[str, Any]
+KEPT_SHARE = 0.99
+"""Of what is right: a right hit or passage that is rejected always costs the answer, a wrong one that is accepted only
+sometimes, for whoever answers reads it."""
 
 
 def recalls(ranks: Sequence[int]) -> Report:

@@ -22,7 +22,7 @@ from quizglass_export.retrieval.pairs import PassageLibrary
 from quizglass_export.retrieval.rerank_data import PromptReader
 from quizglass_export.retrieval.reranker import ensure_tokenizer, load_reranker
 from quizglass_export.retrieval.text_encoder import embed_texts, load_text_encoder
-from quizglass_export.retrieval.thresholds import Report, keeping_threshold
+from quizglass_export.retrieval.thresholds import KEPT_SHARE, Report, keeping_threshold
 from quizglass_export.seeing.asked import Exam, pictures
 from quizglass_export.seeing.coarse_trainer import CoarseTrainer
 from quizglass_export.seeing.q_former_shape import load_q_former
@@ -31,7 +31,6 @@ WORLD = (7001, 1000, 400)
 """Seed and size of the world, and how many questions."""
 CANDIDATES = 8
 _KEPT = (1, 2, 4)
-_KEEP = 0.99
 _BATCH = 64
 
 
@@ -73,7 +72,7 @@ def evaluate_coarse(workdir: Path, seed: int, things: int, questions: int) -> Re
         "coarse, question as asked": _coarse(trainer, pixels, asked, passages),
     }
     coarse = orders["coarse"]
-    line = keeping_threshold(coarse[candidates.gold].tolist(), coarse[~candidates.gold].tolist(), _KEEP)
+    line = keeping_threshold(coarse[candidates.gold].tolist(), coarse[~candidates.gold].tolist(), KEPT_SHARE)
     if (workdir / "reranker").is_dir():
         fine = _fine(workdir, candidates)
         orders |= {

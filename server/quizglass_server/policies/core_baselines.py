@@ -3,12 +3,14 @@
 one-stage         image search ─ five entries ───────────────────────────► M(q, I_1 ... I_5)
 two-stage         image search ─ five entries ─ the best by its text ─────► M(q, I_t)
 chain of thought  image search ─ five entries ─ reason ───────────────────► M(q, reason, I_1 ... I_5)
+
+An entry is its caption and its text: two passages of the one that is chosen, the best one of each of the five.
 """
 
 from __future__ import annotations
 
-from quizglass_server.domain.state import Draft
-from quizglass_server.policies.core_mmrag import TOP_ENTRIES, select
+from quizglass_server.domain.state import Draft, State
+from quizglass_server.policies.core_mmrag import TOP_ENTRIES, reading, select
 from quizglass_server.policies.tools import Tools
 
 
@@ -17,12 +19,12 @@ class OneStage:
 
     name = "core-one-stage"
     needs = ("generator", "image_encoder")
-    likes = ("detector", "domain_router")
-    tasks = ()
+    likes = ("detector", "text_encoder", "domain_router")
+    tasks = ("rewrite",)
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, then answer."""
-        return await tools.answer(tools.start().having(await tools.search_image(limit=TOP_ENTRIES)))
+        return await tools.answer(await _with_all(tools))
 
 
 class TwoStage:
@@ -30,14 +32,15 @@ class TwoStage:
 
     name = "core-two-stage"
     needs = ("generator", "image_encoder")
-    likes = ("detector", "domain_router")
-    tasks = ("select_by_text",)
+    likes = ("detector", "text_encoder", "domain_router")
+    tasks = ("rewrite", "select_by_text")
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, choose, answer."""
         state = tools.start()
         entries = await tools.search_image(limit=TOP_ENTRIES, candidates=True)
-        return await tools.answer(state.having(await select(entries, state, tools, by="select_by_text")))
+        chosen = await select(entries, state, tools, by="select_by_text")
+        return await tools.answer(await reading(chosen, state, tools))
 
 
 class ChainOfThought:
@@ -45,11 +48,16 @@ class ChainOfThought:
 
     name = "core-chain-of-thought"
     needs = ("generator", "image_encoder")
-    likes = ("detector", "domain_router")
-    tasks = ("reason", "conclude")
+    likes = ("detector", "text_encoder", "domain_router")
+    tasks = ("rewrite", "reason", "conclude")
 
     async def answer(self, tools: Tools) -> Draft:
         """Search, reason, answer."""
-        state = tools.start().having(await tools.search_image(limit=TOP_ENTRIES))
+        state = await _with_all(tools)
         reason = await tools.write("reason", state)
         return await tools.answer(state, "conclude", reason=reason.text)
+
+
+async def _with_all(tools: Tools) -> State:
+    """The question with five entries, of each the caption and the passage that fits best."""
+    return await reading(await tools.search_image(limit=TOP_ENTRIES), tools.start(), tools, 1)

@@ -6,6 +6,8 @@
 The upper and the lower branch run at the same time, over the same picture. In stage 2 the model looks at the pictures
 and texts of the first five entries together. The paper asks for all four in one long prompt; here each is a prompt of
 its own, so that they share the picture's prefix, and stage 4 writes which side it believes and why before it answers.
+A caption stands for an entry's text where it is chosen; of the one that is chosen, the text is read, the passages that
+fit the question rewritten with its name.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ class CoReMmrag:
 
     name = "core-mmrag"
     needs = ("generator", "image_encoder")
-    likes = ("detector", "domain_router")
-    tasks = ("select", *RECONCILING)
+    likes = ("detector", "text_encoder", "domain_router")
+    tasks = ("rewrite", "select", *RECONCILING)
 
     async def answer(self, tools: Tools) -> Draft:
         """The four stages."""
@@ -53,7 +55,7 @@ class CoReMmrag:
 async def from_evidence(state: State, tools: Tools) -> tuple[State, Draft]:
     """Stages 2 and 3; an empty draft where no entry goes with the question."""
     entries = await tools.search_image(limit=TOP_ENTRIES, candidates=True)
-    chosen = state.having(await select(entries, state, tools, by="select"))
+    chosen = await reading(await select(entries, state, tools, by="select"), state, tools)
     return chosen, await tools.write("answer", chosen) if chosen.seen else Draft()
 
 
@@ -73,8 +75,19 @@ async def select(entries: Sequence[Evidence], state: State, tools: Tools, by: st
     return [] if label is Entry.NONE else tools.show(entries[place : place + 1])
 
 
+async def reading(entries: Sequence[Evidence], state: State, tools: Tools, limit: int = 0) -> State:
+    """The state with entries and what their texts tell of the question, which is put by what they are called."""
+    if not entries:
+        return state
+    state = state.having(entries)
+    state = state.asking(await tools.lines("rewrite", state))
+    return state.having(await tools.read_entries(entries, state.asked[0], limit))
+
+
 async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> Draft:
     """Stage 4: the answer that both give, or the one that the model believes, with both and the reason in its notes.
+
+    A side that does not know contradicts nothing, and leaves it to the other.
 
     Args:
         memory: y_int.
@@ -83,9 +96,11 @@ async def settle(memory: Draft, evidence: Draft, state: State, tools: Tools) -> 
         tools: of the turn.
     """
     said = {"memory": memory.text, "external": evidence.text}
-    if not evidence.text or same_wording(memory.text, evidence.text):
-        return tools.tell(replace(memory, notes=said | {"believed": "both" if evidence.text else "memory"}))
-    if not memory.text:
+    if evidence.text and same_wording(memory.text, evidence.text):
+        return tools.tell(replace(memory, notes=said | {"believed": "both"}))
+    if tools.abstains(evidence) and (memory.text or not evidence.text):
+        return tools.tell(replace(memory, notes=said | {"believed": "memory"}))
+    if tools.abstains(memory):
         return tools.tell(replace(evidence, notes=said | {"believed": "external"}))
     why = await tools.write("weigh", state, **said)
     draft = await tools.answer(state, "reconcile", **said, reason=why.text)

@@ -80,6 +80,16 @@ class Tools(Protocol):
         """Take some of the candidates of a search: answers are written from them, checked by them and may cite them."""
         ...
 
+    async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
+        """What entries that a search brought back tell: passages of their own, those that fit the query best.
+
+        Args:
+            entries: none: nothing is read. Where the bundle shows passages behind captions, they tell it already.
+            query: what is asked of them.
+            limit: how many passages of each to show; 0: as many as the bundle shows of a text search.
+        """
+        ...
+
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up, all at the same time, each passage reranked for the query that found it; merged.
 
@@ -96,6 +106,10 @@ class Tools(Protocol):
 
     def certain(self, draft: Draft) -> bool:
         """Whether a draft's least and mean token probability reach the bundle's thresholds; true without any."""
+        ...
+
+    def abstains(self, draft: Draft) -> bool:
+        """Whether a draft says that nothing is known, or nothing at all."""
         ...
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:

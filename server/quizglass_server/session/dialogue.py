@@ -17,7 +17,7 @@ from quizglass_server.domain.turns import (
     VerdictOutcome,
 )
 from quizglass_server.errors import NotFound
-from quizglass_server.session.references import Reference, asks_for_other, carried, refers
+from quizglass_server.session.references import Reference, asks_for_other, carried, refers, says_again
 
 _ENTITIES, _LONGEST_TITLE = 4, 200
 _NAMED = "What is it called?"
@@ -70,15 +70,18 @@ def follow(turn: Turn, dialogue: Dialogue, longest: int) -> Followed:
     last, shown = dialogue[-1], next((each.frame for each in reversed(dialogue) if each.frame), b"")
     again = carried(turn.question, last.question) if turn.picture is not None or shown else None
     reference = Reference.THIS if again else refers(turn.question)
+    about = _about(dialogue)
     frame = b""
     if turn.picture is None and reference is not Reference.NOTHING:
-        frame = shown if reference is Reference.THIS else last.frame
-    needed = reference is Reference.THIS or (reference is Reference.IT and not last.entities)
+        frame = last.frame if reference is Reference.IT else shown
+    needed = reference is Reference.THIS or (reference is Reference.IT and not _name(about))
     seen = turn.picture.sha256 if turn.picture is not None else frame
-    history = () if again else _history(dialogue, reference, seen)
-    other = (*last.entities, last.answer) if asks_for_other(turn.question) else ()
+    history = () if again else _history(dialogue, reference, seen, turn.question)
     told = replace(
-        turn, question=again or turn.question, history=history[-longest:] if longest else (), other_than=other
+        turn,
+        question=again or turn.question,
+        history=history[-longest:] if longest else (),
+        other_than=(*last.entities, last.answer) if asks_for_other(turn.question) else (),
     )
     return Followed(told, frame, needed and bool(frame))
 
@@ -105,19 +108,39 @@ def understood(turn: Turn, dialogue: Dialogue, longest: int, held: Callable[[byt
     return replace(followed.turn, picture=picture)
 
 
-def _history(dialogue: Dialogue, reference: Reference, seen: bytes) -> tuple[Exchange, ...]:
-    """Exchanges for the prompts: "this" is no thing of another picture; "it" has the name that was found out."""
+def _about(dialogue: Dialogue) -> Dialogue:
+    """What was said of the thing that was spoken of last, latest first: as "it", and at the end what that is."""
+    about: list[Spoken] = []
+    for each in reversed(dialogue):
+        about.append(each)
+        if refers(each.question) is not Reference.IT:
+            break
+    return tuple(about)
+
+
+def _name(about: Dialogue) -> str:
+    """What it is called, where an answer was found to be about that; empty: nobody knows."""
+    return next((title for each in about for title in each.entities), "")
+
+
+def _history(dialogue: Dialogue, reference: Reference, seen: bytes, question: str) -> tuple[Exchange, ...]:
+    """Exchanges for the prompts: "this" is no thing of another picture; "it" has the name that was found out, and so
+    has "the boat" where that is what was spoken of."""
     if reference is Reference.THIS and seen:
         dialogue = tuple(each for each in dialogue if each.frame in (b"", seen))
     exchanges = [Exchange(each.question, each.answer) for each in dialogue]
-    if reference in (Reference.IT, Reference.THE) and (name := _unsaid_name(dialogue[-1])):
+    about = _about(dialogue)
+    same = reference is Reference.IT or (
+        reference is Reference.THE and seen == dialogue[-1].frame and says_again(question, about[-1].question)
+    )
+    if same and (name := _unsaid_name(about)):
         exchanges.insert(-1, Exchange(_NAMED, name))
     return tuple(exchanges)
 
 
-def _unsaid_name(last: Spoken) -> str:
-    name = next(iter(last.entities), "")
-    return "" if name.casefold() in f"{last.question}\n{last.answer}".casefold() else name
+def _unsaid_name(about: Dialogue) -> str:
+    name, said = _name(about), "\n".join(f"{each.question}\n{each.answer}" for each in about)
+    return "" if name.casefold() in said.casefold() else name
 
 
 def spoken(turn: Turn, events: Sequence[TurnEvent], done: Done) -> Spoken:

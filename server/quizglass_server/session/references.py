@@ -9,6 +9,8 @@ import re
 from enum import IntEnum
 
 from quizglass_server.steps.lookup.crop import place_of, with_place
+from quizglass_server.steps.lookup.detect import phrases_of
+from quizglass_server.steps.lookup.pointing import SPOKEN_OF
 from quizglass_server.steps.wording import words
 
 _SPAN = r"(?:day|night|week|month|year|season|century|time|morning|afternoon|evening)s?"
@@ -25,7 +27,6 @@ _THIS = re.compile(
     r"|\bdo (?:you|I|we) see\b",
     re.IGNORECASE,
 )
-_IT = re.compile(r"\b(?:it|its|they|them|their|theirs)\b", re.IGNORECASE)
 _THE = re.compile(r"\bthe\b", re.IGNORECASE)
 _OTHER = re.compile(rf"\b(?:the others?\b(?! (?:{_SPAN}|hand|side)\b)|another one\b)", re.IGNORECASE)
 _OPENING = re.compile(r"^(?:and|or|but|so)?\s*(?:what about|how about)?\s*", re.IGNORECASE)
@@ -55,7 +56,7 @@ def refers(question: str) -> Reference:
     """What a question points at; the strongest where it points at several."""
     if _THIS.search(question) or place_of(question) is not None:
         return Reference.THIS
-    if _IT.search(question):
+    if SPOKEN_OF.search(question):
         return Reference.IT
     return Reference.THE if _THE.search(question) and not _names(question) else Reference.NOTHING
 
@@ -68,6 +69,12 @@ def asks_for_other(question: str) -> bool:
 def asks_to_go_on(question: str) -> bool:
     """Whether a question wants the rest of an answer that was not heard to its end: "Go on."."""
     return _GO_ON.fullmatch(question.strip(" .!?")) is not None
+
+
+def says_again(question: str, earlier: str) -> bool:
+    """Whether a question names its things by words of an earlier one: "the boat", once "the boat on the left"."""
+    said = {word.key for word in words(earlier)}
+    return all(word.key in said for phrase in phrases_of(question) for word in words(phrase))
 
 
 def carried(question: str, earlier: str) -> str | None:

@@ -14,6 +14,7 @@ from quizglass_server.steps.lookup.detect import find_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
 from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
+from quizglass_server.steps.lookup.pointing import pointing
 from quizglass_server.steps.lookup.rerank import choose, merged, rerank
 from quizglass_server.steps.lookup.text_search import search_texts, text_evidence
 from quizglass_server.turn.branches import at_once
@@ -69,14 +70,24 @@ class Lookups:
             return []
         shown = limit or self._tuning.seen
         tuning = replace(self._tuning, image_candidates=max(limit, self._tuning.image_candidates))
-        hits = await self._runner.run(search_pictures, vectors, self._turn.question, tuning, self._turn.other_than)
+        hits = await self._runner.run(search_pictures, vectors, self._pointing, tuning, self._turn.other_than)
         evidence = picture_evidence(hits or [], 0 if candidates else shown)
         if hits and self._tuning.own_passages:
             encoder, most = self._resources.models.text_encoder, self._tuning.own_passages
-            own = await self._runner.run(own_passages, encoder, self._turn.question, hits[:shown], most)
+            entries = [hit.entry.id for hit in hits[:shown]]
+            own = await self._runner.run(own_passages, encoder, self._turn.question, entries, most)
             evidence = with_passages(evidence, own or [])
         told = self._journal.found(evidence)
         return told[:shown] if candidates else _shown(told)
+
+    async def own(self, entries: Sequence[Evidence], query: str, limit: int) -> list[Evidence]:
+        """What the generator is shown of the texts of entries; see `Tools.read_entries`."""
+        if not entries or self._tuning.own_passages:  # then it stands behind their captions
+            return []
+        encoder, ids = self._resources.models.text_encoder, [entry.entry_id for entry in entries]
+        own = await self._runner.run(own_passages, encoder, query, ids, limit or self._tuning.found)
+        passages = text_evidence([hit for hits in own or () for hit in hits])
+        return self._journal.found([replace(passage, used=True) for passage in passages])
 
     async def text(self, queries: Sequence[str], limit: int, *, reranked: bool = True) -> list[Evidence]:
         """What the generator is shown of the passages that answer the queries; see `Tools.search_text`."""
@@ -133,7 +144,7 @@ class Lookups:
         Those are the boxes of what it asks about, and the views where no box is found: beside boxes, views bring what
         nobody asked about.
         """
-        picture, question = self._turn.picture, self._turn.question
+        picture, question = self._turn.picture, self._pointing
         if picture is None:
             return []
 
@@ -143,6 +154,11 @@ class Lookups:
         regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
         parts = regions or views_of(question, self._tuning.views)
         return await self._resources.vectors(picture, tuple(parts), embed)
+
+    @property
+    def _pointing(self) -> str:
+        """The question whose words say which thing of the picture is looked up."""
+        return pointing(self._turn.question, self._turn.history)
 
     def _is_empty(self, step: str) -> bool:
         if self._resources.knowledge.count() > 0:

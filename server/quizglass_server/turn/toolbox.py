@@ -165,6 +165,10 @@ class Toolbox:
         """Take some of the candidates of a search as what the generator is shown."""
         return self._journal.found([replace(item, used=True) for item in chosen])
 
+    async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
+        """What entries that were found by picture tell of a query; the generator is to be shown all of it."""
+        return await self._lookups.own(entries, query, limit)
+
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up and rerank what comes back; the evidence the generator is to be shown."""
         self._journal.searched = True
@@ -184,6 +188,10 @@ class Toolbox:
             if by_min * draft.p_min + by_mean * draft.p_mean < least:
                 return False
         return draft.p_min >= (tuning.p_min or 0.0) and draft.p_mean >= (tuning.p_mean or 0.0)
+
+    def abstains(self, draft: Draft) -> bool:
+        """Whether a draft says that nothing is known, in the bundle's words or in those that models use."""
+        return abstains(draft.text, self._resources.tuning.abstain)
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """1, 2, ... while the usual cost of these steps and of answering still fits."""

@@ -175,16 +175,23 @@ async def test_figure_of_omnisearch_without_time_answers_and_without_a_sub_quest
 async def test_figure_of_core_answers_from_memory_beside_choosing_and_answering_from_the_entry() -> None:
     entries = seen("A", "B", "C", "D", "E", "F")
     tools = ScriptedTools(
-        pictures=entries, select=["2"], answer=["1974", "1981"], weigh=["the article says so"], reconcile=["1981"]
+        pictures=entries,
+        select=["2"],
+        rewrite=[["When was B made?"]],
+        answer=["1974", "1981"],
+        weigh=["the article says so"],
+        reconcile=["1981"],
     )
     draft = await CoReMmrag().answer(tools)
     assert tools.calls == [
-        *("a write answer", "b search_image <= 5", "b decide select", "b write answer"),
-        *("write weigh", "answer reconcile"),
+        *("a write answer", "b search_image <= 5", "b decide select", "b lines rewrite"),
+        *("b read_entries B for When was B made?", "b write answer", "write weigh", "answer reconcile"),
     ]
     assert tools.most_at_once == 2
     internal, external = tools.of("write")[:2]
     assert (internal.state.seen, titles(external.state.seen)) == ((), ["B"])
+    assert (internal.state.found, titles(external.state.found)) == ((), ["B's own"])
+    assert (internal.state.queries, external.state.queries) == ((), ("When was B made?",))
     assert titles(tools.of("select")[0].state.seen) == ["A", "B", "C", "D", "E"]
     assert tools.of("reconcile")[0].also == {"memory": "1974", "external": "1981", "reason": "the article says so"}
     assert titles(tools.of("reconcile")[0].state.seen) == titles(tools.shown) == ["B"]
@@ -204,6 +211,23 @@ async def test_figure_of_core_has_nothing_to_reconcile_when_both_say_the_same() 
     tools = ScriptedTools(pictures=seen("A"), select=["1"], answer=["Tandric", "tandric."])
     draft = await CoReMmrag().answer(tools)
     assert (draft.text, draft.notes["believed"]) == ("Tandric", "both")
+    assert tools.of("reconcile") == tools.of("weigh") == []
+
+
+@pytest.mark.parametrize(
+    ("memory", "external", "answer", "believed"),
+    [
+        ("1974", "I don't know", "1974", "memory"),
+        ("I don't know", "1981", "1981", "external"),
+        ("I don't know", "I don't know", "I don't know", "both"),
+    ],
+)
+async def test_figure_of_core_a_side_that_does_not_know_leaves_it_to_the_other(
+    memory: str, external: str, answer: str, believed: str
+) -> None:
+    tools = ScriptedTools(pictures=seen("A"), select=["1"], answer=[memory, external])
+    draft = await CoReMmrag().answer(tools)
+    assert (draft.text, draft.notes["believed"]) == (answer, believed)
     assert tools.of("reconcile") == tools.of("weigh") == []
 
 
@@ -246,15 +270,19 @@ async def test_figure_of_the_baselines_of_core() -> None:
     entries = seen(*"ABCDEF")
     one = ScriptedTools(pictures=entries, answer=["x"])
     await OneStage().answer(one)
-    assert one.calls == ["search_image <= 5", "answer answer"]
+    each = f"read_entries A, B, C, D, E <= 1 for {QUESTION}"
+    assert one.calls == ["search_image <= 5", "lines rewrite", each, "answer answer"]
     assert titles(one.of("answer")[0].state.seen) == list("ABCDE")
+    assert titles(one.of("answer")[0].state.found) == [f"{name}'s own" for name in "ABCDE"]
     two = ScriptedTools(pictures=entries, select_by_text=["3"], answer=["x"])
     await TwoStage().answer(two)
-    assert two.calls == ["search_image <= 5", "decide select_by_text", "answer answer"]
+    best = f"read_entries C for {QUESTION}"
+    assert two.calls == ["search_image <= 5", "decide select_by_text", "lines rewrite", best, "answer answer"]
     assert titles(two.of("answer")[0].state.seen) == titles(two.shown) == ["C"]
+    assert titles(two.of("answer")[0].state.found) == ["C's own"]
     chain = ScriptedTools(pictures=entries, reason=["A is red"], conclude=["x"])
     await ChainOfThought().answer(chain)
-    assert chain.calls == ["search_image <= 5", "write reason", "answer conclude"]
+    assert chain.calls == ["search_image <= 5", "lines rewrite", each, "write reason", "answer conclude"]
     assert chain.of("conclude")[0].also == {"reason": "A is red"}
     for policy in (OneStage(), TwoStage(), ChainOfThought()):
         assert (await policy.answer(ScriptedTools(answer=["y"], conclude=["y"]))).text == "y"

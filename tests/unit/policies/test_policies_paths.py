@@ -257,7 +257,7 @@ async def test_entries_that_a_policy_did_not_choose_back_no_answer(policy: str) 
     world.models.answer = [" Velmora"]
     events = await world.ask(policy=policy)
     items = [item for event in events if isinstance(event, EvidenceFound) for item in event.items]
-    chosen = [] if policy == "qa-dragon-image-only" else [("2", "Tagrin", True)]
+    chosen = [] if policy == "qa-dragon-image-only" else [("2", "Tagrin", True), ("3", "Tagrin", True)]  # and its text
     assert [(item.id, item.title, item.used) for item in items] == [
         ("1", "Velmora", False),
         ("2", "Tagrin", False),

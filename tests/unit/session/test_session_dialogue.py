@@ -44,6 +44,7 @@ def said(followed: Followed) -> list[tuple[str, str]]:
         ("How much does it weigh?", UNCHECKED, OLD, True),
         ("When was it founded?", ALONE, b"", False),  # of no picture
         ("Who designed the boat?", UNCHECKED, OLD, False),
+        ("Who designed the boat?", ALONE, OLD, False),  # the last picture there was
         ("Who founded Zelfex?", PRICED, b"", False),
         ("And the other one?", PRICED, OLD, True),
     ],
@@ -73,6 +74,23 @@ def test_it_has_the_name_that_was_found_out_without_being_said() -> None:
     assert said(asked("Who designed the boat?", PRICED))[0] == ("What is it called?", "Velmora")
     assert said(asked("Who founded Zelfex?", PRICED)) == [(PRICED.question, "45 crowns")]
     assert said(asked("Is it large?", Spoken("Who made the velmora?", "Jolawex", b"", ("Velmora",))))[0][1] == "Jolawex"
+
+
+def test_it_stays_what_it_was_over_answers_that_name_nothing() -> None:
+    weighed = Spoken("How much does it weigh?", "I don't know", OLD)
+    followed = asked("Who made it?", PRICED, weighed)
+    assert said(followed) == [(PRICED.question, "45 crowns"), ("What is it called?", "Velmora"), said(followed)[-1]]
+    assert (followed.frame, followed.needed) == (OLD, False)
+    assert len(said(asked("Who made it?", NAMED, UNCHECKED, weighed))) == 3  # of the boat nobody knows the name
+
+
+def test_another_thing_of_the_picture_has_not_the_name_of_the_one_before() -> None:
+    plain = [(PRICED.question, "45 crowns")]
+    assert said(asked("Who designed the tower?", PRICED)) == plain
+    assert said(asked("Who designed the red boat?", PRICED)) == plain
+    assert said(asked("Who designed the boat at the top?", PRICED)) == plain
+    assert said(asked("Who designed the boat?", PRICED, frame=NEW)) == plain
+    assert len(said(asked("Who designed the boat?", PRICED, frame=OLD))) == 2
 
 
 def test_this_is_no_thing_of_another_picture_but_it_may_be() -> None:

@@ -13,6 +13,7 @@ from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.state import Draft
 from quizglass_server.domain.turns import (
     EvidenceFound,
+    Exchange,
     Picture,
     SkippedStep,
     Vector,
@@ -20,7 +21,7 @@ from quizglass_server.domain.turns import (
 from quizglass_server.errors import EngineFailed
 from quizglass_server.policies.tools import Tools
 from tests.support.scripted_policy import of
-from tests.support.turn_fakes import CHUNKS, VELMORA, World, done
+from tests.support.turn_fakes import CHUNKS, VELMORA, World, done, turn
 
 
 async def test_several_queries_are_searched_at_once_each_reranked_by_itself_and_merged(ask: Any) -> None:
@@ -161,6 +162,26 @@ async def test_phrases_are_looked_for_by_the_detector_and_looked_up(ask: Any) ->
     await ask(world, run)
     assert asked == [["red car", "left boat"], ["object"]]
     assert world.models.calls.of("image_encoder") == [[(4, 5, 3)]]
+
+
+async def test_it_is_looked_for_by_the_words_of_the_question_before(ask: Any) -> None:
+    world = World()
+    looked_for: list[list[str]] = []
+
+    class Boxes:
+        async def detect(self, picture: Picture, phrases: Sequence[str], least: float) -> list[Detection]:
+            looked_for.append(list(phrases))
+            return []
+
+    world.models.detector = Boxes()  # type: ignore[assignment]
+
+    async def run(tools: Tools) -> Draft:
+        await tools.search_image()
+        return Draft()
+
+    earlier = [Exchange("Who made the boat at the top?", "Jolawex"), Exchange("How much does it cost?", "45 crowns")]
+    await ask(world, run, asked=turn("How much does it weigh?", history=earlier))
+    assert looked_for == [["boat at the top"]]
 
 
 async def test_a_detector_leaves_time_for_looking_the_views_up(ask: Any) -> None:

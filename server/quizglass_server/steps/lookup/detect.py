@@ -21,6 +21,7 @@ _SMALLEST = 0.01
 """Boxes under this share of the picture show nothing that could be recognised."""
 _ROOM = 1.2
 _HAVING = re.compile(r"\s+of(?=\s+(?:this|that|these|those|the|my|your|it|its|them)\b)")
+_WHO = re.compile(r"\s+(?:(?:in|at|on|from) )?(?:who|that|which|where)\b")
 _WORD = re.compile(r"[\w'-]+")
 _POINTER = re.compile(r"\b(?:this|that|these|those|the|my|your)\s+")
 # Left, right and middle are not told to the detector: `crop.place_of` knows them.
@@ -31,10 +32,12 @@ _WHERE = re.compile(
 _FRAMES = (["picture"], ["photo"], ["photograph"], ["image"])
 # What cannot be part of a thing's name ends it.
 _ENDS = frozenset(
-    """a about above am an and are as at be been before behind below beside bottom by can come comes cost costs could
-    did do does for from front had has have here how i if in is it its left made me middle my next of on one or right
-    say says should side than that the there these they this those to top under was we were what when where which who
-    whose why will with would you your""".split()  # noqa: SIM905
+    """a about above am an and are as at be been before behind below beside born bottom bred built by called can come
+    comes cooked cost costs could described designed did do does first for founded from front grow grown grows had
+    has have here how i if in is it its kept known left lie lies live lives located made me middle my named next of
+    on one or packed painted parked planted printed right say says served should side sold stand stands than that
+    the there these they this those three to top two under used was we weigh weighs were what when where which who
+    whose why will with work works would written wrote you your""".split()  # noqa: SIM905
 )
 
 
@@ -42,9 +45,11 @@ def phrases_of(question: str) -> list[str]:
     """What a question names with "this", "the" and the like, a few words each; "object" when it names nothing.
 
     What is told apart by its neighbour or height keeps that: "bird right of the packet", "boat at the top". What a
-    thing has is left out, such as the maker in "the maker of this car".
+    thing has is left out, such as the maker in "the maker of this car", and what is called by its name where the
+    question also names something by sight: "this dish or the Terbindor".
     """
     text, named, end = question.lower(), list[str](), 0
+    by_name: set[str] = set()
     for pointer in _POINTER.finditer(text):
         if pointer.start() < end:
             continue
@@ -57,11 +62,16 @@ def phrases_of(question: str) -> list[str]:
             continue
         if name and (having := _HAVING.match(text, end)):
             end = having.end()
+        elif name and (who := _WHO.match(text, end)) and _POINTER.search(text, who.end()):
+            end = who.end()
         elif name:
-            where = _WHERE.match(text, end)
+            where, who = _WHERE.match(text, end), _WHO.match(text, end)
             named.append(" ".join((name + (where[0] if where else "")).split()))
-            end = where.end() if where else end
-    return list(dict.fromkeys(named)) or [ANYTHING]
+            if question[pointer.end() : pointer.end() + 1].isupper():
+                by_name.add(named[-1])
+            end = where.end() if where else who.end() if who else end
+    named = list(dict.fromkeys(named))
+    return [phrase for phrase in named if phrase not in by_name] or named or [ANYTHING]
 
 
 def _told(regions: list[Region] | None, _: Picture, question: str, __: Tuning, phrases: Sequence[str] = ()) -> Telling:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from quizglass_server.domain.entries import ChunkHit, EntryHit, SearchMode, SearchOptions
+from quizglass_server.domain.entries import ChunkHit, SearchMode, SearchOptions
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.steps.lookup.text_search import TextIndex, search_texts, text_evidence
@@ -22,18 +22,18 @@ def _told(hits: list[list[ChunkHit]] | None, _: TextEncoder | None, question: st
     return texts("question", question), passages(text_evidence(own), lambda passage: passage.search_score)
 
 
-def _count(_: TextEncoder | None, __: str, entries: Sequence[EntryHit], *___: object) -> float:
+def _count(_: TextEncoder | None, __: str, entries: Sequence[str], *___: object) -> float:
     return len(entries)
 
 
 @step("own_passages", role="knowledge", optional=True, size=_count, told=_told)
 async def own_passages(
-    index: TextIndex, encoder: TextEncoder | None, question: str, entries: Sequence[EntryHit], limit: int
+    index: TextIndex, encoder: TextEncoder | None, question: str, entries: Sequence[str], limit: int
 ) -> list[list[ChunkHit]]:
-    """Of each entry, in order, the `limit` passages that fit the question best, best first; by words alone without an
-    encoder."""
+    """Of each entry by its id, in order, the `limit` passages that fit the question best, best first; by words alone
+    without an encoder."""
     mode = SearchMode.HYBRID if encoder is not None else SearchMode.KEYWORDS
-    options = [SearchOptions(mode=mode, entries=(hit.entry.id,)) for hit in entries]
+    options = [SearchOptions(mode=mode, entries=(entry,)) for entry in entries]
     return [await search_texts(encoder, index, question, limit, only) for only in options]
 
 

@@ -11,9 +11,10 @@ torch = pytest.importorskip("torch")
 from transformers import BertTokenizerFast, CLIPVisionModelWithProjection
 
 from quizglass_export.pocketworld.world import make_world
-from quizglass_export.retrieval import image_pool
+from quizglass_export.retrieval import evaluate, image_pool
 from quizglass_export.retrieval.image_encoder import ImageTrainer, embed_images, normalise_pixels
 from quizglass_export.retrieval.image_pool import look_labels, render_chunk, search_view
+from quizglass_export.retrieval.pairs import PassageLibrary
 from quizglass_export.retrieval.picture_search import EVIDENCE, evaluate_images
 from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints
 from quizglass_export.retrieval.shapes import mean_pool
@@ -147,3 +148,30 @@ def test_the_image_search_is_measured_as_it_is_served(checkpoints):
     assert report["format 1"]["count"] == report["format 2"]["count"] == 6
     assert report["all"]["recall@5"] >= report["accepted"]["recall@5"]
     assert -1 <= report["accept"]["threshold"] <= 1
+
+
+class _Unread:
+    """A library of passages, and models that nobody asks."""
+
+    def __init__(self, *_: object) -> None:
+        self.library = PassageLibrary(make_world(7001, 40))
+
+    def eval(self) -> "_Unread":
+        return self
+
+
+def test_passages_are_shown_from_where_99_percent_of_the_right_ones_stay(tmp_path, monkeypatch):
+    gold = [min(pair.gold) for pair in _Unread().library.pairs(200, 7001)[:100]]
+    fine = torch.linspace(0.01, 1.0, len(gold)).unsqueeze(1)
+
+    def candidates(search, model, reader, queries):
+        if len(queries) == len(gold):
+            return torch.ones_like(fine), fine, torch.tensor(gold).unsqueeze(1)
+        return torch.ones(len(queries), 1), torch.full((len(queries), 1), 0.95), torch.zeros(len(queries), 1)
+
+    for name in ("TextSearch", "PromptReader", "load_reranker", "ensure_tokenizer"):
+        monkeypatch.setattr(evaluate, name, _Unread)
+    monkeypatch.setattr(evaluate, "_candidates", candidates)
+    accept = evaluate.evaluate_reranking(tmp_path, 7001, 40, len(gold))["accept"]
+    assert accept["threshold"] == pytest.approx(0.02, abs=1e-3)  # one right passage is under it
+    assert (accept["kept"], accept["rejected"]) == (0.99, 0.0)

@@ -1,0 +1,32 @@
+"""Which question of a dialogue says what of the picture is meant: of "How much does it weigh?" an earlier one.
+
+English, by its words, like the names of places (`crop.place_of`) and of things (`detect.phrases_of`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from quizglass_server.domain.turns import Exchange
+from quizglass_server.steps.lookup.crop import place_of
+
+SPOKEN_OF = re.compile(r"\b(?:it|its|they|them|their|theirs)\b", re.IGNORECASE)
+"""What points at the thing that was spoken of last."""
+_SHOWN = re.compile(r"\b(?:this|these)\b", re.IGNORECASE)
+
+
+def pointing(question: str, history: Sequence[Exchange]) -> str:
+    """The question, or where it says "it" the latest one before it that says what that is.
+
+    Args:
+        question: as it is asked now.
+        history: what was said before, oldest first.
+    """
+    said = (question, *(exchange.question for exchange in reversed(history)))
+    return next((each for each in said if not _speaks_of_it(each)), question)
+
+
+def _speaks_of_it(question: str) -> bool:
+    points = place_of(question) is not None or _SHOWN.search(question)
+    return not points and SPOKEN_OF.search(question) is not None
