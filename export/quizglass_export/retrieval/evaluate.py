@@ -19,7 +19,7 @@ from quizglass_export.retrieval.picture_search import evaluate_images
 from quizglass_export.retrieval.rerank_data import PromptReader
 from quizglass_export.retrieval.reranker import ensure_tokenizer, load_reranker
 from quizglass_export.retrieval.text_encoder import embed_texts, load_text_encoder
-from quizglass_export.retrieval.thresholds import KEPT_SHARE, Report, keeping_threshold, recalls
+from quizglass_export.retrieval.thresholds import KEPT_PASSAGES, Report, keeping_threshold, recalls
 from quizglass_export.retrieval.training import prepare
 
 _CANDIDATES = 8
@@ -87,7 +87,7 @@ def evaluate_reranking(workdir: Path, seed: int, things: int, queries: int, base
     unknown = [question.gold_query for question in make_unknowable(search.library.world, queries // 2, seed)]
     best = _candidates(search, model, reader, unknown)[1].max(1).values
     found = (right * fine).max(1).values[right.any(1)]
-    report["accept"] = keeping_threshold(found.tolist(), best.tolist(), KEPT_SHARE)
+    report["accept"] = keeping_threshold(found.tolist(), best.tolist(), KEPT_PASSAGES)
     report["pair accuracy at 0.5"] = round(((fine > 0.5) == right).float().mean().item(), 4)
     return report
 
