@@ -26,8 +26,8 @@ from quizglass_export.everyday.build import ADAPTERS, adapter, build_bundle
 from quizglass_export.everyday.knowledge import EIGHT, KNOWLEDGE, AskedPhotograph, asked_path, write_knowledge
 from quizglass_export.scoring.claims import contains_words
 
-POLICY = "image"
-"""Until the planner is trained: what a photograph shows is looked up, and what is known of it is read."""
+UNPLANNED = "image"
+"""Policy without a planner's adapter: what a photograph shows is looked up, and what is known of it is read."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     console.print()
     console.print(f"{right} of {len(EIGHT)} answers say what was expected, {time.monotonic() - began:.0f} s in all")
-    _say_what_next(console, bundle, args.workdir)
+    _say_what_next(console, bundle, args.workdir, _policy(args.adapters))
     return 0 if right >= args.least else 1
 
 
@@ -67,7 +67,7 @@ def _say_what_is_untrained(console: Console, adapters: Path) -> None:
 def _serve_and_ask(bundle: Path, workdir: Path, adapters: Path, console: Console) -> int:
     log = workdir / "server.log"
     console.print(f"Starting quizglass-server (log: {log})")
-    policy = "" if adapter("planner", adapters) else POLICY
+    policy = _policy(adapters)
     with LocalServer(bundle, workdir / "knowledge", log=log) as server:
         command = [sys.executable, "-m", "quizglass_client.cli", "--server", server.target, "knowledge", "import"]
         subprocess.run([*command, str(workdir / KNOWLEDGE)], check=True)  # noqa: S603  # our own command, no shell
@@ -88,15 +88,21 @@ def _ask(client: Client, asked: AskedPhotograph, path: Path, policy: str, consol
     return right
 
 
+def _policy(adapters: Path) -> str:
+    """The policy to ask by; empty: the server's default, which is the planning agent."""
+    return "" if adapter("planner", adapters) else UNPLANNED
+
+
 def _size(folder: Path) -> float:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
 
 
-def _say_what_next(console: Console, bundle: Path, workdir: Path) -> None:
+def _say_what_next(console: Console, bundle: Path, workdir: Path, policy: str) -> None:
+    default = f" --default-policy {policy}" if policy else ""
     console.print(
         Panel(
             "source .venv/bin/activate\n"
-            f"quizglass-server --bundle {bundle} --knowledge {workdir / 'knowledge'} --default-policy {POLICY}\n"
+            f"quizglass-server --bundle {bundle} --knowledge {workdir / 'knowledge'}{default}\n"
             'quizglass ask YOUR_PHOTOGRAPH.jpg "What is this?"        # in another terminal\n'
             "quizglass knowledge import FOLDER_OF_YOUR_PHOTOGRAPHS    # with a text of the same name beside each\n"
             "quizglass knowledge tune                                 # thresholds for them",
