@@ -19,9 +19,13 @@ from quizglass_server.domain.state import Draft, Note, State
 from quizglass_server.domain.turns import AbstainReason, Evidence, Exchange, FinishReason, Plan, Turn
 from quizglass_server.policies import Policy
 from quizglass_server.policies.tools import Label
+from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.generate import lines_of
 from quizglass_server.steps.prompt_values import prompt_values
+from quizglass_server.steps.tuning import Tuning
 
+_WIDE = 50
+"""Passages of all entries, among which those of some are looked for."""
 One = TypeVar("One")
 Two = TypeVar("Two")
 _LONG = {"think": 256, "reason": 192, "weigh": 96, "reformulate": 128, "split": 128, "complete": 128}
@@ -159,6 +163,14 @@ class OfflineTurn:
         """The evidence itself."""
         return list(chosen)
 
+    async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
+        """Those of the entries' passages that a search for the query brings."""
+        if not entries:
+            return []
+        hits = await asyncio.to_thread(self._models.search.text, [query], _WIDE)
+        own = [[hit for hit in hits if hit.entry_id == entry.entry_id] for entry in entries]
+        return self._keep("own_passages", [hit for of_one in own for hit in of_one[: limit or self._models.found]])
+
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up."""
         if not queries:
@@ -173,6 +185,10 @@ class OfflineTurn:
     def certain(self, draft: Draft) -> bool:
         """Always: the line is fitted on what is written."""
         return True
+
+    def abstains(self, draft: Draft) -> bool:
+        """Whether it says that nothing is known, in the words that models use."""
+        return abstains(draft.text, Tuning().abstain)
 
     def rounds(self, most: int, *steps: str) -> Iterator[int]:
         """All of them."""
