@@ -57,11 +57,14 @@ def pointing_at(scene: Scene, number: int, rng: random.Random) -> list[str]:
 
 
 def groups(scene: Scene, rng: random.Random) -> Iterator[Phrase]:
-    """For each thing, what it and all others like it are called."""
+    """For each thing, what it and all others like it are called; no colour that is another's pattern, too."""
+    seen = look_at(scene)
     for placed in scene.things:
         look = placed.thing.look
         yield look.kind, _those(scene, kind=look.kind)
-        yield f"{look.body} {look.kind}", _those(scene, kind=look.kind, body=look.body)
+        coloured = _those(scene, kind=look.kind, body=look.body)
+        if len(Reference(look.kind, colour=look.body).fitting(seen)) == len(coloured):
+            yield f"{look.body} {look.kind}", coloured
         yield f"{look.shape} {look.kind}", _those(scene, kind=look.kind, shape=look.shape)
         yield f"{look.body} {rng.choice(ANY)}", _those(scene, body=look.body)
     yield rng.choice(ANY), frozenset(range(len(scene.things)))

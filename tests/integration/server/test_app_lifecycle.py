@@ -212,7 +212,7 @@ async def test_a_default_policy_that_the_bundle_cannot_serve_is_refused_before_a
 ) -> None:
     parts.lacking = {"planner", "reranker"}
     named = settings.model_copy(update={"default_policy": "planning-agent"})
-    wanted = "planning-agent needs planner, reranker, which the bundle dummy does not have; it can serve none, image,"
+    wanted = "planning-agent needs planner, which the bundle dummy does not have; it can serve none, image,"
     with pytest.raises(SettingsError, match=wanted):
         async with app.running(named):
             pass

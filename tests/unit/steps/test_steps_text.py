@@ -141,6 +141,7 @@ def test_every_prompt_is_filled_with_the_same_values() -> None:
         "domain": "cars",
         "seen": [],
         "found": ["Title: text"],
+        "names": [],
         "query": None,
         "queries": [],
         "draft": "d",
@@ -148,6 +149,8 @@ def test_every_prompt_is_filled_with_the_same_values() -> None:
     }
     asked = state.asking(["Who made the car?", "When?"])
     assert prompt_values(DIALOGUE, "", "", asked, {})["query"] == "Who made the car?; When?"
+    recognised = state.having([Evidence("1", Origin.IMAGE_SEARCH, "e", "Velmora", "A car. It costs 45 crowns.")])
+    assert prompt_values(DIALOGUE, "", "", recognised, {})["names"] == ["Velmora"]
 
 
 def test_a_line_needs_no_colon_when_half_is_missing() -> None:

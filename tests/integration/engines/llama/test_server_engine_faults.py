@@ -7,7 +7,7 @@ import io
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import grpc.aio
@@ -52,13 +52,14 @@ async def served(bundle: Path, folder: Path, *flags: str) -> AsyncIterator[tuple
 
 def generator_of(server: LocalServer) -> int | None:
     """Process id of its generator process, if there is one right now."""
+    children: list[str] = []
     for task in Path(f"/proc/{server.pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            try:
-                if b"engines.llama.child" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    return int(child)
-            except OSError:
-                continue
+        with suppress(OSError):  # a thread that has ended meanwhile
+            children += (task / "children").read_text().split()
+    for child in children:
+        with suppress(OSError):
+            if b"engines.llama.child" in Path(f"/proc/{child}/cmdline").read_bytes():
+                return int(child)
     return None
 
 

@@ -160,7 +160,7 @@ class _Unread:
         return self
 
 
-def test_passages_are_shown_from_where_99_percent_of_the_right_ones_stay(tmp_path, monkeypatch):
+def test_passages_are_shown_from_where_nearly_all_of_the_right_ones_stay(tmp_path, monkeypatch):
     gold = [min(pair.gold) for pair in _Unread().library.pairs(200, 7001)[:100]]
     fine = torch.linspace(0.01, 1.0, len(gold)).unsqueeze(1)
 
@@ -173,5 +173,5 @@ def test_passages_are_shown_from_where_99_percent_of_the_right_ones_stay(tmp_pat
         monkeypatch.setattr(evaluate, name, _Unread)
     monkeypatch.setattr(evaluate, "_candidates", candidates)
     accept = evaluate.evaluate_reranking(tmp_path, 7001, 40, len(gold))["accept"]
-    assert accept["threshold"] == pytest.approx(0.02, abs=1e-3)  # one right passage is under it
-    assert (accept["kept"], accept["rejected"]) == (0.99, 0.0)
+    assert accept["threshold"] == pytest.approx(0.011, abs=1e-3)  # of a hundred right ones it is near the lowest
+    assert (accept["kept"], accept["rejected"]) == (0.999, 0.0)
