@@ -51,6 +51,7 @@ _PAGES = {
         "the store beside others, damaged and killed",
         "benchmarks.md#what-the-knowledge-stores-figures-mean",
     ),
+    "everyday": ("the everyday bundle: real photographs, passages and facts", "everyday.md#how-good-it-is"),
     "export": ("exported models beside PyTorch", "bundles.md#every-architecture-measured"),
 }
 _REGION = re.compile(r"^<!-- ((\w+)(?::[\w-]+)?) -->\n(.*?)^<!-- /\2 -->$", re.DOTALL | re.MULTILINE)
