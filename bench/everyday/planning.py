@@ -35,7 +35,7 @@ from quizglass_export.scoring.intervals import confidence_interval
 AGENT, BOTH, NONE = "planning-agent", "both", "none"
 PLANS = (NONE, "image", "text", BOTH)
 _BUDGET_S = 60.0
-_NAMED = 108
+_NAMED = 72
 PHOTOGRAPHED: Mapping[str, str] = {
     "elephant": "animals/mammals/elephant.png",
     "flamingo": "animals/birds/pink_flamingo.png",
