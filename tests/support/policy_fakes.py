@@ -62,6 +62,7 @@ class ScriptedTools:
         pictures: what every image search brings back.
         texts: whether text searches bring anything back.
         rounds: how many rounds fit.
+        reads_entries: whether entries tell more than their captions.
         unsure: texts whose tokens are not certain.
         scripts: by task, one value a call.
     """
@@ -73,8 +74,10 @@ class ScriptedTools:
         texts: bool = True,
         rounds: int = 99,
         unsure: Sequence[str] = (),
+        reads_entries: bool = True,
         **scripts: Scripts,
     ) -> None:
+        self.reads_entries = reads_entries
         self._pictures, self._texts = pictures, texts
         self._most_rounds = rounds
         self._unsure = unsure

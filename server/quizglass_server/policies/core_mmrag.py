@@ -7,7 +7,7 @@ The upper and the lower branch run at the same time, over the same picture. In s
 and texts of the first five entries together. The paper asks for all four in one long prompt; here each is a prompt of
 its own, so that they share the picture's prefix, and stage 4 writes which side it believes and why before it answers.
 A caption stands for an entry's text where it is chosen; of the one that is chosen, the text is read, the passages that
-fit the question rewritten with its name.
+fit the question rewritten with its name; unless they stand behind its caption already.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ async def select(entries: Sequence[Evidence], state: State, tools: Tools, by: st
 
 async def reading(entries: Sequence[Evidence], state: State, tools: Tools, limit: int = 0) -> State:
     """The state with entries and what their texts tell of the question, which is put by what they are called."""
-    if not entries:
-        return state
     state = state.having(entries)
+    if not entries or not tools.reads_entries:
+        return state
     state = state.asking(await tools.lines("rewrite", state))
     return state.having(await tools.read_entries(entries, state.asked[0], limit))
 

@@ -20,6 +20,11 @@ class Tools(Protocol):
     A step that no longer fits is left out by name and gives what its description says.
     """
 
+    @property
+    def reads_entries(self) -> bool:
+        """Whether `read_entries` brings anything: not where a bundle shows passages behind captions, which tell it."""
+        ...
+
     def start(self) -> State:
         """The question, with nothing found out yet."""
         ...
@@ -84,7 +89,7 @@ class Tools(Protocol):
         """What entries that a search brought back tell: passages of their own, those that fit the query best.
 
         Args:
-            entries: none: nothing is read. Where the bundle shows passages behind captions, they tell it already.
+            entries: none: nothing is read.
             query: what is asked of them.
             limit: how many passages of each to show; 0: as many as the bundle shows of a text search.
         """

@@ -82,7 +82,7 @@ class Lookups:
 
     async def own(self, entries: Sequence[Evidence], query: str, limit: int) -> list[Evidence]:
         """What the generator is shown of the texts of entries; see `Tools.read_entries`."""
-        if not entries or self._tuning.own_passages:  # then it stands behind their captions
+        if not entries or self._tuning.own_passages:
             return []
         encoder, ids = self._resources.models.text_encoder, [entry.entry_id for entry in entries]
         own = await self._runner.run(own_passages, encoder, query, ids, limit or self._tuning.found)

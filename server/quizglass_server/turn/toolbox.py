@@ -80,6 +80,11 @@ class Toolbox:
     async def __aexit__(self, *_: object) -> None:
         await self._runner.end()
 
+    @property
+    def reads_entries(self) -> bool:
+        """Whether `read_entries` brings anything: not where passages stand behind captions."""
+        return not self._resources.tuning.own_passages
+
     def start(self) -> State:
         """The question, with nothing found out yet."""
         return State(self._turn.question)

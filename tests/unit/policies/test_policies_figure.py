@@ -198,6 +198,15 @@ async def test_figure_of_core_answers_from_memory_beside_choosing_and_answering_
     assert draft.notes == {"memory": "1974", "external": "1981", "believed": "external", "why": "the article says so"}
 
 
+async def test_figure_of_core_asks_nothing_of_entries_whose_passages_stand_behind_their_captions() -> None:
+    tools = ScriptedTools(
+        pictures=seen("A"), reads_entries=False, select=["1"], answer=["1974", "1981"], weigh=["w"], reconcile=["1981"]
+    )
+    assert (await CoReMmrag().answer(tools)).text == "1981"
+    assert tools.of("rewrite") == tools.of("read_entries") == []
+    assert titles(tools.of("reconcile")[0].state.seen) == ["A"]
+
+
 @pytest.mark.parametrize(("final", "believed"), [("1974", "memory"), ("1981.", "external"), ("1990", "neither")])
 async def test_figure_of_core_says_which_side_was_believed(final: str, believed: str) -> None:
     tools = ScriptedTools(

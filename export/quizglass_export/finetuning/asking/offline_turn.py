@@ -21,6 +21,7 @@ from quizglass_server.policies import Policy
 from quizglass_server.policies.tools import Label
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.generate import lines_of
+from quizglass_server.steps.lookup.own_passages import with_passages
 from quizglass_server.steps.prompt_values import prompt_values
 from quizglass_server.steps.tuning import Tuning
 
@@ -45,6 +46,8 @@ class OfflineModels:
     seen: int = 1
     found: int = 2
     """Entries, and passages of each query, that are shown where a policy does not say how many."""
+    own_passages: int = 0
+    """Passages of its own that stand behind each entry's caption, as the bundle's manifest has it (`evidence`)."""
 
 
 @dataclass(slots=True)
@@ -101,6 +104,11 @@ class OfflineTurn:
 
         return asyncio.run(answer())
 
+    @property
+    def reads_entries(self) -> bool:
+        """Whether `read_entries` brings anything: not where passages stand behind captions."""
+        return not self._models.own_passages
+
     def start(self) -> State:
         """The question, with nothing found out yet."""
         return State(self._turn.question)
@@ -155,8 +163,11 @@ class OfflineTurn:
     async def search_image(
         self, phrases: Sequence[str] = (), limit: int = 0, *, candidates: bool = False
     ) -> list[Evidence]:
-        """Look the whole picture up."""
+        """Look the whole picture up; what the entries say of the question stands behind their captions, if the models
+        are to be shown it."""
         hits = await asyncio.to_thread(self._models.search.image, self._picture, limit or self._models.seen)
+        if hits and self._models.own_passages:
+            hits = with_passages(hits, await self._own(hits, self._turn.question, self._models.own_passages))
         return self._keep("image_search", hits)
 
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
@@ -165,11 +176,15 @@ class OfflineTurn:
 
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """Those of the entries' passages that a search for the query brings."""
-        if not entries:
+        if not entries or not self.reads_entries:
             return []
+        own = await self._own(entries, query, limit or self._models.found)
+        return self._keep("own_passages", [hit for of_one in own for hit in of_one])
+
+    async def _own(self, entries: Sequence[Evidence], query: str, limit: int) -> list[list[Evidence]]:
+        """Of each entry, in order, the first `limit` of its passages that a search for the query brings."""
         hits = await asyncio.to_thread(self._models.search.text, [query], _WIDE)
-        own = [[hit for hit in hits if hit.entry_id == entry.entry_id] for entry in entries]
-        return self._keep("own_passages", [hit for of_one in own for hit in of_one[: limit or self._models.found]])
+        return [[hit for hit in hits if hit.entry_id == entry.entry_id][:limit] for entry in entries]
 
     async def search_text(self, queries: Sequence[str], limit: int = 0, *, rerank: bool = True) -> list[Evidence]:
         """Look queries up."""

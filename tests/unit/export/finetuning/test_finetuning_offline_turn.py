@@ -1,0 +1,76 @@
+"""What a turn offline reads of entries, beside what the server's turn does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from quizglass_export.finetuning.asking.offline_turn import OfflineModels, OfflineTurn
+from quizglass_server.domain.turns import Evidence, Origin
+
+QUESTION = "How much does this cost?"
+PASSAGES = (("tagrin", "It lies in Brenn."), ("velmora", "It costs 45 crowns."), ("velmora", "It dates from 1974."))
+
+
+@dataclass
+class Search:
+    """Two entries, and the passages of both for any query."""
+
+    asked: list[str] = field(default_factory=list)
+
+    def image(self, picture: Path | None, limit: int) -> list[Evidence]:
+        entries = [
+            Evidence("1", Origin.IMAGE_SEARCH, "velmora", "Velmora", "A red car."),
+            Evidence("2", Origin.IMAGE_SEARCH, "tagrin", "Tagrin", "A blue boat."),
+        ]
+        return entries[:limit]
+
+    def text(self, queries: Sequence[str], limit: int) -> list[Evidence]:
+        self.asked += queries
+        return [
+            Evidence(str(at), Origin.TEXT_SEARCH, entry, entry.title(), text)
+            for at, (entry, text) in enumerate(PASSAGES[:limit], 3)
+        ]
+
+    def picture(self, evidence: Evidence) -> Path | None:
+        return None
+
+
+def turn(search: Search, **more: int) -> OfflineTurn:
+    nobody: Any = None  # no model is asked
+    return OfflineTurn(OfflineModels(nobody, search, **more), QUESTION, None)
+
+
+def test_reading_entries_brings_passages_of_theirs_in_their_order() -> None:
+    search = Search()
+    one = turn(search, found=1)
+    entries = asyncio.run(one.search_image(limit=2))
+    assert [item.text for item in entries] == ["A red car.", "A blue boat."]
+    assert one.reads_entries
+    read = asyncio.run(one.read_entries(entries[::-1], "its price"))
+    assert [item.text for item in read] == ["It lies in Brenn.", "It costs 45 crowns."]
+    read = asyncio.run(one.read_entries(entries[:1], "its price", 2))
+    assert [item.text for item in read] == ["It costs 45 crowns.", "It dates from 1974."]
+    assert search.asked == ["its price"] * 2
+    assert one.spent.calls == {"image_search": 1, "own_passages": 2}
+    assert len(one.evidence) == 6
+
+
+def test_reading_no_entries_searches_nothing() -> None:
+    search = Search()
+    assert asyncio.run(turn(search).read_entries([], "its price")) == []
+    assert search.asked == []
+
+
+def test_passages_behind_captions_come_with_the_entries_and_are_not_read_again() -> None:
+    search = Search()
+    one = turn(search, seen=2, own_passages=1)
+    entries = asyncio.run(one.search_image())
+    assert [item.text for item in entries] == ["A red car. It costs 45 crowns.", "A blue boat. It lies in Brenn."]
+    assert search.asked == [QUESTION]
+    assert not one.reads_entries
+    assert asyncio.run(one.read_entries(entries, "its price")) == []
+    assert search.asked == [QUESTION]
