@@ -2,6 +2,7 @@
 
 The base itself is asked, so what it knows by heart is real knowledge, and what it only thinks it knows is looked up. A
 question that names its thing needs no picture; one that points ("this country") needs it, since the model does not see.
+The bundle shows what a recognised thing's entry says of itself, so such a question needs no text where that answers it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from PIL import Image
 from pydantic import Field
 
 from quizglass_export.everyday.facts import Fact
+from quizglass_export.everyday.knowledge import told
 from quizglass_export.everyday.parts import held_out_things, is_taught
 from quizglass_export.everyday.wording import pointing, questions
 from quizglass_export.finetuning.asking.choice import MODEL_HELP
@@ -37,6 +39,7 @@ class EverydayPlannerAnnotation(AnnotationOptions):
     judge: str = Field(
         "contains", description="as for `annotate planner`; default: the gold answer's words stand in it"
     )
+    own_passages: int = Field(2, ge=0, description="as for `annotate planner`; default: as the everyday bundle has it")
     balance: bool = Field(False, description="as for `annotate planner`; default: as often as the answerer knows")
     prompts: Path | None = Field(
         BASE_PROMPTS, description="directory of prompt templates that the answerer is asked by"
@@ -84,6 +87,7 @@ def annotate(options: EverydayPlannerAnnotation, progress: Progress) -> dict[str
 def _questions(facts: Sequence[Fact], options: EverydayPlannerAnnotation) -> Iterator[Mapping[str, Any]]:
     """Each fact asked for by name and by pointing; held-out facts are left out, and held-out things kept together."""
     never: frozenset[str] = held_out_things(facts, 0, options.seed)
+    texts = {(entry["kind"], entry["title"]): entry["text"] for entry in told(list(facts))}
     for number, fact in enumerate(fact for fact in facts if is_taught(fact, never)):
         named = questions(fact)
         question = named[number % len(named)]
@@ -91,5 +95,10 @@ def _questions(facts: Sequence[Fact], options: EverydayPlannerAnnotation) -> Ite
         name = f"{fact.kind}/{fact.thing}/{fact.name}"
         yield {"id": name, "question": question, **about}
         if (points := pointing(fact, question)) != question:
-            shown = {"image_query": f"What is this {fact.kind}?", "image_answer": fact.thing, "pictures": [_UNSEEN]}
+            shown = {
+                "evidence": [texts[fact.kind, fact.thing]],
+                "image_query": f"What is this {fact.kind}?",
+                "image_answer": fact.thing,
+                "pictures": [_UNSEEN],
+            }
             yield {"id": f"{name}/this", "question": points, **about, **shown}

@@ -8,6 +8,10 @@ query q_g. The answering model answers all three without any lookup, a judge com
     else right on q_g alone ............... image (c3)
     else wrong on both .................... both  (c4)      right on both: illogical, dropped
 
+A bundle may show what a recognised entry says of itself behind its caption (`evidence.own_passages`). Then the picture
+alone brings text: with `--own-passages` q is asked a fourth time, shown what is recorded as its evidence as such a
+bundle shows it, and where that is answered rightly, c4 is image.
+
 The model is then trained to say the letter. Whose letters they are is the answering model's: annotate again for a
 second answerer.
 """
@@ -44,6 +48,9 @@ from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import Record, each_kept, write_rows
 from quizglass_export.finetuning.training.examples import TrainingExample
 from quizglass_export.finetuning.training.settings import Training
+from quizglass_server.domain.turns import Evidence, Origin
+from quizglass_server.models.prompts import PromptValue
+from quizglass_server.steps.prompt_values import line
 
 PLANS = ("none", "image", "text", "both")
 TARGET = {"none": 30_000, "image": 8_806, "text": 30_000, "both": 30_000}
@@ -56,6 +63,9 @@ class PlannerAnnotation(AnnotationOptions):
 
     answerer: str = Field(description=f"the model that the planner is to plan for: {MODEL_HELP}")
     balance: bool = Field(True, description="as many of none, text and both, as the paper has them; else all there are")
+    own_passages: int = Field(
+        0, ge=0, description="passages that the bundle shows behind a recognised entry's caption; 0: the paper's labels"
+    )
     writer: str = Field(RECORDED, description=f"who writes q_i, a_i and q_g that are not recorded: {MODEL_HELP}")
 
 
@@ -80,6 +90,9 @@ class Probe(Record):
     id: str
     answers: tuple[str, str, str]
     scores: tuple[float, float, float]
+    from_entry: str = ""
+    """What it said to q where it was shown the entry's own passages."""
+    from_entry_score: float = 0.0
 
 
 def annotate(options: PlannerAnnotation, progress: Progress) -> dict[str, Any]:
@@ -103,7 +116,7 @@ def annotate(options: PlannerAnnotation, progress: Progress) -> dict[str, Any]:
         options.out / "probes.jsonl",
         Probe,
         samples,
-        lambda some: probed(some, parts, answerer, judge, folder),
+        lambda some: probed(some, parts, answerer, judge, folder, options.own_passages),
         chunk=options.chunk,
         tick=progress.phase("asking", len(samples)),
     )
@@ -150,27 +163,45 @@ def probed(
     answerer: AskedModel,
     judge: AnswerJudge,
     folder: Path,
+    own_passages: int = 0,
 ) -> list[Probe]:
-    """Ask the model q and q_i with the picture, and q_g alone, and judge what it says; no q_i, and none is asked."""
+    """Ask the model q and q_i with the picture, and q_g alone, and judge what it says; no q_i, and none is asked.
+
+    With `own_passages`, q is asked once more beside so many of its entry's passages, where it has q_i and passages.
+    """
     asks: list[Ask | None] = []
     for sample in samples:
         picture, part = picture_file(sample, folder), parts[sample.id]
         shown = () if picture is None else (picture,)
         image = Ask("answer", asked_values(sample, part.image_query), shown) if part.image_query else None
         asks += [Ask("answer", asked_values(sample), shown), image, Ask("answer", {"question": part.gold_query})]
+        told = _told(part, sample.evidence[:own_passages])
+        asks.append(Ask("answer", asked_values(sample) | told, shown) if told else None)
     answers = iter(answerer.write([ask for ask in asks if ask]))
     said = [next(answers).text if ask else "" for ask in asks]
     judged: list[GivenAnswer] = []
     for index, sample in enumerate(samples):
-        part, (own_, image_, gold_) = parts[sample.id], said[3 * index : 3 * index + 3]
+        part, (own_, image_, gold_, entry_) = parts[sample.id], said[4 * index : 4 * index + 4]
         judged += [
             GivenAnswer(sample.question, sample.answers, own_),
             GivenAnswer(part.image_query, (part.image_answer,), image_),
             GivenAnswer(part.gold_query, sample.answers, gold_),
+            GivenAnswer(sample.question, sample.answers, entry_),
         ]
     scores = judge.scores(judged)
-    triples = zip(samples, zip(*[iter(said)] * 3, strict=True), zip(*[iter(scores)] * 3, strict=True), strict=True)
-    return [Probe(id=sample.id, answers=texts, scores=points) for sample, texts, points in triples]
+    fours = zip(samples, zip(*[iter(said)] * 4, strict=True), zip(*[iter(scores)] * 4, strict=True), strict=True)
+    return [
+        Probe(id=sample.id, answers=texts[:3], scores=points[:3], from_entry=texts[3], from_entry_score=points[3])
+        for sample, texts, points in fours
+    ]
+
+
+def _told(part: Decomposition, passages: Sequence[str]) -> dict[str, PromptValue]:
+    """What a turn is shown of the entry that its picture brought; nothing where no picture is needed to name it."""
+    if not part.image_query or not passages:
+        return {}
+    shown = Evidence("1", Origin.IMAGE_SEARCH, "", part.image_answer, " ".join(passages))
+    return {"seen": [line(shown)], "names": [shown.title]}
 
 
 def plan_of(probe: Probe, *, asks_picture: bool) -> str:
@@ -181,6 +212,7 @@ def plan_of(probe: Probe, *, asks_picture: bool) -> str:
         return "none"
     if image and gold:
         return ""
+    gold = gold or probe.from_entry_score >= RIGHT
     return "text" if image else "image" if gold else "both"
 
 

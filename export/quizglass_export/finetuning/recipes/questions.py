@@ -29,7 +29,7 @@ from quizglass_server.models.prompts import PromptValue
 DATASETS = ", ".join(BENCHMARKS)
 _DECISIVE = {
     *("dataset", "split", "answerer", "writer", "judge", "policy", "deciders", "prompts", "picture", "max_tokens"),
-    *("candidates", "negatives"),
+    *("candidates", "negatives", "own_passages"),
 }
 """Options that what is kept between sittings hangs on."""
 

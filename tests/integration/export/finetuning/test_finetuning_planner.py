@@ -269,3 +269,51 @@ def test_the_training_set_has_the_papers_shape() -> None:
 )
 def test_a_label_follows_from_three_scores(scores: tuple[float, float, float], asks: bool, plan: str) -> None:
     assert plan_of(Probe(id="1", answers=("", "", ""), scores=scores), asks_picture=asks) == plan
+
+
+@pytest.mark.parametrize(
+    ("scores", "plan"),
+    [((100, 0, 0), "none"), ((0, 100, 0), "text"), ((0, 0, 0), "image"), ((0, 0, 100), "image"), ((0, 100, 100), "")],
+)
+def test_an_entry_that_says_it_saves_the_search_of_texts(scores: tuple[float, float, float], plan: str) -> None:
+    probe = Probe(id="1", answers=("", "", ""), scores=scores, from_entry="9 years", from_entry_score=100)
+    assert plan_of(probe, asks_picture=True) == plan
+
+
+def reading(text: str) -> str:
+    """Knows nothing by heart, and says the years that a note has."""
+    note = next((line for line in text.splitlines() if "is 5 years old" in line), "")
+    return "5 years" if note else "I don't know"
+
+
+@pytest.mark.parametrize(
+    ("passages", "shown", "plan"),
+    [
+        (2, "boat: The boat is blue. The boat is 5 years old.", "image"),
+        (1, "boat: The boat is blue.", "both"),
+        (0, "", "both"),
+    ],
+)
+def test_a_question_is_asked_beside_what_the_bundle_will_show_of_its_entry(
+    tmp_path: Path, passages: int, shown: str, plan: str
+) -> None:
+    evidence = ["The boat is blue.", "The boat is 5 years old.", "The boat is 5 years old, they say."]
+    recorded = {"image_query": "What is it called?", "image_answer": "boat", "gold_query": "How old is boat 1?"}
+    with ChatServer(reading) as server:
+        data = questions(tmp_path, 1, **recorded | {"answers": ["5 years"], "evidence": evidence})
+        how = options(data, tmp_path / "out", server, writer="recorded", own_passages=passages)
+        assert annotate(how, Progress(quiet=True))["annotated"] == {plan: 1}
+        asked = [json.dumps(body) for body in server.bodies]
+    assert len(asked) == (4 if passages else 3)
+    assert not shown or any(shown in each for each in asked)
+    assert not any("they say" in each for each in asked)
+
+
+def test_a_question_that_names_its_thing_is_not_asked_beside_the_entry_of_the_picture(tmp_path: Path) -> None:
+    with ChatServer(reading) as server:
+        data = questions(tmp_path, 1, gold_query="How old is boat 1?", evidence=["The boat is 5 years old."])
+        report = annotate(
+            options(data, tmp_path / "out", server, writer="recorded", own_passages=2), Progress(quiet=True)
+        )
+        assert len(server.bodies) == 2
+    assert report["annotated"] == {"text": 1}
