@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from quizglass_export.onnx.file import halve_weights
+from quizglass_export.onnx.file import halve_weights, part_weights
 from quizglass_export.onnx.precision import to_float16, to_int8, to_weight_only
 from quizglass_export.onnx.quantise import quantise_products
 from quizglass_export.parity import BATCHES, Check, Floats, Inputs, at_most, scored, session, share
@@ -28,7 +28,8 @@ def apply_precision(path: Path, precision: Precision, inputs: Feed, count: int) 
 
     Args:
         path: the ONNX file.
-        precision: what it becomes; float32 weights are stored in half the bytes where that loses nothing.
+        precision: what it becomes; float32 weights are stored in half the bytes where that loses nothing, and large
+            ones beside the model.
         inputs: makes inputs from indices of samples.
         count: how many samples there are; every other one calibrates, up to 64.
 
@@ -53,6 +54,7 @@ def apply_precision(path: Path, precision: Precision, inputs: Feed, count: int) 
         halve_weights(path)
     else:
         notes["products"] = to_weight_only(path, path, 8 if precision == "int8-weights" else 4)
+    part_weights(path)
     notes["latency_ms"] = latency(path, inputs, count)
     return notes
 

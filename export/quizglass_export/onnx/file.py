@@ -21,6 +21,8 @@ _PART = 1 << 22
 """Elements that are looked at together: large weights have no second copy in memory for it."""
 _SMALLEST = 4096
 """Initialisers with fewer elements are left alone: a Cast costs more than it saves."""
+_LARGE = 1 << 26
+"""Bytes of a model file from which on its weights lie beside it."""
 
 
 def write_onnx(
@@ -99,6 +101,23 @@ def halved(values: NDArray[np.float32], name: str) -> TensorProto | None:
         return None
     upper = np.concatenate([(bits[part] >> 16).astype("<u2") for part in parts])
     return helper.make_tensor(name, TensorProto.BFLOAT16, values.shape, upper.tobytes(), raw=True)
+
+
+def save_model(model: onnx.ModelProto, path: Path) -> None:
+    """Write a model, with large weights beside it in `NAME.data`: ONNX Runtime maps that file into memory, where it
+    keeps two copies of weights that stand in the model itself while it loads them."""
+    beside = path.with_name(f"{path.name}.data")
+    beside.unlink(missing_ok=True)
+    large = sum(len(tensor.raw_data) for tensor in model.graph.initializer) >= _LARGE
+    onnx.save(model, str(path), save_as_external_data=large, location=beside.name if large else None)
+    if large:
+        beside.chmod(path.stat().st_mode)  # onnx lets nobody else read it
+
+
+def part_weights(path: Path) -> None:
+    """Write a large model that is one file again, with its weights beside it."""
+    if path.stat().st_size >= _LARGE:
+        save_model(onnx.load(str(path)), path)
 
 
 def count_weights(path: Path) -> int:

@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from quizglass_export.errors import ExportError
-from quizglass_export.onnx.products import Weights, replace_products, split_gemms
+from quizglass_export.onnx.file import save_model
+from quizglass_export.onnx.products import SMALLEST, Weights, drop_unused, replace_products, split_gemms
 
 Inputs = Mapping[str, NDArray[np.generic]]
 _BLOCK = 32
-_ONE_FILE = 1 << 30
-"""Most bytes of weights inside a model file; protobuf allows 2 GiB."""
+_CALIBRATED = 1 << 30
+"""Most bytes of weights of a model that is calibrated, which is done in one file; protobuf allows 2 GiB."""
 _MICROSOFT = "com.microsoft"
 _INT8_ROWS = 4
 """`accuracy_level` of MatMulNBits: activations in INT8, each row and block with a scale of its own."""
@@ -50,14 +51,15 @@ def to_float16(source: Path, target: Path) -> int:
             raise ExportError(f"{source}: {tensor.name} has values beyond float16's range; choose another precision")
     with contextlib.redirect_stdout(io.StringIO()):
         halved = convert_float_to_float16(model, keep_io_types=True, max_finite_val=1e4, disable_shape_infer=True)
-    _save(halved, target)
+    save_model(halved, target)
     return count
 
 
 def to_weight_only(source: Path, target: Path, bits: int) -> int:
     """Store the weights of products in blocks of 4 or 8 bits (ONNX Runtime's MatMulNBits). Returns how many.
 
-    Each block of 32 weights of a column has one float32 scale; values are symmetric around the middle.
+    Each block of 32 weights of a column has one float32 scale; values are symmetric around the middle. Tables that rows
+    are looked up in (embeddings) get 8 bits and a scale for each row.
     """
     model = onnx.load(str(source))
 
@@ -82,9 +84,47 @@ def to_weight_only(source: Path, target: Path, bits: int) -> int:
         ]
 
     count = replace_products(model, replaced)
+    _store_tables(model)
     _import_microsoft(model)
-    _save(model, target)
+    save_model(model, target)
     return count
+
+
+def _store_tables(model: onnx.ModelProto) -> None:
+    """Store tables of which nodes gather rows as int8, with one float32 scale for each row."""
+    graph = model.graph
+    tables = {tensor.name: tensor for tensor in graph.initializer if tensor.data_type == TensorProto.FLOAT}
+    rows = [node for node in graph.node if node.op_type == "Gather" and _rows_of(node, tables)]
+    for name in {node.input[0] for node in rows}:
+        weights = numpy_helper.to_array(tables[name])
+        scales = np.maximum(np.abs(weights).max(axis=1, keepdims=True) / 127, np.float32(1e-12))
+        graph.initializer.append(numpy_helper.from_array(np.rint(weights / scales).astype(np.int8), f"{name}.rows"))
+        graph.initializer.append(numpy_helper.from_array(scales.astype(np.float32), f"{name}.scales"))
+    nodes: list[NodeProto] = []
+    for node in graph.node:
+        nodes += _looked_up(node) if node in rows else [node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    drop_unused(model)
+
+
+def _rows_of(node: NodeProto, tables: Mapping[str, TensorProto]) -> bool:
+    """Whether it gathers whole rows of a table worth storing otherwise."""
+    table = tables.get(node.input[0])
+    along = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}.get("axis", 0)
+    return table is not None and along == 0 and len(table.dims) == 2 and table.dims[0] * table.dims[1] >= SMALLEST
+
+
+def _looked_up(node: NodeProto) -> list[NodeProto]:
+    """What stands for gathering rows: rows and scales are gathered, and multiplied in float32."""
+    table, places = node.input
+    (out,) = node.output
+    return [
+        helper.make_node("Gather", [f"{table}.rows", places], [f"{out}.rows"], name=node.name, axis=0),
+        helper.make_node("Gather", [f"{table}.scales", places], [f"{out}.scales"], name=f"{node.name}.scales", axis=0),
+        helper.make_node("Cast", [f"{out}.rows"], [f"{out}.cast"], name=f"{node.name}.cast", to=TensorProto.FLOAT),
+        helper.make_node("Mul", [f"{out}.cast", f"{out}.scales"], [out], name=f"{node.name}.mul"),
+    ]
 
 
 def pack_blocks(weights: Weights, bits: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
@@ -122,7 +162,7 @@ def to_int8(source: Path, target: Path, calibration: Iterable[Inputs]) -> int:
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
 
     model = onnx.load(str(source))
-    if _size(model) > _ONE_FILE:
+    if _size(model) > _CALIBRATED:
         raise ExportError(f"{source}: too large for static INT8; choose int8-rows or int8-weights")
     split_gemms(model)
     own = {tensor.name for tensor in model.graph.initializer}
@@ -175,14 +215,6 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logging.getLogger().setLevel(level)
-
-
-def _save(model: onnx.ModelProto, target: Path) -> None:
-    """Write a model; with its weights beside it where protobuf could not hold them."""
-    beside = target.with_name(f"{target.name}.data")
-    beside.unlink(missing_ok=True)
-    large = _size(model) > _ONE_FILE
-    onnx.save(model, str(target), save_as_external_data=large, location=beside.name if large else None)
 
 
 def _size(model: onnx.ModelProto) -> int:

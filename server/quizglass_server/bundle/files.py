@@ -77,13 +77,15 @@ class Bundle:
         return self.root.joinpath(*PurePosixPath(name).parts)
 
     def sha256(self, name: str) -> str:
-        """Of a file's content, in hex.
+        """Of a file's content, in hex; of a model whose weights lie beside it, in `NAME.data`, of both hashes.
 
         Raises:
             BundleError: the manifest does not list it.
         """
         self.path(name)
-        return self.manifest.files[name].sha256
+        files = self.manifest.files
+        hashes = [files[each].sha256 for each in (name, f"{name}.data") if each in files]
+        return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
 
     @property
     def roles(self) -> Roles:

@@ -8,6 +8,8 @@ from quizglass_server.engines.onnx.providers import InputRange
 MAX_BATCH = 16
 BATCH_TOKENS = 512
 """Padded tokens of one run. On a CPU larger ones are no faster, need more memory, and hold up what is urgent."""
+BATCH_PIXELS = 1 << 18
+"""Pixels of the pictures of one run on a CPU, for the same reasons: five of 224 x 224."""
 LIMITS = BatchLimits(BATCH_TOKENS, MAX_BATCH)
 UNPADDED = BatchLimits(BATCH_TOKENS, MAX_BATCH, padding=0.0)
 """For models whose rows must not be padded: those of one length go together."""

@@ -15,7 +15,7 @@ from quizglass_server.domain.turns import RGB, Picture
 from quizglass_server.engines.onnx.batcher import Batcher, BatchLimits
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
-from quizglass_server.models.batching import MAX_BATCH
+from quizglass_server.models.batching import BATCH_PIXELS, MAX_BATCH
 from quizglass_server.models.fields import Normalised, Size
 from quizglass_server.models.loading import Loading
 from quizglass_server.models.vision_inputs import channels
@@ -109,7 +109,9 @@ class _PictureGraph(Generic[Row]):
         signature = Signature(output, {"pixel_values": pixel_range(size, MAX_BATCH)})
         self._session = OnnxSession(path, signature, loading.how)
         self.executor = self._session.executor
-        self._batcher = Batcher[RGB, Row](loading.pool, self._run, lambda _: 1, BatchLimits(MAX_BATCH, MAX_BATCH))
+        most = BATCH_PIXELS // (size.width * size.height) if self.executor == "cpu" else MAX_BATCH
+        limits = BatchLimits(MAX_BATCH, max(1, min(MAX_BATCH, most)))
+        self._batcher = Batcher[RGB, Row](loading.pool, self._run, lambda _: 1, limits)
         self._run([blank(size)])
 
     async def run(self, prepare: Callable[[], Sequence[RGB]]) -> list[Row]:

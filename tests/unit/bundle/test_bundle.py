@@ -74,6 +74,19 @@ def test_an_intact_bundle_loads_and_hands_out_paths(root: Path) -> None:
     assert bundle.manifest.thresholds.image_accept == 0.0
 
 
+def test_weights_beside_a_model_are_part_of_its_hash(root: Path) -> None:
+    alone = Bundle.load(root).sha256("planner/model.onnx")
+    content = document()
+    hashes = set[str]()
+    for weights in (b"one", b"two"):
+        (root / "planner" / "model.onnx.data").write_bytes(weights)
+        listed = {"sha256": hashlib.sha256(weights).hexdigest(), "bytes": len(weights)}
+        content["files"]["planner/model.onnx.data"] = listed
+        write(root, content)
+        hashes.add(Bundle.load(root).sha256("planner/model.onnx"))
+    assert len(hashes - {alone}) == 2
+
+
 def test_the_digest_changes_with_any_file(root: Path) -> None:
     before = Bundle.load(root).digest
     changed = document()

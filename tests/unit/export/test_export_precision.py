@@ -133,3 +133,39 @@ def test_onnx_runtime_reads_the_blocks_as_they_were_written(tmp_path: Path, bits
     assert to_weight_only(path, path, bits) == 1
     onnx.checker.check_model(onnx.load(str(path)))
     assert np.abs(session(path).run(None, {"x": x})[0] - before).max() < (0.3 if bits == 4 else 0.02)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_tables_of_rows_are_stored_in_a_byte_a_number(tmp_path: Path, bits: int) -> None:
+    from quizglass_export.onnx.precision import to_weight_only
+
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Embedding(200, 64), torch.nn.LayerNorm(64))
+    with torch.no_grad():
+        module[0].weight[5] = 0
+        module[0].weight[6] *= 1000
+    path = tmp_path / "m.onnx"
+    places = np.array([[0, 5, 6], [7, 199, 7]])
+    write_onnx(module, {"ids": torch.from_numpy(places)}, {"ids": {0: "b"}, "y": {0: "b"}}, "y", path)
+    before, size = session(path).run(None, {"ids": places})[0], path.stat().st_size
+    assert to_weight_only(path, path, bits) == 0
+    onnx.checker.check_model(onnx.load(str(path)))
+    assert path.stat().st_size < 0.45 * size
+    assert np.abs(session(path).run(None, {"ids": places})[0] - before).max() < 0.05
+
+
+def test_large_weights_lie_beside_the_model_and_are_the_same(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(exported.read_bytes())
+    before = session(path).run(None, inputs([0, 3]))[0]
+    apply_precision(path, "fp32", inputs, len(ROWS))
+    assert [file.name for file in tmp_path.iterdir()] == ["model.onnx"]
+    monkeypatch.setattr("quizglass_export.onnx.file._LARGE", 1 << 16)
+    apply_precision(path, "fp32", inputs, len(ROWS))
+    beside = path.with_name("model.onnx.data")
+    assert path.stat().st_size < 1 << 16 < beside.stat().st_size
+    assert beside.stat().st_mode == path.stat().st_mode
+    assert summarise(path).external == ("model.onnx.data",)
+    assert np.array_equal(session(path).run(None, inputs([0, 3]))[0], before)
