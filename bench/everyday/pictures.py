@@ -22,7 +22,7 @@ from quizglass_server.steps.lookup.crop import Part as Cut
 from quizglass_server.steps.lookup.image_search import embed_views, fused
 from quizglass_server.steps.tuning import Tuning
 
-BUSY = ("china.jpg", "flower.jpg", "coffee.png", "chelsea.png", "motorcycle_left.png", "rocket.jpg", "gravel.png")
+BUSY = ("china.jpg", "flower.jpg", "coffee.png", "chelsea.png", "coins.png", "rocket.jpg", "gravel.png")
 _DEPTHS = (1, 5)
 _ASKED, _QUICK = 300, 6
 

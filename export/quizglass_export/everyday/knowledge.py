@@ -42,8 +42,8 @@ EIGHT = (
     AskedPhotograph("china.jpg", "In which city does this tower stand?", ("Beijing",)),
     AskedPhotograph("flower.jpg", "Which country does this flower come from?", ("Mexico",)),
     AskedPhotograph("coins.png", "What are these coins made of?", ("silver",)),
-    AskedPhotograph("motorcycle_left.png", "How many wheels does this have?", ("two", "2")),
-    AskedPhotograph("moon.png", "When did the first people walk here?", ("1969",)),
+    AskedPhotograph("retina.jpg", "What is the spot of sharpest vision of this called?", ("fovea",)),
+    AskedPhotograph("hubble_deep_field.jpg", "In which constellation is this?", ("Fornax",)),
 )
 
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from itertools import product
 
 import pytest
 
 from quizglass_export.everyday.build import PROMPTS
-from quizglass_server.models.prompts import PromptTemplate, filled
+from quizglass_export.everyday.facts import Fact
+from quizglass_export.finetuning.models.chat import Prompts
+from quizglass_export.finetuning.recipes.everyday_generator import NotesTraining
+from quizglass_export.finetuning.recipes.everyday_notes import NoteMaker
+from quizglass_export.finetuning.training.examples import TrainingExample
+from quizglass_server.domain.state import State
+from quizglass_server.domain.turns import Evidence, Origin, Turn
+from quizglass_server.models.prompts import Prompt, PromptTemplate, filled
+from quizglass_server.steps.prompt_values import prompt_values
 
 REWRITES, ANSWERS = ("base/rewrite",), ("base/answer",)
 QUESTION = "What does this animal eat?"
@@ -63,3 +72,48 @@ def test_rewriting_was_taught_to_be_shown_names_and_nothing_of_what_is_known_of_
     assert asked("taught/rewrite", **named) == ["Note: koala: A thing.", *ending]
     assert asked("taught/rewrite", tags=["kite"]) == ["Note: kite: A thing.", *ending]
     assert asked("taught/rewrite") == ending
+
+
+FACTS = [Fact("animal", "koala", "food", "leaves", "us"), Fact("element", "Zinc", "symbol", "Zn", "us")]
+
+
+def taught(objective: str) -> list[TrainingExample]:
+    """Examples of the recipe, of each fact and wording."""
+    by_thing = {fact.thing: [fact] for fact in FACTS}
+    maker = NoteMaker(by_thing, sorted(by_thing), 0.0, random.Random(0))
+    every = [each for fact in FACTS for each in maker.examples(fact, held_out=False)]
+    return [each for each in every if each.objective == objective]
+
+
+def served(task: str, question: str, *evidence: Evidence) -> Prompt:
+    """The prompt as a turn of the server has it filled."""
+    values = prompt_values(Turn("0" * 32, question), "", "", State(question).having(list(evidence)), {})
+    return PromptTemplate.load(PROMPTS / "taught" / f"{task}.jinja").render(**filled(values))
+
+
+def trained_prompt(example: TrainingExample) -> Prompt:
+    """The prompt as training has it filled."""
+    folder = NotesTraining.model_fields["prompts"].default
+    assert folder == PROMPTS / "taught"
+    return Prompts(folder, sees=False).fill(example.task, example.values, 0)
+
+
+def test_rewriting_is_taught_with_the_prompts_that_the_server_fills() -> None:
+    examples = taught("rewrite")
+    assert examples
+    for example, thing in zip(examples, ["koala", "Zinc"], strict=True):
+        caption = Evidence("1", Origin.IMAGE_SEARCH, "7", thing, f"A {thing}. All that is known of it.")
+        assert trained_prompt(example) == served("rewrite", example.values["question"], caption)
+
+
+def test_answers_are_taught_with_the_prompts_that_the_server_fills() -> None:
+    examples = taught("answer")
+    assert any(each.values["seen"] for each in examples)
+    assert any(each.values["found"] for each in examples)
+    for example in examples:
+        notes = [
+            Evidence(str(at), origin, str(at), *note.split(": ", 1))
+            for key, origin in (("seen", Origin.IMAGE_SEARCH), ("found", Origin.TEXT_SEARCH))
+            for at, note in enumerate(example.values[key])
+        ]
+        assert trained_prompt(example) == served("answer", example.values["question"], *notes)
