@@ -60,6 +60,15 @@ class Store:
             return None
 
 
+def sampled(data: Any, most: int) -> Any:
+    """Data with at most so many items of each list that stands in it, evenly drawn."""
+    if isinstance(data, dict):
+        return {key: sampled(each, most) for key, each in data.items()}
+    if isinstance(data, list):
+        return [sampled(each, most) for each in data[:: max(1, -(-len(data) // most))]]
+    return data
+
+
 def arguments(name: str, description: str | None, sections: Collection[str]) -> argparse.ArgumentParser:
     """The command line that every benchmark of sections has; each adds its own options."""
     parser = argparse.ArgumentParser(
@@ -120,12 +129,14 @@ class Runner:
         plot: Callable[[dict[str, Any]], Path | None] | None = None,
         *,
         name_missing: bool = False,
+        sample: int = 0,
         **details: object,
     ) -> int:
         """Print and write every finished section. Returns 0, or 1 when one failed or a bar was missed.
 
         `plot` draws what was measured, by section. With `name_missing`, sections that never ran have a row that says
-        so. `details` are kept beside the rows.
+        so. With `sample`, so many items of each list of the data are published, and all of them stay in the work
+        directory alone. `details` are kept beside the rows.
         """
         rows, data, how = self._store.finished(self._sections)
         if name_missing:
@@ -135,7 +146,9 @@ class Runner:
         if self._quick:
             self._console.print("a quick run: the figures mean nothing and are not published")
         else:
-            path = results.write(self._name, rows, **details, sections=how, data=data)
+            path = results.write(
+                self._name, rows, **details, sections=how, data=sampled(data, sample) if sample else data
+            )
             self._console.print(f"{path} and {plot(data)}" if plot else path)
         if self._failed:
             self._console.print(f"failed: {', '.join(self._failed)}")

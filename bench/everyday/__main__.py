@@ -27,9 +27,12 @@ SECTIONS = {
     "answers": ("notes", "answers"),
     "planning": ("planning", "planning"),
     "tags": ("tags", "tags"),
+    "parity": ("parity", "parity"),
     "turns": ("turns", "turns"),
 }
 """Module and function of each, in the order of the table."""
+_SAMPLE = 8
+"""Of the answers, that are published beside the table."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         build_bundle(args.everyday, adapters=args.adapters, tell=say)
         setup = Setup(args.quick, args.everyday.resolve(), folder, args.adapters.resolve(), args.seed, say)
         runner.measure(lambda name: _run(name, setup), seed=args.seed)
-    return runner.finish(adapters=trained)
+    return runner.finish(sample=_SAMPLE, adapters=trained)
 
 
 def _run(name: str, setup: Setup) -> Part:

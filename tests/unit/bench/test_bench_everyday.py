@@ -13,11 +13,13 @@ from PIL import Image
 from bench.everyday import things as drawing
 from bench.everyday.debian import PackageMissing, unpacked
 from bench.everyday.notes import BASE, TAUGHT, Said, _rows
+from bench.everyday.parity import beside
 from bench.everyday.passages import Asked, Noun, nouns
 from bench.everyday.pictures import CUTS, Looked, tiles
 from bench.everyday.planning import Question, Turn, _agent_rows, _best_rule, _heart_rows
 from bench.everyday.tags import Tagged, shares
 from bench.everyday.things import Thing, in_photograph, on_plain
+from bench.sections import sampled
 from quizglass_export.everyday.facts import Fact
 from quizglass_export.finetuning.asking.interface import Written
 from quizglass_export.finetuning.training.examples import TrainingExample
@@ -184,3 +186,24 @@ def test_a_planner_stands_beside_both_and_beside_the_best_rule_on_words() -> Non
     heart = {row.name: row.value for row in _heart_rows(turns)}
     assert heart["by heart: of these, overruled wrongly by evidence"] == 1
     assert heart["by heart: wrong, and right by evidence"] == 3
+
+
+def test_two_cpus_compute_the_same_if_vectors_point_alike_and_all_else_is_equal() -> None:
+    here = {"variant": "zen4", "texts": [[1, 0], [0, 2]], "pictures": [[1, 1]], "tags": [["cat"], []]}
+    here |= {"plans": ["text", "both"], "written": [[1, 2], [3]]}
+    there = {**here, "variant": "haswell", "texts": [[2, 0], [0, 2]], "tags": [["cat"], ["dog"]], "written": [[1], [4]]}
+    rows = {row.name.partition(": ")[2]: row for row in beside(here, there)}
+    assert [row.ok for row in rows.values()] == [True, True, False, True, False]
+    assert rows["equal tags, of 2"].value == 50
+    assert rows["equal answers, of 2"].value == 0
+    assert all("haswell beside zen4" in row.name for row in beside(here, there))
+    assert not any("answers" in row.name for row in beside({**here, "written": []}, {**there, "written": []}))
+
+
+@given(st.lists(st.integers(), max_size=40), st.integers(1, 9))
+def test_what_is_published_of_lists_is_drawn_evenly(items: list[int], most: int) -> None:
+    kept = sampled({"a": {"said": items}, "seed": 7}, most)
+    assert kept["seed"] == 7
+    assert len(kept["a"]["said"]) == len(items) if len(items) <= most else 0 < len(kept["a"]["said"]) <= most
+    assert kept["a"]["said"][:1] == items[:1]
+    assert sampled([items], most)[0] == kept["a"]["said"]
