@@ -113,7 +113,8 @@ class PromptTemplate:
             PromptError: the template names a value that was not given, or does with one what cannot be done.
         """
         slots = [""] * pictures
-        context: dict[str, object] = {name: _hide(value, slots) for name, value in values.items()}
+        named = {name: value for name, value in values.items() if name in self.names}
+        context: dict[str, object] = {name: _hide(value, slots) for name, value in named.items()}
         images = [f"{_OPEN}{index}{_CLOSE}" for index in range(pictures)]
         context |= {"images": images, "image": images[0] if images else ""}
         try:
@@ -268,7 +269,8 @@ class PromptTokenizer:
             elif segment.kind is SegmentKind.TEXT:
                 ids.extend(self._text_ids(segment.text))
             else:
-                ids.extend(self._quoted.encode(segment.text, add_special_tokens=False).ids)
+                # The way for batches lets other threads have Python's lock meanwhile.
+                ids.extend(self._quoted.encode_batch_fast([segment.text], add_special_tokens=False)[0].ids)
         return ids
 
     def _encode_text(self, text: str) -> tuple[int, ...]:

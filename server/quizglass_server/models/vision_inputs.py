@@ -8,6 +8,7 @@ is served.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +44,15 @@ def _normal(picture: RGB, spec: Normalised) -> NDArray[np.float32]:
     # Whole rows at a time: numpy is slow where the last axis is short.
     values = fit(picture, spec).reshape(spec.height, -1).astype(np.float32)
     values /= np.float32(255)
-    values -= np.tile(np.asarray(spec.mean, np.float32), spec.width)
-    values /= np.tile(np.asarray(spec.std, np.float32), spec.width)
+    values -= _along_row(spec.mean, spec.width)
+    values /= _along_row(spec.std, spec.width)
     return values.reshape(spec.height, spec.width, 3)
+
+
+@lru_cache(maxsize=64)
+def _along_row(of_channels: tuple[float, ...], width: int) -> NDArray[np.float32]:
+    """A value for each channel, again for every pixel of a row."""
+    return np.tile(np.asarray(of_channels, np.float32), width)
 
 
 def patch_grid(spec: Patched) -> tuple[int, int]:
@@ -112,9 +119,14 @@ def positions(ids: Sequence[int], image_id: int, spec: Patched) -> NDArray[np.in
         raise ValueError(f"{places.size} image tokens in the prompt, not one run of {count}")
     down, across = (side // spec.merge for side in patch_grid(spec))
     height, width = np.divmod(np.arange(count, dtype=np.int64), across)
-    picture = np.stack([np.zeros(count, np.int64), height, width]) + start
-    after = np.arange(row.size - start - count, dtype=np.int64) + start + max(down, across)
-    return np.concatenate([np.tile(np.arange(start), (3, 1)), picture, np.tile(after, (3, 1))], axis=1)
+    end = start + count
+    axes = np.empty((3, row.size), np.int64)
+    axes[:, :start] = np.arange(start)
+    axes[:, start:end] = start
+    axes[1, start:end] += height
+    axes[2, start:end] += width
+    axes[:, end:] = np.arange(row.size - end) + start + max(down, across)
+    return axes
 
 
 def scorer_batch(
@@ -152,11 +164,10 @@ def vision_batch(
         ids[mask == 0] = 1
     places = np.zeros((3, *ids.shape), np.int64)
     down, across = patch_grid(spec)
-    pixels = np.zeros((len(rows), down * across, 3 * spec.temporal * spec.patch**2), np.float32)
-    for index, (row, picture) in enumerate(zip(rows, seen, strict=True)):
+    blank = np.zeros((down * across, 3 * spec.temporal * spec.patch**2), np.float32)
+    for index, row in enumerate(rows):
         places[:, index, : len(row)] = positions(row, image_id, spec)
-        if picture is not None:
-            pixels[index] = picture
+    pixels = np.stack([blank if picture is None else picture for picture in seen])
     return batch | {"position_ids": places, "pixel_values": pixels}
 
 

@@ -41,7 +41,9 @@ class Givens:
         self._journal = journal
         self._while_reading = while_reading
         self._asked_to_read = asks_to_read(turn.question)
+        self._judged = asyncio.Event()
         self._words = runner.begin(self._read())
+        self._words.add_done_callback(lambda _: self._judged.set())
         self._routed = turn.picture is not None and resources.filling(domain_of.role) is not None
         self._domain: asyncio.Task[str] | None = None
         self._tags: asyncio.Task[tuple[str, ...]] | None = None
@@ -100,6 +102,10 @@ class Givens:
         """Words in the picture, once they are read; empty when there are none or they could not be read."""
         return await asyncio.shield(self._words)
 
+    async def judged(self) -> None:
+        """Wait until it is known whether words are read, which they may be from then on."""
+        await self._judged.wait()
+
     async def tags(self) -> tuple[str, ...]:
         """What the picture is likely to show, likeliest first; none where no prompt shows it or nothing is likely."""
         return await _given(self.begin_tagging(), ())
@@ -149,6 +155,7 @@ class Givens:
             if parts == []:
                 return None
             part = parts[0] if parts else None
+        self._judged.set()
         self._while_reading()
         return await self._runner.run(read_words, picture, part)
 

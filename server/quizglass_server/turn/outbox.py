@@ -7,7 +7,12 @@ from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from quizglass_server.domain.turns import AnswerDelta, TurnEvent
+from quizglass_server.domain.turns import AnswerDelta, Confirmed, Done, Provisional, TurnEvent, Withdrawn
+
+PATIENCE_S = 0.002
+"""How long an event may wait that nobody hears or reads at once."""
+_HEARD = (AnswerDelta, Provisional, Confirmed, Withdrawn, Done)
+"""What the wearer waits for."""
 
 
 class Outbox:
@@ -15,13 +20,16 @@ class Outbox:
 
     Pieces of the answer that wait together are one piece when they leave: a message costs as much as several words of
     a fast model. Whoever follows is woken when what the turn goes on to do has been started: the engines begin first.
+    Plans, queries and evidence wait a moment longer, until an engine is at work: telling of them would keep Python's
+    lock from the thread that prepares its inputs.
     """
 
     def __init__(self) -> None:
         self._waiting: deque[TurnEvent] = deque()
         self._changed = asyncio.Event()
         self._closed = False
-        self._woken = False
+        self._waking: asyncio.Handle | None = None
+        self._soon = False
 
     def put(self, event: TurnEvent) -> None:
         """Add an event."""
@@ -30,17 +38,24 @@ class Outbox:
             self._waiting[-1] = replace(last, text=last.text + event.text)
         else:
             self._waiting.append(event)
-        if not self._woken:
-            self._woken = True
-            asyncio.get_running_loop().call_soon(self._wake)
+        self._wake_for(event)
 
     def close(self) -> None:
         """Nothing more comes; what waits still leaves."""
         self._closed = True
         self._changed.set()
 
+    def _wake_for(self, event: TurnEvent) -> None:
+        soon, loop = isinstance(event, _HEARD), asyncio.get_running_loop()
+        if self._waking is not None:
+            if self._soon or not soon:
+                return
+            self._waking.cancel()
+        self._soon = soon
+        self._waking = loop.call_soon(self._wake) if soon else loop.call_later(PATIENCE_S, self._wake)
+
     def _wake(self) -> None:
-        self._woken = False
+        self._waking = None
         self._changed.set()
 
     async def __aiter__(self) -> AsyncIterator[TurnEvent]:

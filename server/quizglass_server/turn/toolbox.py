@@ -14,6 +14,7 @@ from quizglass_server.domain.turns import (
     Decided,
     Evidence,
     Origin,
+    Picture,
     Plan,
     PlanMade,
     Queries,
@@ -22,7 +23,7 @@ from quizglass_server.domain.turns import (
 )
 from quizglass_server.models.prompts import Values, clean
 from quizglass_server.roles.decider import Decider
-from quizglass_server.roles.generator import GenerationRequest, json_like, lines
+from quizglass_server.roles.generator import GenerationRequest, Generator, json_like, lines
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.decide import ask_decider, ask_letter, is_supported
 from quizglass_server.steps.generate import Writing, generate, lines_of, write
@@ -273,14 +274,19 @@ class Toolbox:
     def _look_ahead(self) -> None:
         """While something is decided, begin what is likely to be of use whatever comes of it; nothing is searched yet.
 
-        The generator looks at the picture, after all else it has to do. While words are read, which holds up decisions
-        for long, views are embedded if that is cheap; without words that would only take a core from the decider.
+        The generator looks at the picture, after all else it has to do, and after the gate, whose core it takes: the
+        decider keeps the other. While words are read, which holds up decisions for long, views are embedded if that is
+        cheap; without words that would only take a core from the decider.
         """
         if self._looks_ahead:
             return
         self._looks_ahead = True
         if self._turn.picture is not None and (generator := self._resources.models.generator) is not None:
-            self._runner.begin(generator.prepare(self._turn.picture))
+            self._runner.begin(self._prepare(generator, self._turn.picture))
+
+    async def _prepare(self, generator: Generator, picture: Picture) -> None:
+        await self._entered.judged()
+        await generator.prepare(picture)
 
     def _while_reading(self) -> None:
         if self._looks_ahead:

@@ -2,10 +2,12 @@
 
 import asyncio
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.domain.turns import AnswerDelta, QueryRewritten, TurnEvent
+from quizglass_server.turn import outbox as outbox_module
 from quizglass_server.turn.outbox import Outbox
 
 EVENTS = st.lists(
@@ -80,3 +82,32 @@ async def test_what_a_turn_starts_after_telling_begins_before_it_is_told() -> No
     outbox.close()
     await following
     assert order == ["begun", "told"]
+
+
+async def test_a_note_leaves_with_the_piece_of_the_answer_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox_module, "PATIENCE_S", 3600.0)
+    outbox, note, piece = Outbox(), QueryRewritten("q", False), AnswerDelta("a")
+    events = aiter(outbox)
+    waiting = asyncio.ensure_future(anext(events))
+    await asyncio.sleep(0)
+    outbox.put(note)
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    outbox.put(piece)
+    assert [await waiting, await anext(events)] == [note, piece]
+
+
+async def test_a_note_leaves_by_itself_and_at_the_end() -> None:
+    outbox, note = Outbox(), QueryRewritten("q", False)
+    events = aiter(outbox)
+    for _ in range(2):
+        waiting = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        outbox.put(note)
+        assert await waiting == note
+    waiting = asyncio.ensure_future(anext(events))
+    await asyncio.sleep(0)
+    outbox.put(note)
+    outbox.close()
+    assert await waiting == note

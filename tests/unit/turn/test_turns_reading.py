@@ -155,3 +155,19 @@ async def test_a_gate_that_fails_lets_everything_through(error: Exception) -> No
 )
 def test_questions_about_words_are_told_from_others(question: str, reads: bool) -> None:
     assert asks_to_read(question) is reads
+
+
+async def test_the_generator_looks_at_the_picture_when_the_gate_is_through_with_it() -> None:
+    world, judged, asked = World(), asyncio.Event(), asyncio.Event()
+
+    async def asking() -> None:
+        asked.set()
+
+    world.models.lettered = None
+    world.models.before |= {"gate": judged.wait, "planner": asking}
+    running = asyncio.create_task(world.ask(turn("How much does this cost?")))
+    await asked.wait()
+    assert world.models.calls.of("prepare") == []
+    judged.set()
+    await running
+    assert len(world.models.calls.of("prepare")) == 1
