@@ -58,11 +58,14 @@ async def test_nothing_is_done_that_only_a_question_can_be_asked_of(world, looks
         async def detect(self, picture, phrases, least_score):
             asked.append("detect")
 
+        async def look_at(self, picture):
+            asked.append("look")
+
     world.models.domain_router = world.models.detector = Asked()
     looks.add("a session", picture())
     await over(looks)
     assert [role for role, _ in world.models.calls.made] == ["gate", "reader", "prepare"]  # boxes are looked up then
-    assert asked == []
+    assert asked == ["look"]
 
 
 async def test_nothing_is_looked_at_while_a_turn_runs(world, looks):
