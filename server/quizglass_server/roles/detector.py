@@ -30,7 +30,7 @@ SAME = 0.5
 """Boxes of one phrase that overlap by more are one thing; the likelier one stays."""
 _GREY = 128
 _OWL = "owlv2"
-_KEPT_PHRASES = 1024
+_KEPT_PHRASES, _LATELY = 1024, 32
 
 Scores = NDArray[np.float64]
 """[boxes, phrases], 0 to 1."""
@@ -43,8 +43,11 @@ class Detector(Protocol):
         """Regions that show what the phrases say with at least this probability, likeliest first."""
         ...
 
-    async def look_at(self, picture: Picture) -> None:
-        """Do, and keep, what finding anything in a picture begins with; nothing where all of it needs phrases."""
+    async def guess(self, picture: Picture, least_score: float, each: int) -> list[Detection]:
+        """Regions that show what was lately looked for in other pictures, likeliest first: `each` of every phrase.
+
+        What finding anything in the picture begins with is done and kept. Nothing where all of that needs phrases.
+        """
         ...
 
 
@@ -122,16 +125,18 @@ class OnnxDetector:
         wanted = wanted[:MAX_PHRASES]
         return await self._pool.run(lambda: self._detect(picture, wanted, least_score)) if wanted else []
 
-    async def look_at(self, picture: Picture) -> None:
-        """Do, and keep, what finding anything in a picture begins with; nothing where all of it needs phrases."""
+    async def guess(self, picture: Picture, least_score: float, each: int) -> list[Detection]:
+        """Regions that show what was lately looked for in other pictures, likeliest first: `each` of every phrase.
+
+        What finding anything in the picture begins with is done and kept. Nothing where all of that needs phrases.
+        """
         halves = self._halves
-        if halves is not None:
-            await self._pool.run(lambda: halves.look(picture))
+        return [] if halves is None else await self._pool.run(lambda: halves.guess(picture, least_score, each))
 
     def _detect(self, picture: Picture, wanted: Sequence[str], least_score: float) -> list[Detection]:
         if self._halves is not None:
             look, vectors = self._halves.look(picture), self._halves.vectors(wanted, self._phrases)
-            return distinct(sigmoid(look.vectors @ vectors.T), look.boxes, wanted, least_score)
+            return look.showing(wanted, vectors, least_score)
         phrases = self._phrases(wanted)
         if self._spec.kind == _OWL:
             side = max(picture.width, picture.height)
@@ -212,6 +217,10 @@ class _Look:
     boxes: NDArray[np.float64]
     """[boxes, 4]: centre x, centre y, width, height, as shares of the picture's sides."""
 
+    def showing(self, phrases: Sequence[str], vectors: NDArray[np.float32], least_score: float) -> list[Detection]:
+        """What shows phrases of these vectors [phrases, D], as `distinct` has it."""
+        return distinct(sigmoid(self.vectors @ vectors.T), self.boxes, phrases, least_score)
+
 
 class _Halves:
     """OWLv2 in two graphs, for pictures and for phrases. Both are kept: of one picture much is asked, and of many
@@ -252,12 +261,20 @@ class _Halves:
 
     def vectors(self, wanted: Sequence[str], rows: Callable[[Sequence[str]], _Phrases]) -> NDArray[np.float32]:
         """A vector for each phrase [phrases, D], those made now in one run; `rows` makes its inputs."""
-        vectors = {phrase: self._vectors.get(phrase) for phrase in wanted}
-        if missing := [phrase for phrase, vector in vectors.items() if vector is None]:
-            for phrase, vector in zip(missing, self._of_phrases.run(rows(missing).inputs), strict=True):
-                vectors[phrase] = vector
-                self._vectors.put(phrase, vector)
-        return np.stack([vector for phrase in wanted if (vector := vectors[phrase]) is not None])
+        kept = {phrase: self._vectors.get(phrase) for phrase in wanted}
+        vectors = {phrase: vector for phrase, vector in kept.items() if vector is not None}
+        if missing := [phrase for phrase in kept if phrase not in vectors]:
+            vectors |= zip(missing, self._of_phrases.run(rows(missing).inputs), strict=True)
+        for phrase, vector in vectors.items():  # also those that are there: they were looked for lately
+            self._vectors.put(phrase, vector)
+        return np.stack([vectors[phrase] for phrase in wanted])
+
+    def guess(self, picture: Picture, least_score: float, each: int) -> list[Detection]:
+        """See `Detector.guess`."""
+        look = self.look(picture)
+        lately = self._vectors.newest(_LATELY).items()
+        shown = [look.showing([phrase], vector[None], least_score)[:each] for phrase, vector in lately]
+        return sorted((one for some in shown for one in some), key=lambda one: -one.score)
 
     def _run(self, square: RGB) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Vectors and boxes of a picture in the model's size."""

@@ -249,10 +249,13 @@ async def test_owlv2_looks_at_a_picture_once_whatever_is_looked_for(tmp_path: Pa
     async with loaded(bundle) as models:
         assert models.detector is not None
         with entered_in(ledger):
-            await models.detector.look_at(noise(80, 40))
+            assert await models.detector.guess(noise(80, 40), 0.0, 1) == []  # nothing was looked for before
             looked = handed_to(ledger, "detector")
             for phrases in (["red car"], ["boat", "red car"]):
-                await models.detector.detect(noise(80, 40), phrases)
+                boxes = await models.detector.detect(noise(80, 40), phrases)
+            guessed = await models.detector.guess(noise(80, 40), 0.0, 1)
+    assert {each.phrase for each in guessed} == {"boat", "red car"}
+    assert (guessed[0].region, guessed[0].score) == (boxes[0].region, boxes[0].score)
     size, ids = spec.picture, 2 * spec.max_tokens * 8
     assert looked == 3 * size.width * size.height * 4
     assert handed_to(ledger, "detector") == looked + 2 * ids  # each phrase was read once
