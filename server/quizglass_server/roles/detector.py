@@ -209,13 +209,18 @@ class _DetectorGraph:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Look:
+class _SeenPicture:
     """What OWLv2 makes of a picture, whatever is looked for in it."""
 
     vectors: NDArray[np.float32]
     """[boxes, D]: the product with a phrase's vector is that phrase's logit."""
     boxes: NDArray[np.float64]
     """[boxes, 4]: centre x, centre y, width, height, as shares of the picture's sides."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        return self.vectors.nbytes + self.boxes.nbytes
 
     def showing(self, phrases: Sequence[str], vectors: NDArray[np.float32], least_score: float) -> list[Detection]:
         """What shows phrases of these vectors [phrases, D], as `distinct` has it."""
@@ -240,7 +245,7 @@ class _Halves:
             loading.how,
         )
         self.executor = self._of_pictures.executor
-        self._looks = BoundedCache[bytes, _Look](CACHE_BYTES, lambda look: look.vectors.nbytes + look.boxes.nbytes)
+        self._looks = BoundedCache[bytes, _SeenPicture](CACHE_BYTES, lambda look: look.nbytes)
         self._vectors = BoundedCache[str, NDArray[np.float32]](_KEPT_PHRASES)
 
     def warm_up(self, phrases: _Phrases) -> None:
@@ -249,13 +254,13 @@ class _Halves:
         seen, _ = self._run(blank(self._size))
         checked(vectors, (1, seen.shape[1]), self._of_phrases.name)
 
-    def look(self, picture: Picture) -> _Look:
+    def look(self, picture: Picture) -> _SeenPicture:
         """What the model makes of a picture, made once."""
         look = self._looks.get(picture.sha256)
         if look is None:
             square, shown = squared(picture, self._size, self._fitter)
             vectors, boxes = self._run(square)
-            look = _Look(vectors, _unpadded(boxes, self._size, shown))
+            look = _SeenPicture(vectors, _unpadded(boxes, self._size, shown))
             self._looks.put(picture.sha256, look)
         return look
 
