@@ -56,13 +56,12 @@ async def browser(setup: Setup, stage: Served) -> Part:
 
 
 async def _in_turn(stage: Served, count: int, one: Ask, other: Ask) -> tuple[list[float], list[float]]:
-    """Seconds of both, about pictures that no cache has seen; which goes first changes."""
+    """Seconds of both, the same questions about pictures that no cache has seen; which goes first changes."""
     took: tuple[list[float], list[float]] = ([], [])
     for at in range(count):
-        question, _ = next(stage.stock)
+        question, pictures = stage.stock.twins()
         for which in (0, 1) if at % 2 else (1, 0):
-            _, picture = next(stage.stock)
-            took[which].append(await (one, other)[which](question.text, picture))
+            took[which].append(await (one, other)[which](question.text, pictures[which]))
     return took
 
 

@@ -362,6 +362,7 @@ class FrameNeed:
     offset: int = 0
     region: Region | None = None
     least_side: int = 0
+    """Pixels that the longer side of that part should have; more bring nothing. 0: as sharp as there is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,21 @@ describe("a question", () => {
     assert.deepEqual(await served.next(), { turn: "what is it?", policy: "both", width: 0, history: 0 });
   });
 
+  test("is asked at once: its picture was read and hashed when it was chosen", async () => {
+    await page.evaluate(() => {
+      const digest = crypto.subtle.digest.bind(crypto.subtle);
+      globalThis.digests = 0;
+      crypto.subtle.digest = (...about) => ((globalThis.digests += 1), digest(...about));
+    });
+    await page.locator("#samples input").first().check({ force: true });
+    for (const question of ["the first one", "the second one"]) {
+      await ask(question);
+      await answer();
+      await served.next();
+    }
+    assert.equal(await page.evaluate(() => globalThis.digests), 1);
+  });
+
   test("that follows another one sends no picture again, and shows what was said", async () => {
     await page.locator("#samples input").first().check({ force: true });
     const sizes = [];

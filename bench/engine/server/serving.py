@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from time import perf_counter
 
@@ -43,28 +44,42 @@ class Stock:
     def __init__(self, questions: Sequence[Question]) -> None:
         self._questions = questions
         self._scenes = [np.asarray(Image.open(io.BytesIO(picture(q))).convert("RGB")) for q in questions]
-        self._used = 0
-        self._ready: deque[tuple[Question, bytes]] = deque()
+        self._used, self._marks = count(), count()
+        self._ready: deque[tuple[int, bytes]] = deque()
 
-    async def ahead(self, count: int) -> None:
+    async def ahead(self, most: int) -> None:
         """Make so many before they are needed: the clients share the machine with the server they ask."""
-        while len(self._ready) < count:
+        while len(self._ready) < most:
             self._ready.append(await asyncio.to_thread(self._make))
 
     def __iter__(self) -> Iterator[tuple[Question, bytes]]:
         return self
 
     def __next__(self) -> tuple[Question, bytes]:
+        scene, encoded = self._take()
+        return self._questions[scene], encoded
+
+    def twins(self) -> tuple[Question, tuple[bytes, bytes]]:
+        """The next question with two pictures of its scene, for what is compared: scenes differ in what they cost.
+
+        Of two ways that take turns with `next`, one would see all the scenes with even numbers.
+        """
+        scene, encoded = self._take()
+        return self._questions[scene], (encoded, self._marked(scene))
+
+    def _take(self) -> tuple[int, bytes]:
         return self._ready.popleft() if self._ready else self._make()
 
-    def _make(self) -> tuple[Question, bytes]:
-        number, self._used = self._used, self._used + 1
-        scene = self._scenes[number % len(self._scenes)].copy()
-        marks = np.random.default_rng(number).integers(0, 256, (8, 8, 3), dtype=np.uint8)
-        scene[:8, :8] = marks
+    def _make(self) -> tuple[int, bytes]:
+        scene = next(self._used) % len(self._scenes)
+        return scene, self._marked(scene)
+
+    def _marked(self, number: int) -> bytes:
+        scene = self._scenes[number].copy()
+        scene[:8, :8] = np.random.default_rng(next(self._marks)).integers(0, 256, (8, 8, 3), dtype=np.uint8)
         out = io.BytesIO()
         Image.fromarray(scene).save(out, "JPEG", quality=90)
-        return self._questions[number % len(self._questions)], out.getvalue()
+        return out.getvalue()
 
 
 @asynccontextmanager

@@ -70,8 +70,11 @@ async def encode_on_thread(picture: PictureLike, side: int) -> bytes:
     return await asyncio.to_thread(encode, picture, side)
 
 
-def cut_out(encoded: bytes, region: Region) -> bytes:
-    """A part of a picture, in all its sharpness, as JPEG. The region is of the picture upright."""
+def cut_out(encoded: bytes, region: Region, side: int = 0) -> bytes:
+    """A part of a picture as JPEG, its longest side at most `side` pixels; 0: in all its sharpness.
+
+    The region is of the picture upright.
+    """
     with Image.open(io.BytesIO(encoded), formats=_FORMATS) as image:
         whole = as_seen(image)
     sides = (
@@ -81,7 +84,7 @@ def cut_out(encoded: bytes, region: Region) -> bytes:
         region.bottom * whole.height,
     )
     left, top, right, bottom = (round(side) for side in sides)
-    return _to_jpeg(whole.crop((left, top, max(right, left + 1), max(bottom, top + 1))), 0)
+    return _to_jpeg(whole.crop((left, top, max(right, left + 1), max(bottom, top + 1))), side)
 
 
 def _learn_heif(field: str) -> None:

@@ -10,6 +10,9 @@ import torch
 from torch import Tensor, nn
 from transformers.models.grounding_dino import modeling_grounding_dino
 
+_LEAST_LENGTH = 1e-6
+"""As in transformers, where vectors are divided by their length."""
+
 
 class GroundingDino(nn.Module):
     """`pixel_values` [B, 3, H, W], `input_ids`, `attention_mask` [B, T] to boxes and a logit for each token.
@@ -31,10 +34,11 @@ class GroundingDino(nn.Module):
         return output.logits[:, :, : input_ids.shape[1]].clamp(min=-1e9), output.pred_boxes
 
 
-class Owlv2(nn.Module):
-    """`pixel_values` [1, 3, H, W], `input_ids`, `attention_mask` [phrases, T] to boxes and a logit for each phrase.
+class Owlv2Pictures(nn.Module):
+    """The half of OWLv2 that sees: `pixel_values` [1, 3, H, W] to a box and a vector for each patch.
 
-    Gives `logits` [1, P, phrases] and `pred_boxes` [1, P, 4], one for each patch of the picture.
+    Gives `pred_boxes` [1, P, 4] and `box_vectors` [1, P, D + 1]. The product of a box's vector with a phrase's is the
+    logit of that phrase there: scale and shift, which depend on the patch alone, are in the vectors.
     """
 
     def __init__(self, model: Any) -> None:
@@ -42,10 +46,33 @@ class Owlv2(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, pixel_values: Tensor, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
-        """One picture and any number of phrases."""
-        output = self.model(pixel_values=pixel_values, input_ids=input_ids, attention_mask=attention_mask)
-        return output.logits, output.pred_boxes
+    def forward(self, pixel_values: Tensor) -> tuple[Tensor, Tensor]:
+        """One picture."""
+        model, head = self.model, self.model.class_head
+        rows, _ = model.image_embedder(pixel_values=pixel_values)
+        patches = rows.flatten(1, 2)
+        vectors = head.dense0(patches)
+        vectors = vectors / (vectors.norm(dim=-1, keepdim=True) + _LEAST_LENGTH)
+        scale = head.elu(head.logit_scale(patches)) + 1
+        vectors = torch.cat([vectors, head.logit_shift(patches)], dim=-1) * scale
+        return model.box_predictor(patches, rows), vectors
+
+
+class Owlv2Phrases(nn.Module):
+    """The half of OWLv2 that reads: `input_ids`, `attention_mask` [phrases, T] to `phrase_vectors` [phrases, D + 1]."""
+
+    def __init__(self, model: Any) -> None:
+        """`model` is an Owlv2ForObjectDetection."""
+        super().__init__()
+        self.model = model.owlv2
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Any number of phrases, none of them empty."""
+        texts = self.model.text_model(input_ids=input_ids, attention_mask=attention_mask)
+        vectors = self.model.text_projection(texts[1])
+        vectors = vectors / vectors.norm(dim=-1, keepdim=True)
+        vectors = vectors / (vectors.norm(dim=-1, keepdim=True) + _LEAST_LENGTH)
+        return torch.cat([vectors, torch.ones_like(vectors[:, :1])], dim=-1)
 
 
 @contextmanager

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 from tokenizers import Tokenizer
 
 from quizglass_export.errors import ExportError
-from quizglass_export.graphs.detectors import GroundingDino, Owlv2, exportable_masks
+from quizglass_export.graphs.detectors import GroundingDino, Owlv2Phrases, Owlv2Pictures, exportable_masks
 from quizglass_export.onnx.file import halve_weights, write_onnx
 from quizglass_export.parity import Check, Inputs, as_array, at_most, session
 from quizglass_export.recipe import schema
@@ -55,10 +54,14 @@ def export(job: RoleJob, spec: schema.Detector) -> Exported:
             "grids": job.grids(picture, spec.grids),
             "boxes": _boxes(model.config),
             "max_tokens": 16 if kind == OWL else int(model.config.max_text_len),
+            "text_model": f"{job.role}/text.onnx" if kind == OWL else None,
         }
     )
     for each in by_size(part):
-        _write_detector(job, each, model)
+        if part.text_model is not None:
+            _write_halves(job, each, part.text_model, model)
+        else:
+            _write_detector(job, each, model)
     return Exported(part, {"precision": "fp32"})
 
 
@@ -70,17 +73,27 @@ def _boxes(config: Any) -> int:
 
 
 def _write_detector(job: RoleJob, part: DetectorPart, model: Any) -> None:
-    """The graph of one picture size."""
-    kind, picture, name = part.kind, part.picture, part.model
-    words = _phrases(job, ["a car", "the boat"], 16 if kind == OWL else None)
-    pixels = {"pixel_values": torch.zeros(1, 3, picture.height, picture.width)}
-    axes = {"input_ids": {0: "phrases"}, "attention_mask": {0: "phrases"}, "logits": {2: "phrases"}}
-    if kind == GROUNDING_DINO:
-        axes = {"input_ids": {1: "tokens"}, "attention_mask": {1: "tokens"}, "logits": {2: "tokens"}}
-    module = Owlv2(model) if kind == OWL else GroundingDino(model)
-    with exportable_masks() if kind == GROUNDING_DINO else nullcontext():
-        write_onnx(module.eval(), pixels | tensors_of(words), axes, ["logits", "pred_boxes"], job.path(name))
-    halve_weights(job.path(name))
+    """Grounding DINO's graph of one picture size."""
+    words = _phrases(job, ["a car", "the boat"], None)
+    axes = {"input_ids": {1: "tokens"}, "attention_mask": {1: "tokens"}, "logits": {2: "tokens"}}
+    with exportable_masks():
+        module = GroundingDino(model).eval()
+        write_onnx(module, _blank(part) | tensors_of(words), axes, ["logits", "pred_boxes"], job.path(part.model))
+    halve_weights(job.path(part.model))
+
+
+def _write_halves(job: RoleJob, part: DetectorPart, phrases: str, model: Any) -> None:
+    """OWLv2's graphs of pictures and of phrases."""
+    words = tensors_of(_phrases(job, ["a car", "the boat"], part.max_tokens))
+    axes = {name: {0: "phrases"} for name in (*words, "phrase_vectors")}
+    write_onnx(Owlv2Pictures(model).eval(), _blank(part), {}, ["pred_boxes", "box_vectors"], job.path(part.model))
+    write_onnx(Owlv2Phrases(model).eval(), words, axes, "phrase_vectors", job.path(phrases))
+    for name in (part.model, phrases):
+        halve_weights(job.path(name))
+
+
+def _blank(part: DetectorPart) -> dict[str, torch.Tensor]:
+    return {"pixel_values": torch.zeros(1, 3, part.picture.height, part.picture.width)}
 
 
 def check(job: RoleJob, spec: schema.Detector, part: DetectorPart) -> list[Check]:
@@ -90,7 +103,7 @@ def check(job: RoleJob, spec: schema.Detector, part: DetectorPart) -> list[Check
 
 def _check_detector(job: RoleJob, part: DetectorPart) -> list[Check]:
     model = job.source.reference(CLASSES[part.kind], ignore=_TIED)
-    run = session(job.path(part.model))
+    run = _runner(job, part)
     apart, wrong = list[float](), list[float]()
     scale = np.array([part.picture.width, part.picture.height] * 2, np.float32)
     for index, sample in enumerate(job.samples):
@@ -98,7 +111,7 @@ def _check_detector(job: RoleJob, part: DetectorPart) -> list[Check]:
             job, sample.query.split()[: 1 + index % _MOST_PHRASES], part.max_tokens if part.kind == OWL else None
         )
         inputs: Inputs = {"pixel_values": pixels_of([sample.picture], part.picture), **words}
-        logits, boxes = run.run(["logits", "pred_boxes"], inputs)
+        logits, boxes = run(inputs)
         with torch.no_grad():
             output = model(**tensors_of(inputs))
         expected = as_array(output.logits[:, :, : logits.shape[2]].clamp(min=-1e9))
@@ -108,6 +121,21 @@ def _check_detector(job: RoleJob, part: DetectorPart) -> list[Check]:
         at_most(job.role, "largest difference of boxes, in pixels", apart, _HALF_A_PIXEL),
         at_most(job.role, "largest difference of logits", wrong, job.demands.logits),
     ]
+
+
+def _runner(job: RoleJob, part: DetectorPart) -> Callable[[Inputs], tuple[Any, Any]]:
+    """What gives logits and boxes, of one graph or of two."""
+    pictures = session(job.path(part.model))
+    if part.text_model is None:
+        return lambda inputs: pictures.run(["logits", "pred_boxes"], inputs)
+    texts = session(job.path(part.text_model))
+
+    def run(inputs: Inputs) -> tuple[Any, Any]:
+        words = {name: value for name, value in inputs.items() if name != "pixel_values"}
+        vectors, boxes = pictures.run(["box_vectors", "pred_boxes"], {"pixel_values": inputs["pixel_values"]})
+        return vectors @ texts.run(["phrase_vectors"], words)[0].T, boxes
+
+    return run
 
 
 def _phrases(job: RoleJob, phrases: Sequence[str], padded: int | None) -> Inputs:

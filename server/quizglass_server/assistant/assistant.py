@@ -131,8 +131,8 @@ class Assistant:
 
         Words are read, the picture is embedded as a question that names no place would have it, what it is likely to
         show is named where prompts tell of it, and the generator looks at it. What comes of that is kept where turns
-        look for it, as long as there is room. With a detector nothing is embedded: turns look up the boxes of what they
-        name.
+        look for it, as long as there is room. With a detector, turns look up the boxes of what they name: it looks at
+        the picture as far as it can before they do, and what was lately asked about is embedded.
         """
         resources, models = self._resources, self._resources.models
         turn, journal = Turn("", "", picture), Journal(lambda _: None)
@@ -142,9 +142,9 @@ class Assistant:
             yield "read"
             givens = Givens(turn, runner, resources, journal, lambda: None)
             await givens.words()
-            if models.image_encoder is not None and models.detector is None and resources.knowledge.count():
+            if models.image_encoder is not None and resources.knowledge.count():
                 yield "embed"
-                await lookups.embed()
+                await lookups.embed_ahead()
             if givens.shows_tags:
                 yield "tag"
                 await givens.tags()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
+from math import ceil
 from typing import Protocol
 
 import cv2
@@ -21,11 +23,11 @@ log = logging.getLogger(__name__)
 WAIT_S = 2.0
 """Longest that a question waits for a sharper part."""
 LEAST_SIDE = 320
-"""Pixels: what a sharper part should have at least. What may be words, and shows no line of them, is too small to be
-read well if it is at most as wide and high as that."""
-LEAST_LINE = 18
+"""Pixels. What may be words, and shows no line of them, is too small to be read well if it is at most as wide and high
+as that."""
+LEAST_LINE, LEGIBLE_LINE = 18, 24
 """Pixels: lines of words in boxes that are lower are read badly. On pocketworld's signs the reader made no mistake from
-20 pixels on; a box is half as high again as its letters."""
+20 pixels on; a box is half as high again as its letters. Sharper ones should have a little more."""
 LEAST_THING = 128
 """Pixels: things in squares that are smaller show encoders less than they can see."""
 STEP, REASON = "look_closer", "NO_FRAME"
@@ -56,6 +58,15 @@ class Boxes(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class TooSmall:
+    """A part of a thumbnail."""
+
+    region: Region
+    side: int
+    """Pixels that its longer side should have; more would cost bytes and show nothing more."""
+
+
 class Closer:
     """Says which part of a thumbnail is too small. The network that finds words is loaded when it is first needed.
 
@@ -67,7 +78,7 @@ class Closer:
         self._boxes = boxes
         self._gate: WordGate | None = None
 
-    async def too_small(self, picture: Picture, question: str) -> Region | None:
+    async def too_small(self, picture: Picture, question: str) -> TooSmall | None:
         """The part with the lines of words that are too low to be read, else the thing that is too small; else None."""
         try:
             part = await asyncio.to_thread(self._words, picture)
@@ -81,15 +92,19 @@ class Closer:
         self._gate = self._gate or WordGate()
         return self._gate.find(picture.pixels)
 
-    async def _small_words(self, picture: Picture, part: Region) -> Region | None:
+    async def _small_words(self, picture: Picture, part: Region) -> TooSmall | None:
         if lines := await self._boxes.lines_in(picture, part):
-            low = [line for line in lines if (line.bottom - line.top) * picture.height < LEAST_LINE]
-            return with_margin(low, picture) if low else None
-        return part if max(_size(part, picture)) <= LEAST_SIDE else None
+            low = [line for line in lines if _size(line, picture)[1] < LEAST_LINE]
+            if not low:
+                return None
+            region, lowest = with_margin(low, picture), min(_size(line, picture)[1] for line in low)
+            return TooSmall(region, ceil(max(_size(region, picture)) * LEGIBLE_LINE / max(lowest, 1)))
+        return TooSmall(part, LEAST_SIDE) if max(_size(part, picture)) <= LEAST_SIDE else None
 
-    async def _small_thing(self, picture: Picture, question: str) -> Region | None:
+    async def _small_thing(self, picture: Picture, question: str) -> TooSmall | None:
         things = await self._boxes.things_in(picture, question)
-        return things[0] if things and max(_size(things[0], picture)) < LEAST_THING else None
+        small = bool(things) and max(_size(things[0], picture)) < LEAST_THING
+        return TooSmall(things[0], LEAST_THING) if small else None
 
 
 def with_margin(lines: Sequence[Region], picture: Picture) -> Region:

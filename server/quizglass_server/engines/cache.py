@@ -33,6 +33,12 @@ class BoundedCache(Generic[K, V]):
         with self._lock:
             return self._values.get(key)
 
+    def newest(self, most: int) -> dict[K, V]:
+        """The values that were put last, at most so many, the newest last."""
+        with self._lock:
+            keys = list(self._values)[-most:]
+            return {key: self._values[key] for key in keys}
+
     def put(self, key: K, value: V) -> None:
         """Keep a value; one that costs more than the limit is not kept."""
         with self._lock:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 
 from quizglass_server.domain.regions import Detection, Region
 from quizglass_server.domain.turns import RGB, Picture
+from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.engines.onnx.providers import InputRange
 from quizglass_server.engines.onnx.session import OnnxSession, Signature
 from quizglass_server.errors import BundleError
 from quizglass_server.models.fields import Count, FileName, Gridded, Normalised, Size, graphs
-from quizglass_server.models.fitting import PictureFitter
+from quizglass_server.models.fitting import CACHE_BYTES, PictureFitter
 from quizglass_server.models.grids import Grids, blank, pixel_range
 from quizglass_server.models.loading import Loading, RolePart
 from quizglass_server.models.logits import checked, sigmoid
@@ -28,6 +30,7 @@ SAME = 0.5
 """Boxes of one phrase that overlap by more are one thing; the likelier one stays."""
 _GREY = 128
 _OWL = "owlv2"
+_KEPT_PHRASES, _LATELY = 1024, 32
 
 Scores = NDArray[np.float64]
 """[boxes, phrases], 0 to 1."""
@@ -38,6 +41,13 @@ class Detector(Protocol):
 
     async def detect(self, picture: Picture, phrases: Sequence[str], least_score: float) -> list[Detection]:
         """Regions that show what the phrases say with at least this probability, likeliest first."""
+        ...
+
+    async def guess(self, picture: Picture, least_score: float, each: int) -> list[Detection]:
+        """Regions that show what was lately looked for in other pictures, likeliest first: `each` of every phrase.
+
+        What finding anything in the picture begins with is done and kept. Nothing where all of that needs phrases.
+        """
         ...
 
 
@@ -52,6 +62,15 @@ class DetectorPart(Gridded, RolePart):
     boxes: Count
     """How many the model gives for a picture."""
     max_tokens: Count
+    text_model: FileName | None = None
+    """OWLv2's graph of phrases, where `model` is the one of pictures: those are then looked at once, whatever is looked
+    for in them, and before that is known. None: `model` takes both."""
+
+    @model_validator(mode="after")
+    def _in_halves(self) -> DetectorPart:
+        if self.text_model is not None and (self.kind != _OWL or self.grids):
+            raise ValueError("text_model: only OWLv2 has a graph of its own for phrases, and no grids beside it")
+        return self
 
     def load(self, role: str, loading: Loading) -> OnnxDetector:
         """The detector; BundleError where a file is damaged or gives other boxes than the manifest says."""
@@ -78,12 +97,19 @@ class OnnxDetector:
         self._spec = spec
         self._pool = loading.pool
         self._fitter = loading.fitter
+        self.executor = ""
+        """What runs it: tensorrt, cuda or cpu."""
         self._tokenizer = TextTokenizer(loading.files.path(spec.tokenizer), spec.max_tokens)
         self._frame, self._stop = self._marks(spec)
+        self._halves: _Halves | None = None
+        if spec.text_model is not None:
+            self._halves = _Halves(spec, spec.text_model, loading)
+            self.executor = self._halves.executor
+            self._halves.warm_up(self._phrases(["a"]))
+            return
         graphs_by_size = [(size, _DetectorGraph(spec, size, name, loading)) for size, name in graphs(spec)]
         self._graphs = Grids(graphs_by_size)
         self.executor = self._graphs.first.executor
-        """What runs it: tensorrt, cuda or cpu."""
         for size, graph in graphs_by_size:
             graph.run(blank(size), self._phrases(["a"]))
 
@@ -99,14 +125,25 @@ class OnnxDetector:
         wanted = wanted[:MAX_PHRASES]
         return await self._pool.run(lambda: self._detect(picture, wanted, least_score)) if wanted else []
 
+    async def guess(self, picture: Picture, least_score: float, each: int) -> list[Detection]:
+        """Regions that show what was lately looked for in other pictures, likeliest first: `each` of every phrase.
+
+        What finding anything in the picture begins with is done and kept. Nothing where all of that needs phrases.
+        """
+        halves = self._halves
+        return [] if halves is None else await self._pool.run(lambda: halves.guess(picture, least_score, each))
+
     def _detect(self, picture: Picture, wanted: Sequence[str], least_score: float) -> list[Detection]:
+        if self._halves is not None:
+            look, vectors = self._halves.look(picture), self._halves.vectors(wanted, self._phrases)
+            return look.showing(wanted, vectors, least_score)
         phrases = self._phrases(wanted)
         if self._spec.kind == _OWL:
             side = max(picture.width, picture.height)
             graph = self._graphs.fitting(side, side)
             square, shown = squared(picture, graph.size, self._fitter)
             scores, boxes = graph.run(square, phrases)
-            boxes = boxes * np.array([graph.size.width / shown.width, graph.size.height / shown.height] * 2)
+            boxes = _unpadded(boxes, graph.size, shown)
         else:
             graph = self._graphs.fitting(picture.width, picture.height)
             scores, boxes = graph.run(self._fitter.fit(picture, graph.size), phrases)
@@ -169,6 +206,93 @@ class _DetectorGraph:
         likely = sigmoid(checked(logits, (1, self._boxes, width), name)[0])
         scores = [likely[:, columns].max(axis=1, initial=0.0) for columns in phrases.columns]
         return np.stack(scores, axis=1), boxes[0].astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _SeenPicture:
+    """What OWLv2 makes of a picture, whatever is looked for in it."""
+
+    vectors: NDArray[np.float32]
+    """[boxes, D]: the product with a phrase's vector is that phrase's logit."""
+    boxes: NDArray[np.float64]
+    """[boxes, 4]: centre x, centre y, width, height, as shares of the picture's sides."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        return self.vectors.nbytes + self.boxes.nbytes
+
+    def showing(self, phrases: Sequence[str], vectors: NDArray[np.float32], least_score: float) -> list[Detection]:
+        """What shows phrases of these vectors [phrases, D], as `distinct` has it."""
+        return distinct(sigmoid(self.vectors @ vectors.T), self.boxes, phrases, least_score)
+
+
+class _Halves:
+    """OWLv2 in two graphs, for pictures and for phrases. Both are kept: of one picture much is asked, and of many
+    pictures the same.
+    """
+
+    def __init__(self, spec: DetectorPart, phrases: str, loading: Loading) -> None:
+        size, longest = spec.picture, spec.max_tokens
+        text = InputRange((1, longest), (1, longest), (MAX_PHRASES, longest))
+        self._size, self._boxes, self._fitter = size, spec.boxes, loading.fitter
+        self._of_pictures = OnnxSession(
+            loading.files.path(spec.model), Signature("pred_boxes", {"pixel_values": pixel_range(size, 1)}), loading.how
+        )
+        self._of_phrases = OnnxSession(
+            loading.files.path(phrases),
+            Signature("phrase_vectors", {"input_ids": text, "attention_mask": text}),
+            loading.how,
+        )
+        self.executor = self._of_pictures.executor
+        self._looks = BoundedCache[bytes, _SeenPicture](CACHE_BYTES, lambda look: look.nbytes)
+        self._vectors = BoundedCache[str, NDArray[np.float32]](_KEPT_PHRASES)
+
+    def warm_up(self, phrases: _Phrases) -> None:
+        """Run both once, so that graphs that do not fit each other fail now and not in a turn."""
+        vectors = self._of_phrases.run(phrases.inputs)
+        seen, _ = self._run(blank(self._size))
+        checked(vectors, (1, seen.shape[1]), self._of_phrases.name)
+
+    def look(self, picture: Picture) -> _SeenPicture:
+        """What the model makes of a picture, made once."""
+        look = self._looks.get(picture.sha256)
+        if look is None:
+            square, shown = squared(picture, self._size, self._fitter)
+            vectors, boxes = self._run(square)
+            look = _SeenPicture(vectors, _unpadded(boxes, self._size, shown))
+            self._looks.put(picture.sha256, look)
+        return look
+
+    def vectors(self, wanted: Sequence[str], rows: Callable[[Sequence[str]], _Phrases]) -> NDArray[np.float32]:
+        """A vector for each phrase [phrases, D], those made now in one run; `rows` makes its inputs."""
+        kept = {phrase: self._vectors.get(phrase) for phrase in wanted}
+        vectors = {phrase: vector for phrase, vector in kept.items() if vector is not None}
+        if missing := [phrase for phrase in kept if phrase not in vectors]:
+            vectors |= zip(missing, self._of_phrases.run(rows(missing).inputs), strict=True)
+        for phrase, vector in vectors.items():  # also those that are there: they were looked for lately
+            self._vectors.put(phrase, vector)
+        return np.stack([vectors[phrase] for phrase in wanted])
+
+    def guess(self, picture: Picture, least_score: float, each: int) -> list[Detection]:
+        """See `Detector.guess`."""
+        look = self.look(picture)
+        lately = self._vectors.newest(_LATELY).items()
+        shown = [look.showing([phrase], vector[None], least_score)[:each] for phrase, vector in lately]
+        return sorted((one for some in shown for one in some), key=lambda one: -one.score)
+
+    def _run(self, square: RGB) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """Vectors and boxes of a picture in the model's size."""
+        inputs = {"pixel_values": channels(square, self._size)[None]}
+        vectors, boxes = self._of_pictures.run_for(["box_vectors", "pred_boxes"], inputs)
+        name = self._of_pictures.name
+        checked(boxes, (1, self._boxes, 4), name)
+        return checked(vectors, (1, self._boxes, vectors.shape[-1]), name)[0], boxes[0].astype(np.float64)
+
+
+def _unpadded(boxes: NDArray[np.float64], size: Size, shown: Size) -> NDArray[np.float64]:
+    """Boxes as shares of the picture, of ones that are shares of the square which it was padded to."""
+    return np.asarray(boxes * np.array([size.width / shown.width, size.height / shown.height] * 2))
 
 
 def squared(picture: Picture, size: Size, fitter: PictureFitter) -> tuple[RGB, Size]:

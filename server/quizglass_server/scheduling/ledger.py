@@ -22,6 +22,7 @@ _KEPT = {
     "wordgate": "",
     "reader": "words",
     "image_encoder": "pixels, vectors",
+    "detector": "pixels, vectors",
     "tagger": "pixels, tags",
     "text_encoder": "",
     "reranker": "",

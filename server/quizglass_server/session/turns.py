@@ -28,7 +28,7 @@ from quizglass.session import (
     TurnUpdate,
 )
 from quizglass_server.assistant.asking import Asking, TurnRequest
-from quizglass_server.coaching.closer import LEAST_SIDE, REASON, STEP, WAIT_S, Closer, SharpenedFrame
+from quizglass_server.coaching.closer import REASON, STEP, WAIT_S, Closer, SharpenedFrame
 from quizglass_server.domain import checks
 from quizglass_server.domain.turns import (
     Accepted,
@@ -331,14 +331,14 @@ class Turns:
 
     async def _look_closer(self, running: _Running, thumbnail: ShelfFrame, closer: Closer) -> HeldFrame | None:
         """A sharper frame, if one is needed and comes in time."""
-        region = await closer.too_small(await thumbnail.picture(), running.turn.question)
-        if region is None:
+        part = await closer.too_small(await thumbnail.picture(), running.turn.question)
+        if part is None:
             return None
         wait_s, name = min(WAIT_S, self._frame_wait_s), running.frame
         if (sharper := self._shelf.sharper(name)) is not None:  # it came while the thumbnail was looked at
             return sharper
         running.stage = "frames"
-        need = FrameNeed(name, region=region, least_side=LEAST_SIDE)
+        need = FrameNeed(name, region=part.region, least_side=part.side)
         self._speaker.emit(NeedFrame(running.ask.id, (need,), wait_s))
         await self._arrival(name, wait_s)
         sharper = self._shelf.sharper(name)

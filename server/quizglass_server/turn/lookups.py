@@ -10,7 +10,7 @@ from itertools import takewhile
 from quizglass_server.domain.turns import Evidence, Picture, Turn, Vector
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import Part, views_of
-from quizglass_server.steps.lookup.detect import find_regions
+from quizglass_server.steps.lookup.detect import find_regions, likely_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
 from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
@@ -54,9 +54,16 @@ class Lookups:
         if not self._vectors and cheap and resources.models.image_encoder is not None and resources.knowledge.count():
             self._embedding(())
 
-    async def embed(self) -> None:
-        """Embed the views by which the question looks the picture up, and keep them for the next turn."""
-        await self._embedding(())
+    async def embed_ahead(self) -> None:
+        """Embed what a question is likely to look the picture up by, and keep it for the next turn.
+
+        Those are the views of one that names no place, or with a detector the boxes of what was lately asked about.
+        """
+        if self._resources.models.detector is None:
+            await self._embedding(())
+        elif (picture := self._turn.picture) is not None:
+            regions = await self._runner.run(likely_regions, picture, self._tuning)
+            await self._vectors_of(picture, regions or ())
 
     async def image(self, phrases: Sequence[str], limit: int, *, candidates: bool = False) -> list[Evidence]:
         """What the generator is shown of the entries that look like the picture; see `Tools.search_image`."""
@@ -148,11 +155,15 @@ class Lookups:
         if picture is None:
             return []
 
+        regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
+        return await self._vectors_of(picture, regions or views_of(question, self._tuning.views))
+
+    async def _vectors_of(self, picture: Picture, parts: Sequence[Part]) -> list[Vector]:
+        """Vectors of parts of a picture, those that are not kept from before made in one batch."""
+
         async def embed(views: Sequence[Part]) -> list[Vector] | None:
             return await self._runner.run(embed_views, picture, views)
 
-        regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
-        parts = regions or views_of(question, self._tuning.views)
         return await self._resources.vectors(picture, tuple(parts), embed)
 
     @property

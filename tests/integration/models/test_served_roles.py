@@ -29,7 +29,9 @@ from quizglass_server.domain.turns import RGB, Picture  # noqa: E402
 from quizglass_server.errors import BundleError  # noqa: E402
 from quizglass_server.models.fields import Size  # noqa: E402
 from quizglass_server.models.vision_inputs import channels, fit  # noqa: E402
+from quizglass_server.roles.detector import DetectorPart  # noqa: E402
 from quizglass_server.roles.load import LoadedModels, load_models  # noqa: E402
+from quizglass_server.scheduling.ledger import ByteLedger, entered_in  # noqa: E402
 from tests.support.bundles.exported_bundle import exported_bundle, write_manifest  # noqa: E402
 from tests.support.bundles.tiny_bundle import write_bundle  # noqa: E402
 from tests.support.bundles.tiny_checkpoints import bert_tokenizer, blip2, grounding_dino, owlv2, text_model  # noqa: E402
@@ -166,6 +168,10 @@ async def test_a_coarse_reranker_of_the_picture_alone_still_works(tmp_path: Path
             assert scores == pytest.approx(expected, abs=1e-4)
 
 
+def handed_to(ledger: ByteLedger, role: str) -> int:
+    return sum(entry.bytes for entry in ledger.entries() if entry.to == role)
+
+
 def boxes_of(detections: list[Any]) -> np.ndarray:
     return np.array([[d.region.left, d.region.top, d.region.right, d.region.bottom] for d in detections])
 
@@ -226,8 +232,41 @@ async def test_owlv2_sees_a_picture_padded_to_a_square(tmp_path: Path) -> None:
     async with loaded(bundle) as models:
         assert models.detector is not None
         found = await models.detector.detect(picture, ["red car", "boat"])
+        again = await models.detector.detect(picture, ["boat", "red car", "boat"])
     assert found[0].score == pytest.approx(float(scores.max()), abs=1e-3)
     assert boxes_of(found)[0] == pytest.approx(sides[int(scores.argmax())], abs=1e-3)
+    assert again == found
+
+
+async def test_owlv2_looks_at_a_picture_once_whatever_is_looked_for(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    owlv2(bert_tokenizer(folder)).save_pretrained(folder)
+    bundle = exported_bundle(tmp_path / "b", {"detector": {"checkpoint": folder}})
+    spec = bundle.manifest.roles.detector
+    assert spec is not None
+    assert spec.text_model
+    ledger = ByteLedger()
+    async with loaded(bundle) as models:
+        assert models.detector is not None
+        with entered_in(ledger):
+            assert await models.detector.guess(noise(80, 40), 0.0, 1) == []  # nothing was looked for before
+            looked = handed_to(ledger, "detector")
+            for phrases in (["red car"], ["boat", "red car"]):
+                boxes = await models.detector.detect(noise(80, 40), phrases)
+            guessed = await models.detector.guess(noise(80, 40), 0.0, 1)
+    assert {each.phrase for each in guessed} == {"boat", "red car"}
+    assert (guessed[0].region, guessed[0].score) == (boxes[0].region, boxes[0].score)
+    size, ids = spec.picture, 2 * spec.max_tokens * 8
+    assert looked == 3 * size.width * size.height * 4
+    assert handed_to(ledger, "detector") == looked + 2 * ids  # each phrase was read once
+
+
+def test_only_owlv2_has_a_graph_for_phrases_of_its_own() -> None:
+    picture = {"width": 8, "height": 8, "mean": [0, 0, 0], "std": [1, 1, 1]}
+    part = {"engine": "onnx", "model": "m", "tokenizer": "t", "picture": picture, "boxes": 1, "max_tokens": 16}
+    assert DetectorPart.model_validate({**part, "kind": "owlv2", "text_model": "p"}).text_model == "p"
+    with pytest.raises(ValueError, match="text_model: only OWLv2"):
+        DetectorPart.model_validate({**part, "kind": "grounding-dino", "text_model": "p"})
 
 
 def test_a_turn_uses_every_role_that_its_bundle_has(tmp_path: Path) -> None:

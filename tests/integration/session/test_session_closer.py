@@ -11,6 +11,7 @@ from PIL import Image
 from quizglass.session import FrameBegin, FrameState, FrameStatus, NeedFrame, Role
 from quizglass.values import Region
 from quizglass_client import AsyncSession
+from quizglass_client.pictures import cut_out
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.scenes import make_scene
 from quizglass_export.pocketworld.world import make_world
@@ -56,7 +57,9 @@ async def test_the_client_answers_from_the_picture_it_has_in_full(tmp_path, sign
         assert [need.sha256 for need in needs if need.region is not None] == [frame]
         assert not closer((await turn.answer()).done)
         (asked,) = stage.assistant.turns
-        assert max(asked.picture.width, asked.picture.height) == FULL_SIDE
+        (need,) = [need for need in needs if need.region is not None]
+        longer = max(need.region.right - need.region.left, need.region.bottom - need.region.top)
+        assert asked.picture.width == pytest.approx(min(FULL_SIDE, need.least_side / longer), rel=0.02)
 
 
 async def test_the_part_that_is_asked_for_is_the_box_of_the_low_lines_with_their_height_around(tmp_path, signed):
@@ -68,6 +71,7 @@ async def test_the_part_that_is_asked_for_is_the_box_of_the_low_lines_with_their
         await said.say(question("a", "What does it say?", name))
         need = (await said.until(NeedFrame)).frames[0]
         assert need.region == Region(0.1875, 0.4375, 0.8125, 0.625)
+        assert need.least_side == 480  # 140 of 224 pixels, of which the lowest line has 7: so it will have 24
         assert closer(await said.done("a")) == ["NO_FRAME"]
 
 
@@ -116,8 +120,9 @@ async def test_a_small_thing_that_the_question_names_is_asked_for(tmp_path, side
         name = await send(said, png(200, 200), role=Role.THUMBNAIL)
         await said.say(question("a", "Who made this car?", name))
         assert (closer(await said.done("a")) == ["NO_FRAME"]) is asked
-        needs = [each.frames[0].region for _, each in said.heard if isinstance(each, NeedFrame)]
-        assert needs == stage.assistant.things[:1] * asked
+        needs = [each.frames[0] for _, each in said.heard if isinstance(each, NeedFrame)]
+        assert [need.region for need in needs] == stage.assistant.things[:1] * asked
+        assert all(need.least_side == 128 for need in needs)
 
 
 async def test_a_turn_goes_on_where_nobody_can_say_what_is_too_small(tmp_path, signed, monkeypatch):
@@ -161,6 +166,12 @@ async def test_a_region_that_is_no_part_of_a_picture_is_refused(tmp_path, region
     async with serving(tmp_path) as stage, opened(stage.target) as (said, _):
         await said.say(FrameBegin(bytes(32), 10, role=Role.CROP, parent=bytes(32), region=region))
         assert (await said.notice()).field == "frame_begin.region"
+
+
+@pytest.mark.parametrize(("side", "size"), [(0, (448, 224)), (128, (128, 64)), (1000, (448, 224))])
+def test_the_client_sends_no_more_of_a_part_than_is_asked_for(signed, side, size):
+    part = cut_out(jpeg(signed), Region(0.5, 0.25, 1.0, 0.5), side)
+    assert Image.open(io.BytesIO(part)).size == size
 
 
 def test_a_sharper_part_lies_where_it_belongs():

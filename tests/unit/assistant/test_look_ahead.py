@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from quizglass_server.assistant.look_ahead import LookAhead
+from quizglass_server.domain.regions import Detection, Region
 from tests.support.rpc_fakes import Gate
 from tests.support.turn_fakes import World, picture, turn
 
@@ -58,11 +59,46 @@ async def test_nothing_is_done_that_only_a_question_can_be_asked_of(world, looks
         async def detect(self, picture, phrases, least_score):
             asked.append("detect")
 
+        async def guess(self, picture, least_score, each):
+            asked.append("guess")
+            return []
+
     world.models.domain_router = world.models.detector = Asked()
     looks.add("a session", picture())
     await over(looks)
     assert [role for role, _ in world.models.calls.made] == ["gate", "reader", "prepare"]  # boxes are looked up then
-    assert asked == []
+    assert asked == ["guess"]
+
+
+async def test_what_was_lately_asked_about_is_embedded_and_not_again_by_the_turn(world, looks):
+    car, boat = (
+        Detection(Region(left, 0.0, left + 0.5, 0.5), 0.9, name) for left, name in ((0.0, "car"), (0.5, "boat"))
+    )
+
+    class Boxes:
+        async def guess(self, picture, least_score, each):
+            return [car, boat, Detection(car.region, 0.5, "thing")]
+
+        async def detect(self, picture, phrases, least_score):
+            return [each for each in (car, boat) if each.phrase in phrases]
+
+    world.models.detector = Boxes()
+    looks.add("a session", picture())
+    await over(looks)
+    assert [len(parts) for parts in world.models.calls.of("image_encoder")] == [2]
+    await world.ask(turn("How much does this boat cost?"), "image")
+    assert len(world.models.calls.of("image_encoder")) == 1
+
+
+async def test_a_detector_that_fails_costs_a_picture_nothing_else(world, looks):
+    class Broken:
+        async def guess(self, picture, least_score, each):
+            raise RuntimeError("no")
+
+    world.models.detector = Broken()
+    looks.add("a session", picture())
+    await over(looks)
+    assert world.models.calls.of("prepare")
 
 
 async def test_nothing_is_looked_at_while_a_turn_runs(world, looks):

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from bench.engine.server.serving import Stock
 from bench.session import doors
 from bench.session.closer import HEIGHT, WIDTH, frame_of
 from bench.session.photographs import KINDS, found, sample
+from quizglass_export.pocketworld.dataset import SCENE_SIZE
+from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.questions import make_questions
 from quizglass_export.pocketworld.world import make_world
 
@@ -19,6 +22,20 @@ def test_a_frame_is_as_glasses_stream_it() -> None:
     (question,) = make_questions(make_world(7, 60), 1, 7)
     with Image.open(io.BytesIO(frame_of(question))) as frame:
         assert frame.size == (WIDTH, HEIGHT) == (720, 1280)
+
+
+async def test_what_is_compared_is_asked_the_same_of_the_same_scene_and_no_picture_comes_twice() -> None:
+    stock = Stock(make_questions(make_world(7, 60), 3, 7))
+    await stock.ahead(2)
+    pictures = [next(stock)[1]]
+    for _ in range(3):
+        question, twins = stock.twins()
+        scene = np.asarray(draw_scene(question.scene, SCENE_SIZE), int)
+        for encoded in twins:
+            drawn = np.asarray(Image.open(io.BytesIO(encoded)).convert("RGB"), int)
+            assert np.abs(drawn - scene)[16:].mean() < 8  # but for the mark and what JPEG lost
+        pictures += twins
+    assert len(set(pictures)) == len(pictures)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,7 +13,7 @@ transformers = pytest.importorskip("transformers")
 
 from transformers.models.grounding_dino import modeling_grounding_dino  # noqa: E402
 
-from quizglass_export.graphs.detectors import GroundingDino, Owlv2, exportable_masks, phrase_masks  # noqa: E402
+from quizglass_export.graphs.detectors import GroundingDino, Owlv2Phrases, Owlv2Pictures, exportable_masks, phrase_masks  # noqa: E402
 from quizglass_export.graphs.q_former import QFormerClassifier, QFormerQuestion, QFormerText  # noqa: E402
 from quizglass_export.onnx.file import write_onnx  # noqa: E402
 from quizglass_export.parity import session  # noqa: E402
@@ -34,8 +34,8 @@ def texts(rows: int, longest: int, vocabulary: int, seed: int = 0) -> dict[str, 
     return {"input_ids": ids, "attention_mask": mask}
 
 
-def run(path: Path, inputs: dict[str, Any]) -> list[np.ndarray]:
-    return session(path).run(None, {name: value.numpy() for name, value in inputs.items()})
+def run(path: Path, inputs: dict[str, Any], outputs: list[str] | None = None) -> list[np.ndarray]:
+    return session(path).run(outputs, {name: value.numpy() for name, value in inputs.items()})
 
 
 def test_q_former_vectors_and_logits_equal_transformers(tmp_path: Path) -> None:
@@ -116,21 +116,20 @@ def test_grounding_dino_finds_the_same_boxes_for_texts_of_any_length(tmp_path: P
         assert np.abs(logits - finite).max() < 1e-3
 
 
-def test_owlv2_finds_the_same_boxes_for_any_number_of_phrases(tmp_path: Path) -> None:
+def test_the_halves_of_owlv2_find_the_same_boxes_for_any_number_of_phrases(tmp_path: Path) -> None:
     model = owlv2()
-    pixels = torch.randn(1, 3, 56, 56)
-    axes = {"input_ids": {0: "phrases"}, "attention_mask": {0: "phrases"}, "logits": {2: "phrases"}}
+    axes = {name: {0: "phrases"} for name in ("input_ids", "attention_mask", "phrase_vectors")}
+    sees, reads = tmp_path / "pictures.onnx", tmp_path / "phrases.onnx"
+    outputs = ["box_vectors", "pred_boxes"]
     write_onnx(
-        Owlv2(model).eval(),
-        {"pixel_values": pixels, **texts(2, 16, 60)},
-        axes,
-        ["logits", "pred_boxes"],
-        tmp_path / "m.onnx",
+        Owlv2Pictures(model).eval(), {"pixel_values": torch.randn(1, 3, 56, 56)}, {}, ["pred_boxes", outputs[0]], sees
     )
+    write_onnx(Owlv2Phrases(model).eval(), texts(2, 16, 60), axes, "phrase_vectors", reads)
     for count in (1, 2, 5):
-        inputs = {"pixel_values": torch.randn(1, 3, 56, 56), **texts(count, 16, 60, seed=count)}
+        pixels, words = {"pixel_values": torch.randn(1, 3, 56, 56)}, texts(count, 16, 60, seed=count)
         with torch.no_grad():
-            expected = model(**inputs)
-        logits, boxes = run(tmp_path / "m.onnx", inputs)
+            expected = model(**pixels, **words)
+        vectors, boxes = run(sees, pixels, outputs)
+        (phrases,) = run(reads, words, ["phrase_vectors"])
         assert np.abs(boxes - expected.pred_boxes.numpy()).max() * 56 < 0.5
-        assert np.abs(logits - expected.logits.numpy()).max() < 1e-3
+        assert np.abs(vectors @ phrases.T - expected.logits.numpy()).max() < 1e-3

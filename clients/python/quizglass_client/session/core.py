@@ -206,8 +206,8 @@ class SessionCore:
         return name
 
     async def _show_part(self, full: bytes, need: FrameNeed, region: Region) -> None:
-        """Send the part of a picture that the server wants to see sharper."""
-        part = await asyncio.to_thread(cut_out, full, region)
+        """Send the part of a picture that the server wants to see sharper, no sharper than that."""
+        part = await asyncio.to_thread(cut_out, full, region, need.least_side)
         self._outgoing.show(part, role=Role.CROP, parent=need.sha256, region=region)
 
     def drop(self, name: bytes) -> None:

@@ -98,13 +98,17 @@ function asking(question) {
 async function follow(events, turn) {
   const began = performance.now();
   let waited = 0;
+  let painting = 0;
   for await (const event of events) {
     turn.take(event);
     if (turn.firstWords && !waited) waited = (performance.now() - began) * 1000;
     showAnswer(turn);
     if (event.evidence) showEvidence(turn);
-    if (event.done || event.step) showTimeline(turn, waited);
+    // Once a frame: several steps end in one, and the words that come with them are to stand there first.
+    if (event.step) painting ||= requestAnimationFrame(() => ((painting = 0), showTimeline(turn, waited)));
+    if (event.done) showTimeline(turn, waited);
   }
+  cancelAnimationFrame(painting);
 }
 
 /** A session of its own for each dialogue. */

@@ -10,7 +10,8 @@ const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [250, 4000];
 
 /**
  * @typedef {{id: string, message: object, events: any[], wake: () => void}} Asked
- * @typedef {{sha256: string, bytes: Uint8Array, held: boolean}} Frame
+ * @typedef {{sha256: string, bytes: Uint8Array}} Shown
+ * @typedef {Shown & {held: boolean}} Frame
  */
 
 export class Session {
@@ -25,6 +26,8 @@ export class Session {
   #link = new AbortController();
   #over = false;
   #down = 0;
+  /** What pictures are called: to read and hash one takes longer than to ask. @type {WeakMap<Blob, Promise<Shown>>} */
+  #shown = new WeakMap();
 
   /** Whether this browser can: it names pictures by their hash for pages on this machine and over HTTPS only. */
   static possible() {
@@ -39,13 +42,14 @@ export class Session {
 
   /** Send a picture, so that the server looks at it before there is a question. @param {Blob} blob @returns {Promise<string>} its name */
   async show(blob) {
-    const bytes = new Uint8Array(await blob.arrayBuffer());
-    const sha256 = encoded(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
-    if (this.#frame?.sha256 !== sha256) {
-      this.#frame = { sha256, bytes, held: false };
+    const reading = this.#shown.get(blob) ?? named(blob);
+    this.#shown.set(blob, reading);
+    const shown = await reading;
+    if (this.#frame?.sha256 !== shown.sha256) {
+      this.#frame = { ...shown, held: false };
       this.#announce();
     }
-    return sha256;
+    return shown.sha256;
   }
 
   /**
@@ -182,6 +186,12 @@ export class Session {
 /** @param {string} sessionId @param {object[]} messages */
 function sendable(sessionId, messages) {
   return new Blob([JSON.stringify({ sessionId, messages })], { type: "application/json" });
+}
+
+/** A picture's bytes and their hash. @param {Blob} blob @returns {Promise<Shown>} */
+async function named(blob) {
+  const bytes = new Uint8Array(await blob.arrayBuffer());
+  return { sha256: encoded(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))), bytes };
 }
 
 /** Bytes in base64. @param {Uint8Array} bytes */

@@ -39,6 +39,14 @@ def test_cache_forgets_what_was_used_longest_ago() -> None:
     assert (cache.get("a"), cache.get("b"), cache.get("c")) == ("1", None, "3")
 
 
+def test_cache_tells_what_was_put_last() -> None:
+    cache = BoundedCache[str, str](3)
+    for key in ("a", "b", "c", "a"):
+        cache.put(key, key.upper())
+    assert list(cache.newest(2).items()) == [("c", "C"), ("a", "A")]
+    assert list(cache.newest(9)) == ["b", "c", "a"]
+
+
 def test_cache_is_bounded_by_cost() -> None:
     cache = BoundedCache[str, bytes](10, len)
     cache.put("a", b"12345678")

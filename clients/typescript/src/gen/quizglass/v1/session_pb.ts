@@ -1133,7 +1133,8 @@ export type FrameNeed = Message<"quizglass.v1.FrameNeed"> & {
   region?: Region | undefined;
 
   /**
-   * Least width and height of that part, in pixels. 0 (default): as sharp as there is.
+   * Pixels that the longer side of that part should have, if the client has them; more bring nothing. 0 (default): as
+   * sharp as there is.
    *
    * @generated from field: int32 least_side = 4;
    */
