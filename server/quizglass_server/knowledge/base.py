@@ -11,7 +11,7 @@ import asyncio
 import builtins
 import logging
 from collections.abc import AsyncIterable, Callable, Hashable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -23,6 +23,7 @@ from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import AddReport, Change, EntryDraft, VectorKind
 from quizglass_server.knowledge.database.clock import StoreClock
+from quizglass_server.knowledge.database.disk import meaning
 from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.row_cache import RowCache
@@ -34,8 +35,8 @@ from quizglass_server.knowledge.index.search_indexes import SearchIndexes
 from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
 from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
 from quizglass_server.knowledge.ingest.reembed import reembed
-from quizglass_server.knowledge.repair.inspection import remembered_time
-from quizglass_server.knowledge.repair.opening import locked
+from quizglass_server.knowledge.repair.inspection import check_before_opening, remembered_time
+from quizglass_server.knowledge.repair.salvage import migrate
 from quizglass_server.knowledge.search.finder import Finder
 from quizglass_server.knowledge.search.picture_search import PictureSearch
 from quizglass_server.markup.converter import Converter
@@ -215,12 +216,18 @@ class KnowledgeBase(PictureSearch):
 
     @classmethod
     def _unfilled(cls, directory: Path, decode: Decode) -> Self:
-        lock = locked(directory)
+        """Take the directory, made if need be, with its tables brought up to date and checked."""
         try:
-            return cls(directory, lock, decode)
-        except BaseException:
-            lock.release()
-            raise
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created: {meaning(error)}") from error
+        with ExitStack() as undo:
+            lock = undo.enter_context(closing(DirectoryLock(directory)))
+            migrate(directory)
+            check_before_opening(directory)
+            base = cls(directory, lock, decode)
+            undo.pop_all()
+        return base
 
     @property
     def _finder(self) -> Finder:
@@ -289,7 +296,7 @@ class KnowledgeBase(PictureSearch):
         if self._derived is not None:
             self._derived.close()
         self._store.close()
-        self._lock.release()
+        self._lock.close()
 
 
 async def _decode_by_default(encoded: bytes, field: str) -> Picture:

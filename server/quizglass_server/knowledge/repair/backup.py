@@ -62,8 +62,7 @@ def restore(source: Path, directory: Path) -> Path | None:
     _raise_if_damaged(source)
     with explained(directory):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = DirectoryLock(directory)
-        try:
+        with closing(DirectoryLock(directory)):
             incoming = directory / "incoming"
             shutil.rmtree(incoming, ignore_errors=True)
             shutil.copytree(source, incoming, ignore=shutil.ignore_patterns("lock", "before-*", "*-shm"))
@@ -76,8 +75,6 @@ def restore(source: Path, directory: Path) -> Path | None:
                     (incoming / name).replace(directory / name)
             shutil.rmtree(incoming)
             sync(directory)
-        finally:
-            lock.release()
     return kept
 
 
