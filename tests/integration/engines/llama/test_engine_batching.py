@@ -57,7 +57,7 @@ def test_what_is_parked_outside_the_cache_is_neither_read_again_nor_different(
         ask(endless, parts)
         finish(endless)
     assert len(endless.prefixes.kept) == 1
-    assert len(endless.prefixes.offloaded.all) >= 2
+    assert len(endless.prefixes.offloaded) >= 2
     encoded, (again, _) = endless.encoded_pictures, ask(endless, ASKED[1])
     finish(endless)
     usage = again.finished.usage

@@ -61,31 +61,28 @@ def main() -> None:
 
 
 async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
-    worker = EngineWorker()
     options: LoadOptions = arguments.load
-    description = executor = ""
 
     def load() -> Engine:
-        nonlocal description, executor
         log = LlamaLog()
         start_backend(log)
         prove(log, options)
         model = NativeModel(options, log)
         prove_model(model)
-        description, executor = model.description, model.executor
         engine = Engine(model, arguments.stop)
         engine.warm_up()
         return engine
 
-    await worker.load(load)
+    worker = await EngineWorker.start(load)
     if arguments.restore is not None:
-        logger.info("%d kept prefixes are restored", await worker.restore(arguments.restore))
+        logger.info("%d kept prefixes are restored", await worker.files.restore(arguments.restore))
     if arguments.keep:
-        worker.get_ready_to_save()
-    service = GeneratorService(worker, description, options.context, options.threads)
+        worker.files.get_ready()
+    model = worker.engine.model
+    service = GeneratorService(worker, model.description, options.context, options.threads)
     link = socket.socket(fileno=arguments.link)
     await asyncio.get_running_loop().create_unix_connection(service.connection, sock=link)
-    _tell(report, {"description": description, "executor": executor})
+    _tell(report, {"description": model.description, "executor": model.executor})
     await asyncio.Event().wait()
 
 
