@@ -38,7 +38,7 @@ from quizglass_server.knowledge.ingest.reembed import reembed
 from quizglass_server.knowledge.repair.inspection import check_before_opening, remembered_time
 from quizglass_server.knowledge.repair.salvage import migrate
 from quizglass_server.knowledge.search.finder import Finder
-from quizglass_server.knowledge.search.picture_search import PictureSearch
+from quizglass_server.knowledge.search.ranking import best_of_views
 from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -52,7 +52,7 @@ _ANY = SearchOptions()
 Hits = TypeVar("Hits")
 
 
-class KnowledgeBase(PictureSearch):
+class KnowledgeBase:
     """A knowledge store in a directory. Open with `open`, use from one event loop, close with `close`."""
 
     backend = "local"
@@ -171,6 +171,12 @@ class KnowledgeBase(PictureSearch):
         queries = picture_queries(self._image_encoder, vectors)
         key = ("views", *(query.tobytes() for query in queries), limit, options.key)
         return await self._answered(key, lambda reader: self._finder.views(reader, queries, limit, options))
+
+    async def search_crops(
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
+    ) -> builtins.list[EntryHit]:
+        """Entries by their best picture for any of several crops of one thing, best first. Raises RoleMissing."""
+        return best_of_views(await self.search_views(vectors, limit, options), limit, options)
 
     async def search_texts(
         self, vector: Vector | None, limit: int, words: str = "", options: SearchOptions = _ANY

@@ -27,7 +27,7 @@ from quizglass_server.knowledge.milvus.collections import Collections
 from quizglass_server.knowledge.milvus.finder import MilvusFinder
 from quizglass_server.knowledge.milvus.link import MilvusAccess, MilvusLink
 from quizglass_server.knowledge.milvus.store import MilvusStore
-from quizglass_server.knowledge.search.picture_search import PictureSearch
+from quizglass_server.knowledge.search.ranking import best_of_views
 from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -42,7 +42,7 @@ _ANY = SearchOptions()
 Result = TypeVar("Result")
 
 
-class MilvusKnowledge(PictureSearch):
+class MilvusKnowledge:
     """A knowledge store in Milvus. Open with `open`, use from one event loop, close with `close`."""
 
     backend = "milvus"
@@ -175,6 +175,12 @@ class MilvusKnowledge(PictureSearch):
         """For each vector, entries by their best picture, best first. Raises RoleMissing without an image encoder."""
         queries = picture_queries(self._image_encoder, vectors)
         return await self._search(lambda: self._finder.views(queries, limit, options))
+
+    async def search_crops(
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
+    ) -> builtins.list[EntryHit]:
+        """Entries by their best picture for any of several crops of one thing, best first. Raises RoleMissing."""
+        return best_of_views(await self.search_views(vectors, limit, options), limit, options)
 
     async def search_texts(
         self, vector: Vector | None, limit: int, words: str = "", options: SearchOptions = _ANY
