@@ -61,7 +61,6 @@ class KnowledgeBase:
 
     def __init__(self, directory: Path, lock: DirectoryLock, decode: Decode) -> None:
         """For `open` only."""
-        self._directory = directory
         self._lock = lock
         self._decode = decode
         self._text_encoder: TextEncoder | None = None
@@ -104,7 +103,10 @@ class KnowledgeBase:
         base = await asyncio.to_thread(cls._unfilled, directory, decode or _decode_by_default)
         try:
             base._text_encoder, base._image_encoder = text_encoder, image_encoder
-            base._derived = await asyncio.to_thread(base._derive, options or IndexOptions())
+            kinds = spaces(text_encoder, image_encoder)
+            base._derived = await asyncio.to_thread(
+                SearchIndexes, directory, base._store, kinds, options or IndexOptions()
+            )
             base._count = (await base._store.read(DatabaseReader.state)).count
             base._next_expiry = base._derived.catalog.next_expiry()
         except BaseException:
@@ -238,9 +240,6 @@ class KnowledgeBase:
     @property
     def _finder(self) -> Finder:
         return Finder(self._indexes.indexes, self._indexes.catalog, self._row_cache, self._catch_up)
-
-    def _derive(self, options: IndexOptions) -> SearchIndexes:
-        return SearchIndexes(self._directory, self._store, spaces(self._text_encoder, self._image_encoder), options)
 
     async def _reembed(self) -> None:
         encoders = (self._text_encoder, self._image_encoder)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import TypeVar
 
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import GraphRecord
-from quizglass_server.knowledge.database.disk import meaning
+from quizglass_server.knowledge.database.disk import meaning, sync
 from quizglass_server.knowledge.database.reader import DatabaseReader
 
 _log = logging.getLogger(__name__)
@@ -118,12 +117,3 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of a file, hexadecimal. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def sync(path: Path) -> None:
-    """Wait until a file or a directory is on the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -52,11 +52,8 @@ def main() -> None:
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(arguments, report))
-    except LoadFailed as error:
-        _tell(report, {"failed": str(error)})
-        os._exit(LOAD_FAILED_STATUS)
-    except Nonsense as error:
-        _tell(report, {"nonsense": str(error)})
+    except (LoadFailed, Nonsense) as error:
+        _tell(report, {"failed" if isinstance(error, LoadFailed) else "nonsense": str(error)})
         os._exit(LOAD_FAILED_STATUS)
 
 
