@@ -85,8 +85,7 @@ class MilvusKnowledge:
         Args:
             access: where it is, and how it is spoken to.
             name: what the names of the collections begin with.
-            text_encoder: of the bundle.
-            image_encoder: of the bundle.
+            text_encoder, image_encoder: of the bundle.
             decode: decodes pictures.
 
         Raises:
