@@ -44,6 +44,10 @@ class GeneratorService:
         """What a call gives; a cancelled one stops the engine's work for it."""
         worker, whole = self._worker, self._pixels.complete
         match method, arguments:
+            case "generate", [_, 0, _, _]:
+                raise RequestRefused("max_tokens is 0; at least 1 token must be asked for")
+            case "choose", [_, [], _]:
+                raise RequestRefused("0 labels; there must be some to choose from")
             case "generate", [prompt, max_tokens, terms, constraint]:
                 return worker.generate(whole(prompt), max_tokens, terms, constraint)
             case "choose", [prompt, labels, terms]:
