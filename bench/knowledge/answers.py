@@ -43,8 +43,7 @@ async def answer(directory: Path, *, repair: bool = False) -> dict[str, Any]:
     said: dict[str, Any] = {}
     try:
         if repair:
-            with contextlib.ExitStack() as stack:
-                stack.callback(DirectoryLock(directory).release)
+            with contextlib.closing(DirectoryLock(directory)):
                 salvaged = salvage(directory)
             said |= {"lost": salvaged.lost, "nameless": salvaged.nameless, "doubts": salvaged.doubts}
         base = await opened(directory)
@@ -76,7 +75,7 @@ async def answers(base: KnowledgeBase) -> dict[str, Any]:
         given = entry(number)
         texts = await base.search_texts(query_text(f"{given.entry.title}: {given.entry.caption}"), LIMIT)
         said[f"text {number}"] = [[hit.entry.id, hit.text, round(hit.score, 4)] for hit in texts]
-        pictures = await base.search_pictures(query_picture(given.pictures[0]), LIMIT)
+        pictures = await base.search_crops([query_picture(given.pictures[0])], LIMIT)
         said[f"picture {number}"] = [[hit.entry.id, round(hit.score, 4)] for hit in pictures]
         words = await base.search_texts(None, LIMIT, f"thing{number}", _KEYWORDS)
         said[f"words {number}"] = [[hit.entry.id, hit.text] for hit in words]

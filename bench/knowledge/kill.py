@@ -142,7 +142,7 @@ async def _compare(directory: Path, known: Known, pipe: int) -> None:
     for number in sorted(known.added - known.deleted - known.doubtful)[-20:]:
         given = entry(number)
         texts = await base.search_texts(query_text(f"{given.entry.title}: {given.entry.caption}"), 1)
-        pictures = await base.search_pictures(query_picture(given.pictures[0]), 1)
+        pictures = await base.search_crops([query_picture(given.pictures[0])], 1)
         if [hit.entry.id for hit in texts] != [given.entry.id] or [h.entry.id for h in pictures] != [given.entry.id]:
             lost.append(f"{given.entry.id} is not found")
     if base.count() != len(ids):

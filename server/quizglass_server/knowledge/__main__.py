@@ -53,7 +53,7 @@ def _verify(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
 
 
 def _repair(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
-    with closing(_Held(options.directory)):
+    with closing(DirectoryLock(options.directory)):
         done = salvage(options.directory, lambda entries: _rows("entries", entries))
     said = {
         "directory": str(options.directory),
@@ -75,17 +75,6 @@ def _snapshot(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
 def _restore(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     kept = restore(options.source, options.directory)
     return {"directory": str(options.directory), "the files before": "" if kept is None else str(kept)}, _FINE
-
-
-class _Held:
-    """The directory's lock, for `closing`."""
-
-    def __init__(self, directory: Path) -> None:
-        self._lock = DirectoryLock(directory)
-
-    def close(self) -> None:
-        """Release it."""
-        self._lock.release()
 
 
 def _parser() -> argparse.ArgumentParser:

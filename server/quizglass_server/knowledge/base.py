@@ -11,7 +11,7 @@ import asyncio
 import builtins
 import logging
 from collections.abc import AsyncIterable, Callable, Hashable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -23,6 +23,7 @@ from quizglass_server.engines.cache import BoundedCache
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import AddReport, Change, EntryDraft, VectorKind
 from quizglass_server.knowledge.database.clock import StoreClock
+from quizglass_server.knowledge.database.disk import meaning
 from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.row_cache import RowCache
@@ -34,10 +35,10 @@ from quizglass_server.knowledge.index.search_indexes import SearchIndexes
 from quizglass_server.knowledge.ingest.drafts import Decode, Ingest, spaces
 from quizglass_server.knowledge.ingest.embedding import picture_queries, text_query
 from quizglass_server.knowledge.ingest.reembed import reembed
-from quizglass_server.knowledge.repair.inspection import remembered_time
-from quizglass_server.knowledge.repair.opening import locked
+from quizglass_server.knowledge.repair.inspection import check_before_opening, remembered_time
+from quizglass_server.knowledge.repair.salvage import migrate
 from quizglass_server.knowledge.search.finder import Finder
-from quizglass_server.knowledge.search.picture_search import PictureSearch
+from quizglass_server.knowledge.search.ranking import best_of_views
 from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -51,7 +52,7 @@ _ANY = SearchOptions()
 Hits = TypeVar("Hits")
 
 
-class KnowledgeBase(PictureSearch):
+class KnowledgeBase:
     """A knowledge store in a directory. Open with `open`, use from one event loop, close with `close`."""
 
     backend = "local"
@@ -60,7 +61,6 @@ class KnowledgeBase(PictureSearch):
 
     def __init__(self, directory: Path, lock: DirectoryLock, decode: Decode) -> None:
         """For `open` only."""
-        self._directory = directory
         self._lock = lock
         self._decode = decode
         self._text_encoder: TextEncoder | None = None
@@ -103,7 +103,10 @@ class KnowledgeBase(PictureSearch):
         base = await asyncio.to_thread(cls._unfilled, directory, decode or _decode_by_default)
         try:
             base._text_encoder, base._image_encoder = text_encoder, image_encoder
-            base._derived = await asyncio.to_thread(base._derive, options or IndexOptions())
+            kinds = spaces(text_encoder, image_encoder)
+            base._derived = await asyncio.to_thread(
+                SearchIndexes, directory, base._store, kinds, options or IndexOptions()
+            )
             base._count = (await base._store.read(DatabaseReader.state)).count
             base._next_expiry = base._derived.catalog.next_expiry()
         except BaseException:
@@ -171,6 +174,12 @@ class KnowledgeBase(PictureSearch):
         key = ("views", *(query.tobytes() for query in queries), limit, options.key)
         return await self._answered(key, lambda reader: self._finder.views(reader, queries, limit, options))
 
+    async def search_crops(
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
+    ) -> builtins.list[EntryHit]:
+        """Entries by their best picture for any of several crops of one thing, best first. Raises RoleMissing."""
+        return best_of_views(await self.search_views(vectors, limit, options), limit, options)
+
     async def search_texts(
         self, vector: Vector | None, limit: int, words: str = "", options: SearchOptions = _ANY
     ) -> builtins.list[ChunkHit]:
@@ -215,19 +224,22 @@ class KnowledgeBase(PictureSearch):
 
     @classmethod
     def _unfilled(cls, directory: Path, decode: Decode) -> Self:
-        lock = locked(directory)
+        """Take the directory, made if need be, with its tables brought up to date and checked."""
         try:
-            return cls(directory, lock, decode)
-        except BaseException:
-            lock.release()
-            raise
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise KnowledgeFailed(f"knowledge directory {directory}: cannot be created: {meaning(error)}") from error
+        with ExitStack() as undo:
+            lock = undo.enter_context(closing(DirectoryLock(directory)))
+            migrate(directory)
+            check_before_opening(directory)
+            base = cls(directory, lock, decode)
+            undo.pop_all()
+        return base
 
     @property
     def _finder(self) -> Finder:
         return Finder(self._indexes.indexes, self._indexes.catalog, self._row_cache, self._catch_up)
-
-    def _derive(self, options: IndexOptions) -> SearchIndexes:
-        return SearchIndexes(self._directory, self._store, spaces(self._text_encoder, self._image_encoder), options)
 
     async def _reembed(self) -> None:
         encoders = (self._text_encoder, self._image_encoder)
@@ -289,7 +301,7 @@ class KnowledgeBase(PictureSearch):
         if self._derived is not None:
             self._derived.close()
         self._store.close()
-        self._lock.release()
+        self._lock.close()
 
 
 async def _decode_by_default(encoded: bytes, field: str) -> Picture:

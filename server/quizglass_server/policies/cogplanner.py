@@ -67,7 +67,6 @@ class CogPlanner:
     """
 
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
-    likes = ("detector", "coarse_reranker", "domain_router")
     tasks = ("reformulate", "act")
 
     def __init__(self, name: str, *, parallel: bool) -> None:

@@ -28,10 +28,8 @@ class OneSearch:
     def __init__(self, name: str, action: Action) -> None:
         self.name = name
         self.needs: tuple[str, ...] = ("generator", "image_encoder")
-        self.likes: tuple[str, ...] = ("detector", "domain_router")
         if action is Action.TEXT:
             self.needs = ("generator", "text_encoder", "reranker")
-            self.likes = ("coarse_reranker", "domain_router")
         self._action = action
 
     async def answer(self, tools: Tools) -> Draft:
@@ -52,7 +50,6 @@ class SelfReflective:
 
     name = "self-reflective"
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
-    likes = ("detector", "coarse_reranker", "domain_router")
     tasks = ("grade", "again")
 
     async def answer(self, tools: Tools) -> Draft:

@@ -19,7 +19,6 @@ class OneStage:
 
     name = "core-one-stage"
     needs = ("generator", "image_encoder")
-    likes = ("detector", "text_encoder", "domain_router")
     tasks = ("rewrite",)
 
     async def answer(self, tools: Tools) -> Draft:
@@ -32,7 +31,6 @@ class TwoStage:
 
     name = "core-two-stage"
     needs = ("generator", "image_encoder")
-    likes = ("detector", "text_encoder", "domain_router")
     tasks = ("rewrite", "select_by_text")
 
     async def answer(self, tools: Tools) -> Draft:
@@ -48,7 +46,6 @@ class ChainOfThought:
 
     name = "core-chain-of-thought"
     needs = ("generator", "image_encoder")
-    likes = ("detector", "text_encoder", "domain_router")
     tasks = ("rewrite", "reason", "conclude")
 
     async def answer(self, tools: Tools) -> Draft:

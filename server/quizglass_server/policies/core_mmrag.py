@@ -42,7 +42,6 @@ class CoReMmrag:
 
     name = "core-mmrag"
     needs = ("generator", "image_encoder")
-    likes = ("detector", "text_encoder", "domain_router")
     tasks = ("rewrite", "select", *RECONCILING)
 
     async def answer(self, tools: Tools) -> Draft:

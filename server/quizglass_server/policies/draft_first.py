@@ -19,7 +19,6 @@ class DraftFirst:
 
     name = "draft-first"
     needs = ("tool_router", "generator", *SEARCHES)
-    likes = ("detector", "coarse_reranker", "reranker", "domain_router", "verifier")
     tasks = ("rewrite",)
 
     async def answer(self, tools: Tools) -> Draft:

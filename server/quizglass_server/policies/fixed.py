@@ -15,11 +15,6 @@ class FixedPlan:
         image, text = ("image_encoder",), ("text_encoder",)
         self.name = plan.value
         self.needs = ("generator", *(image if plan.searches_image else ()), *(text if plan.searches_text else ()))
-        self.likes = (
-            *(("detector",) if plan.searches_image else ()),
-            *(("reranker", "coarse_reranker") if plan.searches_text else ()),
-            *("domain_router", "verifier"),
-        )
         self.tasks = ("rewrite",) if plan.searches_text else ()
         self._plan = plan
 

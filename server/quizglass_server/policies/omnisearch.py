@@ -28,7 +28,6 @@ class OmniSearch:
 
     name = "omnisearch"
     needs = ("generator", "image_encoder", "text_encoder", "reranker")
-    likes = ("detector", "coarse_reranker", "domain_router")
     tasks = ("next", "ask")
 
     async def answer(self, tools: Tools) -> Draft:

@@ -39,8 +39,6 @@ class PlanningAgent:
         tasks: what the answerer has the generator write besides answering.
     """
 
-    likes = ("detector", "coarse_reranker", "reranker", "domain_router", "verifier")
-
     def __init__(
         self,
         name: str = "planning-agent",

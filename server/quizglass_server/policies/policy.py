@@ -25,11 +25,6 @@ class Policy(Protocol):
         ...
 
     @property
-    def likes(self) -> tuple[str, ...]:
-        """Roles that make it better where the bundle has them."""
-        ...
-
-    @property
     def tasks(self) -> tuple[str, ...]:
         """What is to be written or decided besides the answer: each needs a decider or a prompt of that name."""
         ...

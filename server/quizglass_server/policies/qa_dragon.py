@@ -101,8 +101,6 @@ class QADragon:
         parts: what of it runs.
     """
 
-    likes = ("domain_router", "detector", "coarse_reranker")
-
     def __init__(self, name: str = "qa-dragon", parts: Parts | None = None) -> None:
         self.name = name
         self._parts = parts = parts or Parts()

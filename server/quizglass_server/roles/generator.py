@@ -310,8 +310,8 @@ def _process_options(spec: GeneratorPart, files: ModelFiles, threads: int, optio
         stop=spec.stop,
         threads=threads,
         **asdict(BatchOptions.of(options)),
-        heartbeat=HeartbeatOptions.of(options),
-        breaker=BreakerOptions.of(options),
+        heartbeat=HeartbeatOptions(silent_s=options.generator_hang_s),
+        breaker=BreakerOptions(deaths=options.generator_crashes, pause_s=options.generator_pause_s),
     )
 
 

@@ -15,8 +15,6 @@ from enum import IntEnum
 class Priority(IntEnum):
     """Lower goes first."""
 
-    URGENT = 0
-    """Somebody waits and everything else can."""
     TURN = 1
     """A part of a turn or a search."""
     BACKGROUND = 2

@@ -150,7 +150,11 @@ class Session:
         self._conversation = Conversation(dialogue)
         room = ShelfLimits(limits.max_frame_bytes, limits.max_frames_bytes, limits.max_frames, limits.max_pins)
         self._shelf = FrameShelf(room, means.pool, self._frame_whole, self._frame_gone)
-        self._turns = Turns(
+        self._turns = self._own_turns(output)
+
+    def _own_turns(self, output: OutputProfile) -> Turns:
+        means, limits = self._means, self._means.limits
+        return Turns(
             means.asking,
             self._shelf,
             self._conversation,

@@ -76,7 +76,7 @@ async def test_rows_that_were_altered_are_found_and_mended(tmp_path: Path, alter
     if not lost:
         (hit,) = await base.search_texts(await query_text("e7: Text 7."), 1)
         assert (hit.entry.id, hit.text) == ("e7", "Text 7.")
-    found = await base.search_pictures(await query_picture(b"7"), 1)
+    found = await base.search_crops([await query_picture(b"7")], 1)
     assert (found[0].entry.id == "e7") == (alteration not in ("text", "id", "picture"))
     await base.close()
     assert inspect(tmp_path) == []

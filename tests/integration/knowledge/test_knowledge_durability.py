@@ -45,7 +45,7 @@ async def check(directory: Path, added: int, deleted: set[str]) -> int:
         for name in sorted(expected & ids)[::5]:
             hits = await base.search_texts(await query_text(f"{name}: Text of {name}."), 1)
             assert (hits[0].entry.id, hits[0].text) == (name, f"Text of {name}.")
-            found = await base.search_pictures(await query_picture(name[1:].encode()), 1)
+            found = await base.search_crops([await query_picture(name[1:].encode())], 1)
             assert found[0].entry.id == name
         return max((int(name[1:]) for name in ids), default=0) + 1
     finally:

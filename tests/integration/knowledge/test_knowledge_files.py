@@ -77,8 +77,8 @@ async def test_a_server_of_an_older_version_that_locks_the_file_alone_is_seen(tm
     os.close(held._descriptors.pop(0))  # the directory's
     with pytest.raises(KnowledgeLocked, match=f"process {os.getpid()}"):
         DirectoryLock(tmp_path)
-    held.release()
-    DirectoryLock(tmp_path).release()
+    held.close()
+    DirectoryLock(tmp_path).close()
 
 
 def test_where_no_directory_can_be_locked_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_where_no_directory_can_be_locked_the_file_is(tmp_path: Path, monkeypatc
     held = DirectoryLock(tmp_path)
     with pytest.raises(KnowledgeLocked):
         DirectoryLock(tmp_path)
-    held.release()
+    held.close()
 
 
 async def test_a_writer_that_is_not_alone_stops_instead_of_damaging_the_tables(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_lock_file_that_cannot_hold_a_number_is_a_lock_all_the_same(tmp_path: 
     held = DirectoryLock(tmp_path)
     with pytest.raises(KnowledgeLocked):
         DirectoryLock(tmp_path)
-    held.release()
+    held.close()
 
 
 def test_a_repair_that_fails_leaves_everything_as_it_was(tmp_path: Path, monkeypatch) -> None:

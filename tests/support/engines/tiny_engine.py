@@ -35,9 +35,7 @@ def tiny_load_options(directory: Path) -> LoadOptions:
 
 async def working(model: NativeModel, costs: Costs = SMALL_PIECES) -> EngineWorker:
     """A worker whose engine is loaded."""
-    worker = EngineWorker()
-    await worker.load(lambda: Engine(model, [], costs))
-    return worker
+    return await EngineWorker.start(lambda: Engine(model, [], costs))
 
 
 async def collected(worker: EngineWorker, parts: list[Part], tokens: int, terms: Terms) -> tuple[str, Finished]:

@@ -39,7 +39,7 @@ async def test_an_entry_comes_back_as_it_was_given(tmp_path: Path) -> None:
 async def test_found_by_text_and_by_any_of_its_pictures(tmp_path: Path) -> None:
     base = await open_base(tmp_path)
     await base.add(stream([pictured("a", text="It is red.", pictures=[b"a1", b"a2"]), pictured("b", pictures=[b"b1"])]))
-    hits = await base.search_pictures(await query_picture(b"a2"), 5)
+    hits = await base.search_crops([await query_picture(b"a2")], 5)
     assert [hit.entry.id for hit in hits] == ["a", "b"]
     assert hits[0].score == pytest.approx(1.0, abs=1e-5)
     (chunk,) = await base.search_texts(await query_text("a: It is red."), 5)
@@ -55,7 +55,7 @@ async def test_replacing_forgets_what_was_and_deleting_everything(tmp_path: Path
     assert base.count() == 2
     texts = await base.search_texts(await query_text("a: Old."), 5)
     assert [hit.text for hit in texts] == ["New."]
-    assert [hit.entry.id for hit in await base.search_pictures(await query_picture(b"old"), 1)] == ["b"]
+    assert [hit.entry.id for hit in await base.search_crops([await query_picture(b"old")], 1)] == ["b"]
     await base.delete("a")
     assert await base.search_texts(await query_text("a: New."), 5) == []
     with pytest.raises(NotFound):
@@ -111,7 +111,7 @@ async def test_a_missing_encoder_is_named_and_the_rest_works(tmp_path: Path) -> 
     with pytest.raises(RoleMissing, match="image_encoder"):
         await base.add(stream([pictured("a", pictures=[b"x"])]))
     with pytest.raises(RoleMissing, match="image_encoder"):
-        await base.search_pictures(np.ones(16, np.float32), 5)
+        await base.search_crops([np.ones(16, np.float32)], 5)
     assert (await base.add(stream([pictured("a", text="Fine.")]))).added == 1
     await base.close()
     base = await open_base(tmp_path, text_encoder=None)
@@ -142,7 +142,7 @@ async def test_another_encoder_embeds_everything_anew(tmp_path: Path) -> None:
     vector = (await FakeTextEncoder("text-2", 24).embed_queries(["e7: Text 7."]))[0]
     assert [hit.entry.id for hit in await base.search_texts(vector, 1)] == ["e7"]
     (found,) = await FakeImageEncoder("image-2", 8).embed([(await _pixels(b"7"))])
-    assert [hit.entry.id for hit in await base.search_pictures(found, 1)] == ["e7"]
+    assert [hit.entry.id for hit in await base.search_crops([found], 1)] == ["e7"]
     await base.close()
 
 
@@ -162,7 +162,7 @@ async def test_a_picture_that_no_longer_decodes_is_kept_but_not_found(tmp_path: 
         base = await open_base(tmp_path, image_encoder=FakeImageEncoder("image-2"))
         await base.settle()
         vector = await query_picture(b"good", "image-2")
-        assert [hit.entry.id for hit in await base.search_pictures(vector, 5)] == ["b"]
+        assert [hit.entry.id for hit in await base.search_crops([vector], 5)] == ["b"]
         assert len((await base.get("a")).picture_sha256) == 1
         await base.close()
 
@@ -273,7 +273,7 @@ async def test_a_damaged_graph_is_never_trusted(tmp_path: Path, damage: str, cap
     for number in range(100):
         hits = await base.search_texts(await query_text(f"e{number}: Text."), 2)
         assert hits[0].entry.id == f"e{number}"
-        found = await base.search_pictures(await query_picture(b"%d" % number), 2)
+        found = await base.search_crops([await query_picture(b"%d" % number)], 2)
         assert found[0].entry.id == f"e{number}"
     await base.close()
     caplog.clear()

@@ -77,7 +77,7 @@ async def test_no_file_is_touched_on_the_event_loop(tmp_path: Path, monkeypatch:
     await base.close()
     base = await open_base(tmp_path)
     await base.search_texts(await query_text("e1: Text."), 3, "text")
-    await base.search_pictures(await query_picture(b"1"), 3)
+    await base.search_crops([await query_picture(b"1")], 3)
     await base.get("e1")
     await base.list("", 9)
     await base.delete("e1")

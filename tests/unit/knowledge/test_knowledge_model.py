@@ -110,7 +110,7 @@ async def _check_pictures(base: KnowledgeBase, model: Model, picture: bytes) -> 
         if given.pictures
     }
     for limit in (1, 3, 100):
-        hits = await base.search_pictures(query, limit)
+        hits = await base.search_crops([query], limit)
         assert len(hits) == min(limit, len(expected))
         assert len({hit.entry.id for hit in hits}) == len(hits)
         np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values())[::-1][:limit], atol=1e-5)

@@ -54,7 +54,7 @@ async def test_rows_kept_as_written_are_those_read_back(tmp_path: Path) -> None:
     await base.add(stream(made))
     for _ in range(2):
         texts = await base.search_texts(await query_text("e1: Text 1."), 9, "Text 1")
-        answers.append((texts, await base.search_pictures(await query_picture(b"2"), 9)))
+        answers.append((texts, await base.search_crops([await query_picture(b"2")], 9)))
         await base.close()
         base = await open_base(tmp_path)
     assert answers[0] == answers[1]

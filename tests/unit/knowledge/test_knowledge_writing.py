@@ -148,7 +148,7 @@ async def test_a_store_of_version_1_is_brought_up_to_date(tmp_path: Path) -> Non
     assert [entry.id for entry in entries] == ["e1", "e5"]
     assert (entries[0].text, entries[0].attributes, len(entries[0].picture_sha256)) == ("Text 1.", {"a": "b"}, 1)
     assert (await base.search_texts(await query_text("Title: Text 5."), 1))[0].entry.id == "e5"
-    assert (await base.search_pictures(await query_picture(b"5"), 1))[0].entry.id == "e5"
+    assert (await base.search_crops([await query_picture(b"5")], 1))[0].entry.id == "e5"
     await base.close()
     assert inspect(tmp_path) == []
     assert (tmp_path / "before-repair-1" / FILE).exists()

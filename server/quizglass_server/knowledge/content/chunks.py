@@ -123,17 +123,13 @@ def _split_long(paragraph: str, count_tokens: CountTokens, room: int = MAX_TOKEN
         return
     chunk: list[tuple[str, int]] = []
     for sentence in _sentences(paragraph, count_tokens, room):
-        if chunk and _total(chunk) + sentence[1] > room:
+        if chunk and sum(length for _, length in chunk) + sentence[1] > room:
             yield _joined(chunk)
             last = chunk[-1]
             carried = len(chunk) > 1 and last[1] <= _OVERLAP_TOKENS and last[1] + sentence[1] <= room
             chunk = [last] if carried else []
         chunk.append(sentence)
     yield _joined(chunk)
-
-
-def _total(pieces: list[tuple[str, int]]) -> int:
-    return sum(length for _, length in pieces)
 
 
 def _joined(pieces: list[tuple[str, int]]) -> str:

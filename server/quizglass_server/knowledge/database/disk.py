@@ -1,4 +1,4 @@
-"""What the errors of a disk mean, in words that say what to do next."""
+"""What the errors of a disk mean, in words that say what to do next; and waiting for it."""
 
 from __future__ import annotations
 
@@ -24,3 +24,12 @@ def is_full(directory: Path) -> bool:
     except OSError:
         return False
     return disk.f_bavail * disk.f_frsize < _LEAST_BYTES or (disk.f_files > 0 and disk.f_favail == 0)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or a directory is on the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

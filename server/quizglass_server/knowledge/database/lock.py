@@ -17,7 +17,7 @@ _HELD_BY_ANOTHER = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 class DirectoryLock:
-    """Exclusive `flock` on the directory itself and on a file in it, held until `release` or the end of the process.
+    """Exclusive `flock` on the directory itself and on a file in it, held until `close` or the end of the process.
 
     The directory's is what counts: it cannot be removed from under a server. Network file systems that lock no
     directories have the file's alone. The lock belongs to the open file, so a second open in the same process is
@@ -36,14 +36,14 @@ class DirectoryLock:
             self._take(directory, os.O_RDONLY | os.O_DIRECTORY, directory, needed=False)
             file = self._take(directory / _NAME, os.O_RDWR | os.O_CREAT, directory, needed=True)
         except BaseException:
-            self.release()
+            self.close()
             raise
         with suppress(OSError):  # a full disk, say: whoever comes next is told of an unknown process
             os.ftruncate(file, 0)
             os.pwrite(file, f"{os.getpid()}\n".encode("ascii"), 0)
 
-    def release(self) -> None:
-        """Let the next server in. Once only."""
+    def close(self) -> None:
+        """Let the next server in."""
         while self._descriptors:
             os.close(self._descriptors.pop())
 

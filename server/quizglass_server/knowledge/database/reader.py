@@ -121,12 +121,9 @@ class DatabaseReader:
             rows = self._among(f"{ROWS[kind]} WHERE label", labels)
             for row in rows:
                 self._check(kind, row)
-            numbers = dict.fromkeys(row[1] for row in rows)
-            entries = {row[0]: self._whole(row) for row in self._among(f"{_ENTRY} WHERE number", list(numbers))}
+            entries = self._present(list(dict.fromkeys(row[1] for row in rows)))
         for row in rows:
             label, number = row[:2]
-            if number not in entries:
-                raise damaged(self._file.name, f"entry number {number} is missing; the store")
             text, perceptual_hash = (row[3], 0) if kind is VectorKind.CHUNKS else ("", row[6])
             hits[label] = Hit(number, entries[number], text, perceptual_hash)
         return hits
@@ -214,7 +211,7 @@ class DatabaseReader:
     def entries(self, numbers: Sequence[int]) -> dict[int, Entry]:
         """The existing ones of these entries, by number. Raises KnowledgeFailed when one is damaged."""
         with explained(self._file), transaction(self._db, write=False):
-            return {row[0]: self._whole(row) for row in self._among(f"{_ENTRY} WHERE number", numbers)}
+            return self._those(numbers)
 
     def size(self) -> int:
         """Bytes of the file that hold something, and are not free for what comes next."""
@@ -228,12 +225,8 @@ class DatabaseReader:
     def numbers(self) -> list[int]:
         """Numbers of all entries."""
         with explained(self._file):
-            return [
-                number
-                for (number,) in self._db.execute(
-                    "SELECT number FROM entries INDEXED BY sqlite_autoindex_entries_1"
-                ).fetchall()
-            ]
+            rows = self._db.execute("SELECT number FROM entries INDEXED BY sqlite_autoindex_entries_1").fetchall()
+        return [number for (number,) in rows]
 
     def graph(self, name: str) -> GraphRecord | None:
         """The index snapshot that belongs to this database."""
@@ -250,7 +243,7 @@ class DatabaseReader:
             rows = self._db.execute(
                 "SELECT DISTINCT entry FROM chunks WHERE space <> ? ORDER BY entry LIMIT ?", (space, limit)
             ).fetchall()
-            return [(number, self._numbered(number)) for (number,) in rows]
+            return list(self._present([number for (number,) in rows]).items())
 
     def pictures_outside(self, space: str, limit: int) -> list[tuple[int, bytes]]:
         """Labels and encoded bytes of pictures whose vectors are of another space, but for unusable ones."""
@@ -285,11 +278,16 @@ class DatabaseReader:
             raise damaged(self._file.name, f"the index of ids, at {entry_id!r},")
         return self._whole(row)
 
-    def _numbered(self, number: int) -> Entry:
-        row = self._db.execute(f"{_ENTRY} WHERE number = ?", (number,)).fetchone()
-        if row is None:
-            raise damaged(self._file.name, f"entry number {number} is missing; the store")
-        return self._whole(row)
+    def _those(self, numbers: Sequence[int]) -> dict[int, Entry]:
+        return {row[0]: self._whole(row) for row in self._among(f"{_ENTRY} WHERE number", numbers)}
+
+    def _present(self, numbers: Sequence[int]) -> dict[int, Entry]:
+        """Entries by number, all of which there have to be."""
+        entries = self._those(numbers)
+        for number in numbers:
+            if number not in entries:
+                raise damaged(self._file.name, f"entry number {number} is missing; the store")
+        return entries
 
     def _whole(self, row: tuple[Any, ...]) -> Entry:
         """The entry of a row, which is checked."""

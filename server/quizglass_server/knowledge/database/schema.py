@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.database.checksums import StoreState
-from quizglass_server.knowledge.database.disk import FULL, is_full, meaning
+from quizglass_server.knowledge.database.disk import FULL, is_full, meaning, sync
 
 FILE = "knowledge.sqlite3"
 SCHEMA_VERSION = 2
@@ -217,11 +217,7 @@ def _create(path: Path) -> None:
         with suppress(OSError):
             _clear(fresh)
         raise
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(path.parent)
 
 
 def _clear(fresh: Path) -> None:

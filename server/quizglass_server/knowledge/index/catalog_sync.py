@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 from quizglass_server.knowledge.content.chunks import passage
-from quizglass_server.knowledge.content.records import Change, GraphRecord, VectorKind
+from quizglass_server.knowledge.content.records import Change, VectorKind
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.index.catalog import LIBRARY, Catalog
-from quizglass_server.knowledge.index.snapshots import Snapshots
+from quizglass_server.knowledge.index.snapshots import Record, Snapshot
 
-_log = logging.getLogger(__name__)
-NAME = "catalog"
+_NAME = "catalog"
 _DEAD_SHARE = 0.25  # of the words' chunks that are gone, from which the catalog is built anew
 _SAVE_GROWTH = 1.25
 _SMALL = 1_000  # chunks up to which neither matters
 
-Record = Callable[[str, GraphRecord], None]
 InOrder = Callable[[Callable[[], None]], None]
 """Runs something on the thread that writes, between two commits, and waits for it."""
 
@@ -27,11 +24,10 @@ InOrder = Callable[[Callable[[], None]], None]
 class CatalogSync:
     """Owns the catalog that searches use."""
 
-    def __init__(self, path: Path, snapshots: Snapshots, record: Record, in_order: InOrder) -> None:
+    def __init__(self, path: Path, record: Record, in_order: InOrder) -> None:
         """The database is the SQLite file at `path`."""
         self._path = path
-        self._snapshots = snapshots
-        self._record = record
+        self._snapshot = Snapshot(path, _NAME, LIBRARY, record)
         self._in_order = in_order
         self._saved_size = 0
         self.catalog = Catalog()
@@ -39,9 +35,7 @@ class CatalogSync:
     def load(self) -> None:
         """Fill the catalog from its snapshot if that is sound, else from the database alone."""
         with closing(DatabaseReader(self._path)) as reader:
-            record = reader.graph(NAME)
-            loaded = self._snapshots.load(NAME, record, LIBRARY, lambda path: Catalog(path.read_bytes()))
-            self._snapshots.clear_except(NAME, record if loaded else None)
+            loaded = self._snapshot.load(reader, lambda path: Catalog(path.read_bytes()))
             if loaded is not None:
                 self.catalog, self._saved_size = loaded, loaded.size
             catch_up(self.catalog, reader)
@@ -76,19 +70,10 @@ class CatalogSync:
             self.save()
 
     def save(self, *, always: bool = False) -> None:
-        """Write the snapshot if anything was added. Failing costs a rebuild at the next start, so it is only logged."""
+        """Write the snapshot if anything was added."""
         catalog = self.catalog
-        if catalog.size == self._saved_size and not always:
-            return
-        try:
-            with closing(DatabaseReader(self._path)) as reader:
-                sequence = reader.state().sequence
-            record = self._snapshots.save(NAME, catalog.save, LIBRARY, sequence)
-            self._record(NAME, record)
-            self._snapshots.clear_except(NAME, record)
+        if (always or catalog.size != self._saved_size) and self._snapshot.save(catalog.save):
             self._saved_size = catalog.size
-        except Exception:
-            _log.exception("the snapshot of the catalog could not be written")
 
 
 def catch_up(catalog: Catalog, reader: DatabaseReader) -> None:

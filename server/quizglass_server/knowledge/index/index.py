@@ -52,13 +52,6 @@ class IndexState:
         """Count them once: every search wants to know."""
         object.__setattr__(self, "size", len(self.labels) + (len(self.graph.labels) if self.graph else 0))
 
-    def hits(self, query: Vector, count: int) -> list[tuple[int, float]]:
-        """The results of `nearest` as pairs of label and cosine."""
-        if self.graph is not None and not len(self.labels):
-            return self.graph.hits(query, count)
-        labels, scores = self.nearest(query, count)
-        return list(zip(labels.tolist(), scores.tolist(), strict=True))[:count]
-
     def nearest(self, query: Vector, count: int) -> tuple[Labels, Vector]:
         """Labels and cosines of the `count` nearest, best first, deleted ones included."""
         if self.graph is not None and not len(self.labels):
@@ -125,7 +118,8 @@ class VectorIndex:
         """Labels and cosines, best first; with `per_entry` only the best of each entry, and only of those allowed."""
         state = self._state
         if allowed is None and not per_entry and state.size == len(self._entry_of):  # nothing to pass over
-            return state.hits(query, limit)
+            labels, scores = state.nearest(query, limit)
+            return list(zip(labels.tolist(), scores.tolist(), strict=True))[:limit]
         if allowed is not None and len(allowed) <= max(_FEW, len(self._entry_of) * _FEW_SHARE):
             wanted = np.array([at for at, entry in list(self._entry_of.items()) if entry in allowed], dtype=np.int64)
             labels, scores = state.among(query, np.sort(wanted))

@@ -5,54 +5,42 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
-from quizglass_server.knowledge.content.records import GraphRecord, Labels, Matrix, VectorKind
+from quizglass_server.knowledge.content.records import Labels, Matrix, VectorKind
 from quizglass_server.knowledge.database.reader import DatabaseReader
-from quizglass_server.knowledge.index.graph import Graph, Stopped
+from quizglass_server.knowledge.index.graph import LIBRARY, Graph, Stopped
 from quizglass_server.knowledge.index.index import VectorIndex
-from quizglass_server.knowledge.index.snapshots import Snapshots, graph_space
+from quizglass_server.knowledge.index.snapshots import Record, Snapshot
 
 _log = logging.getLogger(__name__)
 _SAVE_GROWTH = 1.25  # a growing graph is saved when it is this much larger than its snapshot, and at close
-
-Record = Callable[[str, GraphRecord], None]
-"""Writes a record to the database, durably."""
 
 
 class Indexer:
     """Builds, grows and saves the graph of one kind of vector. One thread at a time."""
 
-    def __init__(
-        self, kind: VectorKind, space: str, index: VectorIndex, path: Path, snapshots: Snapshots, record: Record
-    ) -> None:
+    def __init__(self, kind: VectorKind, space: str, index: VectorIndex, path: Path, record: Record) -> None:
         """Look after `index`, whose vectors are in the SQLite file at `path`."""
         self.kind = kind
         self.index = index
         self._space = space
         self._path = path
-        self._snapshots = snapshots
-        self._record = record
+        self._snapshot = Snapshot(path, kind.value, f"{space} {LIBRARY}", record)
         self._saved: Graph | None = None
         self._stop = threading.Event()
 
     def load(self) -> None:
         """Fill the index from the snapshot and the database. Without a snapshot everything is scanned until `run`."""
-        reader = DatabaseReader(self._path)
-        try:
-            record = reader.graph(self.kind.value)
-            graph = self._snapshots.load(
-                self.kind.value, record, graph_space(self._space), lambda path: Graph.load(path, self.index.dimension)
-            )
-            self._snapshots.clear_except(self.kind.value, record if graph else None)
+        with closing(DatabaseReader(self._path)) as reader:
+            graph = self._snapshot.load(reader, lambda path: Graph.load(path, self.index.dimension))
             labels, _ = reader.labels(self.kind, self._space)
             every = reader.labels(self.kind, None)  # those of another space are found by their words
             self.index.fill(graph, *every, self._outside(reader, graph, labels))
             self._saved = graph
-        finally:
-            reader.close()
 
     def run(self, *, idle: bool = False) -> None:
         """Do what is due, until nothing is or `stop` was called. Nothing that goes wrong here stops searches."""
@@ -70,7 +58,7 @@ class Indexer:
         """Build anew whatever is due, and save: nothing of deleted vectors stays on the disk."""
         self._build()
         if self.index.state.graph is None:
-            self._snapshots.clear_except(self.kind.value, None)
+            self._snapshot.clear()
         self.save()
 
     def stop(self) -> None:
@@ -78,31 +66,16 @@ class Indexer:
         self._stop.set()
 
     def save(self) -> None:
-        """Write the snapshot if the graph is not the saved one. Failing costs a rebuild, so it is only logged."""
+        """Write the snapshot if the graph is not the saved one."""
         graph = self.index.state.graph
-        if graph is None or graph is self._saved:
-            return
-        try:
-            reader = DatabaseReader(self._path)
-            try:
-                sequence = reader.state().sequence
-            finally:
-                reader.close()
-            record = self._snapshots.save(self.kind.value, graph.save, graph_space(self._space), sequence)
-            self._record(self.kind.value, record)
-            self._snapshots.clear_except(self.kind.value, record)
+        if graph is not None and graph is not self._saved and self._snapshot.save(graph.save):
             self._saved = graph
-        except Exception:
-            _log.exception("the snapshot of the %s index could not be written", self.kind.value)
 
     def _save_if_grown(self) -> None:
-        graph, saved = self.index.state.graph, self._saved
-        if graph and (saved is None or len(graph.labels) >= _SAVE_GROWTH * len(saved.labels) or self._rebuilt(graph)):
+        """Also where it has fewer vectors than its snapshot: it was built without deleted ones."""
+        graph, saved = self.index.state.graph, len(self._saved.labels) if self._saved else 0
+        if graph and not saved <= len(graph.labels) < _SAVE_GROWTH * saved:
             self.save()
-
-    def _rebuilt(self, graph: Graph) -> bool:
-        """Whether the graph has fewer vectors than its snapshot: deleted ones are gone."""
-        return self._saved is not None and len(graph.labels) < len(self._saved.labels)
 
     def _build(self) -> None:
         index = self.index
@@ -112,11 +85,8 @@ class Indexer:
             index.publish(None)
             return
         _log.info("building the %s index of %d vectors", self.kind.value, total)
-        reader = DatabaseReader(self._path)
-        try:
+        with closing(DatabaseReader(self._path)) as reader:
             graph = Graph.build(index.dimension, total, self._living(reader, indexed), self._progress(total))
-        finally:
-            reader.close()
         index.publish(graph)
         _log.info("the %s index is built", self.kind.value)
 

@@ -15,7 +15,6 @@ from quizglass_server.knowledge.index.catalog import Catalog
 from quizglass_server.knowledge.index.catalog_sync import CatalogSync
 from quizglass_server.knowledge.index.index import IndexOptions, VectorIndex
 from quizglass_server.knowledge.index.indexer import Indexer
-from quizglass_server.knowledge.index.snapshots import Snapshots
 from quizglass_server.scheduling.cores import give_way
 
 _log = logging.getLogger(__name__)
@@ -40,10 +39,10 @@ class SearchIndexes:
         self._thread = ThreadPoolExecutor(1, "knowledge-build", initializer=give_way)
         self._job: Future[None] | None = None
         self._stopped = False
-        snapshots, path = Snapshots(directory), directory / FILE
-        self._catalog_sync = CatalogSync(path, snapshots, self._record, self._in_order)
+        path = directory / FILE
+        self._catalog_sync = CatalogSync(path, self._record, self._in_order)
         self._indexers = {
-            kind: Indexer(kind, space.name, VectorIndex(space.dimension, options), path, snapshots, self._record)
+            kind: Indexer(kind, space.name, VectorIndex(space.dimension, options), path, self._record)
             for kind, space in spaces.items()
         }
         self._catalog_sync.load()

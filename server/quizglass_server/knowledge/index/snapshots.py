@@ -9,49 +9,86 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
 from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.content.records import GraphRecord
-from quizglass_server.knowledge.database.disk import meaning
-from quizglass_server.knowledge.index.graph import LIBRARY
+from quizglass_server.knowledge.database.disk import meaning, sync
+from quizglass_server.knowledge.database.reader import DatabaseReader
 
 _log = logging.getLogger(__name__)
 _SUFFIX = ".index"
 FOLDER = "graphs"
 
 Loaded = TypeVar("Loaded")
+Record = Callable[[str, GraphRecord], None]
+"""Writes a record to the database, durably."""
 
 
-def graph_space(space: str) -> str:
-    """Space of a graph: that of its vectors, and how it was built."""
-    return f"{space} {LIBRARY}"
+class Snapshot:
+    """The snapshot on disk of one index of a knowledge directory."""
 
+    def __init__(self, database: Path, name: str, space: str, record: Record) -> None:
+        """Use `graphs/` beside the database, creating it.
 
-class Snapshots:
-    """The folder of the index snapshots of one knowledge directory."""
+        Args:
+            database: the SQLite file that the index is derived from.
+            name: of the index.
+            space: what it is made of and how; a snapshot of another one is not read.
+            record: tells the database which file belongs to it.
 
-    def __init__(self, directory: Path) -> None:
-        """Use `graphs/` in the knowledge directory, creating it. Raises KnowledgeFailed."""
-        self._folder = directory / FOLDER
+        Raises:
+            KnowledgeFailed: the folder cannot be made.
+        """
+        self._database = database
+        self._folder = database.parent / FOLDER
+        self._name = name
+        self._space = space
+        self._record = record
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise KnowledgeFailed(f"{self._folder}: cannot be created: {meaning(error)}") from error
 
-    def load(self, name: str, record: GraphRecord | None, space: str, read: Callable[[Path], Loaded]) -> Loaded | None:
+    def load(self, reader: DatabaseReader, read: Callable[[Path], Loaded]) -> Loaded | None:
         """What belongs to the database, or None, with the reason in the log: then it has to be built.
 
         `read` is called when the file's hash is the recorded one; it may raise KnowledgeFailed.
         """
-        if record is None:
-            return None
+        record = reader.graph(self._name)
+        loaded = None if record is None else self._loaded(record, read)
+        self.clear(but=None if loaded is None else record)
+        return loaded
+
+    def save(self, write: Callable[[Path], None]) -> bool:
+        """Put what `write` writes in the place of the one before; whether that worked.
+
+        Failing costs a rebuild at the next start, so it is only logged.
+        """
+        try:
+            with closing(DatabaseReader(self._database)) as reader:
+                sequence = reader.state().sequence
+            record = self._written(write, sequence)
+            self._record(self._name, record)
+            self.clear(but=record)
+        except Exception:
+            _log.exception("the snapshot of the %s index could not be written", self._name)
+            return False
+        return True
+
+    def clear(self, *, but: GraphRecord | None = None) -> None:
+        """Remove what earlier snapshots of this index and interrupted writes have left."""
+        for path in self._folder.glob(f"{self._name}[-.]*"):
+            if but is None or path.name != but.file:
+                path.unlink(missing_ok=True)
+
+    def _loaded(self, record: GraphRecord, read: Callable[[Path], Loaded]) -> Loaded | None:
         path = self._folder / Path(record.file).name
         try:
-            if record.space != space:
+            if record.space != self._space:
                 reason = "it was built otherwise, or of the vectors of another encoder"
             elif file_sha256(path) != record.sha256:
                 reason = "its SHA-256 is not the recorded one"
@@ -61,41 +98,22 @@ class Snapshots:
             reason = error.strerror or type(error).__name__
         except KnowledgeFailed as error:
             reason = error.message
-        _log.warning("index snapshot %s of %s is not used: %s; building from the entries", path, name, reason)
+        _log.warning("index snapshot %s of %s is not used: %s; building from the entries", path, self._name, reason)
         return None
 
-    def save(self, name: str, write: Callable[[Path], None], space: str, sequence: int) -> GraphRecord:
-        """Write what `write` writes; on return the file is on disk under its final name.
-
-        Raises:
-            OSError, RuntimeError: it could not be written. The snapshot before is untouched.
-        """
-        temporary = self._folder / f"{name}.partial"
+    def _written(self, write: Callable[[Path], None], sequence: int) -> GraphRecord:
+        """On return the file is on disk under its final name. Until then the one before is untouched."""
+        temporary = self._folder / f"{self._name}.partial"
         write(temporary)
         digest = file_sha256(temporary)
-        path = self._folder / f"{name}-{sequence}-{digest[:12]}{_SUFFIX}"
+        path = self._folder / f"{self._name}-{sequence}-{digest[:12]}{_SUFFIX}"
         sync(temporary)
         temporary.replace(path)
         sync(self._folder)
-        return GraphRecord(path.name, digest, space, sequence)
-
-    def clear_except(self, name: str, record: GraphRecord | None) -> None:
-        """Remove what earlier snapshots of this name and interrupted writes have left."""
-        for path in self._folder.glob(f"{name}[-.]*"):
-            if record is None or path.name != record.file:
-                path.unlink(missing_ok=True)
+        return GraphRecord(path.name, digest, self._space, sequence)
 
 
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file, hexadecimal. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def sync(path: Path) -> None:
-    """Wait until a file or a directory is on the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
-from quizglass_server.domain.entries import Entry
 from quizglass_server.domain.turns import Picture, Vector
 from quizglass_server.errors import InvalidInput, Overloaded
 from quizglass_server.knowledge.content.chunks import chunk_entry, passage
 from quizglass_server.knowledge.content.records import Change, VectorKind
 from quizglass_server.knowledge.database.threads import StoreThreads
-from quizglass_server.knowledge.database.writer import Rechunked
+from quizglass_server.knowledge.database.writer import DatabaseWriter, Rechunked
 from quizglass_server.knowledge.ingest.drafts import Decode, spaces
 from quizglass_server.knowledge.ingest.embedding import Embedders
 from quizglass_server.markup.converter import Converter, is_long_markup
@@ -43,75 +43,47 @@ async def reembed(
     space = spaces(text_encoder, image_encoder)
     try:
         if text_encoder is not None:
-            await reembed_texts(store, follow, text_encoder, space[VectorKind.CHUNKS].name, converter)
+            await _texts(store, follow, text_encoder, space[VectorKind.CHUNKS].name, converter)
         if image_encoder is not None:
-            await reembed_pictures(store, follow, image_encoder, space[VectorKind.PICTURES].name, decode)
+            await _pictures(store, follow, image_encoder, space[VectorKind.PICTURES].name, decode)
     except Exception:
         _log.exception("vectors of another encoder could not be made anew; it is tried again at the next start")
 
 
-async def reembed_texts(
-    store: StoreThreads, follow: Follow, encoder: TextEncoder, space: str, converter: Converter
-) -> None:
+async def _texts(store: StoreThreads, follow: Follow, encoder: TextEncoder, space: str, converter: Converter) -> None:
     """Cut and embed the entries whose chunks are of another space."""
-    done = 0
+    done, embedders = 0, Embedders(encoder, None)
     while outside := await store.read(lambda reader: reader.entries_outside(space, _BATCH)):
-        await _replace_texts(store, follow, encoder, space, outside, converter)
+        embedded: list[Rechunked] = []
+        for number, entry in outside:
+            content = await converter.blocks(entry.text, entry.text_format) if is_long_markup(entry) else None
+            chunks = await asyncio.to_thread(chunk_entry, entry, encoder.count_tokens, content)
+            embedded.append(Rechunked(number, entry.title, chunks))
+            for chunk in chunks:
+                await embedders.passages.put(passage(entry.title, chunk), embedded[-1].vectors.append)
+        await embedders.flush()
+        await store.write(partial(DatabaseWriter.replace_chunks, rechunked=embedded, space=space), follow)
         done += len(outside)
         _log.info("the text encoder changed: the texts of %d entries are embedded anew", done)
 
 
-async def reembed_pictures(
-    store: StoreThreads, follow: Follow, encoder: ImageEncoder, space: str, decode: Decode
-) -> None:
+async def _pictures(store: StoreThreads, follow: Follow, encoder: ImageEncoder, space: str, decode: Decode) -> None:
     """Decode and embed the pictures whose vectors are of another space. One that no longer decodes is not found."""
-    done = 0
+    done, embedders = 0, Embedders(None, encoder)
     while outside := await store.read(lambda reader: reader.pictures_outside(space, _BATCH)):
-        vectors = await _embedded(outside, encoder, decode)
-        await _replace_pictures(store, follow, space, vectors)
+        vectors: dict[int, list[Vector]] = {label: [] for label, _ in outside}
+        for label, encoded in outside:
+            try:
+                picture = await _decoded(encoded, decode)
+            except InvalidInput as refusal:
+                _log.warning("a stored picture cannot be embedded anew: %s", refusal.message)
+                continue
+            await embedders.pictures.put(picture, vectors[label].append)
+        await embedders.flush()
+        one_each = {label: each[0] if each else None for label, each in vectors.items()}
+        await store.write(partial(DatabaseWriter.replace_picture_vectors, vectors=one_each, space=space), follow)
         done += len(outside)
         _log.info("the image encoder changed: %d pictures are embedded anew", done)
-
-
-async def _replace_texts(
-    store: StoreThreads,
-    follow: Follow,
-    encoder: TextEncoder,
-    space: str,
-    entries: list[tuple[int, Entry]],
-    converter: Converter,
-) -> None:
-    embedders = Embedders(encoder, None)
-    embedded: list[Rechunked] = []
-    for number, entry in entries:
-        content = await converter.blocks(entry.text, entry.text_format) if is_long_markup(entry) else None
-        chunks = await asyncio.to_thread(chunk_entry, entry, encoder.count_tokens, content)
-        embedded.append(Rechunked(number, entry.title, chunks))
-        for chunk in chunks:
-            await embedders.passages.put(passage(entry.title, chunk), embedded[-1].vectors.append)
-    await embedders.flush()
-    await store.write(lambda writer: writer.replace_chunks(embedded, space), follow)
-
-
-async def _replace_pictures(store: StoreThreads, follow: Follow, space: str, vectors: dict[int, Vector | None]) -> None:
-    await store.write(lambda writer: writer.replace_picture_vectors(vectors, space), follow)
-
-
-async def _embedded(
-    pictures: list[tuple[int, bytes]], encoder: ImageEncoder, decode: Decode
-) -> dict[int, Vector | None]:
-    """A vector for each label; None where the picture cannot be decoded."""
-    embedders = Embedders(None, encoder)
-    embedded: dict[int, list[Vector]] = {label: [] for label, _ in pictures}
-    for label, encoded in pictures:
-        try:
-            picture = await _decoded(encoded, decode)
-        except InvalidInput as refusal:
-            _log.warning("a stored picture cannot be embedded anew: %s", refusal.message)
-            continue
-        await embedders.pictures.put(picture, embedded[label].append)
-    await embedders.flush()
-    return {label: vectors[0] if vectors else None for label, vectors in embedded.items()}
 
 
 async def _decoded(encoded: bytes, decode: Decode) -> Picture:

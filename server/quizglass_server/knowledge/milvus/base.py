@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from quizglass_server.domain.entries import ChunkHit, Deleted, Entry, EntryHit, PicturedEntry, SearchOptions
 from quizglass_server.domain.turns import Vector
-from quizglass_server.errors import KnowledgeFailed
+from quizglass_server.errors import KnowledgeFailed, NotSupported
 from quizglass_server.knowledge.content.records import AddReport, EntryDraft
 from quizglass_server.knowledge.database.clock import StoreClock
 from quizglass_server.knowledge.index.idle_window import IdleWindow
@@ -26,8 +26,8 @@ from quizglass_server.knowledge.ingest.embedding import picture_queries, text_qu
 from quizglass_server.knowledge.milvus.collections import Collections
 from quizglass_server.knowledge.milvus.finder import MilvusFinder
 from quizglass_server.knowledge.milvus.link import MilvusAccess, MilvusLink
-from quizglass_server.knowledge.milvus.store import BACKEND, MilvusStore
-from quizglass_server.knowledge.search.picture_search import PictureSearch
+from quizglass_server.knowledge.milvus.store import MilvusStore
+from quizglass_server.knowledge.search.ranking import best_of_views
 from quizglass_server.markup.converter import Converter
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.roles.text_encoder import TextEncoder
@@ -42,10 +42,10 @@ _ANY = SearchOptions()
 Result = TypeVar("Result")
 
 
-class MilvusKnowledge(PictureSearch):
+class MilvusKnowledge:
     """A knowledge store in Milvus. Open with `open`, use from one event loop, close with `close`."""
 
-    backend = BACKEND
+    backend = "milvus"
 
     def __init__(
         self,
@@ -85,8 +85,7 @@ class MilvusKnowledge(PictureSearch):
         Args:
             access: where it is, and how it is spoken to.
             name: what the names of the collections begin with.
-            text_encoder: of the bundle.
-            image_encoder: of the bundle.
+            text_encoder, image_encoder: of the bundle.
             decode: decodes pictures.
 
         Raises:
@@ -155,7 +154,9 @@ class MilvusKnowledge(PictureSearch):
 
     async def picture(self, sha256: bytes) -> bytes:
         """Raises NotSupported: Milvus keeps vectors, not pictures."""
-        return self._store.picture(sha256)
+        raise NotSupported(
+            self.backend, "this server keeps its knowledge in Milvus, which has no pictures, only their vectors"
+        )
 
     async def delete(self, id: str) -> Deleted:
         """Delete an entry; its sequence number is 0: there is no receipt for its bytes. Raises NotFound."""
@@ -163,7 +164,9 @@ class MilvusKnowledge(PictureSearch):
 
     async def compact(self) -> int:
         """Raises NotSupported: Milvus compacts by itself."""
-        return self._store.compact()
+        raise NotSupported(
+            self.backend, "this server keeps its knowledge in Milvus, which compacts by itself, without a receipt"
+        )
 
     async def search_views(
         self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
@@ -171,6 +174,12 @@ class MilvusKnowledge(PictureSearch):
         """For each vector, entries by their best picture, best first. Raises RoleMissing without an image encoder."""
         queries = picture_queries(self._image_encoder, vectors)
         return await self._search(lambda: self._finder.views(queries, limit, options))
+
+    async def search_crops(
+        self, vectors: Sequence[Vector], limit: int, options: SearchOptions = _ANY
+    ) -> builtins.list[EntryHit]:
+        """Entries by their best picture for any of several crops of one thing, best first. Raises RoleMissing."""
+        return best_of_views(await self.search_views(vectors, limit, options), limit, options)
 
     async def search_texts(
         self, vector: Vector | None, limit: int, words: str = "", options: SearchOptions = _ANY

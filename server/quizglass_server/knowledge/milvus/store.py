@@ -6,15 +6,15 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from quizglass_server.domain.entries import Deleted, Entry
-from quizglass_server.errors import KnowledgeFailed, NotFound, NotSupported
+from quizglass_server.errors import KnowledgeFailed, NotFound
 from quizglass_server.knowledge.content.records import EntryDraft, VectorKind
 from quizglass_server.knowledge.database.clock import Clock
 from quizglass_server.knowledge.database.reader import PAGE_CHARS
 from quizglass_server.knowledge.milvus.collections import Collections
-from quizglass_server.knowledge.milvus.link import PATIENCE_S, MilvusLink
+from quizglass_server.knowledge.milvus.link import MilvusLink
 from quizglass_server.knowledge.milvus.rows import (
     Head,
     Row,
@@ -28,9 +28,6 @@ from quizglass_server.knowledge.milvus.rows import (
     vector_rows,
 )
 
-Result = TypeVar("Result")
-
-BACKEND = "milvus"
 NO_RECEIPT = 0
 """Sequence number of a deletion that no compaction answers for."""
 
@@ -48,15 +45,11 @@ class MilvusStore:
     def __init__(self, link: MilvusLink, collections: Collections, clock: Clock, timeout_s: float) -> None:
         """Use collections that are there; writes are tried again for `timeout_s` while nothing answers."""
         self._link = link
-        self._collections = collections
+        self.collections = collections
+        """What it reads and writes."""
         self._clock = clock
         self._patience_s = timeout_s
         self._last_revision = 0
-
-    @property
-    def collections(self) -> Collections:
-        """What it reads and writes."""
-        return self._collections
 
     def put(self, drafts: Sequence[EntryDraft]) -> None:
         """Add or replace entries; of two of the same id the later stays. Each is there as a whole or not at all."""
@@ -74,16 +67,17 @@ class MilvusStore:
             for kind, rows in vector_rows(draft, revision, expires).items():
                 vectors[kind] += rows
         for kind, rows in vectors.items():
-            self._upsert(self._collections.vectors[kind], rows)
-        self._upsert(self._collections.entries, parts)
-        self._upsert(self._collections.entries, heads)  # from here on they are seen
+            self._upsert(self.collections.vectors[kind], rows)
+        self._upsert(self.collections.entries, parts)
+        self._upsert(self.collections.entries, heads)  # from here on they are seen
         self._sweep(latest, [int(row["revision"]) for row in before])
 
     def delete(self, entry_id: str) -> Deleted:
         """Delete an entry. Raises NotFound."""
-        head = self.heads([entry_id]).get(entry_id)
-        if head is None:
+        rows = self._of_entries([entry_id], [_HEADS, alive(self._clock())], Head.FIELDS)
+        if not rows:
             raise _missing(entry_id)
+        head = Head.of(rows[0])
         self._drop([head])
         return Deleted(entry_id, NO_RECEIPT, head.chunks, head.pictures)
 
@@ -91,7 +85,7 @@ class MilvusStore:
         """Delete entries whose time has come."""
         now = int(self._clock())
         gone = every([_HEADS, "expires > 0", f"expires <= {now}"])
-        while rows := self._query(self._collections.entries, gone, Head.FIELDS, limit=_TOGETHER):
+        while rows := self._query(self.collections.entries, gone, Head.FIELDS, limit=_TOGETHER):
             self._drop([Head.of(row) for row in rows])
 
     def get(self, entry_id: str) -> Entry:
@@ -122,27 +116,10 @@ class MilvusStore:
             after = ids[-1]
         return page
 
-    def picture(self, sha256: bytes) -> bytes:
-        """Raises NotSupported."""
-        raise NotSupported(
-            BACKEND, "this server keeps its knowledge in Milvus, which has no pictures, only their vectors"
-        )
-
-    def compact(self) -> int:
-        """Raises NotSupported."""
-        raise NotSupported(
-            BACKEND, "this server keeps its knowledge in Milvus, which compacts by itself, without a receipt"
-        )
-
     def count(self) -> int:
         """Number of entries."""
-        rows = self._query(self._collections.entries, every([_HEADS, alive(self._clock())]), ["count(*)"])
+        rows = self._query(self.collections.entries, every([_HEADS, alive(self._clock())]), ["count(*)"])
         return int(rows[0]["count(*)"])
-
-    def heads(self, ids: Iterable[str]) -> dict[str, Head]:
-        """What makes those of the entries exist that there are and have not expired."""
-        rows = self._of_entries(ids, [_HEADS, alive(self._clock())], Head.FIELDS)
-        return {head.entry: head for head in map(Head.of, rows)}
 
     def entries(self, ids: Iterable[str]) -> dict[str, tuple[int, Entry]]:
         """The entries with these ids, as far as they exist, with their revisions."""
@@ -169,9 +146,9 @@ class MilvusStore:
             if field == "words"
             else {"metric_type": "COSINE", "params": {"ef": max(128, limit)}}
         )
-        return self._reading(
+        return self._link.run(
             lambda client, left: client.search(
-                self._collections.vectors[kind],
+                self.collections.vectors[kind],
                 data=list(data),
                 anns_field=field,
                 filter=where,
@@ -187,16 +164,16 @@ class MilvusStore:
         """Delete entries as they are now; one that somebody replaces meanwhile stays."""
         revisions = [head.revision for head in heads]
         ids = [head.entry for head in heads]
-        self._delete(self._collections.entries, every([of_entries(ids), _HEADS, f"revision in {revisions}"]))
+        self._delete(self.collections.entries, every([of_entries(ids), _HEADS, f"revision in {revisions}"]))
         self._sweep(ids, revisions)
 
     def _sweep(self, ids: Iterable[str], revisions: Sequence[int]) -> None:
         """Remove what is left of these revisions of entries, and of writes that were interrupted long ago."""
         old = f"revision in {list(revisions)} or revision < {_revision(time.time() - _LEFT_OVER_S)}"
         where = every([of_entries(ids), old])
-        for kind in self._collections.kinds:
-            self._delete(self._collections.vectors[kind], where)
-        self._delete(self._collections.entries, every([where, "part > 0"]))
+        for kind in self.collections.kinds:
+            self._delete(self.collections.vectors[kind], where)
+        self._delete(self.collections.entries, every([where, "part > 0"]))
 
     def _add_parts(self, heads: dict[str, tuple[Head, list[str]]]) -> None:
         long = [name for name, (head, _) in heads.items() if head.parts > 1]
@@ -214,7 +191,7 @@ class MilvusStore:
 
         def read(client: Any, left: float) -> list[str]:
             rows = client.query_iterator(
-                self._collections.entries,
+                self.collections.entries,
                 batch_size=count,
                 limit=count,
                 filter=where,
@@ -227,19 +204,19 @@ class MilvusStore:
             finally:
                 rows.close()
 
-        return self._reading(read)
+        return self._link.run(read)
 
     def _of_entries(self, ids: Iterable[str], conditions: Sequence[str], output: Sequence[str]) -> list[Row]:
         wanted = list(ids)
         rows: list[Row] = []
         for start in range(0, len(wanted), _TOGETHER):
             where = every([of_entries(wanted[start : start + _TOGETHER]), *conditions])
-            rows += self._query(self._collections.entries, where, output)
+            rows += self._query(self.collections.entries, where, output)
         return rows
 
     def _query(self, name: str, where: str, output: Sequence[str], limit: int | None = None) -> list[Row]:
         some = {} if limit is None else {"limit": limit}
-        return self._reading(
+        return self._link.run(
             lambda client, left: list(
                 client.query(
                     name, filter=where, output_fields=list(output), consistency_level="Strong", timeout=left, **some
@@ -253,9 +230,6 @@ class MilvusStore:
 
     def _delete(self, name: str, where: str) -> None:
         self._writing(lambda client, left: client.delete(name, filter=where, timeout=left))
-
-    def _reading(self, job: Callable[[Any, float], Result]) -> Result:
-        return self._link.run(job, patience_s=PATIENCE_S)
 
     def _writing(self, job: Callable[[Any, float], Any]) -> None:
         self._link.run(job, patience_s=self._patience_s)

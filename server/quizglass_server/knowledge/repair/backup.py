@@ -11,9 +11,10 @@ from quizglass_server.errors import KnowledgeFailed
 from quizglass_server.knowledge.database.checksums import StoreState
 from quizglass_server.knowledge.database.clean_shutdown import FILE as MARKER
 from quizglass_server.knowledge.database.clean_shutdown import CleanShutdownFlag, ShutdownRecord
+from quizglass_server.knowledge.database.disk import sync
 from quizglass_server.knowledge.database.lock import DirectoryLock
 from quizglass_server.knowledge.database.schema import FILE, connect, explained
-from quizglass_server.knowledge.index.snapshots import FOLDER, sync
+from quizglass_server.knowledge.index.snapshots import FOLDER
 from quizglass_server.knowledge.repair.inspection import Inspector, inspect
 
 _ENTRIES = (FILE, f"{FILE}-wal", f"{FILE}-shm", MARKER, FOLDER)
@@ -38,7 +39,8 @@ def snapshot(directory: Path, target: Path) -> StoreState:
         fresh.mkdir(mode=0o700, parents=True)
         state = _copy_truth(directory / FILE, fresh / FILE)
         _copy_derived(directory, fresh)
-        _mark(fresh, state)
+        with closing(CleanShutdownFlag(fresh)) as flag:
+            flag.write(ShutdownRecord(state.store, state.sequence, closed=True))
         _raise_if_damaged(fresh)
         for path in [*fresh.rglob("*"), fresh]:
             sync(path)
@@ -62,8 +64,7 @@ def restore(source: Path, directory: Path) -> Path | None:
     _raise_if_damaged(source)
     with explained(directory):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = DirectoryLock(directory)
-        try:
+        with closing(DirectoryLock(directory)):
             incoming = directory / "incoming"
             shutil.rmtree(incoming, ignore_errors=True)
             shutil.copytree(source, incoming, ignore=shutil.ignore_patterns("lock", "before-*", "*-shm"))
@@ -76,8 +77,6 @@ def restore(source: Path, directory: Path) -> Path | None:
                     (incoming / name).replace(directory / name)
             shutil.rmtree(incoming)
             sync(directory)
-        finally:
-            lock.release()
     return kept
 
 
@@ -98,12 +97,6 @@ def _copy_derived(directory: Path, fresh: Path) -> None:
                 shutil.copyfile(directory / FOLDER / record.file, fresh / FOLDER / record.file)
             except OSError:
                 continue
-
-
-def _mark(fresh: Path, state: StoreState) -> None:
-    flag = CleanShutdownFlag(fresh)
-    flag.write(ShutdownRecord(state.store, state.sequence, closed=True))
-    flag.close()
 
 
 def _raise_if_damaged(directory: Path) -> None:

@@ -11,7 +11,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from quizglass_server.domain.entries import Entry
 from quizglass_server.errors import KnowledgeFailed, NotFound
@@ -56,18 +55,6 @@ class Inspector(DatabaseReader):
         """The connection inside one read transaction, for inspection."""
         with explained(self._file), transaction(self._db, write=False):
             yield self._db
-
-    def ids(self) -> Iterator[tuple[str, int]]:
-        """Ids of all entries with the digests of their rows; inside `one_commit`."""
-        yield from self._db.execute("SELECT id, digest FROM entries ORDER BY number")
-
-    def raw(self, kind: VectorKind) -> Iterator[tuple[Any, ...]]:
-        """All rows of vectors, unchecked; inside `one_commit`."""
-        yield from self._db.execute(f"{ROWS[kind]} ORDER BY label")
-
-    def picture_files(self) -> Iterator[tuple[bytes, bytes]]:
-        """Hashes and bytes of all pictures, unchecked; inside `one_commit`."""
-        yield from self._db.execute("SELECT sha256, encoded FROM picture_files")
 
     def named(self, entry_id: str) -> Entry:
         """One entry; inside `one_commit`. Raises NotFound, KnowledgeFailed."""
@@ -172,7 +159,7 @@ def _inside(reader: Inspector, step: Callable[[str, int], None]) -> Iterator[str
                 yield f"SQLite finds: {line}"
         for table, rows in _TABLES.items():
             total = 0
-            for count, (digest, message) in enumerate(rows(reader, table), 1):
+            for count, (digest, message) in enumerate(rows(reader, connection, table), 1):
                 total = signed(total + digest)
                 step(table, count)
                 if message:
@@ -181,8 +168,8 @@ def _inside(reader: Inspector, step: Callable[[str, int], None]) -> Iterator[str
                 yield f"rows of table {table} are missing, doubled or altered"
 
 
-def _entry_sum(reader: Inspector, _table: str) -> Iterator[tuple[int, str]]:
-    for entry_id, digest in reader.ids():
+def _entry_sum(reader: Inspector, connection: sqlite3.Connection, _table: str) -> Iterator[tuple[int, str]]:
+    for entry_id, digest in connection.execute("SELECT id, digest FROM entries ORDER BY number"):
         try:
             reader.named(entry_id)
             yield digest, ""
@@ -190,14 +177,14 @@ def _entry_sum(reader: Inspector, _table: str) -> Iterator[tuple[int, str]]:
             yield digest, error.message
 
 
-def _row_sum(reader: Inspector, table: str) -> Iterator[tuple[int, str]]:
-    for row in reader.raw(VectorKind(table)):
+def _row_sum(reader: Inspector, connection: sqlite3.Connection, table: str) -> Iterator[tuple[int, str]]:
+    for row in connection.execute(f"{ROWS[VectorKind(table)]} ORDER BY label"):
         fine = row_digest(row[:-1], reader.key) == row[-1]
         yield row[-1], "" if fine else f"row {row[0]} of table {table} is damaged"
 
 
-def _file_sum(reader: Inspector, _table: str) -> Iterator[tuple[int, str]]:
-    for key, encoded in reader.picture_files():
+def _file_sum(_reader: Inspector, connection: sqlite3.Connection, _table: str) -> Iterator[tuple[int, str]]:
+    for key, encoded in connection.execute("SELECT sha256, encoded FROM picture_files"):
         fine = sha256(encoded).digest() == key
         yield file_digest(key), "" if fine else f"picture {key.hex()[:16]} is damaged"
 

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from quizglass_server.knowledge.database.clean_shutdown import FILE as MARKER
+from quizglass_server.knowledge.database.disk import sync
 from quizglass_server.knowledge.database.schema import FILE
-from quizglass_server.knowledge.index.snapshots import sync
 
 _LARGEST = 1 << 40  # bytes; a header that says more is damaged itself
 

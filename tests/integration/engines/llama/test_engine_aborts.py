@@ -25,12 +25,12 @@ def test_cancelled_requests_leave_their_neighbours_exact(endless: Engine, alone:
         kept = [ask(endless, ASKED[index])[0] for index in (2, 3)]
         for _ in range(steps):
             endless.step(wait=False)
-        before = endless.decode_steps
+        before = endless.stats().decode_steps
         for _, request in victims:
             endless.cancel(request)
         endless.step(wait=False)
         assert all(request.ended for _, request in victims)
-        assert endless.decode_steps - before <= 2
+        assert endless.stats().decode_steps - before <= 2
         finish(endless)
         assert [given.texts for given in kept] == [alone[2], alone[3]]
 

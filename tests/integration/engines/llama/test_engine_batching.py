@@ -38,7 +38,7 @@ def test_answers_in_a_batch_are_those_given_alone(endless: Engine, alone: list[l
             endless.step(wait=False)
     finish(endless)
     assert [each.texts for each in given] == alone
-    assert endless.encoded_pictures == 2
+    assert endless.stats().encoded_pictures == 2
 
 
 def test_what_is_shared_is_read_once(engine: Engine) -> None:
@@ -57,13 +57,13 @@ def test_what_is_parked_outside_the_cache_is_neither_read_again_nor_different(
         ask(endless, parts)
         finish(endless)
     assert len(endless.prefixes.kept) == 1
-    assert len(endless.prefixes.offloaded.all) >= 2
-    encoded, (again, _) = endless.encoded_pictures, ask(endless, ASKED[1])
+    assert len(endless.prefixes.offloaded) >= 2
+    encoded, (again, _) = endless.stats().encoded_pictures, ask(endless, ASKED[1])
     finish(endless)
     usage = again.finished.usage
     assert usage.reused_tokens >= usage.prompt_tokens - 1
     assert again.texts == alone[1]
-    assert endless.encoded_pictures == encoded
+    assert endless.stats().encoded_pictures == encoded
 
 
 def test_a_thread_encodes_only_while_there_is_something_to_encode(engine: Engine) -> None:
@@ -75,7 +75,7 @@ def test_a_thread_encodes_only_while_there_is_something_to_encode(engine: Engine
             assert not thread.is_alive()
     ask(engine, ASKED[2])
     finish(engine)
-    assert engine.encoded_pictures == 2
+    assert engine.stats().encoded_pictures == 2
 
 
 def test_first_tokens_come_one_after_the_other(engine: Engine) -> None:

@@ -40,13 +40,13 @@ async def test_prefixes_survive_a_restart(model: NativeModel, options: LoadOptio
     worker = await working(model)
     said = [await collected(worker, prompt(text, seed), 20, Terms()) for text, seed in (("What?", 1), ("Who?", 2))]
     await worker.prefill(prompt("What else?", 1)[:3])
-    assert await worker.save(tmp_path) == 3
+    assert await worker.files.save(tmp_path) == 3
     other = await working(NativeModel(options, LOG))
-    assert await other.restore(tmp_path) == 3
-    assert await other.restore(tmp_path) == 0
-    assert other.stats().kept == 3
+    assert await other.files.restore(tmp_path) == 3
+    assert await other.files.restore(tmp_path) == 0
+    assert other.engine.stats().kept == 3
     # What two of them begin with takes its cells once.
-    assert other.stats().cells_used == worker.stats().cells_used
+    assert other.engine.stats().cells_used == worker.engine.stats().cells_used
     for (text, before), (question, seed) in zip(said, (("What?", 1), ("Who?", 2)), strict=True):
         again, end = await collected(other, prompt(question, seed), 20, Terms())
         assert again == text
@@ -60,7 +60,7 @@ async def test_a_damaged_or_foreign_prefix_is_left_out(
 ) -> None:
     worker = await working(model)
     await collected(worker, prompt("What?"), 4, Terms())
-    assert await worker.save(tmp_path) == 1
+    assert await worker.files.save(tmp_path) == 1
     path = tmp_path / "0000.prefix"
     content = path.read_bytes()
     if damage == "cut":
@@ -73,7 +73,7 @@ async def test_a_damaged_or_foreign_prefix_is_left_out(
         path.write_bytes(b"something else")
     changed = replace(options, width=56) if damage == "other options" else options
     other = await working(NativeModel(changed, LOG))
-    assert await other.restore(tmp_path) == 0
+    assert await other.files.restore(tmp_path) == 0
     assert path.name in caplog.text
     assert (await collected(other, prompt("What?", None), 4, Terms()))[1].reason == "length"
 
@@ -91,13 +91,13 @@ async def test_model_files_are_hashed_once_and_before_there_is_a_hurry(
         return "ab"
 
     monkeypatch.setattr(prefix_files, "_digest", digest)
-    worker.get_ready_to_save()
+    worker.files.get_ready()
     await asyncio.to_thread(begun.wait)
-    saving = asyncio.create_task(worker.save(tmp_path))
+    saving = asyncio.create_task(worker.files.save(tmp_path))
     await asyncio.sleep(0)
     go_on.set()
     await saving
-    await worker.save(tmp_path)
+    await worker.files.save(tmp_path)
     assert len(hashed) == 2
     assert {name for name, _ in hashed} == {"fingerprint"}
 
@@ -105,9 +105,9 @@ async def test_model_files_are_hashed_once_and_before_there_is_a_hurry(
 async def test_saving_replaces_what_was_saved(worker: EngineWorker, tmp_path: Path) -> None:
     for number in range(3):
         await collected(worker, prompt(f"{number}", None), 4, Terms())
-    assert await worker.save(tmp_path) == 3
+    assert await worker.files.save(tmp_path) == 3
     await collected(worker, prompt("0 and more " + "x" * (CONTEXT - 100), None), CONTEXT, Terms())
-    saved = await worker.save(tmp_path)
+    saved = await worker.files.save(tmp_path)
     assert sorted(os.listdir(tmp_path)) == [f"{number:04d}.prefix" for number in range(saved)]  # noqa: PTH208
     with pytest.raises(OSError, match="No such file"):
-        await worker.save(tmp_path / "missing")
+        await worker.files.save(tmp_path / "missing")

@@ -37,17 +37,17 @@ async def worker(model: NativeModel) -> EngineWorker:
 async def test_closing_a_stream_ends_its_request(worker: EngineWorker) -> None:
     async with aclosing(worker.generate(prompt("Tell me"), 400)) as stream:
         await anext(stream)
-    while worker.pending:  # noqa: ASYNC110
+    while worker.engine.pending:  # noqa: ASYNC110
         await asyncio.sleep(0)
-    assert worker.stats().active == 0
-    assert worker.stats().decode_steps < 100
+    assert worker.engine.stats().active == 0
+    assert worker.engine.stats().decode_steps < 100
 
 
 async def test_vitals_tell_what_the_engine_does(worker: EngineWorker) -> None:
-    before = worker.stats()
+    before = worker.engine.stats()
     assert not before.busy
     await collected(worker, prompt("What?"), 8, Terms())
-    after = worker.stats()
+    after = worker.engine.stats()
     assert after.decode_steps > before.decode_steps
     assert (after.encoded_pictures, after.kept, after.active, after.waiting) == (1, 1, 0, 0)
     assert after.prefilled_tokens > 16
@@ -62,8 +62,7 @@ async def test_a_thread_that_cannot_go_on_says_so(model: NativeModel, monkeypatc
     def note() -> None:
         loop.call_soon_threadsafe(broken.set)
 
-    worker = EngineWorker(note)
-    await worker.load(lambda: Engine(model, [], SMALL_PIECES))
+    worker = await EngineWorker.start(lambda: Engine(model, [], SMALL_PIECES), note)
     monkeypatch.setattr(worker.engine.scheduler, "plan", lambda: 1 / 0)
     call = asyncio.create_task(worker.choose(prompt("What?"), ["a", "b"]))
     await broken.wait()

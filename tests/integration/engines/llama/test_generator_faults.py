@@ -227,6 +227,7 @@ class Worker:
         self.failure: Exception | None = None
         self.terms: list[Terms] = []
         self.prefilling, self.dropped = asyncio.Event(), asyncio.Event()
+        self.engine = self
 
     def stats(self) -> EngineStats:
         return self.said

@@ -137,8 +137,8 @@ def check(memory: FakeMemory, prefixes: Prefixes, active: list[Lease]) -> None:
     everyone = [*prefixes.kept, *active]
     assert len({lease.sequence for lease in everyone}) == len(everyone) <= SEQUENCES
     assert len(prefixes) <= KEPT
-    assert sum(copy.cells for copy in prefixes.offloaded.all) <= CELLS
-    for copy in prefixes.offloaded.all:
+    assert sum(copy.cells for copy in prefixes.offloaded) <= CELLS
+    for copy in prefixes.offloaded:
         assert memory.copies[int(copy.state)] == expected(copy.units, copy.length)
     for lease in everyone:
         real = [(position, content) for position, content, _ in memory.sequences.get(lease.sequence, [])]

@@ -104,14 +104,14 @@ def test_a_second_question_about_a_picture_pays_for_neither_picture_nor_beginnin
     assert (first.encoded_picture, second.encoded_picture) == (True, False)
     assert first.reused_tokens == 0
     assert second.reused_tokens > 16
-    assert engine.encoded_pictures == 1
+    assert engine.stats().encoded_pictures == 1
 
 
 def test_pictures_are_told_apart_by_content(engine: Engine, options: LoadOptions) -> None:
     complete(engine, prompt("What is this?", seed=1))
     other = prompt("What is this?", seed=2)
     assert [piece.text for piece in complete(engine, other)[0]] == fresh(options, other)
-    assert engine.encoded_pictures == 2
+    assert engine.stats().encoded_pictures == 2
 
 
 def test_an_older_prompt_is_still_kept(engine: Engine) -> None:
@@ -137,22 +137,22 @@ def test_an_answer_ends_at_a_stop_token(model: NativeModel) -> None:
 
 def test_the_last_token_costs_no_further_step(engine: Engine) -> None:
     complete(engine, prompt("What is this?"), tokens=1)
-    before = engine.decode_steps
+    before = engine.stats().decode_steps
     complete(engine, prompt("What is this?"), tokens=3)
-    assert engine.decode_steps - before == 1 + 2
+    assert engine.stats().decode_steps - before == 1 + 2
 
 
 def test_cancelling_spends_at_most_one_more_step(engine: Engine) -> None:
     complete(engine, prompt("What is this?"), tokens=1)
     given = Given()
-    before = engine.decode_steps
+    before = engine.stats().decode_steps
     request = engine.builder.generation(prompt("What is this?"), 100, sink=given)
     drive(engine, request, lambda: len(given.pieces) >= 4)
     finished = given.items[-1]
     assert isinstance(finished, Finished)
     assert finished.reason == "cancelled"
     assert len(given.pieces) == 4
-    assert engine.decode_steps - before == 1 + 3
+    assert engine.stats().decode_steps - before == 1 + 3
 
 
 def test_a_cancelled_prompt_leaves_nothing_wrong_behind(engine: Engine, options: LoadOptions) -> None:

@@ -52,40 +52,34 @@ def main() -> None:
     try:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_serve(arguments, report))
-    except LoadFailed as error:
-        _tell(report, {"failed": str(error)})
-        os._exit(LOAD_FAILED_STATUS)
-    except Nonsense as error:
-        _tell(report, {"nonsense": str(error)})
+    except (LoadFailed, Nonsense) as error:
+        _tell(report, {"failed" if isinstance(error, LoadFailed) else "nonsense": str(error)})
         os._exit(LOAD_FAILED_STATUS)
 
 
 async def _serve(arguments: argparse.Namespace, report: TextIO) -> None:
-    worker = EngineWorker()
     options: LoadOptions = arguments.load
-    description = executor = ""
 
     def load() -> Engine:
-        nonlocal description, executor
         log = LlamaLog()
         start_backend(log)
         prove(log, options)
         model = NativeModel(options, log)
         prove_model(model)
-        description, executor = model.description, model.executor
         engine = Engine(model, arguments.stop)
         engine.warm_up()
         return engine
 
-    await worker.load(load)
+    worker = await EngineWorker.start(load)
     if arguments.restore is not None:
-        logger.info("%d kept prefixes are restored", await worker.restore(arguments.restore))
+        logger.info("%d kept prefixes are restored", await worker.files.restore(arguments.restore))
     if arguments.keep:
-        worker.get_ready_to_save()
-    service = GeneratorService(worker, description, options.context, options.threads)
+        worker.files.get_ready()
+    model = worker.engine.model
+    service = GeneratorService(worker, model.description, options.context, options.threads)
     link = socket.socket(fileno=arguments.link)
     await asyncio.get_running_loop().create_unix_connection(service.connection, sock=link)
-    _tell(report, {"description": description, "executor": executor})
+    _tell(report, {"description": model.description, "executor": model.executor})
     await asyncio.Event().wait()
 
 

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable
 from pathlib import Path
 from typing import Any
 
 from quizglass_server.engines.llama.child.worker import EngineWorker
-from quizglass_server.engines.llama.engine.constraint import MAX_LABELS
 from quizglass_server.engines.llama.link.frames import Answering
 from quizglass_server.engines.llama.link.pixels import PictureUnknown, PixelStore
 from quizglass_server.engines.llama.link.prompt import (
     Busy,
-    Constraint,
     ConstraintRefused,
     EngineStats,
     Failure,
-    Finished,
-    Part,
-    Piece,
     ProcessInfo,
     RequestRefused,
-    Terms,
     TooLate,
-    Usage,
 )
 from quizglass_server.engines.llama.native.errors import DecodeFailed
 
@@ -43,58 +35,48 @@ class GeneratorService:
         self._context = context
         self._threads = threads
         self._pixels = PixelStore()
-        self._methods: dict[str, Callable[..., AsyncGenerator[object, None]]] = {
-            method.__name__: method
-            for method in (self.generate, self.choose, self.prefill, self.info, self.watch, self.save)
-        }
 
     def connection(self) -> Answering:
         """The server's end of a new connection."""
         return Answering(self._answer, to_failure)
 
-    async def generate(
-        self, prompt: list[Part], max_tokens: int, terms: Terms, constraint: Constraint | None
-    ) -> AsyncGenerator[list[Piece | Finished], None]:
-        """Complete a prompt; a cancelled call closes the worker's stream, which stops the engine."""
-        if max_tokens == 0:
-            raise RequestRefused("max_tokens is 0; at least 1 token must be asked for")
-        stream = self._worker.generate(self._pixels.complete(prompt), max_tokens, terms, constraint)
-        async with aclosing(stream):
-            async for items in stream:
-                yield items
+    def _answer(self, method: str, arguments: list[Any]) -> AsyncGenerator[object, None]:
+        """What a call gives; a cancelled one stops the engine's work for it."""
+        worker, whole = self._worker, self._pixels.complete
+        match method, arguments:
+            case "generate", [_, 0, _, _]:
+                raise RequestRefused("max_tokens is 0; at least 1 token must be asked for")
+            case "choose", [_, [], _]:
+                raise RequestRefused("0 labels; there must be some to choose from")
+            case "generate", [prompt, max_tokens, terms, constraint]:
+                return worker.generate(whole(prompt), max_tokens, terms, constraint)
+            case "choose", [prompt, labels, terms]:
+                return _only(worker.choose(whole(prompt), labels, terms))
+            case "prefill", [prompt, terms]:
+                return _only(worker.prefill(whole(prompt), terms))
+            case "info", []:
+                return _only(self._info())
+            case "watch", [interval_s]:
+                return self._heartbeats(interval_s)
+            case "save", [directory]:
+                return _only(worker.files.save(Path(directory)))
+        raise RequestRefused(f"{method[:40]!r} is no method, or takes other arguments")
 
-    async def choose(
-        self, prompt: list[Part], labels: list[str], terms: Terms
-    ) -> AsyncGenerator[tuple[list[float], Usage], None]:
-        """Probabilities of labels."""
-        if not 0 < len(labels) <= MAX_LABELS:
-            raise RequestRefused(f"{len(labels)} labels; 1 to {MAX_LABELS} can be chosen from")
-        yield await self._worker.choose(self._pixels.complete(prompt), labels, terms)
-
-    async def prefill(self, prompt: list[Part], terms: Terms) -> AsyncGenerator[Usage, None]:
-        """Prepare the beginning of later prompts; a cancelled call drops the work."""
-        yield await self._worker.prefill(self._pixels.complete(prompt), terms)
-
-    async def info(self) -> AsyncGenerator[ProcessInfo, None]:
+    async def _info(self) -> ProcessInfo:
         """What is loaded, without asking the engine thread."""
-        worker = self._worker
-        yield ProcessInfo(self._description, self._context, self._threads, worker.pending, worker.stats())
+        engine = self._worker.engine
+        return ProcessInfo(self._description, self._context, self._threads, engine.pending, engine.stats())
 
-    async def watch(self, interval_s: float) -> AsyncGenerator[EngineStats, None]:
-        """Heartbeats until the caller leaves."""
+    async def _heartbeats(self, interval_s: float) -> AsyncGenerator[EngineStats, None]:
+        """Until the caller leaves."""
         while True:
-            yield self._worker.stats()
+            yield self._worker.engine.stats()
             await asyncio.sleep(max(interval_s, SHORTEST_INTERVAL_S))
 
-    async def save(self, directory: str) -> AsyncGenerator[int, None]:
-        """Kept prefixes to files of an existing, empty directory; how many."""
-        yield await self._worker.save(Path(directory))
 
-    def _answer(self, method: str, arguments: list[Any]) -> AsyncGenerator[object, None]:
-        try:
-            return self._methods[method](*arguments)
-        except (KeyError, TypeError) as error:
-            raise RequestRefused(f"{method[:40]!r} is no method, or takes other arguments") from error
+async def _only(result: Awaitable[object]) -> AsyncGenerator[object, None]:
+    """The one response of a call that has no more."""
+    yield await result
 
 
 def to_failure(error: Exception) -> Failure:

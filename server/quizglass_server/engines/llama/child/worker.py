@@ -10,16 +10,15 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
-from pathlib import Path
+from functools import partial
 from threading import Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from quizglass_server.engines.llama.child.mailbox import Deliveries, Mailbox
 from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.engine.requests import Request
 from quizglass_server.engines.llama.link.prompt import (
     Constraint,
-    EngineStats,
     Finished,
     Part,
     Piece,
@@ -44,40 +43,33 @@ logger = logging.getLogger(__name__)
 class EngineWorker:
     """Owns an engine and its thread; every method belongs to one event loop."""
 
-    def __init__(self, on_broken: Callable[[], None] = lambda: os._exit(BROKEN_STATUS)) -> None:
-        """Make a worker.
+    def __init__(self, engine: Engine, outbox: Deliveries) -> None:
+        """For `start` only."""
+        self.engine = engine
+        """Only counters may be read from other threads."""
+        self.files = PrefixFiles(engine.model, engine.prefixes, self._called)
+        """Saves and restores kept prefixes."""
+        self._outbox = outbox
+
+    @classmethod
+    async def start(
+        cls, load: Callable[[], Engine], on_broken: Callable[[], None] = lambda: os._exit(BROKEN_STATUS)
+    ) -> EngineWorker:
+        """Start the thread and load the engine in it, so that one thread makes every call of llama.cpp.
 
         Args:
+            load: makes the engine.
             on_broken: called in the engine's thread when it cannot go on; by default the process ends, and its
                 supervisor starts another.
-        """
-        self._engine: Engine | None = None
-        self._outbox: Deliveries | None = None
-        self._prefix_files: PrefixFiles | None = None
-        self._on_broken = on_broken
-
-    @property
-    def pending(self) -> int:
-        """Requests waiting for or in the engine."""
-        return self.engine.pending if self._engine else 0
-
-    @property
-    def engine(self) -> Engine:
-        """The engine; only counters may be read from other threads."""
-        if self._engine is None:
-            raise RuntimeError("the engine has not been loaded")
-        return self._engine
-
-    async def load(self, load: Callable[[], Engine]) -> None:
-        """Start the thread and load the engine in it, so that one thread makes every call of llama.cpp.
 
         Raises:
             LoadFailed: as `load` does.
         """
-        self._outbox = Deliveries(asyncio.get_running_loop())
-        loaded: Mailbox[Engine] = Mailbox(self._outbox)
-        Thread(target=self._run, args=(load, loaded, self._outbox), name="engine", daemon=True).start()
-        (self._engine,) = await loaded.take()
+        outbox = Deliveries(asyncio.get_running_loop())
+        loaded: Mailbox[Engine] = Mailbox(outbox)
+        Thread(target=_run, args=(load, loaded, outbox, on_broken), name="engine", daemon=True).start()
+        (engine,) = await loaded.take()
+        return cls(engine, outbox)
 
     async def generate(
         self, prompt: Sequence[Part], max_tokens: int, terms: Terms = _TURN, constraint: Constraint | None = None
@@ -90,12 +82,11 @@ class EngineWorker:
             TooLate: the deadline cannot be met in any case.
             DecodeFailed: llama.cpp failed on this request.
         """
-        mailbox: Mailbox[Piece | Finished] = self._mailbox()
+        mailbox: Mailbox[Piece | Finished] = Mailbox(self._outbox)
         # A constraint is compiled beside the event loop: a schema may take milliseconds.
         apart = constraint is not None or _long(prompt)
-        request = await _made(
-            lambda: self.engine.builder.generation(prompt, max_tokens, terms, constraint, sink=mailbox), apart=apart
-        )
+        make = partial(self.engine.builder.generation, prompt, max_tokens, terms, constraint, sink=mailbox)
+        request = await _made(make, apart=apart)
         self.engine.submit(request)
         try:
             while True:
@@ -113,41 +104,23 @@ class EngineWorker:
 
         A deadline that passes is `TooLate`, or `Busy` if nothing had begun. Cancelling cancels the engine's work.
         """
-        mailbox: Mailbox[tuple[list[float], Usage]] = self._mailbox()
-        make = lambda: self.engine.builder.choice(prompt, labels, terms, sink=mailbox)  # noqa: E731
-        return await self._only(mailbox, await _made(make, apart=_long(prompt)))
+        result: tuple[list[float], Usage] = await self._only(
+            prompt, partial(self.engine.builder.choice, prompt, labels, terms)
+        )
+        return result
 
     async def prefill(self, prompt: Sequence[Part], terms: Terms = _BACKGROUND) -> Usage:
         """Read a prompt, or its beginning, ahead of the request that needs it; otherwise as `choose`.
 
         It is kept in memory as long as nothing newer needs the room. Cancelling it drops what is left to read.
         """
-        mailbox: Mailbox[Usage] = self._mailbox()
-        make = lambda: self.engine.builder.warm_up(prompt, terms, sink=mailbox)  # noqa: E731
-        return await self._only(mailbox, await _made(make, apart=_long(prompt)))
+        usage: Usage = await self._only(prompt, partial(self.engine.builder.warm_up, prompt, terms))
+        return usage
 
-    async def save(self, directory: Path) -> int:
-        """Write the kept prefixes to a directory, replacing those there; how many there are.
-
-        Raises:
-            OSError: they cannot be written.
-        """
-        return await self._files().save(directory)
-
-    async def restore(self, directory: Path) -> int:
-        """Take over prefixes that were saved with the same files and options, as long as there is room; how many."""
-        return await self._files().restore(directory)
-
-    def get_ready_to_save(self) -> None:
-        """Do beforehand, in the background, what saving needs and takes long."""
-        self._files().get_ready()
-
-    def stats(self) -> EngineStats:
-        """How the engine is; never waits for it."""
-        return self.engine.stats()
-
-    async def _only(self, mailbox: Mailbox[T], request: Request) -> T:
+    async def _only(self, prompt: Sequence[Part], make: Callable[..., Request]) -> Any:
         """Submit a request that gives one thing, and wait for it."""
+        mailbox: Mailbox[Any] = Mailbox(self._outbox)
+        request = await _made(partial(make, sink=mailbox), apart=_long(prompt))
         self.engine.submit(request)
         try:
             return (await mailbox.take())[0]
@@ -156,7 +129,7 @@ class EngineWorker:
 
     async def _called(self, action: Callable[[], T]) -> T:
         """Run something in the engine's thread, between two steps."""
-        mailbox: Mailbox[T] = self._mailbox()
+        mailbox: Mailbox[T] = Mailbox(self._outbox)
 
         def guarded() -> None:
             try:
@@ -167,33 +140,27 @@ class EngineWorker:
         self.engine.call(guarded)
         return (await mailbox.take())[0]
 
-    def _files(self) -> PrefixFiles:
-        if self._prefix_files is None:
-            self._prefix_files = PrefixFiles(self.engine.model, self.engine.prefixes, self._called)
-        return self._prefix_files
 
-    def _mailbox(self) -> Mailbox[T]:
-        if self._outbox is None:
-            raise RuntimeError("the engine has not been loaded")
-        return Mailbox(self._outbox)
-
-    def _run(self, load: Callable[[], Engine], loaded: Mailbox[Engine], outbox: Deliveries) -> None:
-        give_way()  # and llama.cpp's threads with it, which this one starts
-        try:
-            engine = load()
-        except Exception as error:
-            loaded.put(error)
-            outbox.flush()
-            return
-        loaded.put(engine)
+def _run(
+    load: Callable[[], Engine], loaded: Mailbox[Engine], outbox: Deliveries, on_broken: Callable[[], None]
+) -> None:
+    """The engine's thread."""
+    give_way()  # and llama.cpp's threads with it, which this one starts
+    try:
+        engine = load()
+    except Exception as error:
+        loaded.put(error)
         outbox.flush()
-        engine.flush = outbox.flush
-        try:
-            while True:
-                engine.step()
-        except Exception:
-            logger.critical("the engine cannot go on; its process ends", exc_info=True)
-            self._on_broken()
+        return
+    loaded.put(engine)
+    outbox.flush()
+    engine.flush = outbox.flush
+    try:
+        while True:
+            engine.step()
+    except Exception:
+        logger.critical("the engine cannot go on; its process ends", exc_info=True)
+        on_broken()
 
 
 async def _made(make: Callable[[], Request], *, apart: bool) -> Request:

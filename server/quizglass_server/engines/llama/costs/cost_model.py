@@ -229,23 +229,20 @@ class CostTracker:
         if not resting:
             return None
         size = min(resting, key=lambda each: (self._used[each - 1] or 0.0, each != ready, -each))
-        price = _TRIES * max(0.0, self._most(size) - min(size, ready) * token_us)
+        price = _TRIES * max(0.0, _most(size, self.costs.step_us) - min(size, ready) * token_us)
         if price > (self._credit if self._used[size - 1] is not None else self._first_credit):
             return None
         self._credit = self._first_credit = 0.0
         return size
-
-    def _most(self, size: int) -> float:
-        """What a step of a size costs at most, going by its own cost and by the others'."""
-        return min(_bounds(size, self.costs.step_us))
 
 
 def _alike(new: float, old: float) -> bool:
     return abs(new - old) <= _ALIKE * old
 
 
-def _bounds(size: int, step_us: Sequence[int]) -> list[float]:
-    return [
+def _most(size: int, step_us: Sequence[int]) -> float:
+    """What a step of a size costs at most, going by its own cost and by the others'."""
+    return min(
         cost if other == size else _FEWER * cost if other > size else _MORE * cost * size / other
         for other, cost in enumerate(step_us, 1)
-    ]
+    )

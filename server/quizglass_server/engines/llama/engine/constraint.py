@@ -16,7 +16,7 @@ import numpy as np
 from llama_cpp.llama_grammar import json_schema_to_gbnf
 
 from quizglass_server.engines.llama.engine.sampling import Row
-from quizglass_server.engines.llama.link.prompt import Constraint, ConstraintRefused
+from quizglass_server.engines.llama.link.prompt import Constraint, ConstraintRefused, RequestRefused
 from quizglass_server.engines.llama.native.model import NativeModel
 
 MAX_LABELS = 64
@@ -49,10 +49,11 @@ def label_tokens(model: NativeModel, labels: Sequence[str]) -> list[list[int]]:
     """Token ids of each label.
 
     Raises:
-        ConstraintRefused: there are none or too many, or one is empty or there twice.
+        RequestRefused: there are none or too many.
+        ConstraintRefused: one is empty or there twice.
     """
     if not 0 < len(labels) <= MAX_LABELS:
-        raise ConstraintRefused(f"{len(labels)} labels; 1 to {MAX_LABELS} can be chosen from")
+        raise RequestRefused(f"{len(labels)} labels; 1 to {MAX_LABELS} can be chosen from")
     ids = [model.tokenise(label, special=False) for label in labels]
     for index, (label, tokens) in enumerate(zip(labels, ids, strict=True)):
         if not tokens:

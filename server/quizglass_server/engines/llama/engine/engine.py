@@ -71,16 +71,6 @@ class Engine:
         self._starved = True
 
     @property
-    def decode_steps(self) -> int:
-        """Calls of llama.cpp's decode."""
-        return self._liveness.steps
-
-    @property
-    def encoded_pictures(self) -> int:
-        """Pictures that went through the vision tower."""
-        return self.encoder.encoded
-
-    @property
     def threads(self) -> int:
         """How many compute the next step."""
         return self._liveness.threads.count
@@ -126,14 +116,13 @@ class Engine:
             waiting=max(0, self.pending - active),
             cells_used=ledger.size - ledger.free,
             cells=ledger.size,
-            decode_steps=self.decode_steps,
-            encoded_pictures=self.encoded_pictures,
+            decode_steps=self._liveness.steps,
+            encoded_pictures=encoder.encoded,
             kept=len(self.prefixes),
             reused_tokens=self.reused_tokens,
             prefilled_tokens=self.prefilled_tokens,
             step_us=costs.step_us,
             prefill_us=int(costs.piece_cost(costs.alone)),
-            piece=costs.alone,
             encoding_us=encoder.encoding_us,
             encode_us=int(encoder.encode_us),
         )

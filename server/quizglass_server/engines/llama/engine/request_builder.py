@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from quizglass_server.engines.llama.engine.constraint import follower, label_tokens
 from quizglass_server.engines.llama.engine.request_kinds import Choice, Generation, WarmUp
-from quizglass_server.engines.llama.engine.requests import Request, RequestKind, Sink
+from quizglass_server.engines.llama.engine.requests import Request, Sink
 from quizglass_server.engines.llama.link.prompt import Constraint, Part, PicturePart, RequestRefused, Terms, TextPart
 from quizglass_server.engines.llama.native.errors import LoadFailed
 from quizglass_server.engines.llama.native.model import N_BATCH, NativeModel
@@ -49,7 +49,7 @@ class RequestBuilder:
         following = None if constraint is None else follower(self._model, constraint)
         kind = Generation(room, self._ends, self._model.piece, following)
         # The last token of an answer is not read again.
-        return self._request(with_room(units, room - 1), len(units.ids), kind, terms, sink, pictures)
+        return Request(with_room(units, room - 1), len(units.ids), kind, terms, sink, pictures)
 
     def choice(
         self, prompt: Sequence[Part], labels: Sequence[str], terms: Terms = USUAL_TERMS, *, sink: Sink
@@ -67,7 +67,7 @@ class RequestBuilder:
                 raise RequestRefused(f"labels[{index}] is {len(tokens)} tokens, too long for a label")
         if units.cells(len(units.ids)) + kind.spare > self._model.options.cache_cells:
             raise RequestRefused(f"prompt and labels take more than {self._model.options.cache_cells} tokens")
-        return self._request(units, len(units.ids), kind, terms, sink, pictures)
+        return Request(units, len(units.ids), kind, terms, sink, pictures)
 
     def warm_up(self, prompt: Sequence[Part], terms: Terms = USUAL_TERMS, *, sink: Sink) -> Request:
         """A prompt, or the beginning of one, to be kept in memory: gives `Usage`.
@@ -77,7 +77,7 @@ class RequestBuilder:
         """
         units, pictures = to_units(self._model, prompt, open_end=True)
         self._room(units)
-        return self._request(units, len(units.ids), WarmUp(), terms, sink, pictures)
+        return Request(units, len(units.ids), WarmUp(), terms, sink, pictures)
 
     def example(self) -> list[Part]:
         """A prompt with a few words, and a blank picture where the model reads pictures."""
@@ -86,19 +86,6 @@ class RequestBuilder:
             return [text]
         blank = bytes(size[0] * size[1] * 3)
         return [PicturePart(sha256(blank).digest(), *size, blank), text]
-
-    def _request(
-        self,
-        units: PromptUnits,
-        length: int,
-        kind: RequestKind,
-        terms: Terms,
-        sink: Sink,
-        pictures: tuple[PicturePart, ...],
-    ) -> Request:
-        request = Request(units, length, kind, terms, sink, pictures)
-        request.prompt_tokens = units.cells(length)
-        return request
 
     def _room(self, units: PromptUnits) -> int:
         """Tokens left for the answer."""

@@ -82,7 +82,7 @@ class Request:
     cancelled: bool = False
     """Set by any thread; looked at between steps."""
     ended: bool = False
-    prompt_tokens: int = 0
+    prompt_tokens: int = field(init=False)
     reused_tokens: int = 0
     generated_tokens: int = 0
     encoded_picture: bool = False
@@ -94,6 +94,10 @@ class Request:
     """When it began to wait for its picture, of `perf_counter_ns`."""
     _engine_ns: int = field(default=0, repr=False)
     _since: int = field(default=0, repr=False)
+
+    def __post_init__(self) -> None:
+        """Count the prompt while nothing else is there."""
+        self.prompt_tokens = self.units.cells(self.length)
 
     @property
     def done(self) -> int:

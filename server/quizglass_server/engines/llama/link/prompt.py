@@ -102,9 +102,7 @@ class EngineStats:
     step_us: tuple[int, ...] = ()
     """Measured cost of a decode step of 1, 2, ... sequences."""
     prefill_us: int = 0
-    """Measured cost of one piece of a prompt."""
-    piece: int = 0
-    """Tokens of a piece."""
+    """Measured cost of the largest piece of a prompt that is read at once."""
     encoding_us: int = 0
     """How long the picture that is being encoded has taken so far; 0 if there is none."""
     encode_us: int = 0

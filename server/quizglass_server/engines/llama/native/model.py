@@ -27,7 +27,7 @@ N_BATCH = 512
 """Most tokens of one `llama_decode`; a larger batch aborts the process."""
 FORKS = 16
 """Sequences besides those of prompts, for labels of several tokens and for padding."""
-DECODED, NO_CELLS, ABORTED = 0, 1, 2
+DECODED, ABORTED = 0, 2
 """What `llama_decode` returns; anything else is a failure."""
 
 _PIECE_BYTES = 256

@@ -66,7 +66,8 @@ def prove(log: LlamaLog, options: LoadOptions) -> None:
         except LoadFailed as error:
             raise Nonsense(f"the model for the self-test cannot be loaded: {error}") from error
     try:
-        together, singly = _last_two(model, known_model.PROMPT)
+        *before, last = known_model.PROMPT
+        together, singly = _decoded(model, before, 0), _decoded(model, [last], len(before))
     finally:
         model.close()
     for got, expected in zip((together, singly), known_model.LOGITS, strict=True):
@@ -93,12 +94,6 @@ def prove_model(model: NativeModel) -> None:
     name, wrong = model.options.model.name, _apart(singly, together)
     if not wrong <= _MOST_APART_OWN:
         raise Nonsense(f"{name}: a token read with others and read singly differ by {_percent(wrong)}")
-
-
-def _last_two(model: NativeModel, tokens: Sequence[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Logits after the last token but one, read with all before it, and after the last, read singly."""
-    together = _decoded(model, tokens[:-1], 0)
-    return together, _decoded(model, tokens[-1:], len(tokens) - 1)
 
 
 def _decoded(model: NativeModel, tokens: Sequence[int], position: int) -> NDArray[np.float32]:

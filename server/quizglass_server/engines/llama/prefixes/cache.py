@@ -11,33 +11,15 @@ model took 0.65 s beside an empty cache and 0.94 beside 6,000 cells of others, w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeVar
 
 import numpy as np
 
+from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.prefixes.blocks import Cells, Ledger
 from quizglass_server.engines.llama.prefixes.prompt_units import PromptUnits
-
-
-class Memory(Protocol):
-    """What the cache needs of llama.cpp's memory."""
-
-    def forget(self, sequence: int, start: int = 0, end: int = -1) -> None:
-        """Drop the positions of a sequence from `start` on, and below `end` if that is not -1."""
-        ...
-
-    def share(self, source: int, target: int, end: int) -> None:
-        """Let `target`, which is empty, start with the positions of `source` below `end`."""
-        ...
-
-    def save_sequence(self, sequence: int) -> bytes:
-        """A copy of what a sequence holds."""
-        ...
-
-    def load_sequence(self, sequence: int, state: bytes) -> bool:
-        """Whether such a copy was put into a sequence, which is empty before, and after if it was not."""
-        ...
 
 
 @dataclass(eq=False, slots=True)
@@ -79,40 +61,26 @@ class OffloadedPrefix:
         return self.units.cells(self.length)
 
 
-class OffloadedPrefixes:
-    """Copies of prefixes in the process's memory."""
+Holder = TypeVar("Holder", bound=Lease | OffloadedPrefix)
 
-    def __init__(self, cells: int) -> None:
-        """Make an empty one for copies of at most `cells` cells together."""
-        self.all: list[OffloadedPrefix] = []
-        self._limit = cells
 
-    def longest(self, units: PromptUnits, count: int) -> tuple[OffloadedPrefix | None, int]:
-        """Which copy has the longest beginning of the first `count` units, and its length."""
-        best: OffloadedPrefix | None = None
-        length = 0
-        for copy in self.all:
-            if (common := copy.units.common(copy.length, units, count)) > length:
-                best, length = copy, common
-        return best, length
+def _longest(holders: Iterable[Holder], units: PromptUnits, count: int) -> tuple[Holder | None, int]:
+    """Which of them has the longest beginning of the first `count` units, and its length."""
+    best: Holder | None = None
+    length = 0
+    for holder in holders:
+        if (common := holder.units.common(holder.length, units, count)) > length:
+            best, length = holder, common
+    return best, length
 
-    def add(self, copy: OffloadedPrefix) -> None:
-        """Keep a copy; the least recently used ones go where there are too many cells."""
-        self.all.append(copy)
-        while sum(each.cells for each in self.all) > self._limit:
-            self.forget(self.oldest())
 
-    def forget_within(self, units: PromptUnits, count: int) -> None:
-        """Forget what is a beginning of the first `count` units."""
-        self.all = [each for each in self.all if each.units.common(each.length, units, count) < each.length]
+def _oldest(holders: Iterable[Holder]) -> Holder:
+    """The least recently used."""
+    return min(holders, key=lambda holder: holder.used)
 
-    def forget(self, copy: OffloadedPrefix) -> None:
-        """Forget a copy; nothing happens when that has been done."""
-        self.all = [each for each in self.all if each is not copy]
 
-    def oldest(self) -> OffloadedPrefix:
-        """The least recently used."""
-        return min(self.all, key=lambda copy: copy.used)
+def _within(inner: Lease | OffloadedPrefix, outer: Lease) -> bool:
+    return inner.units.common(inner.length, outer.units, outer.length) == inner.length
 
 
 RESIDENT_CELLS = 512
@@ -124,11 +92,13 @@ _UNASKED = 1 << 40
 class Prefixes:
     """Every sequence of the KV cache: free, leased to a request, or kept for later prompts."""
 
-    def __init__(self, memory: Memory, sequences: int, kept: int, cells: int, resident: int = RESIDENT_CELLS) -> None:
+    def __init__(
+        self, memory: NativeModel, sequences: int, kept: int, cells: int, resident: int = RESIDENT_CELLS
+    ) -> None:
         """Make an empty cache.
 
         Args:
-            memory: llama.cpp's.
+            memory: whose `forget`, `share`, `save_sequence` and `load_sequence` act on the KV cache.
             sequences: there are, 0 to `sequences` - 1.
             kept: most that are kept when no request holds them.
             cells: of the KV cache; offloaded prefixes have no more together.
@@ -136,7 +106,7 @@ class Prefixes:
         """
         self.ledger = Ledger(cells)
         self.kept: list[Lease] = []
-        self.offloaded = OffloadedPrefixes(cells)
+        self.offloaded: list[OffloadedPrefix] = []
         self._resident = resident
         self._memory = memory
         self._active: list[Lease] = []
@@ -146,20 +116,16 @@ class Prefixes:
 
     def __len__(self) -> int:
         """How many are kept, offloaded ones included."""
-        return len(self.kept) + len(self.offloaded.all)
+        return len(self.kept) + len(self.offloaded)
 
     def known(self, units: PromptUnits, count: int) -> int:
         """How many of the first `count` units need not be read again."""
-        return max(self.longest(units, count)[1], self.offloaded.longest(units, count)[1])
+        everywhere: list[Lease | OffloadedPrefix] = [*self.kept, *self._active, *self.offloaded]
+        return _longest(everywhere, units, count)[1]
 
     def longest(self, units: PromptUnits, count: int) -> tuple[Lease | None, int]:
         """Who holds the longest beginning of the first `count` units in the cache, and its length."""
-        best: Lease | None = None
-        length = 0
-        for lease in (*self.kept, *self._active):
-            if (common := lease.units.common(lease.length, units, count)) > length:
-                best, length = lease, common
-        return best, length
+        return _longest((*self.kept, *self._active), units, count)
 
     def bind(self, units: PromptUnits, count: int, reserve: int) -> Lease | None:
         """Give a request a sequence that already holds as much of its beginning as is known anywhere.
@@ -173,7 +139,7 @@ class Prefixes:
             The sequence; None when cells or sequences are missing until another request ends.
         """
         source, common = self.longest(units, count)
-        copy, more = self.offloaded.longest(units, count)
+        copy, more = _longest(self.offloaded, units, count)
         lease: Lease | None = None
         if copy is not None and more > common:
             lease = self._reload(copy, units, more, reserve)
@@ -212,9 +178,9 @@ class Prefixes:
         if not lease.length or self.known(lease.units, lease.length) == lease.length:
             self._release(lease)
             return
-        for other in [each for each in self.kept if self._within(each, lease)]:
+        for other in [each for each in self.kept if _within(each, lease)]:
             self.evict(other)
-        self.offloaded.forget_within(lease.units, lease.length)
+        self.offloaded = [each for each in self.offloaded if not _within(each, lease)]
         self._touch(lease)
         if unasked:
             lease.used -= _UNASKED
@@ -235,14 +201,14 @@ class Prefixes:
         """Forget all that is kept."""
         for lease in tuple(self.kept):
             self.evict(lease)
-        self.offloaded.all.clear()
+        self.offloaded.clear()
 
     def state(self, units: PromptUnits) -> bytes | None:
         """A copy of the state of a kept prefix, found by the very units that it has; None when it has gone since."""
         lease = next((each for each in self.kept if each.units is units), None)
         if lease is not None:
             return self._memory.save_sequence(lease.sequence)
-        return next((each.state for each in self.offloaded.all if each.units is units), None)
+        return next((each.state for each in self.offloaded if each.units is units), None)
 
     def vacant(self, units: PromptUnits) -> Lease | None:
         """A free sequence for all of `units`, to be loaded from elsewhere; None without room, or if they are known."""
@@ -273,7 +239,7 @@ class Prefixes:
             self.ledger.drop(lease.cells)
             self._free.append(lease.sequence)
         self.kept.clear()
-        self.offloaded.all.clear()  # what was copied may be spoilt as well
+        self.offloaded.clear()  # what was copied may be spoilt as well
         self._active.clear()
 
     def _make_way(self) -> None:
@@ -281,20 +247,23 @@ class Prefixes:
         while len(self) > self._limit:
             self._forget_oldest()
         while len(self.kept) > 1 and self._idle_cells() > self._resident:
-            self._offload(self._oldest())
+            self._offload(_oldest(self.kept))
 
     def _idle_cells(self) -> int:
         return len(np.unique(np.concatenate([lease.cells for lease in self.kept])))
 
     def _forget_oldest(self) -> None:
-        lease = self._oldest() if self.kept else None
-        if lease is None or (self.offloaded.all and self.offloaded.oldest().used < lease.used):
-            self.offloaded.forget(self.offloaded.oldest())
+        kept: list[Lease | OffloadedPrefix] = [*self.kept, *self.offloaded]
+        oldest = _oldest(kept)
+        if isinstance(oldest, Lease):
+            self.evict(oldest)
         else:
-            self.evict(lease)
+            self.offloaded.remove(oldest)
 
     def _offload(self, lease: Lease) -> None:
-        self.offloaded.add(OffloadedPrefix(lease.units, self._memory.save_sequence(lease.sequence), lease.used))
+        self.offloaded.append(OffloadedPrefix(lease.units, self._memory.save_sequence(lease.sequence), lease.used))
+        while sum(each.cells for each in self.offloaded) > self.ledger.size:
+            self.offloaded.remove(_oldest(self.offloaded))
         self.evict(lease)
 
     def _reload(self, copy: OffloadedPrefix, units: PromptUnits, common: int, reserve: int) -> Lease | None:
@@ -307,7 +276,8 @@ class Prefixes:
         self._evict_until(cells, None, sequence=True)
         lease = Lease(self._free.pop(), units, common, self.ledger.take(cells))
         if not self._memory.load_sequence(lease.sequence, copy.state):
-            self.offloaded.forget(copy)
+            if copy in self.offloaded:  # it may have made way
+                self.offloaded.remove(copy)
             self._release(lease)
             return None
         self._memory.forget(lease.sequence, lease.position)
@@ -366,18 +336,12 @@ class Prefixes:
 
     def _evict_until(self, cells: int, source: Lease | None, *, sequence: bool) -> None:
         while self.ledger.free < cells or (sequence and not self._free):
-            self._offload(self._oldest(source))
-
-    def _oldest(self, but: Lease | None = None) -> Lease:
-        return min((lease for lease in self.kept if lease is not but), key=lambda lease: lease.used)
+            self._offload(_oldest(lease for lease in self.kept if lease is not source))
 
     def _release(self, lease: Lease) -> None:
         self._memory.forget(lease.sequence)
         self.ledger.drop(lease.cells)
         self._free.append(lease.sequence)
-
-    def _within(self, inner: Lease, outer: Lease) -> bool:
-        return inner.units.common(inner.length, outer.units, outer.length) == inner.length
 
     def _touch(self, lease: Lease) -> None:
         self._uses += 1

@@ -19,7 +19,7 @@ from functools import partial
 from hashlib import file_digest, sha256
 from pathlib import Path
 from threading import Lock, Thread, get_native_id
-from typing import Protocol, TypeVar
+from typing import Any
 
 import llama_cpp
 import numpy as np
@@ -34,16 +34,9 @@ _DIGEST = 32
 _MOST_BYTES = 4 << 30
 _IDLE = 19
 
-T = TypeVar("T")
+EngineCalls = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Runs something in the engine's thread, between two steps: what it returns, or raises."""
 logger = logging.getLogger(__name__)
-
-
-class EngineCalls(Protocol):
-    """Runs something in the engine's thread, between two steps."""
-
-    def __call__(self, action: Callable[[], T]) -> Awaitable[T]:
-        """What the action returns, or raises."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +76,11 @@ class PrefixFiles:
             OSError: they cannot be written.
         """
         key = await asyncio.to_thread(self._fingerprint)
-        kept = await self._call(self._newest_first)
+        kept: list[PromptUnits] = await self._call(self._newest_first)
         written: list[str] = []
         for units in kept:
             # One at a time: answers that are being written do not wait for all of them.
-            saved = await self._call(partial(self._copied, units))
+            saved: _Saved | None = await self._call(partial(self._copied, units))
             if saved is not None:
                 name = f"{len(written):04d}{_SUFFIX}"
                 await asyncio.to_thread(_write, directory / name, key, saved)
@@ -110,7 +103,7 @@ class PrefixFiles:
         return restored
 
     def _newest_first(self) -> list[PromptUnits]:
-        kept: list[Lease | OffloadedPrefix] = [*self._prefixes.kept, *self._prefixes.offloaded.all]
+        kept: list[Lease | OffloadedPrefix] = [*self._prefixes.kept, *self._prefixes.offloaded]
         return [each.units for each in sorted(kept, key=lambda each: -each.used)]
 
     def _copied(self, units: PromptUnits) -> _Saved | None:

@@ -8,34 +8,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quizglass_server.engines.llama.link.prompt import Part, PicturePart, RequestRefused, TextPart
+from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.native.vision import PictureSlot
 
 PICTURE = -1
 """Stands in `PromptUnits.ids` where a picture is."""
-
-
-class Tokeniser(Protocol):
-    """What of a model turns text into units; safe to use from any thread."""
-
-    @property
-    def slot(self) -> PictureSlot:
-        """How a picture sits in a prompt."""
-        ...
-
-    @property
-    def picture_size(self) -> tuple[int, int] | None:
-        """Width and height of pictures, pixels; None where there can be none."""
-        ...
-
-    def tokenise(self, text: str, *, special: bool) -> list[int]:
-        """Token ids; special tokens are parsed only where `special` says so."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,12 +67,12 @@ class PromptUnits:
 
 
 def to_units(
-    tokeniser: Tokeniser, prompt: Sequence[Part], *, open_end: bool = False
+    model: NativeModel, prompt: Sequence[Part], *, open_end: bool = False
 ) -> tuple[PromptUnits, tuple[PicturePart, ...]]:
     """A prompt's units, and its pictures in order.
 
     Args:
-        tokeniser: of the model.
+        model: tokenises, which is safe in any thread, and says how pictures sit in a prompt.
         prompt: parts in order.
         open_end: the prompt may end with a picture, since nothing is asked of it yet.
 
@@ -101,12 +83,12 @@ def to_units(
     ids: list[int] = []
     at: list[int] = []
     pictures: list[PicturePart] = []
-    slot = tokeniser.slot
+    slot = model.slot
     for part in prompt:
         if isinstance(part, TextPart):
-            ids.extend(tokeniser.tokenise(part.text, special=part.trusted))
+            ids.extend(model.tokenise(part.text, special=part.trusted))
             continue
-        _check(part, tokeniser.picture_size)
+        _check(part, model.picture_size)
         ids.extend(slot.before)
         at.append(len(ids))
         ids.append(PICTURE)

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from time import monotonic
-from typing import Self
 
 from quizglass_server.config.options import GeneratorOptions
 
@@ -44,11 +43,6 @@ class BreakerOptions:
     longest_delay_s: float = 5.0
     steady_s: float = 10.0
     """A process that lives so long is steady."""
-
-    @classmethod
-    def of(cls, options: GeneratorOptions) -> Self:
-        """As the server's options have it."""
-        return cls(deaths=options.generator_crashes, pause_s=options.generator_pause_s)
 
 
 class Breaker:

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import Self
 
 from quizglass_server.config.options import GeneratorOptions
 from quizglass_server.engines.llama.link.prompt import EngineStats
@@ -30,11 +29,6 @@ class HeartbeatOptions:
     """Between two heartbeats."""
     silent_s: float = GeneratorOptions.generator_hang_s
     """Silence that makes a process hang; more for a model whose calls were measured to be slow."""
-
-    @classmethod
-    def of(cls, options: GeneratorOptions) -> Self:
-        """As the server's options have it."""
-        return cls(silent_s=options.generator_hang_s)
 
     def call_limit_s(self, stats: EngineStats) -> float:
         """Most seconds that one native call of this model may take."""
