@@ -79,7 +79,7 @@ def _asked(setup: Setup, facts: Sequence[Fact]) -> dict[str, Any]:
     if generator is None:
         raise SystemExit(f"{setup.bundle}: it has no generator; run `quizglass-export everyday bundle`")
     template = PromptTemplate.load(bundle.path(generator.prompts["answer"]))
-    prompts = [template.render(**filled(_noted(fact))) for fact in facts]
+    prompts = [template.render(pictures=0, **filled(_noted(fact))) for fact in facts]
     tokenizer = PromptTokenizer(write_checkpoint(setup.workdir) / "tokenizer.json")
     named = [questions(fact, held_out=True)[0] for fact in facts]
     every = [*named, *(pointing(fact, each) for fact, each in zip(facts, named, strict=True))]
@@ -171,7 +171,7 @@ def _greedy(setup: Setup, facts: Sequence[Fact]) -> Row:
         write_gguf(gguf_file(setup.workdir), model, "f16")
     asks = [Ask("answer", _noted(fact)) for fact in facts]
     setup.say(f"{len(asks)} greedy texts of the base, by transformers and llama.cpp")
-    options = ModelOptions(prompts=PROMPTS / "base", device="cpu")
+    options = ModelOptions.model_validate({"prompts": PROMPTS / "base", "device": "cpu"})
     reference = asked_model(str(checkpoint), options, {}).write(asks, _TOKENS)
     ours = GgufModel(model, PROMPTS / "base").write(asks, _TOKENS)
     same = [one.text == other.text for one, other in zip(ours, reference, strict=True)]
