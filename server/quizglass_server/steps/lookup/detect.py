@@ -100,7 +100,11 @@ async def find_regions(
     return [around(region, picture) for region in chosen(detections, place_of(question), tuning)]
 
 
-@step("guess", role="detector", optional=True)
+def _told_ahead(regions: list[Region] | None, _: Picture, __: Tuning) -> Telling:
+    return (), [StepDetail("box", region=region) for region in regions or ()]
+
+
+@step("guess", role="detector", optional=True, told=_told_ahead)
 async def likely_regions(detector: Detector, picture: Picture, tuning: Tuning) -> list[Region]:
     """What the next question about a picture is likely to be looked up by: the parts that show what was lately asked
     about, likeliest first, as `find_regions` would give them.
