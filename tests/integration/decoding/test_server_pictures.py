@@ -15,6 +15,7 @@ from bench.hostile.pictures import Sent, stub
 from quizglass_client import AsyncClient, Entry
 from quizglass_client.local import LocalServer
 from quizglass_server.decoding.structure import MOST_SCANS
+from tests.support.processes import decoders_of
 
 BUNDLE = Path("models/starter/bundle")
 SLOW = inputs.scan_bomb(inputs.SIDE, MOST_SCANS)
@@ -29,7 +30,7 @@ def server(tmp_path: Path) -> Iterator[LocalServer]:
 
 
 async def test_a_server_that_decodes_ends_when_it_is_told_to_and_leaves_nothing_behind(server: LocalServer) -> None:
-    workers = _workers(server.pid)
+    workers = decoders_of(server.pid)
     assert len(workers) == 2
     async with stub(server.target) as assistant:
         sent = Sent()
@@ -45,7 +46,7 @@ async def test_a_server_that_decodes_ends_when_it_is_told_to_and_leaves_nothing_
 
 
 async def test_a_server_that_is_killed_takes_its_decoders_along(server: LocalServer) -> None:
-    workers = _workers(server.pid)
+    workers = decoders_of(server.pid)
     async with stub(server.target) as assistant:
         asking = asyncio.create_task(Sent().one(assistant, SLOW))
         await _busy(workers)
@@ -66,14 +67,6 @@ async def test_bombs_are_refused_by_their_field_wherever_pictures_are_taken(serv
         report = await client.add_entries([Entry("a", "A", pictures=(good, bomb)), Entry("b", "B", pictures=(good,))])
     assert report.added == 1
     assert [(each.id, each.field) for each in report.refused] == [("a", "pictures[1]")]
-
-
-def _workers(pid: int) -> list[int]:
-    """The decoder processes of a server."""
-    children = [
-        int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
-    ]
-    return [child for child in children if b"decoding.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 async def _busy(pids: list[int]) -> None:

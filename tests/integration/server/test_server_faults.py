@@ -19,6 +19,7 @@ from quizglass_client import Client, Entry, InvalidRequest, NotFound, PlanMade, 
 from quizglass_client.local import LocalServer
 from quizglass_export.pocketworld.draw import draw_thing
 from quizglass_export.pocketworld.world import core_world
+from tests.support.processes import generator_of
 
 THING = core_world().things[0]
 
@@ -219,15 +220,6 @@ def test_a_second_server_on_the_same_knowledge_is_refused(
             assert answers(client)
 
 
-def _generator_of(server_pid: int) -> int:
-    """Process id of the server's generator process."""
-    for task in Path(f"/proc/{server_pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            if b"engines.llama" in Path(f"/proc/{child}/cmdline").read_bytes():
-                return int(child)
-    raise AssertionError(f"process {server_pid} has no generator process")
-
-
 def test_killing_the_generator_fails_its_turn_with_unavailable_and_the_next_turn_works(
     starter_bundle: Path, tmp_path: Path
 ) -> None:
@@ -241,7 +233,8 @@ def test_killing_the_generator_fails_its_turn_with_unavailable_and_the_next_turn
 
 def _kill_under_a_turn(server: LocalServer, client: Client) -> bool:
     """Whether a turn failed that waited for a generator process when it was killed."""
-    generator = _generator_of(server.pid)
+    generator = generator_of(server.pid)
+    assert generator is not None
     os.kill(generator, signal.SIGSTOP)
     events = client.ask("What colour is this?", PICTURE, policy="none")
     while not isinstance(next(events).payload, PlanMade):
@@ -254,7 +247,7 @@ def _kill_under_a_turn(server: LocalServer, client: Client) -> bool:
     except ServerUnavailable as error:
         lost = error.reason == "ENGINE_LOST"
     _wait_for_generator(client)
-    assert _generator_of(server.pid) != generator
+    assert generator_of(server.pid) not in (None, generator)
     return lost
 
 

@@ -20,8 +20,9 @@ from quizglass_server.engines.llama.process.breaker import BreakerOptions, Break
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.spawn import spawn
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
-from tests.integration.engines.llama.test_server_engine_faults import HEALTH, generator_of, outcome, served, statuses
+from tests.integration.engines.llama.test_server_engine_faults import HEALTH, outcome, served, statuses
 from tests.support.engines.generator_process import kill, started, texts, tiny_options, until
+from tests.support.processes import generator_of
 
 SPAWNS = int(os.environ.get("QUIZGLASS_TEST_SPAWNS", "40"))
 RESTARTS = int(os.environ.get("QUIZGLASS_TEST_KILLS", "4"))
@@ -163,7 +164,7 @@ async def test_a_generator_killed_under_load_is_back_at_the_first_attempt(starte
         generator = statuses(channel, "quizglass.generator")
         assert await anext(generator) == HEALTH.SERVING
         for _ in range(RESTARTS):
-            victim = generator_of(server)
+            victim = generator_of(server.pid)
             assert victim is not None
             os.kill(victim, signal.SIGKILL)
             assert await anext(generator) == HEALTH.NOT_SERVING
