@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from pathlib import Path
 
 
@@ -23,6 +25,19 @@ def generator_of(pid: int) -> int | None:
 def decoders_of(pid: int) -> list[int]:
     """A server's processes that decode pictures."""
     return running(pid, "quizglass_server.decoding.worker")
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of processor time that a process has had."""
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+async def computing(*pids: int, seconds: float = 0.1) -> None:
+    """Wait until one of them has had so much more processor time."""
+    began = [processor_s(pid) for pid in pids]
+    while all(processor_s(pid) < before + seconds for pid, before in zip(pids, began, strict=True)):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
 
 
 def running(pid: int, program: str) -> list[int]:
