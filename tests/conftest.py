@@ -11,8 +11,6 @@ from hypothesis import HealthCheck, settings
 from quizglass_server.config.address import MilvusAddress
 
 ROOT = Path(__file__).parents[1]
-_TORCHS_SEED = 67280421310721
-"""That of a process in which nobody has set one."""
 
 # How long an example takes says how busy the machine is, and nothing of what is tested. The examples are the same every
 # time, so that what passed here passes elsewhere; `pytest --hypothesis-profile=search` looks for others.
@@ -23,9 +21,9 @@ settings.load_profile("any machine")
 
 
 def _draw_anew() -> None:
-    """Begin torch's random numbers as a new process does, whatever other tests have drawn of them here."""
+    """Begin torch's random numbers anew, whatever other tests have drawn of them in this process."""
     if (torch := sys.modules.get("torch")) is not None:
-        torch.manual_seed(_TORCHS_SEED)
+        torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -36,7 +34,7 @@ def _module_draws_anew() -> None:
 
 @pytest.fixture(autouse=True)
 def _test_draws_anew(_module_draws_anew: None) -> None:
-    """A test has the same random numbers alone and behind others."""
+    """A test has the same random numbers every time, alone and behind others."""
     _draw_anew()
 
 
