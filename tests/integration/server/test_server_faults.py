@@ -170,7 +170,7 @@ def test_an_entry_that_does_not_exist_is_not_found(client: Client) -> None:
 
 def _start(bundle: Path, knowledge: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "quizglass_server.cli", "--bundle", str(bundle), "--knowledge", str(knowledge)]
-    return subprocess.run([*command, "--port", "0"], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([*command, "--port", "0"], capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture
