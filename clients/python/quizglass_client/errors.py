@@ -31,9 +31,10 @@ _TURN = "quizglass-turn"
 """Of the metadata that a server sends when it has a question, before anything else."""
 _STOPPING = "STOPPING"
 """Reason of an UNAVAILABLE call whose work was not begun."""
-_NOT_CARRIED = ("failed to connect to all addresses", "errors resolving ")
-"""How gRPC's text begins for an UNAVAILABLE call that no connection carried. Where a connection was lost, the server
-may have had the call, though its word of that never came; gRPC itself sends again what it knows that no server had."""
+_UNTAKEN = ("failed to connect to all addresses", "errors resolving ", "Cancelling all calls")
+"""How gRPC's text begins for an UNAVAILABLE call that no handler had: no connection carried it, or a server that closes
+says so of a call of which it had said nothing before. Where a connection was lost, the server may have had the call,
+though its word of that never came; gRPC itself sends again what it knows that no server had."""
 _DROPPED = "CANCELLED"
 """The whole text of a call that a stopping server dropped."""
 
@@ -168,8 +169,8 @@ def _was_dropped(error: grpc.RpcError) -> bool:
 
 def _was_refused(error: grpc.RpcError, reason: str) -> bool:
     """Whether nobody took the call: the server was stopping, or no connection carried it."""
-    unreached = not reason and (error.details() or "").startswith(_NOT_CARRIED)
-    return error.code() is grpc.StatusCode.UNAVAILABLE and (unreached or reason == _STOPPING)
+    untaken = not reason and (error.details() or "").startswith(_UNTAKEN)
+    return error.code() is grpc.StatusCode.UNAVAILABLE and (untaken or reason == _STOPPING)
 
 
 def _has_turn(error: grpc.RpcError) -> bool:

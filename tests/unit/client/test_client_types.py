@@ -180,6 +180,8 @@ def test_every_status_is_an_error_of_the_tree(code):
         (Failure(grpc.StatusCode.UNAVAILABLE, error_details_pb2.ErrorInfo(reason="ENGINE_LOST")), True),
         (Failure(grpc.StatusCode.UNAVAILABLE, text=f"{UNREACHED}; last error: ..."), False),
         (Failure(grpc.StatusCode.UNAVAILABLE, text=UNREACHED, metadata=[("quizglass-turn", "7")]), True),
+        (Failure(grpc.StatusCode.UNAVAILABLE, text="Cancelling all calls"), False),
+        (Failure(grpc.StatusCode.UNAVAILABLE, text="Cancelling all calls", metadata=[("quizglass-turn", "7")]), True),
         (Failure(grpc.StatusCode.UNAVAILABLE, text="Stream removed (Socket closed)"), True),
         (Failure(grpc.StatusCode.INTERNAL, text=UNREACHED), True),
         (Failure(grpc.StatusCode.CANCELLED, text="CANCELLED"), False),
