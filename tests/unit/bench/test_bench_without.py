@@ -12,7 +12,7 @@ from bench.engine.generator import lesser_child, without
 def test_what_is_left_out_is_there(part: str) -> None:
     """Each in a process of its own: they change modules for good."""
     command = [sys.executable, "-P", lesser_child.__file__, part, "--help"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stderr
 
 

@@ -55,7 +55,7 @@ async def test_the_event_loop_and_other_threads_go_on_meanwhile():
         while not text.done():
             await asyncio.to_thread(lambda: None)
             turns += 1
-        assert turns > 100
+        assert turns > 10  # seconds pass; none comes while others have the interpreter's lock
 
 
 @pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGSEGV])

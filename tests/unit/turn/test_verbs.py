@@ -276,7 +276,7 @@ async def test_a_provisional_answer_is_withdrawn_once_whatever_else_is_given(ask
         draft = tools.tell(Draft("I don't know" if end == "unknown" else "1974"), provisional=True)
         return tools.refuse(draft, AbstainReason.UNSURE) if end == "refused" else await tools.answer(tools.start())
 
-    events = await ask(world, run, budget_s=0.3 if end == "cut" else 60.0)
+    events = await ask(world, run, budget_s=2.0 if end == "cut" else 60.0)
     assert len(of(Withdrawn, events)) == 1
     assert of(Confirmed, events) == []
 
