@@ -186,6 +186,13 @@ async def test_larger_pictures_are_kept_at_a_fraction_of_their_sides(decoder: Pi
     assert (exact.width, exact.height) == (3840, 2160)
 
 
+async def test_decoders_are_of_the_servers_session_beside_which_their_niceness_counts(decoder: PictureDecoder) -> None:
+    decoder.start()
+    for pid in decoder.pids:
+        assert os.getsid(pid) == os.getsid(0)
+        assert os.getpgid(pid) == pid  # a Ctrl-C in the terminal does not reach it
+
+
 async def test_a_cancelled_picture_ends_its_process_and_the_next_one_is_decoded(
     decoder: PictureDecoder, monkeypatch: pytest.MonkeyPatch, work: WorkMemory
 ) -> None:
