@@ -12,9 +12,10 @@ import gc
 import inspect
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -47,6 +48,9 @@ class Bound:
     """Raises Overloaded when a call would be refused anyway: then its request need not be received."""
     patient: bool = False
     """Whether its client may say nothing for as long as it likes."""
+    large_answer: bool = False
+    """Whether it is answered once the answers of this kind before it were read, of those over the same connection: what
+    a client does not read is not made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,7 @@ class Calls(grpc.aio.ServerInterceptor):
         self._outgoing = outgoing
         self._sockets = sockets
         self._handlers: dict[str, Handler] = {}
+        self._answering: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running = 0
         self._received = 0
 
@@ -116,9 +121,16 @@ class Calls(grpc.aio.ServerInterceptor):
     async def _serve(self, call: _Call) -> None:
         try:
             self._check_room(call.bound)
-            await call.finish(call.begin(call if call.handler.request_streaming else await call.only()))
+            async with self._its_turn(call):
+                await call.finish(call.begin(call if call.handler.request_streaming else await call.only()))
         except QuizglassError as error:
             await call.refuse(error.with_traceback(None))  # whose frames hold the message
+
+    def _its_turn(self, call: _Call) -> AbstractAsyncContextManager[None]:
+        """When a call is answered, and until its answer was taken."""
+        if not call.bound.large_answer:
+            return nullcontext()
+        return self._answering.setdefault(call.context.peer(), asyncio.Lock())
 
     def _collect(self, received: int) -> None:
         """Have Python look for garbage by bytes too: a refusal and the frames that it passed, with the message in them,
