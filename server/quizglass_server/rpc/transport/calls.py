@@ -27,6 +27,7 @@ from quizglass_server.rpc.transport.incoming import Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing, Unread
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.rpc.transport.status import to_status
+from quizglass_server.scheduling.clients import asked_by
 
 log = Sparing(logging.getLogger(__name__))
 
@@ -108,7 +109,8 @@ class Calls(grpc.aio.ServerInterceptor):
             self._running += 1
             call = _Call(method, handler, context, bound, self._incoming, self._outgoing)
             try:
-                await self._serve(call)
+                with asked_by(context.peer()):
+                    await self._serve(call)
             except Unread:
                 log.warning("a client does not read; its connection is closed", rpc=method, peer=context.peer())
                 self._sockets.close(context.peer())
