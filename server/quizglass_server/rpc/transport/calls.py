@@ -227,7 +227,9 @@ class _Call:
 
     def _parsed(self, raw: bytes) -> Any:
         self.received += len(raw)
-        if len(raw) > self.bound.most_bytes:
+        too_large = len(raw) > self.bound.most_bytes
+        self._incoming.judge(self.context.peer(), too_large=too_large)
+        if too_large:
             most = self.bound.most_bytes
             raise InvalidInput("request", f"{len(raw)} bytes is more than the {most} that {self.method} takes")
         try:
