@@ -186,6 +186,30 @@ async def test_larger_pictures_are_kept_at_a_fraction_of_their_sides(decoder: Pi
     assert (exact.width, exact.height) == (3840, 2160)
 
 
+async def test_decoders_are_of_the_servers_session_beside_which_their_niceness_counts(decoder: PictureDecoder) -> None:
+    decoder.start()
+    for pid in decoder.pids:
+        assert os.getsid(pid) == os.getsid(0)
+        assert os.getpgid(pid) == pid  # a Ctrl-C in the terminal does not reach it
+
+
+async def test_a_large_picture_for_which_there_is_no_room_is_not_refused_at_once(
+    decoder: PictureDecoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decoder_module, "SOON_S", 0.0)
+    monkeypatch.setattr(decoder_module, "_MOST_WAITING", 0)
+    monkeypatch.setattr(decoder_module, "_REFUSAL_S", 1e6)
+    with due_within(1e9):
+        refused = asyncio.create_task(decoder.decode(encoded(noise(64, 64), "PNG"), FIELD, sha256=bytes(32)))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not refused.done()
+    refused.cancel()
+    monkeypatch.setattr(decoder_module, "_REFUSAL_S", 0.0)
+    with due_within(1e9), pytest.raises(Overloaded, match="wait to be decoded"):
+        await decoder.decode(encoded(noise(64, 64), "PNG"), FIELD)
+
+
 async def test_a_cancelled_picture_ends_its_process_and_the_next_one_is_decoded(
     decoder: PictureDecoder, monkeypatch: pytest.MonkeyPatch, work: WorkMemory
 ) -> None:

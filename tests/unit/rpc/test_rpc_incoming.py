@@ -93,6 +93,25 @@ async def test_who_waits_for_a_turn_has_a_time_and_leaves_no_place_behind(connec
     assert await last.task == b"whole"
 
 
+async def test_after_a_message_that_was_too_large_the_next_of_its_connection_waits_unless_it_is_small(connections):
+    coming = Incoming(4096 * MIB, 64 * MIB, 60.0, connections)
+    for _ in range(8):
+        message = Client(coming, "a")
+        message.sent.set_result(b"too large")
+        await message.task
+        coming.judge("a", too_large=True)
+    following, other = Client(coming, "a"), Client(coming, "b")
+    connections.bytes["a"] = MIB
+    await asyncio.wait_for(other.asked.wait(), 10)
+    for _ in range(4):
+        await connections.looks.get()
+    assert not following.asked.is_set()
+    connections.bytes["a"] = 1000
+    await asyncio.wait_for(following.asked.wait(), 10)
+    for client in (following, other):
+        client.task.cancel()
+
+
 async def test_turns_go_to_the_connection_that_has_fewest():
     turns = ReceiveSlots(2)
     running = [turns.take("greedy"), turns.take("other")]
