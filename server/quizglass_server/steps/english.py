@@ -6,7 +6,7 @@ our i me my you your ones some any each every other another such same own who wh
 where why how is are was were be been being am do does did done has have had having can could may might must shall
 should will would of in on at by from to for with about into onto over under between through during as than and or
 but if so then because while also too very just only quite rather even still yet much st nd rd th
-up out off near around within along across upon per via s 's yes
+up out off instead because near around within along across upon per via s 's yes
 """
 """Words that state nothing by themselves."""
 
@@ -43,13 +43,88 @@ eighteen nineteen
 
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 
-BINDING = "in on at during with without through over into of"
+BINDING = """
+in on at during with through over into of as instead because between among against around near since within onto upon along across
+inside throughout till
+"""
 """Words that bind what follows to what stands before."""
+
+FRONTS = "afterwards already also always before currently early first formerly generally later long mainly mostly now often once originally sometimes soon then today underground usually"
+"""Adverbs, which stand before or behind the verb alike; those in "ly" are told by their form."""
+
+PRONOUN_FORMS = """
+it=it he=it she=it they=it him=it them=it her=its its=its his=its their=its whose=its hers=it theirs=it itself=it
+"""
+"""Pronouns for the thing that a text is about, and whether each stands for it or for what it has."""
+
+SHORT_UNITS = "m=metre g=gram s=second h=hour l=litre c=celsius f=fahrenheit min=minute t=tonne w=watt v=volt"
+"""Letters that are units behind a number alone."""
+
+PHRASES = """
+kmh=kilometre per hour
+kmh=kilometre an hour
+kmh=kilometre h
+kmh=km hour
+mph=mile per hour
+mph=mile an hour
+celsius=degree celsius
+celsius=degree c
+celsius=° c
+fahrenheit=degree fahrenheit
+fahrenheit=degree f
+fahrenheit=° f
+km2=square kilometre
+m2=square metre
+m3=cubic metre
+km3=cubic kilometre
+percent=per cent
+half=50 percent
+quarter=25 percent
+twice=two times
+"""
+"""Several words that say one thing."""
+
+NO_PARTICIPLES = """
+red bed seed feed need reed weed breed speed shed sled hundred sacred naked wicked rugged exceed proceed succeed indeed
+"""
+"""Words in "ed" that are no participles."""
+
+NO_ADVERBS = """
+only family fly butterfly dragonfly firefly housefly lily jelly belly ally rally tally bully gully italy july assembly
+supply reply anomaly monopoly friendly lovely lonely ugly holy daily weekly monthly yearly elderly apply multiply
+"""
+"""Words in "ly" that are no adverbs."""
+
+MONTHS = """
+january february march april may june july august september october november december
+"""
+
+PARTICIPLES = """
+made built born written known found held kept drawn flown taken given eaten grown shown seen worn woven thrown spun sung
+brought bought caught taught thought told sold sent spent led lost left met paid read set put cut hung struck stolen
+spoken broken chosen driven frozen hidden ridden shaken sworn torn beaten bitten blown done drunk forgotten laid shot
+shut split spread stuck understood won wound bred fed felt fought heard hit hurt lit meant overtaken ground bent bound
+"""
+"""Irregular past participles."""
+
+PASTS = """
+made built wrote knew found held kept drew flew took gave ate grew showed saw wore wove threw spun sang brought bought
+caught taught thought told sold sent spent led lost left met paid hung struck stole spoke broke chose drove froze hid
+rode shook swore tore beat bit blew did drank forgot laid shot stuck understood won fed felt fought heard meant overtook
+became began came fell went got lay ran rose sank sat slept stood swam said had
+"""
+"""Irregular past tenses."""
+
+UNDROPPED = """
+almost nearly partly partially half former formerly false fake mock imagined imaginary so-called alleged supposed less
+least few little rarely seldom hardly barely second third
+"""
+"""Words without which the next word says something else: "nearly extinct", "second largest", "less common"."""
 
 MEASURES = "long tall wide deep old weigh"
 """What a number and its unit are of, by the first word of their groups."""
 
-BE = "is are was were be been being"
+BE = "is are was were be been being become becomes became"
 
 SAME = """
 cost costs price priced
@@ -65,7 +140,7 @@ bear born birth birthplace
 large big
 small little
 begin began begun start started
-live lives lived living inhabit inhabits habitat home
+live lives lived living life inhabit inhabits habitat home
 eat eats ate eaten feed feeds fed diet
 write writes wrote written writer author
 paint painted painter
@@ -102,7 +177,6 @@ goose geese
 ox oxen
 arise arose arisen
 beat beaten
-become becomes became
 bite bitten bit
 blow blew blown
 break broke broken
@@ -168,14 +242,25 @@ wear wore worn
 weave wove woven
 withdraw withdrew withdrawn
 kilometre kilometres kilometer kilometers km
-metre metres meter meters m
+metre metres meter meters
 centimetre centimetres centimeter centimeters cm
 millimetre millimetres millimeter millimeters mm
 kilogram kilograms kilogramme kilogrammes kg kilo kilos
-gram grams gramme grammes g
+gram grams gramme grammes
 tonne tonnes ton tons
 litre litres liter liters
-percent per-cent
+percent %
+euro euros €
+dollar dollars $
+pound pounds £
+yen ¥
+km2 km²
+m2 m²
+m3 m³
+kmh kph
+hour hours
+minute minutes
+mile miles
 almost nearly
 roughly approximately
 often frequently
@@ -184,6 +269,24 @@ whole entire
 main chief principal
 quick fast rapid
 huge enormous giant
-also too
+cactus cacti
+fungus fungi
+nucleus nuclei
+larva larvae
+alga algae
+vertebra vertebrae
+antenna antennae
+formula formulae
+bacterium bacteria
+crisis crises
+axis axes
+index indices
+phenomenon phenomena
+criterion criteria
+person people
+thief thieves
+scarf scarves
+hoof hooves
+louse lice
 """
 """Words of one meaning, a group a line: other words for the same, and forms that no stem joins."""

@@ -1,167 +1,208 @@
-"""Whether a sentence states what a clause states: all of its words, in the same polarity, and in the same parts."""
+"""Whether a sentence states what a clause of an answer states, and which words of it are to be compared.
+
+An answer's clause is compared with all that it takes from the clauses beside it: a list's next item with its subject, a
+phrase in front ("In 1903,") with what follows. A sentence of the evidence is read in paths: a clause with those before it
+that it needs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
-from quizglass_server.steps import english
+from quizglass_server.steps.aligning import EQUALS, Kind, Path, Sentence, aligned, front, phrases
+from quizglass_server.steps.lexemes import meaning
 from quizglass_server.steps.statements import Clause, Content
 
-_MEASURES = frozenset(english.MEASURES.split())
+_RECEIVING = frozenset(map(meaning, ("get", "receive", "obtain", "come")))
+
+def paths(sentence: Sequence[Clause]) -> list[Path]:
+    """What can be read in a sentence of the evidence."""
+    kinds = tuple(_kind(clause) for clause in sentence)
+    subjects = frozenset(content.word.start for clause in sentence for content in _subjects(clause))
+    verbs = frozenset(clause.verb for clause in sentence if clause.verb is not None)
+    spoken = [content for clause in sentence for content in clause.contents]
+    nouns = frozenset(two.meaning for one, two in pairwise(spoken) if one.meaning[0].isdigit() and two.follows)
+    said = Sentence(kinds, subjects, verbs, nouns)
+    read: list[Path] = []
+    before: list[Clause] = []
+    latest: list[Clause] = []
+    for number, clause in enumerate(sentence):
+        needed = [clause] if _stands_alone(clause, before) else [*before, clause]
+        if before and len(before) == number and all(_opens(part) for part in before):
+            read.append(_path([clause, *before], said))  # "When threatened, it rolls"
+            needed = [*before, clause]
+        elif clause.coordinated and before and len(before) == number and all(_short(part) for part in before):
+            needed = [*before, clause]  # "English and Swahili are"
+        read.append(_path(needed, said))
+        if turned := converse(read[-1].contents):
+            read.append(replace(read[-1], contents=turned, fronted=0))
+        if latest and sentence[number - 1].relative and clause.verb is None:
+            read.append(_path([*latest, clause], said))
+        latest = needed
+        if not clause.relative:
+            before = needed
+    return read
 
 
-def entails(evidence: Sequence[Clause], clause: Clause, title: Sequence[Content]) -> bool:
-    """Whether one sentence of the evidence states all that a clause of an answer states.
+def _path(needed: Sequence[Clause], said: Sentence) -> Path:
+    contents = tuple(content for clause in needed for content in clause.contents)
+    contents = active(contents) or contents
+    return Path(contents, said, front(contents))
+
+
+def _kind(clause: Clause) -> Kind:
+    if clause.relative:
+        return Kind.ADDED
+    if clause.verb is None:
+        first, *rest = clause.contents
+        return Kind.GAPPED if not first.link and any(content.link not in ("", "of") for content in rest) else Kind.ITEM
+    first = next((content for content in clause.contents if not content.adverb), clause.contents[0])
+    participial = not clause.coordinated and first.participle and first.word.start == clause.verb
+    return Kind.ADDED if participial else Kind.OWN
+
+
+def _subjects(clause: Clause) -> tuple[Content, ...]:
+    if clause.verb is None:
+        return clause.contents[:2]
+    return tuple(content for content in clause.contents if content.word.start < clause.verb)
+
+
+def _opens(clause: Clause) -> bool:
+    """Whether it is a phrase in front of a subject: "When threatened," or "In 1903,"."""
+    first = clause.contents[0]
+    return not clause.own_subject and (first.link not in ("", "be", "have") or first.participle)
+
+
+def _short(clause: Clause) -> bool:
+    return clause.verb is None and len(clause.contents) <= 2
+
+
+def _stands_alone(clause: Clause, before: Sequence[Clause]) -> bool:
+    """Whether a clause has a subject of its own, or repeats the verb of the one before it."""
+    if clause.own_subject or clause.relative or not before:
+        return clause.own_subject
+    heads = phrases(clause.contents)
+    repeats = {content.meaning for content, head in zip(clause.contents, heads, strict=True) if head is None}
+    return any(content.meaning in repeats for content in before[-1].stating)
+
+
+def active(contents: Sequence[Content]) -> tuple[Content, ...] | None:
+    """Contents of a passive with its agent in the order of the active: "X was designed by Y" as "Y designed X"; else none."""
+    agent = next((at for at, content in enumerate(contents) if at and content.link == "by" and not _time(contents, at)), None)
+    if agent is None:
+        return None
+    verb = next((at for at in range(agent - 1, -1, -1) if contents[at].participle), None)
+    if verb is None:
+        return None
+    start, end = front(contents), agent + 1
+    while end < len(contents) and (contents[end].follows or contents[end].link in ("by", "of")):
+        end += 1
+    agents = [replace(content, link="" if content.link == "by" else content.link) for content in contents[agent:end]]
+    acting = replace(contents[verb], passive=False)
+    rest = (*contents[start:verb], *contents[verb + 1 : agent], *contents[end:])
+    return (*contents[:start], *agents, acting, *rest)
+
+
+def converse(contents: Sequence[Content]) -> tuple[Content, ...] | None:
+    """ "It gets its colour from saffron" as "saffron gives it its colour"; none: it is nothing of the kind."""
+    verb = next((at for at, content in enumerate(contents) if at and content.meaning in _RECEIVING), None)
+    source = next((at for at, content in enumerate(contents) if content.link == "from"), 0)
+    if verb is None or source < verb:
+        return None
+    end = source + 1
+    gerund = contents[source].word.key.endswith("ing")
+    while end < len(contents) and (contents[end].follows or (gerund and contents[end].clause == contents[source].clause)):
+        end += 1
+    givers = [replace(content, link="" if content.link == "from" else content.link) for content in contents[source:end]]
+    giving = replace(contents[verb], meaning="give")
+    return (*givers, giving, *contents[:verb], *contents[verb + 1 : source], *contents[end:])
+
+
+def _time(contents: Sequence[Content], at: int) -> bool:
+    """Whether "by" is followed by a year or a century."""
+    number = contents[at].meaning
+    following = contents[at + 1].meaning if at + 1 < len(contents) else ""
+    return number[0].isdigit() and (len(number) == 4 or following in ("centuri", "decad"))
+
+
+def statements(sentence: Sequence[Clause]) -> list[list[tuple[Content, ...]]]:
+    """For each clause of an answer's sentence what it states, in the orders in which evidence may have it."""
+    stated: list[list[tuple[Content, ...]]] = []
+    leading: list[Content] = []
+    subject: tuple[Content, ...] = ()
+    whole: tuple[Content, ...] = ()
+    for number, clause in enumerate(sentence):
+        contents = clause.contents
+        if not (whole or clause.own_subject) and clause.verb is None and number + 1 < len(sentence) and _leads(clause, sentence[number + 1]):
+            leading.extend(contents)
+            continue
+        if not whole or _stands_alone(clause, sentence[number - 1 : number]):
+            subject = _subject(clause)
+            readings = [(*leading, *contents)]
+            if leading and clause.coordinated:  # "The Inuit of Canada and Greenland made"
+                first = replace(contents[0], link=leading[-1].link)
+                readings.insert(0, (*leading, first, *contents[1:]))
+        else:
+            readings = _completed(clause, whole, subject)
+        stated.extend([[order for reading in readings for order in _orders(reading)]] * (number + 1 - len(stated)))
+        leading, whole = [], readings[-1]
+    return stated
+
+
+def _completed(clause: Clause, whole: tuple[Content, ...], subject: tuple[Content, ...]) -> list[tuple[Content, ...]]:
+    """A clause with what it takes from what was said before it: the subject, or all but the item that it stands for."""
+    contents = clause.contents
+    if clause.relative:
+        return [(whole[-1], *contents), (*subject, *contents)]
+    link = contents[0].link
+    if clause.verb is not None or link in ("", "be"):
+        return [(*subject, *contents)]
+    heads = [at for at, content in enumerate(whole) if content.link == link and at]
+    if heads and clause.listed:
+        end = next((at for at in range(heads[-1] + 1, len(whole)) if not whole[at].follows), len(whole))
+        return [(*whole[: heads[-1]], *contents, *whole[end:])]
+    return [(*subject, *contents)] if clause.coordinated else [(*whole, *contents)]
+
+
+def _leads(clause: Clause, following: Clause) -> bool:
+    """Whether a piece without a verb at the beginning belongs to what follows it: "In 1903," or "Bats and"."""
+    return following.own_subject or following.verb is not None or bool(clause.contents[0].link)
+
+
+def _subject(clause: Clause) -> tuple[Content, ...]:
+    """What a clause is about: its contents before the verb, the first where no verb can be told."""
+    contents = clause.contents[front(clause.contents) :]
+    if clause.verb is None:
+        return contents[:1]
+    return tuple(content for content in contents if content.word.start < clause.verb)
+
+
+def _orders(contents: tuple[Content, ...]) -> list[tuple[Content, ...]]:
+    """A statement as it stands; as the active, where it is passive; with its sides exchanged, where two things are one."""
+    if turned := active(contents):
+        return [turned]
+    orders = [contents, *filter(None, (converse(contents),))]
+    passive = next((at for at, content in enumerate(contents) if content.passive), None)
+    if passive is not None:
+        start = front(contents)
+        acting = replace(contents[passive], passive=False)
+        orders.append((*contents[:start], acting, *contents[start:passive], *contents[passive + 1 :]))
+    at = next((at for at, content in enumerate(contents) if content.link == "be" and at), None)
+    if at is not None and at != passive and (contents[0].definite or contents[at].definite):
+        one, other = replace(contents[at], link=""), replace(contents[0], link=EQUALS)
+        orders.append((one, *contents[at + 1 :], other, *contents[1:at]))
+    return orders
+
+
+def entails(read: Sequence[Path], stated: Sequence[tuple[Content, ...]], title: Sequence[Content]) -> bool:
+    """Whether one sentence of the evidence states what a clause of an answer states.
 
     Args:
-        evidence: the clauses of the sentence.
-        clause: of the answer.
+        read: the sentence's paths.
+        stated: the clause, of `statements`.
         title: content words of what the evidence is about, which a sentence that says "it" leaves out.
     """
-    return any(_within(readable, clause, title) for readable in _readable(evidence))
-
-
-def _readable(evidence: Sequence[Clause]) -> list[list[Clause]]:
-    """Each clause with those before it that it needs: one with a subject of its own stands alone."""
-    groups: list[list[Clause]] = []
-    before: list[Clause] = []
-    for clause in evidence:
-        repeats = before and {content.meaning for content in clause.contents} & _meanings(before[-1])
-        groups.append([clause] if clause.own_subject or (repeats and not clause.relative) else [*before, clause])
-        if not clause.relative:
-            before = groups[-1]
-    return groups
-
-
-def _within(evidence: Sequence[Clause], clause: Clause, title: Sequence[Content]) -> bool:
-    said = [content for part in evidence for content in part.contents]
-    about = {content.meaning for content in title}
-    own = {content.meaning for content in said}
-    for at, content in enumerate(clause.contents):
-        if _is_measure(at, clause.contents, said):
-            continue
-        same = [other for other in said if other.meaning == content.meaning]
-        if not same and content.meaning in about:
-            continue
-        if not any(other.negated == content.negated and not _differ(other.role, content.role) for other in same):
-            return False
-    wanted = {content.meaning for content in clause.contents}
-    positive = {content.meaning for content in said if not content.negated}
-    denied = any(content.negated and content.meaning in wanted - positive for content in said)
-    if denied != any(content.negated for content in clause.contents):
-        return False
-    if any(_taken_apart(one, other, said, title) for one, other in _neighbours(clause.contents)):
-        return False
-    return not (_scattered(evidence, clause, about) or _turned_round(evidence, clause, about - own))
-
-
-def _is_measure(at: int, contents: Sequence[Content], said: Sequence[Content]) -> bool:
-    """Whether a word says what a number is of ("330 metres tall") and the evidence does not say otherwise."""
-    content = contents[at]
-    if content.meaning not in _MEASURES or at < 2 or not (content.follows and contents[at - 2].meaning[0].isdigit()):
-        return False
-    number, unit = contents[at - 2].meaning, contents[at - 1].meaning
-    behind = [
-        third.meaning
-        for first, second, third in zip(said, said[1:], said[2:], strict=False)
-        if (first.meaning, second.meaning) == (number, unit)
-    ]
-    return not any(other in _MEASURES for other in behind)
-
-
-def _differ(one: str, other: str) -> bool:
-    """Whether two words for parts contradict each other; "by" and nothing may be the passive and the active."""
-    return one != other and bool((one and other) or "than" in (one, other))
-
-
-def _neighbours(contents: Sequence[Content]) -> list[tuple[Content, Content]]:
-    return [(one, other) for one, other in pairwise(contents) if other.follows]
-
-
-def _taken_apart(one: Content, other: Content, said: Sequence[Content], title: Sequence[Content]) -> bool:
-    """Whether two words that the answer joins go with other words in the evidence: its "blue car" and "red roof".
-
-    Only where each is joined to another word there, and never both to each other. Two names belong together always, an
-    adverb to nothing.
-    """
-    pairs = [(a.meaning, b.meaning) for contents in (said, title) for a, b in _neighbours(contents)]
-    if (one.meaning, other.meaning) in pairs or one.word.key.endswith("ly"):
-        return False
-    if (other.meaning, one.meaning) in pairs and (one.meaning + other.meaning)[0].isdigit() != other.meaning[
-        0
-    ].isdigit():
-        return False  # "15 February" and "February 15"
-    if _is_name(one) and _is_name(other):
-        return True
-    return any(a == one.meaning for a, _ in pairs) and any(b == other.meaning for _, b in pairs)
-
-
-def _is_name(content: Content) -> bool:
-    return content.word.named and not content.meaning[0].isdigit()
-
-
-def _homes(evidence: Sequence[Clause]) -> list[set[str]]:
-    """What belongs together: a clause, with the one that it continues ("and white", "which is red")."""
-    homes: list[set[str]] = []
-    for part in evidence:
-        own = _meanings(part)
-        homes.append(own | homes[-1] if homes and part.continues else own)
-    return homes
-
-
-def _scattered(evidence: Sequence[Clause], clause: Clause, about: set[str]) -> bool:
-    """Whether a word with a part to play ("than Mars", "in 1969") stands apart from the word that it goes with.
-
-    "It first flew in 1969 and was retired in 2003" does not say that it first flew in 2003.
-    """
-    homes = _homes(evidence)
-    for one, other in pairwise(clause.contents):
-        if one.meaning in about or one.meaning[0].isdigit() or not other.bound:
-            continue
-        whole = [_meanings(part) for part in evidence] if other.meaning[0].isdigit() else homes
-        if not any(one.meaning in home and (other.meaning in home or other.meaning in about) for home in whole):
-            return True
-    return False
-
-
-def _turned_round(evidence: Sequence[Clause], clause: Clause, titled: set[str]) -> bool:
-    """Whether what stands before and after a word in the answer stands after and before it in the evidence.
-
-    "The cat chased the dog" is not "the dog chased the cat"; in the passive, or with "by" in one of the two, it may be.
-    """
-    if _has_by(evidence) != _has_by([clause]):
-        return False
-    said = {content.meaning: content for part in evidence for content in part.contents}
-    pronouns = [start for part in evidence for start in part.pronouns]
-    for at, pivot in enumerate(clause.contents):
-        here = said.get(pivot.meaning)
-        if here is None or _is_name(pivot):
-            continue
-        than = (content for content in clause.contents[at + 1 :] if content.role == "than" and content.meaning in said)
-        if any(said[content.meaning].word.start < here.word.start for content in than):
-            return True
-        if here.passive != pivot.passive:
-            continue
-        before = [_places(content, said, titled, pronouns) for content in clause.contents[:at]]
-        after = [_places(content, said, titled, pronouns) for content in clause.contents[at + 1 :]]
-        start = here.word.start
-        crossed = any(places and max(places) < start for places in after)
-        if crossed and any(places and min(places) > start for places in before):
-            return True
-    return False
-
-
-def _places(content: Content, said: Mapping[str, Content], titled: set[str], pronouns: Sequence[int]) -> list[int]:
-    """Where the evidence says a word; of what it is about, where it says "it"."""
-    if content.meaning in said:
-        return [said[content.meaning].word.start]
-    return list(pronouns) if content.meaning in titled else []
-
-
-def _meanings(clause: Clause) -> set[str]:
-    return {content.meaning for content in clause.contents}
-
-
-def _has_by(clauses: Sequence[Clause]) -> bool:
-    return any(content.role == "by" for clause in clauses for content in clause.contents)
+    about = frozenset(content.meaning for content in title)
+    return any(aligned(path, order, about) for order in stated for path in read)

@@ -1,7 +1,6 @@
-"""What a sentence states, word by word: content words, numbers, their order and polarity.
+"""What a sentence states, clause by clause: content words, numbers and pronouns, how they are bound, and their polarity.
 
-English: function words, negations and synonyms are English ones (`english.py`), and words are compared by their
-Snowball stems. Words of another language are compared as they are written, whole.
+English: function words, negations, forms of verbs and pronouns are English ones (`english.py`).
 """
 
 from __future__ import annotations
@@ -9,37 +8,41 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import groupby
 
-from snowballstemmer import stemmer
-
 from quizglass_server.steps import english
-from quizglass_server.steps.wording import Word, words
+from quizglass_server.steps.lexemes import Lexeme, lexemes
+from quizglass_server.steps.wording import Word
 
 _STATELESS = frozenset(f"{english.FUNCTION} {english.FRAMING}".split())
 _NEGATIONS = frozenset(english.NEGATIONS.split())
-_ROLES, _PRONOUNS = frozenset(english.ROLES.split()), frozenset(english.PRONOUNS.split())
-_AUXILIARIES = frozenset(english.AUXILIARIES.split())
-_UNITS = {"single": 1} | {word: number for number, word in enumerate(english.NUMBERS.split())}
-_TENS = {word: number * 10 for number, word in enumerate(english.TENS.split(), 2)}
-_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
-_ORDINALS = {word: str(number) for number, word in enumerate(english.ORDINALS.split(), 4)}
-_MEANINGS = {word: group.split()[0] for group in english.SAME.strip().splitlines() for word in group.split()}
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
-_CONJUNCTIONS = "and|but|or|which|who|whom|whose|that|while|whereas|although|though|until|where|when"
-_CLAUSE_END = re.compile(rf"(?<!\d),|,(?!\s?\d)|[:;()]|\b(?:{_CONJUNCTIONS})\b", re.IGNORECASE)
-_PARTICIPLES = ("ed", "n", "lt", "nt", "ght", "pt", "ld", "de", "ut")
-_TIMES = frozenset(("in", "at", "on"))
-_BE = frozenset(english.BE.split())
-_LONGEST_ITEM = 2  # content words of a list's next item
+_PRONOUNS = dict(pair.split("=") for pair in english.PRONOUN_FORMS.split())
+_AUXILIARIES, _BE = frozenset(english.AUXILIARIES.split()), frozenset(english.BE.split())
+_PARTICIPLES, _PASTS = frozenset(english.PARTICIPLES.split()), frozenset(english.PASTS.split())
+_ADVERBS, _NO_ADVERBS = frozenset(english.FRONTS.split()), frozenset(english.NO_ADVERBS.split())
+_NO_PARTICIPLES = frozenset(english.NO_PARTICIPLES.split())
 _ARTICLES = frozenset(("a", "an", "the"))
-_BINDING = frozenset(english.BINDING.split()) | _BE
+_DEFINITE = frozenset(("the", "its", "his", "her", "their"))
+_BINDING = frozenset(f"{english.BINDING} {english.ROLES}".split())
+_ONE_LINK = {"on": "in", "at": "in", "during": "in", "within": "in", "inside": "in", "since": "from"} | dict.fromkeys(
+    ("until", "till"), "to"
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+_CONJUNCTIONS = "and|but|or|which|who|whom|whose|that|while|whereas|although|though|until|where|when|because(?! of)"
+_CLAUSE_END = re.compile(rf"(?<!\d),|,(?!\s?\d)|[:;()]|\b(?:{_CONJUNCTIONS})\b", re.IGNORECASE)
+_HAVE, _FRAMING = frozenset(("has", "have", "had", "having")), frozenset(english.FRAMING.split())
+_STICKY = frozenset(("than", "instead", "because"))
+_LONGEST_ITEM = 2  # content words of a list's next item
+_SUBORDINATING = frozenset(("while", "whereas", "although", "though", "because"))
 _RELATIVE = frozenset(("which", "who", "whom", "whose", "that", "where"))
 _NOT_ONLY = re.compile(r"\bnot (?=only\b)", re.IGNORECASE)
+_THE_ONE = re.compile(r"(?<=\bthe )ones?(?= (?:in|on|at|of|from|for|with)\b)", re.IGNORECASE)
+"""Stands for a noun before it, as in "the Nobel Prize in Physics and the one in Chemistry"."""
+_PICTURE = r"(?:photo|picture|image|photograph)"
 _LEAD = re.compile(
-    r"^\s*(?:the|this|that) (?:\w+ ){1,2}(?:shown|pictured|here|(?:in|on) (?:the|this|your) "
-    r"(?:photo|picture|image|photograph))\b(?: here)?",
+    rf"^\s*(?:(?:on |in )?(?:the|this|that) (?:\w+ ){{1,2}}(?:shown|pictured|here|(?:in|on) (?:the|this|your) {_PICTURE})\b"
+    rf"(?: here)?|you(?: are|'re) (?:looking at|seeing)\b|what (?:you|we) (?:see|are looking at)(?: here)?\b"
+    rf"|(?:in|on) (?:the|this|your) {_PICTURE}\b)",
     re.IGNORECASE,
 )
 """The frame of an answer: "The animal in the photo is"."""
@@ -47,20 +50,46 @@ _LEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A content word of a sentence."""
+    """A content word of a sentence, or a pronoun for what the text is about."""
 
     word: Word
     meaning: str
-    """What words of the same meaning share: a stem, a number in digits, or the first of a group of synonyms."""
+    """As of `Lexeme`; "it" and "its" for pronouns of any gender and number."""
     negated: bool
     follows: bool
-    """Whether the content word before it stands directly before it, with nothing but a space between."""
+    """Whether the content before it stands directly before it, with nothing but a space between."""
     passive: bool
-    """Whether it is a participle directly behind a form of "to be"."""
-    role: str
-    """The word of `english.ROLES` before it, as in "from red"; empty: none."""
-    bound: bool
-    """Whether a preposition or a form of "to be" binds it to the content word before it."""
+    """Whether it is a participle behind a form of "to be"."""
+    link: str
+    """What binds it to the contents before it: a preposition (one for those of a meaning), "be", or nothing."""
+    article: bool
+    """Whether an article stands before it."""
+    definite: bool
+    """Whether "the" or a possessive stands before it."""
+    pronoun: bool
+    clause: int = 0
+    """Which clause of its sentence it belongs to."""
+
+    @property
+    def possessive(self) -> bool:
+        """Whether the next word belongs to it."""
+        return self.meaning == "its" if self.pronoun else self.word.key.endswith(("'s", "s'"))
+
+    @property
+    def name(self) -> bool:
+        """Whether it is written as a name."""
+        return self.word.named and not self.meaning[0].isdigit()
+
+    @property
+    def adverb(self) -> bool:
+        """Whether it may stand before or behind its verb."""
+        key = self.word.key
+        return key in _ADVERBS or (key.endswith("ly") and key not in _NO_ADVERBS)
+
+    @property
+    def participle(self) -> bool:
+        """Whether it has the form of a past participle."""
+        return _is_participle(self.word.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +101,17 @@ class Clause:
     """Whether it says itself what it is about; else the clauses before it do."""
     relative: bool
     """Whether it only adds to the clause before it, as after "which"."""
-    continues: bool
-    """Whether it belongs to the clause before it: relative, or a list's next item without an article."""
-    pronouns: tuple[int, ...]
-    """Where it says "it" or the like, in code points."""
+    verb: int | None
+    """Where its first verb stands, in code points, so far as a verb can be told by its form."""
+    coordinated: bool
+    """Whether "and" or the like stands before it, and not a comma alone."""
+    listed: bool = False
+    """Whether it is a list's next item, which takes its preposition from the item before it."""
 
-
-@lru_cache(maxsize=4096)
-def meaning(key: str) -> str:
-    """What a word stands for; `key` as of `Word`."""
-    if key[0].isdigit():
-        whole = key.replace(",", "")
-        return whole.rstrip("0").rstrip(".") if "." in whole else whole
-    bare = key.removesuffix("'s")
-    if bare in _UNITS:
-        return str(_UNITS[bare])
-    return _ORDINALS.get(bare) or _MEANINGS.get(bare) or str(stemmer("english").stemWord(bare))
-
-
-def states(word: Word) -> bool:
-    """Whether a word states something: a name, a number, or no function word."""
-    return word.key[0].isdigit() or not (word.key in _STATELESS or _negates(word.key))
+    @property
+    def stating(self) -> tuple[Content, ...]:
+        """Its contents but for pronouns."""
+        return tuple(content for content in self.contents if not content.pronoun)
 
 
 def sentences(text: str) -> Iterator[tuple[int, str]]:
@@ -112,104 +131,106 @@ def clauses(sentence: str) -> list[Clause]:
     A negation reaches to the end of its clause, and an even number of them make it positive again; a clause that is
     nothing but a negation ("but it is not one") is about the one before it.
     """
-    plain = _LEAD.sub(lambda match: " " * len(match[0]), sentence)
+    plain = _LEAD.sub(lambda match: "it".rjust(len(match[0])), sentence)
     plain = _NOT_ONLY.sub(lambda match: " " * len(match[0]), plain)
+    plain = _THE_ONE.sub(lambda match: " " * len(match[0]), plain)
+    spoken = lexemes(plain)
+    inside = [(lexeme.word.start, lexeme.word.end) for lexeme in spoken]
     ends = [match.start() for match in _CLAUSE_END.finditer(plain)]
-    parts = groupby(words(plain), key=lambda word: sum(end <= word.start for end in ends))
+    ends = [end for end in ends if not any(start < end < stop for start, stop in inside)]
     stated: list[Clause] = []
-    for _, part in parts:
-        spoken = list(part)
-        clause = _clause(spoken)
-        if clause.contents:
-            stated.append(clause)
-        elif stated and any(_negates(word.key) for word in spoken):
+    for _, part in groupby(spoken, key=lambda lexeme: sum(end <= lexeme.word.start for end in ends)):
+        run = list(part)
+        clause = _clause(run, len(stated))
+        if clause.stating:
+            stated.append(_inheriting(clause, stated[-1]) if stated else clause)
+        elif stated and any(_negates(lexeme.word.key) for lexeme in run):
             turned = tuple(replace(content, negated=not content.negated) for content in stated[-1].contents)
             stated[-1] = replace(stated[-1], contents=turned)
     return stated
 
 
-def _clause(spoken: list[Word]) -> Clause:
+def _clause(spoken: list[Lexeme], number: int) -> Clause:
     contents: list[Content] = []
-    negated, bound, last_end, before, role = False, False, -2, "", ""
-    for word in spoken:
-        if _negates(word.key):
+    negated = passive = article = definite = False
+    link, last_end = "", -2
+    for lexeme in spoken:
+        key = lexeme.word.key
+        if _negates(key):
             negated = not negated
-        elif states(word):
-            follows = 0 <= word.start - last_end <= 1
-            passive = before in _BE and word.key.endswith(_PARTICIPLES)
-            if not role and before in _TIMES and word.key[0].isdigit():
-                role = before
-            contents.append(Content(word, meaning(word.key), negated, follows, passive, role, bound))
-            last_end, role, bound = word.end, "", False
-        elif word.key in _ROLES:
-            role, bound = word.key, True
-        elif word.key in _BINDING:
-            bound = True
-        before = word.key
-    if negated and [content.word.key for content in contents] == ["one"]:
-        contents = []  # "it is not one"
-    relative = any(word.key in _RELATIVE for word in spoken[:2])
-    pronouns = tuple(word.start for word in spoken if word.key in _PRONOUNS)
-    subject = _has_subject(spoken) and not relative
-    verb_or_article = any(word.key in _ARTICLES or word.key in _AUXILIARIES for word in spoken)
-    item = len(contents) <= _LONGEST_ITEM and not verb_or_article
-    return Clause(_counted(contents), subject, relative, relative or item, pronouns)
-
-
-def _counted(contents: list[Content]) -> tuple[Content, ...]:
-    """With runs of number words put together: "sixty-five" is 65, "fifty thousand" 50000."""
-    counted: list[Content] = []
-    run: list[Content] = []
-    for content in [*contents, None]:
-        if content is not None and _counts(content) and (not run or content.follows):
-            run.append(content)
-            continue
-        if run:
-            counted.append(replace(run[0], word=replace(run[0].word, end=run[-1].word.end), meaning=_number(run)))
-        run = [content] if content is not None and _counts(content) else []
-        if content is not None and not run:
-            counted.append(content)
-    return tuple(counted)
-
-
-def _counts(content: Content) -> bool:
-    key = content.word.key
-    return key[0].isdigit() or key in _UNITS or key in _TENS or key in _SCALES
-
-
-def _number(run: list[Content]) -> str:
-    """The value of number words in digits; a run that is no one number keeps its parts."""
-    if len(run) == 1 and run[0].word.key[0].isdigit():
-        return run[0].meaning
-    total, part = 0.0, 0.0
-    for content in run:
-        key = content.word.key
-        if key in _SCALES:
-            part = (part or 1) * _SCALES[key]
-            if _SCALES[key] > 100:
-                total, part = total + part, 0.0
+        elif key in _PRONOUNS or states(lexeme):
+            pronoun = key in _PRONOUNS
+            follows = 0 <= lexeme.word.start - last_end <= 1
+            meaning = _PRONOUNS.get(key, lexeme.meaning)
+            content = Content(
+                lexeme.word, meaning, negated, follows, False, link, article, definite, pronoun, number
+            )
+            content = replace(content, passive=passive and content.participle)
+            contents.append(content)
+            passive = passive and content.adverb
+            link, last_end, article, definite = "", lexeme.word.end, False, key in _DEFINITE
+        elif key in _FRAMING:
+            link, article, definite = link if link == "to" else "", False, False
         else:
-            part += _UNITS.get(key, _TENS.get(key, 0)) if not key[0].isdigit() else _digits(content.meaning)
-    value = total + part
-    return str(int(value)) if value == int(value) else str(value)
-
-
-def _digits(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
-
-
-def _has_subject(spoken: list[Word]) -> bool:
-    """Whether something stands before the verb, so far as a verb can be told by its form."""
-    stating = [index for index, word in enumerate(spoken) if states(word) or word.key in _PRONOUNS]
-    if not stating:
-        return False
-    verbs = (
-        i for i, word in enumerate(spoken) if word.key in _AUXILIARIES or (states(word) and word.key.endswith("ed"))
+            link = _linked(link, key)
+            passive = key in _BE or (passive and key not in _ARTICLES)
+            article, definite = key in _ARTICLES or article, key in _DEFINITE or definite
+    if negated and [content.word.key for content in contents if not content.pronoun] == ["one"]:
+        contents = []  # "it is not one"
+    relative = any(lexeme.word.key in _RELATIVE for lexeme in spoken[:2])
+    verb = _verb(spoken)
+    subject = verb is not None and any(
+        content.word.start < verb and not content.adverb for content in contents
     )
-    return any(index > stating[0] for index in verbs)
+    subject = (subject or _subordinate(spoken, contents)) and not relative
+    subject = subject or (bool(contents) and contents[0].meaning == "it" and not contents[0].link and not relative)
+    coordinated = spoken[0].word.key in ("and", "or", "but")
+    return Clause(tuple(contents), subject, relative, verb, coordinated)
+
+
+def _subordinate(spoken: list[Lexeme], contents: list[Content]) -> bool:
+    """Whether a clause behind "while" or the like has a subject, as it must unless it begins with a participle."""
+    stating = [content for content in contents if not content.pronoun]
+    return spoken[0].word.key in _SUBORDINATING and len(stating) > 1 and not stating[0].participle
+
+
+def _linked(link: str, key: str) -> str:
+    if key in _BINDING:
+        return link if link in _STICKY else _ONE_LINK.get(key, key)
+    if link:
+        return link
+    return "be" if key in _BE else "have" if key in _HAVE else ""
+
+
+def _inheriting(clause: Clause, before: Clause) -> Clause:
+    """A list's next item, with the preposition of the item before it: "in Europe and Asia"."""
+    first = clause.contents[0]
+    one_phrase = len(clause.stating) <= _LONGEST_ITEM and all(content.follows for content in clause.contents[1:])
+    if clause.verb is not None or clause.relative or first.link or not one_phrase:
+        return clause
+    links = [content.link for content in before.contents if not content.follows or content.link]
+    if not links or (first.article and links[-1] in ("of", "in")):
+        return clause
+    return replace(clause, contents=(replace(first, link=links[-1]), *clause.contents[1:]), listed=bool(links[-1]))
+
+
+def states(lexeme: Lexeme) -> bool:
+    """Whether a lexeme states something: a name, a number, or no function word."""
+    key = lexeme.word.key
+    return lexeme.number or not (key in _STATELESS or key in _BINDING or key in _BE or _negates(key))
+
+
+def _verb(spoken: list[Lexeme]) -> int | None:
+    """Where the first verb stands that its form tells: an auxiliary or a past tense."""
+    for lexeme in spoken:
+        key = lexeme.word.key
+        if key in _AUXILIARIES or key in _BE or key in _PASTS or (states(lexeme) and _is_participle(key)):
+            return lexeme.word.start
+    return None
+
+
+def _is_participle(key: str) -> bool:
+    return key in _PARTICIPLES or (key.endswith("ed") and key not in _NO_PARTICIPLES)
 
 
 def _negates(key: str) -> bool:

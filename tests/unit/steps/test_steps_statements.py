@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.domain.turns import Evidence, Origin, VerdictOutcome
-from quizglass_server.steps.statements import clauses, meaning, sentences
+from quizglass_server.steps.lexemes import lexemes, meaning
+from quizglass_server.steps.statements import clauses, sentences
 from quizglass_server.steps.verify import verify
 
 
