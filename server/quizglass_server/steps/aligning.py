@@ -7,6 +7,7 @@ for "leaves of eucalyptus", "its flowers are white" for "its white flowers", an 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -19,7 +20,8 @@ EQUALS = "equals"
 _START = -1  # in front of a sentence that leaves out what it is about
 _FREE = -2  # anywhere
 _MOST_STEPS = 2000
-_MEASURES = frozenset(english.MEASURES.split())
+_MEASURES = {first: frozenset(units.split()) for first, units in english.MEASURES.items()}
+_YEAR = re.compile(r"\d{4}")
 _UNDROPPED, _ORDINALS = frozenset(english.UNDROPPED.split()), frozenset(f"second third {english.ORDINALS}".split())
 _LOOSE = frozenset(("of", "in", "on", "for", "from"))
 _UNLINKED = frozenset(("", "be", "have"))
@@ -138,6 +140,12 @@ class _Alignment:
         """Whether something of its own follows: "gives the pretzel its crust"."""
         return at + 1 < len(self._order) and self._order[at + 1].meaning == "its"
 
+    def _partitive(self, at: int, place: int) -> bool:
+        """Whether "most amber" stands for "most of it"."""
+        if not (at and place and self._order[at].follows and self._said[place].link == "of"):
+            return False
+        return self._order[at - 1].meaning == self._said[place - 1].meaning
+
     def _compound(self, at: int, place: int) -> bool:
         """Whether the same word follows: "lavender oil" and "its oil"."""
         own, said = self._order[at + 1 : at + 2], self._said[place + 1 : place + 2]
@@ -156,8 +164,11 @@ class _Alignment:
             return said.possessive or said.link in ("of", "in")
         if said.possessive and self._compound(at, place):
             return True
+        if self._partitive(at, place):
+            return True
         head = self._heads[place]
-        inside = head is not None and self._said[head].link != content.link
+        own_head = self._own_heads[at]
+        inside = head is not None and (own_head is None or self._said[head].link != self._order[own_head].link)
         return not (said.possessive or inside) and _links_agree(said, content)
 
     def _bound_alike(self, at: int, place: int) -> bool:
@@ -169,7 +180,7 @@ class _Alignment:
             return following is not None and after is not None and following.meaning == after.meaning
         if self._voices_differ(at, place) or self._otherwise_predicated(at, place):
             return False
-        if _links_agree(said, content) or self._phrases_agree(at, place):
+        if _links_agree(said, content) or self._phrases_agree(at, place) or self._partitive(at, place):
             return True
         if said.link == "of" and content.link in _NONE:
             return bool(following and before and following.follows and following.meaning == before.meaning)
@@ -222,8 +233,8 @@ class _Alignment:
             return False
         said = [part.meaning for part in self._said]
         number, unit = self._order[at - 2].meaning, self._order[at - 1].meaning
-        behind = [third for one, two, third in zip(said, said[1:], said[2:], strict=False) if (one, two) == (number, unit)]
-        return content.follows and not any(other in _MEASURES for other in behind)
+        beside = {part for at, part in enumerate(said) if number in said[max(at - 2, 0) : at + 2] and unit in said}
+        return content.follows and unit in _MEASURES[content.meaning] and not beside.intersection(_MEASURES)
 
     def _fits(self, places: Sequence[int], place: int) -> bool:
         at = len(places)
@@ -339,7 +350,7 @@ class _Alignment:
         if here == there or said[before].meaning in self._about or said[before].meaning[0].isdigit():
             return False
         if content.meaning[0].isdigit():
-            return True
+            return self._path.sentence.kinds[there] is not Kind.ADDED
         return there < here or any(self._path.sentence.kinds[clause] is Kind.OWN for clause in range(here + 1, there + 1))
 
     def _whole(self, places: Sequence[int]) -> bool:
@@ -372,7 +383,7 @@ def front(contents: Sequence[Content]) -> int:
 
 def _joined(contents: Sequence[Content], at: int) -> bool:
     """Whether a word belongs to the phrase of the one before it; a subject behind a year does not."""
-    return contents[at].follows and not contents[at].pronoun and len(contents[at - 1].meaning.rstrip("0123456789")) > 0
+    return contents[at].follows and not contents[at].pronoun and not _YEAR.fullmatch(contents[at - 1].meaning)
 
 
 def _goes_on(first: Content, other: Content) -> bool:

@@ -22,10 +22,10 @@ cannot hardly neither never no nobody none nor not nothing nowhere without
 """Words that turn what follows in a clause into its opposite; so do words that end in n't."""
 
 ORDINALS = """
-fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth
+third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth
 eighteenth nineteenth twentieth
 """
-"""4th to 20th; "first" and "second" are words of more than one meaning."""
+"""3rd to 20th; "first" and "second" are words of more than one meaning."""
 
 PRONOUNS = "it its he him his she her they them their this that"
 """What stands for the thing that a text is about."""
@@ -49,7 +49,7 @@ inside throughout till
 """
 """Words that bind what follows to what stands before."""
 
-FRONTS = "afterwards already also always before currently early first formerly generally later long mainly mostly now often once originally sometimes soon then today underground usually"
+FRONTS = "afterwards already also always before currently early first formerly generally later mainly mostly now often once originally sometimes soon then today underground usually"
 """Adverbs, which stand before or behind the verb alike; those in "ly" are told by their form."""
 
 PRONOUN_FORMS = """
@@ -95,6 +95,9 @@ supply reply anomaly monopoly friendly lovely lonely ugly holy daily weekly mont
 """
 """Words in "ly" that are no adverbs."""
 
+TIMES = "year day night morning evening week month season spring summer autumn winter hour minute century decade"
+"""What "each" and "every" say when of, besides months."""
+
 MONTHS = """
 january february march april may june july august september october november december
 """
@@ -121,8 +124,16 @@ least few little rarely seldom hardly barely second third
 """
 """Words without which the next word says something else: "nearly extinct", "second largest", "less common"."""
 
-MEASURES = "long tall wide deep old weigh"
-"""What a number and its unit are of, by the first word of their groups."""
+_LENGTHS = "metre kilometre centimetre millimetre foot inch mile"
+MEASURES = {
+    "long": _LENGTHS,
+    "tall": _LENGTHS,
+    "wide": _LENGTHS,
+    "deep": _LENGTHS,
+    "old": "year month week day",
+    "weigh": "kilogram gram tonne pound",
+}
+"""What a number and its unit are of, by the first word of their groups, with the units by theirs."""
 
 BE = "is are was were be been being become becomes became"
 

@@ -57,7 +57,10 @@ def _kind(clause: Clause) -> Kind:
         return Kind.ADDED
     if clause.verb is None:
         first, *rest = clause.contents
-        return Kind.GAPPED if not first.link and any(content.link not in ("", "of") for content in rest) else Kind.ITEM
+        if not (first.link in ("", "be", "have") or clause.coordinated or clause.listed):
+            return Kind.ADDED
+        gapped = not first.link and any(content.link not in ("", "of", "than") for content in rest)
+        return Kind.GAPPED if gapped else Kind.ITEM
     first = next((content for content in clause.contents if not content.adverb), clause.contents[0])
     participial = not clause.coordinated and first.participle and first.word.start == clause.verb
     return Kind.ADDED if participial else Kind.OWN
@@ -135,7 +138,7 @@ def statements(sentence: Sequence[Clause]) -> list[list[tuple[Content, ...]]]:
     whole: tuple[Content, ...] = ()
     for number, clause in enumerate(sentence):
         contents = clause.contents
-        if not (whole or clause.own_subject) and clause.verb is None and number + 1 < len(sentence) and _leads(clause, sentence[number + 1]):
+        if not whole and number + 1 < len(sentence) and _leads(clause, sentence[number + 1]):
             leading.extend(contents)
             continue
         if not whole or _stands_alone(clause, sentence[number - 1 : number]):
@@ -168,7 +171,13 @@ def _completed(clause: Clause, whole: tuple[Content, ...], subject: tuple[Conten
 
 def _leads(clause: Clause, following: Clause) -> bool:
     """Whether a piece without a verb at the beginning belongs to what follows it: "In 1903," or "Bats and"."""
-    return following.own_subject or following.verb is not None or bool(clause.contents[0].link)
+    if clause.own_subject or clause.verb is not None:
+        return False
+    if clause.contents[0].link not in ("", "be", "have"):
+        return True
+    meanings = {content.meaning for content in following.stating}
+    repeats = any(content.meaning in meanings for content in clause.stating)
+    return _short(clause) and following.coordinated and following.verb is not None and not repeats
 
 
 def _subject(clause: Clause) -> tuple[Content, ...]:
@@ -190,7 +199,7 @@ def _orders(contents: tuple[Content, ...]) -> list[tuple[Content, ...]]:
         acting = replace(contents[passive], passive=False)
         orders.append((*contents[:start], acting, *contents[start:passive], *contents[passive + 1 :]))
     at = next((at for at, content in enumerate(contents) if content.link == "be" and at), None)
-    if at is not None and at != passive and (contents[0].definite or contents[at].definite):
+    if at is not None and at != passive and any(part.definite or part.possessive for part in (contents[0], contents[at])):
         one, other = replace(contents[at], link=""), replace(contents[0], link=EQUALS)
         orders.append((one, *contents[at + 1 :], other, *contents[1:at]))
     return orders

@@ -20,8 +20,8 @@ _STEM = stemmer("english")
 _UNITS = {"single": 1} | {word: number for number, word in enumerate(english.NUMBERS.split())}
 _TENS = {word: number * 10 for number, word in enumerate(english.TENS.split(), 2)}
 _SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_ORDINALS = {word: str(number) for number, word in enumerate(english.ORDINALS.split(), 4)}
-_PARTS = {"third": "3", "thirds": "3"} | _ORDINALS | {f"{word}s": number for word, number in _ORDINALS.items()}
+_ORDINALS = {word: str(number) for number, word in enumerate(english.ORDINALS.split(), 3)}
+_PARTS = _ORDINALS | {f"{word}s": number for word, number in _ORDINALS.items()}
 _MEANINGS = {word: group.split()[0] for group in english.SAME.strip().splitlines() for word in group.split()}
 _STEMS = {_STEM.stemWord(word): first for word, first in reversed(_MEANINGS.items())}
 _SHORT_UNITS = dict(pair.split("=") for pair in english.SHORT_UNITS.split())
@@ -148,7 +148,7 @@ def _number(run: Sequence[Word]) -> str:
     if keys[-1] in _PARTS or (len(keys) == 2 and keys[0].isdigit() and keys[1].isdigit() and _is_fraction(run)):
         return _fraction(meaning(keys[0]), _PARTS.get(keys[-1], keys[-1]))
     if keys[-1] in _SUFFIXES:
-        return meaning(keys[0])
+        return {"1": "first", "2": "second"}.get(keys[0], keys[0])
     if all(key.isdigit() for key in keys):
         return "".join(keys)
     total, part = 0.0, 0.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from quizglass_server.steps import english
-from quizglass_server.steps.lexemes import Lexeme, lexemes
+from quizglass_server.steps.lexemes import Lexeme, lexemes, meaning
 from quizglass_server.steps.wording import Word
 
 _STATELESS = frozenset(f"{english.FUNCTION} {english.FRAMING}".split())
@@ -34,6 +34,8 @@ _HAVE, _FRAMING = frozenset(("has", "have", "had", "having")), frozenset(english
 _STICKY = frozenset(("than", "instead", "because"))
 _LONGEST_ITEM = 2  # content words of a list's next item
 _SUBORDINATING = frozenset(("while", "whereas", "although", "though", "because"))
+_VERBS = frozenset(map(meaning, sorted(_PARTICIPLES | _PASTS)))
+_TIMES = frozenset(map(meaning, f"{english.TIMES} {english.MONTHS}".split()))
 _RELATIVE = frozenset(("which", "who", "whom", "whose", "that", "where"))
 _NOT_ONLY = re.compile(r"\bnot (?=only\b)", re.IGNORECASE)
 _THE_ONE = re.compile(r"(?<=\bthe )ones?(?= (?:in|on|at|of|from|for|with)\b)", re.IGNORECASE)
@@ -153,17 +155,19 @@ def clauses(sentence: str) -> list[Clause]:
 def _clause(spoken: list[Lexeme], number: int) -> Clause:
     contents: list[Content] = []
     negated = passive = article = definite = False
-    link, last_end = "", -2
+    link, last_end, every = "", -2, False
     for lexeme in spoken:
-        key = lexeme.word.key
+        key, each, every = lexeme.word.key, every, lexeme.word.key in ("each", "every")
         if _negates(key):
             negated = not negated
         elif key in _PRONOUNS or states(lexeme):
             pronoun = key in _PRONOUNS
             follows = 0 <= lexeme.word.start - last_end <= 1
-            meaning = _PRONOUNS.get(key, lexeme.meaning)
+            if each and lexeme.meaning in _TIMES:
+                link = link or "each"
+            stands_for = _PRONOUNS.get(key, lexeme.meaning)
             content = Content(
-                lexeme.word, meaning, negated, follows, False, link, article, definite, pronoun, number
+                lexeme.word, stands_for, negated, follows, False, link, article, definite, pronoun, number
             )
             content = replace(content, passive=passive and content.participle)
             contents.append(content)
@@ -179,6 +183,8 @@ def _clause(spoken: list[Lexeme], number: int) -> Clause:
         contents = []  # "it is not one"
     relative = any(lexeme.word.key in _RELATIVE for lexeme in spoken[:2])
     verb = _verb(spoken)
+    if verb is None:
+        verb = _present(spoken, contents)
     subject = verb is not None and any(
         content.word.start < verb and not content.adverb for content in contents
     )
@@ -186,6 +192,18 @@ def _clause(spoken: list[Lexeme], number: int) -> Clause:
     subject = subject or (bool(contents) and contents[0].meaning == "it" and not contents[0].link and not relative)
     coordinated = spoken[0].word.key in ("and", "or", "but")
     return Clause(tuple(contents), subject, relative, verb, coordinated)
+
+
+def _present(spoken: list[Lexeme], contents: list[Content]) -> int | None:
+    """Where the verb stands of a clause like "and the bell weighs 13 tonnes"; none where no such form is seen."""
+    keys = [lexeme.word.key for lexeme in spoken[:2]]
+    if len(keys) < 2 or keys[0] not in ("and", "but", "or", "while") or keys[1] not in _ARTICLES | _DEFINITE:
+        return None
+    for at, content in enumerate(contents[1:-1], 1):
+        third_person = content.word.key.endswith("s") and not content.word.key.endswith(("ss", "'s", "us"))
+        if third_person and content.follows and not contents[at - 1].pronoun and contents[at + 1].link != "of":
+            return content.word.start
+    return None
 
 
 def _subordinate(spoken: list[Lexeme], contents: list[Content]) -> bool:
@@ -205,13 +223,23 @@ def _linked(link: str, key: str) -> str:
 def _inheriting(clause: Clause, before: Clause) -> Clause:
     """A list's next item, with the preposition of the item before it: "in Europe and Asia"."""
     first = clause.contents[0]
-    one_phrase = len(clause.stating) <= _LONGEST_ITEM and all(content.follows for content in clause.contents[1:])
+    one_phrase = all(content.follows or content.link in ("than", "of") for content in clause.contents[1:])
+    if len(clause.stating) > 1 and _verbal(first):
+        return clause
     if clause.verb is not None or clause.relative or first.link or not one_phrase:
         return clause
     links = [content.link for content in before.contents if not content.follows or content.link]
-    if not links or (first.article and links[-1] in ("of", "in")):
+    longest = _LONGEST_ITEM + (links[-1:] == ["have"])
+    if not links or len(clause.stating) > longest or (first.article and links[-1] in ("of", "in")):
         return clause
     return replace(clause, contents=(replace(first, link=links[-1]), *clause.contents[1:]), listed=bool(links[-1]))
+
+
+def _verbal(content: Content) -> bool:
+    """Whether the first word of a piece is likelier its verb than a noun: "and eats insects", "and drink nectar"."""
+    key = content.word.key
+    third_person = key.endswith("s") and not key.endswith(("ss", "'s", "us")) and not content.name
+    return not content.article and (third_person or content.meaning in _VERBS)
 
 
 def states(lexeme: Lexeme) -> bool:
