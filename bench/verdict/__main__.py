@@ -15,8 +15,8 @@ from rich.console import Console
 from bench import results
 from bench.results import Row
 from quizglass_server.domain.turns import Evidence, Origin, VerdictOutcome
+from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.verify import verify
-from quizglass_server.steps.wording import stands_in, words
 
 PAIRS = Path(__file__).with_name("pairs.jsonl")
 HELD_OUT = Path(__file__).with_name("held_out.jsonl")
@@ -95,7 +95,9 @@ def _agreement(pairs: Sequence[Pair], check: Callable[[Pair], bool]) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write. Returns 0, or 1 when a bar was missed."""
     parser = argparse.ArgumentParser(prog="bench.verdict", description=__doc__)
-    parser.add_argument("--show", action="store_true", help="print the pairs, but for those held out, that are judged wrongly")
+    parser.add_argument(
+        "--show", action="store_true", help="print the pairs, but for those held out, that are judged wrongly"
+    )
     args = parser.parse_args(arguments)
     pairs, held_out = load(), load(HELD_OUT)
     measured, console = [*rows(pairs), *rows(held_out, "held out: ")], Console()

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 from unicodedata import normalize
 
 from quizglass_server.domain.turns import Citation, Evidence, Origin, StepDetail, VerdictOutcome
-from quizglass_server.steps.aligning import Path
-from quizglass_server.steps.entailing import entails, paths, statements
-from quizglass_server.steps.lexemes import is_signed
-from quizglass_server.steps.statements import Clause, Content, clauses, sentences
+from quizglass_server.steps.language.aligning import Path
+from quizglass_server.steps.language.entailing import entails, paths, statements
+from quizglass_server.steps.language.lexemes import is_signed
+from quizglass_server.steps.language.statements import Clause, Content, clauses, sentences
+from quizglass_server.steps.language.wording import Word, stands_in, starts_with, words
 from quizglass_server.steps.step import Telling
 from quizglass_server.steps.telling import texts
-from quizglass_server.steps.wording import Word, stands_in, starts_with, words
 
 # Capitalised at the start of a sentence and still no name.
 _NO_NAMES = frozenset(
@@ -65,10 +65,16 @@ class _Source:
         return tuple(content for clause in clauses(self._title) for content in clause.stating)
 
     @cached_property
-    def sentences(self) -> tuple[list[Path], ...]:
+    def sentences(self) -> tuple[Sequence[Path], ...]:
         """The text's and the title, in all that can be read in them."""
         said = (*(sentence for _, sentence in sentences(self._text)), self._title)
-        return tuple(paths(clauses(sentence)) for sentence in said)
+        return tuple(_read(sentence) for sentence in said)
+
+
+@lru_cache(maxsize=512)
+def _read(sentence: str) -> Sequence[Path]:
+    """What can be read in a sentence of evidence, which turns are shown again and again."""
+    return paths(clauses(sentence))
 
 
 def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
@@ -88,7 +94,9 @@ def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
     spoken = words(answer)
     if whole := _standing(spoken, sources, alone=True):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
-    parts = [citation for start, sentence in sentences(answer) for citation in _stated(clauses(sentence), start, sources)]
+    parts = [
+        citation for start, sentence in sentences(answer) for citation in _stated(clauses(sentence), start, sources)
+    ]
     if parts and all(parts):
         return Support(VerdictOutcome.SUPPORTED, tuple(citation for citation in parts if citation))
     searched = any(item.origin is not Origin.READ_TEXT for item in shown)

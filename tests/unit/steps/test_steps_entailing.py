@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.domain.turns import Evidence, Origin, VerdictOutcome
-from quizglass_server.steps.lexemes import lexemes
+from quizglass_server.steps.language.lexemes import lexemes
 from quizglass_server.steps.verify import verify
 
 FOLLOWS = [
@@ -25,8 +25,16 @@ FOLLOWS = [
     ("Brenn", "Ana Brint was an architect who built Brenn.", "The architect Ana Brint built Brenn."),
     ("Brenn", "The clock gets its power from water.", "Water gives the clock its power."),
     ("Brenn", "The north gate has one tower, while the south gate has two.", "The south gate has two towers."),
-    ("Bridge", "It can carry 1,500 kg at up to 30 km/h.", "It can carry 1500 kilograms at up to 30 kilometres per hour."),
-    ("Bridge", "It covers 0.5 square kilometres and opened on 3 May 1950.", "It covers 0.5 km² and opened on May 3, 1950."),
+    (
+        "Bridge",
+        "It can carry 1,500 kg at up to 30 km/h.",
+        "It can carry 1500 kilograms at up to 30 kilometres per hour.",
+    ),
+    (
+        "Bridge",
+        "It covers 0.5 square kilometres and opened on 3 May 1950.",
+        "It covers 0.5 km² and opened on May 3, 1950.",
+    ),
     ("Bridge", "It cost two and lasted one hundred and five days.", "It lasted 105 days."),
     ("Bridge", "About 2.5 million people cross it.", "About 2 500 000 people cross it."),
     ("Bridge", "It costs 5 euros and one third pay 20 percent.", "It costs €5 and 1/3 pay 20%."),
@@ -51,7 +59,7 @@ DOES_NOT_FOLLOW = [
     ("Owl", "It weighs less than 2 kg.", "It weighs 2 kg."),
     ("Owl", "The owl is larger than the crow.", "The crow is larger than the owl."),
     ("Ring", "Brass is made of copper and zinc. Bronze is made of copper and tin.", "Brass is made of copper and tin."),
-    ("Ring", "Brass is made of copper and zinc, and bronze is made of copper and tin.", "Brass is made of copper and tin."),
+    ("Ring", "Brass is copper and zinc, and bronze is copper and tin.", "Brass is copper and tin."),
     ("Ana Brint", "She won the race in 1903 and the medal in 1911.", "In 1911 she won the race."),
     ("Ana Brint", "She won the race in 1903 and was honoured in 1911.", "She won the race, in 1911."),
     ("Ana Brint", "She was born in Brenn and died in Tandric.", "She was born in Tandric and died in Brenn."),
@@ -86,21 +94,27 @@ def test_exchanged_parts_never_follow(title: str, text: str, answer: str) -> Non
 
 
 @given(
-    st.sampled_from(NOUNS), st.sampled_from(NOUNS), st.sampled_from(VERBS), st.sampled_from(NOUNS), st.sampled_from(("", " in 1903"))
-)  # fmt: skip
+    st.sampled_from(NOUNS),
+    st.sampled_from(NOUNS),
+    st.sampled_from(VERBS),
+    st.sampled_from(NOUNS),
+    st.sampled_from(("", " in 1903")),
+)
 def test_who_does_what_to_whom_stays(one: str, other: str, verb: tuple[str, str], title: str, when: str) -> None:
     if one == other:
         return
     active, passive = f"The {one} {verb[0]} the {other}{when}.", f"The {other} is {verb[1]} by the {one}{when}."
     turned, turned_passive = f"The {other} {verb[0]} the {one}{when}.", f"The {one} is {verb[1]} by the {other}{when}."
     for text in (active, passive):
-        assert stated(title, text, active) and stated(title, text, passive)
-        assert not stated(title, text, turned) and not stated(title, text, turned_passive)
+        assert [stated(title, text, answer) for answer in (active, passive)] == [True, True]
+        assert [stated(title, text, answer) for answer in (turned, turned_passive)] == [False, False]
 
 
 @given(st.integers(0, 10**12))
 def test_thousands_are_separated_in_any_way(number: int) -> None:
-    ways = {lexemes(f"{number:,}".replace(",", separator))[0].meaning for separator in (",", "", " ", "\u00a0", "\u202f")}
+    ways = {
+        lexemes(f"{number:,}".replace(",", separator))[0].meaning for separator in (",", "", " ", "\u00a0", "\u202f")
+    }
     assert ways == {str(number)}
 
 
@@ -110,5 +124,4 @@ def test_any_text_is_read(text: str, answer: str) -> None:
 
 
 def test_many_equal_words_are_compared_in_few_steps() -> None:
-    assert not stated("a", "b c " * 60, "c b " * 30 + "d")
-    assert not stated("a", "b the c " * 60, "c the b " * 40)
+    assert not stated("a", "b the c " * 60, "c the b " * 61)

@@ -1,8 +1,9 @@
 """Whether each content word of a statement can be found in what a sentence says, and in the same part.
 
-The words of the statement have to stand in the sentence in their order: what is left out between them does no harm, and what is
-exchanged does. Few moves are allowed: a phrase with a preposition from or to the front or past another, "eucalyptus leaves"
-for "leaves of eucalyptus", "its flowers are white" for "its white flowers", an adverb beside its verb.
+The words of the statement have to stand in the sentence in their order: what is left out between them does no harm, and
+what is exchanged does. Few moves are allowed: a phrase with a preposition from or to the front or past another,
+"eucalyptus leaves" for "leaves of eucalyptus", "its flowers are white" for "its white flowers", an adverb beside its
+verb.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from quizglass_server.steps import english
-from quizglass_server.steps.statements import Content
+from quizglass_server.steps.language import english
+from quizglass_server.steps.language.statements import Content
 
 EQUALS = "equals"
 """The link of the subject that a statement with its sides exchanged ends in: only what "is" the other side is meant."""
@@ -21,6 +22,7 @@ _START = -1  # in front of a sentence that leaves out what it is about
 _FREE = -2  # anywhere
 _MOST_STEPS = 2000
 _MEASURES = {first: frozenset(units.split()) for first, units in english.MEASURES.items()}
+_MAY_BE_ADDED = frozenset(("stand", *_MEASURES))
 _YEAR = re.compile(r"\d{4}")
 _UNDROPPED, _ORDINALS = frozenset(english.UNDROPPED.split()), frozenset(f"second third {english.ORDINALS}".split())
 _LOOSE = frozenset(("of", "in", "on", "for", "from"))
@@ -29,7 +31,7 @@ _NONE = frozenset(("", "be", "as", "have", EQUALS))
 _BOUND_TO_NOUN = frozenset(("of", "than", "by"))
 
 
-class Kind(Enum):
+class Bond(Enum):
     """How a clause of the evidence goes with those before it."""
 
     OWN = auto()
@@ -46,7 +48,7 @@ class Kind(Enum):
 class Sentence:
     """What of a sentence of the evidence counts for all that can be read in it."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[Bond, ...]
     """Of each clause."""
     subjects: frozenset[int]
     """Where words stand that later clauses have as their subject, in code points."""
@@ -62,6 +64,8 @@ class Path:
 
     contents: tuple[Content, ...]
     sentence: Sentence
+    meanings: frozenset[str]
+    """Of the contents."""
     fronted: int
     """How many contents are a phrase before the subject, as "in 1903" is."""
 
@@ -76,6 +80,8 @@ def aligned(path: Path, order: Sequence[Content], about: frozenset[str]) -> bool
     """
     said = path.contents
     wanted = {content.meaning for content in order if not content.pronoun}
+    if wanted - path.meanings - about - _MAY_BE_ADDED - path.sentence.nouns:
+        return False
     positive = {content.meaning for content in said if not content.negated}
     denied = any(content.negated and content.meaning in wanted - positive for content in said)
     if denied != any(content.negated for content in order):
@@ -90,7 +96,7 @@ class _Alignment:
         self._path, self._said, self._order, self._about = path, path.contents, order, about
         self._heads, self._own_heads = phrases(self._said), phrases(order)
         self._fronted = fronted
-        self._titled = any(e.pronoun and not e.possessive or e.meaning in about for e in self._said)
+        self._titled = any(said.meaning in about or (said.pronoun and not said.possessive) for said in self._said)
         self._steps = 0
 
     def exists(self) -> bool:
@@ -119,7 +125,11 @@ class _Alignment:
                     yield place
             elif ours and self._stands_for(at, place, own):
                 yield place
-        if self._is_measure(at) or self._elided(at) or (ours and own and (content.pronoun or not content.name or content.meaning in self._about)):
+        if (
+            self._is_measure(at)
+            or self._elided(at)
+            or (ours and own and (content.pronoun or not content.name or content.meaning in self._about))
+        ):
             yield _FREE
         elif ours and not self._titled:
             yield _START
@@ -184,7 +194,11 @@ class _Alignment:
             return True
         if said.link == "of" and content.link in _NONE:
             return bool(following and before and following.follows and following.meaning == before.meaning)
-        return content.link == "" and all(other.follows or not number for number, other in enumerate(self._order)) and at == 0
+        return (
+            content.link == ""
+            and all(other.follows or not number for number, other in enumerate(self._order))
+            and at == 0
+        )
 
     def _phrases_agree(self, at: int, place: int) -> bool:
         """Whether the phrases that two words stand in begin with one preposition."""
@@ -218,7 +232,7 @@ class _Alignment:
         if content.passive == said.passive:
             return False
         begins = not any(part.clause == said.clause for part in self._said[:place])
-        if content.passive and begins and said.participle and self._path.sentence.kinds[said.clause] is Kind.ADDED:
+        if content.passive and begins and said.participle and self._path.sentence.kinds[said.clause] is Bond.ADDED:
             return False
         sequence, number = (self._said, place) if content.passive else (self._order, at)
         following = sequence[number + 1] if number + 1 < len(sequence) else None
@@ -239,7 +253,7 @@ class _Alignment:
     def _fits(self, places: Sequence[int], place: int) -> bool:
         at = len(places)
         if place < 0:
-            return place == _FREE or not any(0 <= other for other in places)
+            return place == _FREE or not any(other >= 0 for other in places)
         said = self._said[place]
         for before, other in enumerate(places):
             if other == _FREE:
@@ -270,9 +284,13 @@ class _Alignment:
             return own_one != own_other
         beside = high == low + 1
         if beside and other == one + 1:
-            if order[other].follows and (said[high].link == "of" or (said[high].link == "be" and not said[high].article)):
+            if order[other].follows and (
+                said[high].link == "of" or (said[high].link == "be" and not said[high].article)
+            ):
                 return True
-            if said[high].follows and (order[other].link == "of" or (order[other].link == "be" and not order[other].article)):
+            if said[high].follows and (
+                order[other].link == "of" or (order[other].link == "be" and not order[other].article)
+            ):
                 return True
         if self._named(one, other, high, low):
             return True
@@ -300,7 +318,8 @@ class _Alignment:
 
     def _past(self, low: int | None, high: int | None) -> bool:
         """Whether two phrases with prepositions stand side by side, so that they may change places."""
-        assert low is not None and high is not None
+        assert low is not None
+        assert high is not None
         links = [self._said[head].link for head in (low, high)]
         between = all(self._heads[place] is not None for place in range(low, high))
         numbers = [self._said[head].meaning[0].isdigit() for head in (low, high)]
@@ -315,11 +334,11 @@ class _Alignment:
         if early.clause == late.clause:
             return True
         kind = self._path.sentence.kinds[late.clause]
-        if kind is Kind.OWN:
+        if kind is Bond.OWN:
             return early.word.start in self._path.sentence.subjects
-        if kind is Kind.GAPPED and late.link not in _NONE:
+        if kind is Bond.GAPPED and late.link not in _NONE:
             return early.word.start in self._path.sentence.subjects | self._path.sentence.verbs
-        if kind in (Kind.ITEM, Kind.GAPPED):
+        if kind in (Bond.ITEM, Bond.GAPPED):
             return early.link != late.link or early.link in _NONE or early.link == "of"
         return True
 
@@ -350,8 +369,10 @@ class _Alignment:
         if here == there or said[before].meaning in self._about or said[before].meaning[0].isdigit():
             return False
         if content.meaning[0].isdigit():
-            return self._path.sentence.kinds[there] is not Kind.ADDED
-        return there < here or any(self._path.sentence.kinds[clause] is Kind.OWN for clause in range(here + 1, there + 1))
+            return self._path.sentence.kinds[there] is not Bond.ADDED
+        return there < here or any(
+            self._path.sentence.kinds[clause] is Bond.OWN for clause in range(here + 1, there + 1)
+        )
 
     def _whole(self, places: Sequence[int]) -> bool:
         """Whether nothing is left out that changes what is said."""

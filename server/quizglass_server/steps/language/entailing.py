@@ -1,8 +1,8 @@
 """Whether a sentence states what a clause of an answer states, and which words of it are to be compared.
 
 An answer's clause is compared with all that it takes from the clauses beside it: a list's next item with its subject, a
-phrase in front ("In 1903,") with what follows. A sentence of the evidence is read in paths: a clause with those before it
-that it needs.
+phrase in front ("In 1903,") with what follows. A sentence of the evidence is read in paths: a clause with those before
+it that it needs.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from quizglass_server.steps.aligning import EQUALS, Kind, Path, Sentence, aligned, front, phrases
-from quizglass_server.steps.lexemes import meaning
-from quizglass_server.steps.statements import Clause, Content
+from quizglass_server.steps.language.aligning import EQUALS, Bond, Path, Sentence, aligned, front, phrases
+from quizglass_server.steps.language.lexemes import meaning
+from quizglass_server.steps.language.statements import Clause, Content
 
 _RECEIVING = frozenset(map(meaning, ("get", "receive", "obtain", "come")))
+
 
 def paths(sentence: Sequence[Clause]) -> list[Path]:
     """What can be read in a sentence of the evidence."""
@@ -37,7 +38,7 @@ def paths(sentence: Sequence[Clause]) -> list[Path]:
             needed = [*before, clause]  # "English and Swahili are"
         read.append(_path(needed, said))
         if turned := converse(read[-1].contents):
-            read.append(replace(read[-1], contents=turned, fronted=0))
+            read.append(replace(read[-1], contents=turned, meanings=read[-1].meanings | {"give"}, fronted=0))
         if latest and sentence[number - 1].relative and clause.verb is None:
             read.append(_path([*latest, clause], said))
         latest = needed
@@ -49,21 +50,21 @@ def paths(sentence: Sequence[Clause]) -> list[Path]:
 def _path(needed: Sequence[Clause], said: Sentence) -> Path:
     contents = tuple(content for clause in needed for content in clause.contents)
     contents = active(contents) or contents
-    return Path(contents, said, front(contents))
+    return Path(contents, said, frozenset(content.meaning for content in contents), front(contents))
 
 
-def _kind(clause: Clause) -> Kind:
+def _kind(clause: Clause) -> Bond:
     if clause.relative:
-        return Kind.ADDED
+        return Bond.ADDED
     if clause.verb is None:
         first, *rest = clause.contents
         if not (first.link in ("", "be", "have") or clause.coordinated or clause.listed):
-            return Kind.ADDED
+            return Bond.ADDED
         gapped = not first.link and any(content.link not in ("", "of", "than") for content in rest)
-        return Kind.GAPPED if gapped else Kind.ITEM
+        return Bond.GAPPED if gapped else Bond.ITEM
     first = next((content for content in clause.contents if not content.adverb), clause.contents[0])
     participial = not clause.coordinated and first.participle and first.word.start == clause.verb
-    return Kind.ADDED if participial else Kind.OWN
+    return Bond.ADDED if participial else Bond.OWN
 
 
 def _subjects(clause: Clause) -> tuple[Content, ...]:
@@ -92,8 +93,10 @@ def _stands_alone(clause: Clause, before: Sequence[Clause]) -> bool:
 
 
 def active(contents: Sequence[Content]) -> tuple[Content, ...] | None:
-    """Contents of a passive with its agent in the order of the active: "X was designed by Y" as "Y designed X"; else none."""
-    agent = next((at for at, content in enumerate(contents) if at and content.link == "by" and not _time(contents, at)), None)
+    """Contents of a passive with its agent in the order of the active, "X was made by Y" as "Y made X"; else none."""
+    agent = next(
+        (at for at, content in enumerate(contents) if at and content.link == "by" and not _time(contents, at)), None
+    )
     if agent is None:
         return None
     verb = next((at for at in range(agent - 1, -1, -1) if contents[at].participle), None)
@@ -116,7 +119,9 @@ def converse(contents: Sequence[Content]) -> tuple[Content, ...] | None:
         return None
     end = source + 1
     gerund = contents[source].word.key.endswith("ing")
-    while end < len(contents) and (contents[end].follows or (gerund and contents[end].clause == contents[source].clause)):
+    while end < len(contents) and (
+        contents[end].follows or (gerund and contents[end].clause == contents[source].clause)
+    ):
         end += 1
     givers = [replace(content, link="" if content.link == "from" else content.link) for content in contents[source:end]]
     giving = replace(contents[verb], meaning="give")
@@ -189,7 +194,7 @@ def _subject(clause: Clause) -> tuple[Content, ...]:
 
 
 def _orders(contents: tuple[Content, ...]) -> list[tuple[Content, ...]]:
-    """A statement as it stands; as the active, where it is passive; with its sides exchanged, where two things are one."""
+    """A statement as it stands; as the active, if it is passive; with its sides exchanged, if two things are one."""
     if turned := active(contents):
         return [turned]
     orders = [contents, *filter(None, (converse(contents),))]
@@ -199,9 +204,16 @@ def _orders(contents: tuple[Content, ...]) -> list[tuple[Content, ...]]:
         acting = replace(contents[passive], passive=False)
         orders.append((*contents[:start], acting, *contents[start:passive], *contents[passive + 1 :]))
     at = next((at for at, content in enumerate(contents) if content.link == "be" and at), None)
-    if at is not None and at != passive and any(part.definite or part.possessive for part in (contents[0], contents[at])):
+    if (
+        at is not None
+        and at != passive
+        and any(part.definite or part.possessive for part in (contents[0], contents[at]))
+    ):
         one, other = replace(contents[at], link=""), replace(contents[0], link=EQUALS)
-        orders.append((one, *contents[at + 1 :], other, *contents[1:at]))
+        end = at + 1
+        while end < len(contents) and (contents[end].follows or contents[end].link == "of"):
+            end += 1
+        orders.append((one, *contents[at + 1 : end], other, *contents[1:at], *contents[end:]))
     return orders
 
 

@@ -1,4 +1,4 @@
-"""What a sentence states, clause by clause: content words, numbers and pronouns, how they are bound, and their polarity.
+"""What a sentence states, clause by clause: content words, numbers, pronouns, how they are bound, and polarity.
 
 English: function words, negations, forms of verbs and pronouns are English ones (`english.py`).
 """
@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from quizglass_server.steps import english
-from quizglass_server.steps.lexemes import Lexeme, lexemes, meaning
-from quizglass_server.steps.wording import Word
+from quizglass_server.steps.language import english
+from quizglass_server.steps.language.lexemes import Lexeme, lexemes, meaning
+from quizglass_server.steps.language.wording import Word
 
 _STATELESS = frozenset(f"{english.FUNCTION} {english.FRAMING}".split())
 _NEGATIONS = frozenset(english.NEGATIONS.split())
-_PRONOUNS = dict(pair.split("=") for pair in english.PRONOUN_FORMS.split())
+_PRONOUNS = dict(pair.split("=") for pair in english.PRONOUNS.split())
 _AUXILIARIES, _BE = frozenset(english.AUXILIARIES.split()), frozenset(english.BE.split())
 _PARTICIPLES, _PASTS = frozenset(english.PARTICIPLES.split()), frozenset(english.PASTS.split())
-_ADVERBS, _NO_ADVERBS = frozenset(english.FRONTS.split()), frozenset(english.NO_ADVERBS.split())
+_ADVERBS, _NO_ADVERBS = frozenset(english.ADVERBS.split()), frozenset(english.NO_ADVERBS.split())
 _NO_PARTICIPLES = frozenset(english.NO_PARTICIPLES.split())
 _ARTICLES = frozenset(("a", "an", "the"))
 _DEFINITE = frozenset(("the", "its", "his", "her", "their"))
@@ -42,8 +42,9 @@ _THE_ONE = re.compile(r"(?<=\bthe )ones?(?= (?:in|on|at|of|from|for|with)\b)", r
 """Stands for a noun before it, as in "the Nobel Prize in Physics and the one in Chemistry"."""
 _PICTURE = r"(?:photo|picture|image|photograph)"
 _LEAD = re.compile(
-    rf"^\s*(?:(?:on |in )?(?:the|this|that) (?:\w+ ){{1,2}}(?:shown|pictured|here|(?:in|on) (?:the|this|your) {_PICTURE})\b"
-    rf"(?: here)?|you(?: are|'re) (?:looking at|seeing)\b|what (?:you|we) (?:see|are looking at)(?: here)?\b"
+    r"^\s*(?:(?:on |in )?(?:the|this|that) (?:\w+ ){1,2}"
+    rf"(?:shown|pictured|here|(?:in|on) (?:the|this|your) {_PICTURE})\b(?: here)?"
+    r"|you(?: are|'re) (?:looking at|seeing)\b|what (?:you|we) (?:see|are looking at)(?: here)?\b"
     rf"|(?:in|on) (?:the|this|your) {_PICTURE}\b)",
     re.IGNORECASE,
 )
@@ -167,16 +168,25 @@ def _clause(spoken: list[Lexeme], number: int) -> Clause:
                 link = link or "each"
             stands_for = _PRONOUNS.get(key, lexeme.meaning)
             content = Content(
-                lexeme.word, stands_for, negated, follows, False, link, article, definite, pronoun, number
+                lexeme.word,
+                stands_for,
+                negated,
+                follows,
+                passive and _is_participle(key),
+                link,
+                article,
+                definite,
+                pronoun,
+                number,
             )
-            content = replace(content, passive=passive and content.participle)
             contents.append(content)
             passive = passive and content.adverb
             link, last_end, article, definite = "", lexeme.word.end, False, key in _DEFINITE
         elif key in _FRAMING:
             link, article, definite = link if link == "to" else "", False, False
         else:
-            link = _linked(link, key)
+            eaten = key == "on" and contents and contents[-1].meaning == "eat"  # "feeds on leaves"
+            link = link if eaten else _linked(link, key)
             passive = key in _BE or (passive and key not in _ARTICLES)
             article, definite = key in _ARTICLES or article, key in _DEFINITE or definite
     if negated and [content.word.key for content in contents if not content.pronoun] == ["one"]:
@@ -185,9 +195,7 @@ def _clause(spoken: list[Lexeme], number: int) -> Clause:
     verb = _verb(spoken)
     if verb is None:
         verb = _present(spoken, contents)
-    subject = verb is not None and any(
-        content.word.start < verb and not content.adverb for content in contents
-    )
+    subject = verb is not None and any(content.word.start < verb and not content.adverb for content in contents)
     subject = (subject or _subordinate(spoken, contents)) and not relative
     subject = subject or (bool(contents) and contents[0].meaning == "it" and not contents[0].link and not relative)
     coordinated = spoken[0].word.key in ("and", "or", "but")
@@ -252,7 +260,8 @@ def _verb(spoken: list[Lexeme]) -> int | None:
     """Where the first verb stands that its form tells: an auxiliary or a past tense."""
     for lexeme in spoken:
         key = lexeme.word.key
-        if key in _AUXILIARIES or key in _BE or key in _PASTS or (states(lexeme) and _is_participle(key)):
+        modal = key == "cannot" or key.endswith("n't")
+        if modal or key in _AUXILIARIES or key in _BE or key in _PASTS or (states(lexeme) and _is_participle(key)):
             return lexeme.word.start
     return None
 

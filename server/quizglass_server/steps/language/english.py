@@ -22,13 +22,10 @@ cannot hardly neither never no nobody none nor not nothing nowhere without
 """Words that turn what follows in a clause into its opposite; so do words that end in n't."""
 
 ORDINALS = """
-third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth
-eighteenth nineteenth twentieth
+third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth
+seventeenth eighteenth nineteenth twentieth
 """
 """3rd to 20th; "first" and "second" are words of more than one meaning."""
-
-PRONOUNS = "it its he him his she her they them their this that"
-"""What stands for the thing that a text is about."""
 
 ROLES = "from to than before after until by under for"
 """Words that tell which part a word plays: "from red to blue" is not "from blue to red"."""
@@ -44,15 +41,18 @@ eighteen nineteen
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 
 BINDING = """
-in on at during with through over into of as instead because between among against around near since within onto upon along across
-inside throughout till
+in on at during with through over into of as instead because between among against around near since within onto upon
+along across inside throughout till unlike like despite except besides beyond toward towards outside beneath beside
 """
 """Words that bind what follows to what stands before."""
 
-FRONTS = "afterwards already also always before currently early first formerly generally later mainly mostly now often once originally sometimes soon then today underground usually"
+ADVERBS = """
+afterwards already also always before currently early first formerly generally later mainly mostly now often once
+originally sometimes soon then today underground usually
+"""
 """Adverbs, which stand before or behind the verb alike; those in "ly" are told by their form."""
 
-PRONOUN_FORMS = """
+PRONOUNS = """
 it=it he=it she=it they=it him=it them=it her=its its=its his=its their=its whose=its hers=it theirs=it itself=it
 """
 """Pronouns for the thing that a text is about, and whether each stands for it or for what it has."""

@@ -1,7 +1,7 @@
 """The words of a text with what each stands for: stems, synonyms, numbers, units and dates in one form.
 
-English by its tables (`english.py`) and Snowball stems. Words of another language keep what stands written, or a stem of it
-that is the same on both sides of a comparison.
+English by its tables (`english.py`) and Snowball stems. Words of another language keep what stands written, or a stem
+of it that is the same on both sides of a comparison.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from snowballstemmer import stemmer
 
-from quizglass_server.steps import english
-from quizglass_server.steps.wording import Word, words
+from quizglass_server.steps.language import english
+from quizglass_server.steps.language.wording import Word, words
 
 _STEM = stemmer("english")
 _UNITS = {"single": 1} | {word: number for number, word in enumerate(english.NUMBERS.split())}
