@@ -153,7 +153,8 @@ def clauses(sentence: str) -> list[Clause]:
     return stated
 
 
-def _clause(spoken: list[Lexeme], number: int) -> Clause:
+def _contents(spoken: list[Lexeme], number: int) -> tuple[list[Content], bool]:
+    """The content words of a clause and its pronouns, and whether the clause ends negated."""
     contents: list[Content] = []
     negated = passive = article = definite = False
     link, last_end, every = "", -2, False
@@ -167,20 +168,10 @@ def _clause(spoken: list[Lexeme], number: int) -> Clause:
             if each and lexeme.meaning in _TIMES:
                 link = link or "each"
             stands_for = _PRONOUNS.get(key, lexeme.meaning)
-            content = Content(
-                lexeme.word,
-                stands_for,
-                negated,
-                follows,
-                passive and _is_participle(key),
-                link,
-                article,
-                definite,
-                pronoun,
-                number,
-            )
-            contents.append(content)
-            passive = passive and content.adverb
+            acted = passive and _is_participle(key)
+            bound = (link, article, definite)
+            contents.append(Content(lexeme.word, stands_for, negated, follows, acted, *bound, pronoun, number))
+            passive = passive and contents[-1].adverb
             link, last_end, article, definite = "", lexeme.word.end, False, key in _DEFINITE
         elif key in _FRAMING:
             link, article, definite = link if link == "to" else "", False, False
@@ -189,6 +180,11 @@ def _clause(spoken: list[Lexeme], number: int) -> Clause:
             link = link if eaten else _linked(link, key)
             passive = key in _BE or (passive and key not in _ARTICLES)
             article, definite = key in _ARTICLES or article, key in _DEFINITE or definite
+    return contents, negated
+
+
+def _clause(spoken: list[Lexeme], number: int) -> Clause:
+    contents, negated = _contents(spoken, number)
     if negated and [content.word.key for content in contents if not content.pronoun] == ["one"]:
         contents = []  # "it is not one"
     relative = any(lexeme.word.key in _RELATIVE for lexeme in spoken[:2])
