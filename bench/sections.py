@@ -40,6 +40,10 @@ class Store:
         unfinished.write_text(results.as_json(record, indent=1))
         unfinished.replace(self._folder / f"{section}.json")
 
+    def forget(self, section: str) -> None:
+        """It is measured anew."""
+        (self._folder / f"{section}.json").unlink(missing_ok=True)
+
     def finished(self, sections: Iterable[str]) -> tuple[list[Row], dict[str, Any], dict[str, Any]]:
         """Of the sections that there are, in this order: all rows, and by section what was measured and how."""
         rows: list[Row] = []

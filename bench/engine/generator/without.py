@@ -93,8 +93,10 @@ async def run(setup: Setup) -> Part:
 
 
 async def _of_shape(setup: Setup, shape: Shape, store: Store) -> None:
-    todo = [name for name in PARTS if not (setup.resume and _kept(store, shape.name, name))]
-    if not todo:
+    if not setup.resume:
+        for name in PARTS:
+            store.forget(_file(shape.name, name))
+    if not (todo := [name for name in PARTS if _kept(store, shape.name, name) is None]):
         return
     tokens = _STREAM_TOKENS.get(shape.name, _LONG_STREAM)
     prompts = await long_prompts(setup, shape, setup.rounds * _STREAMS)
@@ -182,7 +184,7 @@ def rows(model: str, sessions: Mapping[str, Session]) -> list[Row]:
             if session.lesser.get(measure) and session.whole.get(measure)
         }
         if session.unfinished:
-            table.append(Row(f"{model}: without {name} (earns; did not finish): {session.unfinished}", None, ""))
+            table.append(Row(f"{model}: without {name} (earns; did not finish)", None, "", session.unfinished))
         if not ratio or name == FULL:
             continue
         worst = max(ratio, key=lambda measure: (ratio[measure] - 1) / spread[measure])

@@ -43,8 +43,8 @@ def test_a_part_earns_what_is_beyond_the_spread_of_whole_processes() -> None:
 def test_what_does_not_finish_has_a_row_that_says_so() -> None:
     stuck = Session({"second": [1.0]}, {}, "not within 90 s")
     (row,) = without.rows("m", {"nothing": session(1.0, 1.0), "padding": stuck})
-    assert row.name == "m: without padding (earns; did not finish): not within 90 s"
-    assert row.value is None
+    assert (row.name, row.value) == ("m: without padding (earns; did not finish)", None)
+    assert row.peer == "not within 90 s"
 
 
 @dataclass
@@ -93,3 +93,7 @@ def test_a_part_that_is_needed_to_finish_holds_up_no_other_and_what_is_kept_is_n
     again = asyncio.run(without.run(Setup(**fields, resume=True)))
     assert started == ["nothing", "offloading"]
     assert len(again.rows) == len(part.rows)
+
+    started.clear()
+    asyncio.run(without.run(Setup(**fields)))
+    assert len(started) == 2 * len(lesser_child.PARTS), "without --resume everything is measured anew"
