@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from math import isfinite, nan
 from pathlib import Path
 from statistics import fmean, median
 from time import perf_counter
@@ -55,16 +55,14 @@ MEASURES = {
     "second": ("another question about it, first token", "s"),
     "gap": ("gap beside a picture, p99", "s"),
 }
-Times = Mapping[str, Sequence[float]]
-"""By measure, a value a round."""
 
 
 @dataclass
 class Session:
-    """A whole process and one without a part."""
+    """What a whole process and one without a part took: by measure, seconds of each round."""
 
-    whole: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    lesser: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    whole: dict[str, list[float]] = field(default_factory=dict)
+    lesser: dict[str, list[float]] = field(default_factory=dict)
     unfinished: str = ""
     """What went wrong."""
 
@@ -108,7 +106,11 @@ async def _of_shape(setup: Setup, shape: Shape, store: Store) -> None:
     for number, name in enumerate(todo, 1):
         say = partial(_say, setup, f"{shape.name}: {number} of {len(todo)}, without {name}")
         session = await _session(setup, shape, name, work, say)
-        say(f"did not finish: {session.unfinished}" if session.unfinished else f"{len(session.whole['wall'])} rounds")
+        say(
+            f"did not finish: {session.unfinished}"
+            if session.unfinished
+            else f"{len(session.whole['wall'])} rounds in time"
+        )
         store.save(_file(shape.name, name), Part(data=vars(session)), {})
 
 
@@ -160,17 +162,22 @@ async def _start(setup: Setup, shape: Shape, part: str) -> Ours:
 async def _round(contender: Contender, session: Session, work: _Work) -> None:
     """One round of one of them; what has been measured counts, also when it is ended in between."""
     took = session.whole if contender.name == "whole" else session.lesser
+
+    def note(measure: str, seconds: float) -> None:
+        if isfinite(seconds):  # some answers have no token
+            took.setdefault(measure, []).append(seconds)
+
     timed = await together(contender, work.asks)
-    took["wall"].append(wall(timed))
-    took["first"].append(fmean(each.first for each in timed))
-    took["stall"].append(max(b - a for each in timed for a, b in pairwise(each.times)))
-    took["again"].append(wall(await together(contender, work.asks[:_AGAIN])))
+    note("wall", wall(timed))
+    note("first", fmean(each.first for each in timed))
+    note("stall", max((b - a for each in timed for a, b in pairwise(each.times)), default=nan))
+    note("again", wall(await together(contender, work.asks[:_AGAIN])))
     picture = new_picture(work.side, work.round_)
     both = await together(contender, [Ask(question, _PICTURE_TOKENS, picture) for question in _QUESTIONS])
-    took["both"].append(fmean(each.first for each in both))
-    took["second"].append((await complete(contender, Ask(_LATER, _PICTURE_TOKENS, picture))).first)
-    if gaps := await disturbed(contender, work.stream, work.side, work.round_ + 1):
-        took["gap"].append(percentile(gaps, 0.99))
+    note("both", fmean(each.first for each in both))
+    note("second", (await complete(contender, Ask(_LATER, _PICTURE_TOKENS, picture))).first)
+    gaps = await disturbed(contender, work.stream, work.side, work.round_ + 1)
+    note("gap", percentile(gaps, 0.99))
 
 
 def rows(model: str, sessions: Mapping[str, Session]) -> list[Row]:
