@@ -41,7 +41,9 @@ _PICTURE_TOKENS = 8
 _QUESTIONS = ("What is this?", "Who made the thing in the picture?")
 _LATER = "What colour is it?"
 _SESSION_S = 90.0
-"""A session that takes longer is ended: what it has measured counts, and that it did not finish."""
+"""A session that takes longer is ended; what it has measured counts."""
+_STUCK = 3
+"""A process without its part did not finish if it was at work for so many times what the whole one takes."""
 _ROUNDS_S = 75.0
 """No round begins that would end later."""
 _LEAST_SPREAD = 0.02
@@ -106,8 +108,11 @@ async def _of_shape(setup: Setup, shape: Shape, store: Store) -> None:
     for number, name in enumerate(todo, 1):
         say = partial(_say, setup, f"{shape.name}: {number} of {len(todo)}, without {name}")
         session = await _session(setup, shape, name, work, say)
-        say(f"did not finish: {session.unfinished}" if session.unfinished else "finished")
-        store.save(_file(shape.name, name), Part(data=vars(session)), {})
+        if session.unfinished or session.lesser:
+            say(session.unfinished or "measured")
+            store.save(_file(shape.name, name), Part(data=vars(session)), {})
+        else:
+            say("nothing measured: the machine is too busy")
 
 
 def _say(setup: Setup, where: str, what: str) -> None:
@@ -127,7 +132,16 @@ async def _session(setup: Setup, shape: Shape, name: str, work: Sequence[_Work],
     """Start both, and let them take turns for as many rounds as there is time for."""
     session = Session()
     processes: list[Ours] = []
+    spent: dict[str, float] = {}
     began = perf_counter()
+
+    async def turn(process: Contender, work: _Work) -> None:
+        turn_began = perf_counter()
+        try:
+            await _round(process, session, work)
+        finally:
+            spent[process.name] = perf_counter() - turn_began
+
     try:
         async with asyncio.timeout(_SESSION_S):
             for process, part in (("whole", FULL), ("lesser", name)):
@@ -137,14 +151,17 @@ async def _session(setup: Setup, shape: Shape, name: str, work: Sequence[_Work],
             for each in work:
                 round_began = perf_counter()
                 say(f"round {each.round_ + 1} of at most {len(work)}")
-                await in_turn(processes, each.round_, partial(_round, session=session, work=each))
+                await in_turn(processes, each.round_, partial(turn, work=each))
                 now = perf_counter()
                 if now - began + now - round_began > _ROUNDS_S:
                     break
     except TimeoutError:
-        session.unfinished = f"not within {_SESSION_S:.0f} s"
+        lesser, whole = spent.get("lesser", 0.0), spent.get("whole", 0.0)
+        if whole and lesser > _STUCK * whole:
+            session.unfinished = f"not done after {lesser:.0f} s, where the whole one takes {whole:.0f}"
     except Exception as error:  # it may be the part's absence that breaks it, which is worth a row
-        session.unfinished = f"{type(error).__name__}: {error}"
+        cause = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
+        session.unfinished = f"{type(cause).__name__}: {cause}"
     finally:
         for running in processes:
             await running.close()

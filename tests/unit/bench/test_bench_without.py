@@ -14,6 +14,7 @@ from bench.engine.contenders.shapes import Shape
 from bench.engine.generator import lesser_child, without
 from bench.engine.generator.without import Session
 from bench.engine.sections import Setup
+from quizglass_server.errors import EngineLost
 
 
 @pytest.mark.parametrize("part", lesser_child.PARTS)
@@ -49,7 +50,7 @@ def test_what_does_not_finish_has_a_row_that_says_so() -> None:
 
 @dataclass
 class FakeProcess:
-    """Answers at once, or not in time."""
+    """Answers at once, or dies."""
 
     part: str
     name: str = ""
@@ -57,7 +58,7 @@ class FakeProcess:
 
     async def complete(self, ask: Ask, timed: Timed) -> None:
         if self.part == "padding":
-            raise TimeoutError
+            raise EngineLost("it died")
         for _ in range(ask.tokens):
             timed.add("word ")
 
