@@ -16,6 +16,7 @@ from quizglass_export.finetuning.recipes import (
     planner,
     qa_dragon,
     reranker,
+    served_answers,
 )
 from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
@@ -49,6 +50,11 @@ COMMANDS = {
         "cogplanner": Command("rounds of turns that end right", cogplanner.CogPlannerAnnotation, cogplanner.annotate),
         "qa-dragon": Command("drafts, entities, judgements", qa_dragon.DragonAnnotation, qa_dragon.annotate),
         "core-mmrag": Command("which source and entry are right", core_mmrag.CoReAnnotation, core_mmrag.annotate),
+        "verifier-line": Command(
+            "a server's answers, how sure it was, right or not",
+            served_answers.ServedAnswersAnnotation,
+            served_answers.annotate,
+        ),
         "reranker": Command(
             "passages that answer, and such that do not", reranker.RerankerAnnotation, reranker.annotate
         ),

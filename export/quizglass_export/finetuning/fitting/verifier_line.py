@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from quizglass_export.errors import ExportError
-from quizglass_export.finetuning.recipes.qa_dragon import DragonTurn
+from quizglass_export.finetuning.recipes.served_answers import JudgedAnswer
 from quizglass_export.finetuning.shared.options import Options
 from quizglass_export.finetuning.shared.progress import Progress
 from quizglass_export.finetuning.shared.records import read_rows
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 class VerifierLineTraining(Options):
     """QA-Dragon's verifier line over (p_min, p_mean), fitted for right 1, missing 0, wrong -1; with a plot."""
 
-    turns: Path = Field(description="turns.jsonl, as annotate qa-dragon writes it")
+    turns: Path = Field(description="turns.jsonl, as annotate verifier-line or qa-dragon writes it")
     out: Path = Field(description="folder for line.json and reliability.png")
     folds: int = Field(5, ge=2, description="parts, each measured with the line of the others")
     seed: int = Field(0, ge=0, description="of the parts")
@@ -49,7 +49,7 @@ class Line:
 
 def fit(options: VerifierLineTraining, progress: Progress) -> dict[str, Any]:
     """Fit, measure by cross-validation, write line and plot."""
-    every = read_rows(options.turns, DragonTurn)
+    every = read_rows(options.turns, JudgedAnswer)
     turns = [turn for turn in every if not refuses(turn.answer)]  # the others are missing already, whatever the line
     if turns and not any(turn.p_mean for turn in turns):
         raise ExportError(

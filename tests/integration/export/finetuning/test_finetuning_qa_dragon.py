@@ -277,14 +277,26 @@ def test_answers_that_refuse_by_themselves_move_no_line(tmp_path: Path) -> None:
     ("more", "message"),
     [
         ({"p_min": 0.0, "p_mean": 0.0}, "turns.jsonl: p_mean: no answer has probabilities"),
+        ({"p_mean": "high"}, "turns.jsonl:1: p_mean: Input should be a valid number"),
+    ],
+)
+def test_answers_that_no_line_can_be_fitted_on_are_named(more: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = turns_file(tmp_path / "turns.jsonl", count=6, **more)
+    with pytest.raises(ExportError, match=re.escape(message)):
+        verifier_line.fit(VerifierLineTraining(turns=path, out=tmp_path / "line"), QUIET)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
         ({"features": {"doubt": 1.0}}, "turns.jsonl:1: features: Value error, no_answer is missing; annotate again"),
         ({"branch": "left"}, "turns.jsonl:1: branch: Input should be 'direct', 'verify' or 'rag'"),
     ],
 )
-def test_turns_that_cannot_be_fitted_on_are_named(more: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_drafts_that_no_router_can_be_fitted_on_are_named(more: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = turns_file(tmp_path / "turns.jsonl", count=6, **more)
     with pytest.raises(ExportError, match=re.escape(message)):
-        verifier_line.fit(VerifierLineTraining(turns=path, out=tmp_path / "line"), QUIET)
+        search_router.fit(SearchRouterTraining(turns=path, out=tmp_path / "router.json"), QUIET)
 
 
 Answers = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.booleans()), min_size=1, max_size=12)
