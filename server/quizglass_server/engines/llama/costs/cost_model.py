@@ -45,15 +45,15 @@ class Costs:
     """Of a token of a smaller piece, what each cell that it sees costs."""
 
     @cached_property
-    def alone(self) -> int:
-        """Tokens of a piece when no answer is being written."""
-        return self.within(READING_US)
-
-    @cached_property
     def enough(self) -> int:
         """Tokens of the smallest piece that reads nearly as fast as any."""
         best = max(size / cost for size, cost in self.piece_us)
         return next(size for size, cost in self.piece_us if size / cost >= _NEARLY * best)
+
+    @cached_property
+    def alone(self) -> int:
+        """Tokens of a piece when no answer is being written."""
+        return self.within(READING_US)
 
     def batch(self, ready: int) -> tuple[int, int]:
         """How many of `ready` sequences to decode together for the most tokens a second, and how many rows to fill up

@@ -175,7 +175,7 @@ class Scheduler:
                 # Nobody overtakes it, but who holds cells already must go on, to give them back.
                 blocked = True
                 continue
-            if not self._ready(leader):  # what was offloaded could not be loaded
+            if not self._ready(leader):  # what it was to begin with has made way
                 continue
             if leader.todo == 0:
                 plan.complete.append(leader)
