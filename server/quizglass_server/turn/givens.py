@@ -151,7 +151,6 @@ class Givens:
             return None
         part = None
         if not self._asked_to_read:
-            await asyncio.sleep(0)  # a plan that is made meanwhile takes longer, and so begins first
             parts = await self._wordy_parts(picture)
             if parts == []:
                 return None

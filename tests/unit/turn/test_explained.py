@@ -48,7 +48,7 @@ async def test_every_step_tells_what_it_was_given_and_what_it_brought() -> None:
     world.models.lines = ["Bakery"]
     told = steps(await world.ask(explained(history=(Exchange("What is this?", "A Velmora"),))))
     assert list(told) == [
-        *("plan", "gate", "read", "embed", "image_search", "rewrite", "text_search", "rerank", "generate", "verify"),
+        *("gate", "read", "plan", "embed", "image_search", "rewrite", "text_search", "rerank", "generate", "verify"),
     ]
     assert told["gate"].outputs == (StepDetail("words may be here", region=Region(0.0, 0.0, 1.0, 0.5)),)
     assert told["read"].outputs == (StepDetail("words", "Bakery"),)
@@ -62,8 +62,7 @@ async def test_every_step_tells_what_it_was_given_and_what_it_brought() -> None:
     assert texts(told["generate"].outputs, "tokens") == ["20 read, 2 written"]
     assert texts(told["verify"].outputs, "outcome") == [VerdictOutcome.SUPPORTED.value]
     assert all(not each.reason and each.duration >= each.engine for each in told.values())
-    # Embedding begins while words are read, and the plan is made again with them.
-    begun = [each.started for name, each in told.items() if name not in ("embed", "plan")]
+    begun = [each.started for name, each in told.items() if name != "embed"]  # which begins while words are read
     assert begun == sorted(begun)
     assert begun[0] >= 0
 

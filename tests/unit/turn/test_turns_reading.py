@@ -70,14 +70,6 @@ async def test_the_plan_is_made_again_when_words_come_and_is_told_of_once() -> N
     assert sum(isinstance(event, PlanMade) for event in events) == 1
 
 
-async def test_a_plan_begins_before_the_gate_since_it_takes_longer() -> None:
-    world = World()
-    world.models.lettered = None
-    await world.ask(turn("How much does this cost?"))
-    order = [role for role, _ in world.models.calls.made if role in ("planner", "gate")]
-    assert order == ["planner", "gate"]
-
-
 async def test_the_plan_stands_where_words_were_looked_for_and_none_were_read() -> None:
     world = World()
     world.models.lettered, world.models.lines = PART, []
