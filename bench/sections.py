@@ -40,6 +40,10 @@ class Store:
         unfinished.write_text(results.as_json(record, indent=1))
         unfinished.replace(self._folder / f"{section}.json")
 
+    def forget(self, section: str) -> None:
+        """It is measured anew."""
+        (self._folder / f"{section}.json").unlink(missing_ok=True)
+
     def finished(self, sections: Iterable[str]) -> tuple[list[Row], dict[str, Any], dict[str, Any]]:
         """Of the sections that there are, in this order: all rows, and by section what was measured and how."""
         rows: list[Row] = []
@@ -84,12 +88,18 @@ def arguments(name: str, description: str | None, sections: Collection[str]) -> 
 class Runner:
     """One run of a benchmark: measures what was asked for, then prints and writes all that was ever finished."""
 
-    def __init__(self, name: str, sections: Collection[str], args: argparse.Namespace) -> None:
-        """`sections` in the order of the table; `args` as `arguments` reads them."""
+    def __init__(
+        self, name: str, sections: Collection[str], args: argparse.Namespace, partly: Collection[str] = ()
+    ) -> None:
+        """`sections` in the order of the table; `args` as `arguments` reads them.
+
+        Those of `partly` keep their finished parts themselves, and are asked for what is missing also when resumed.
+        """
         self._name = name
         self._sections = sections
         self._only = args.only or sections
         self._resume, self._quick = args.resume, args.quick
+        self._partly = partly
         self._store = Store(args.workdir.resolve() / (f"{name}-quick" if args.quick else name))
         self._console = Console()
         self._failed: list[str] = []
@@ -104,7 +114,7 @@ class Runner:
     def measure(self, run: Callable[[str], Part], **settings: int) -> None:
         """Run sections by name; `settings` are kept with each, beside its seconds and the command."""
         for name in self._only:
-            if self._resume and self._store.load(name) is not None:
+            if self._resume and name not in self._partly and self._store.load(name) is not None:
                 self._console.print(f"{name}: kept")
             elif not self._measured(name, run, settings):
                 self._failed.append(name)

@@ -1,5 +1,6 @@
 """What tests of several rooms share."""
 
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,33 @@ from hypothesis import HealthCheck, settings
 from quizglass_server.config.address import MilvusAddress
 
 ROOT = Path(__file__).parents[1]
+_SEED = 67280421310721
+"""That of torch's C++ library; its Python draws another one in every process."""
 
-# How long an example takes says how busy the machine is, and nothing of what is tested.
-settings.register_profile(
-    "any machine", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+# How long an example takes says how busy the machine is, and nothing of what is tested. The examples are the same every
+# time, so that what passed here passes elsewhere; `pytest --hypothesis-profile=search` looks for others.
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", parent=_PATIENT)
+settings.register_profile("any machine", parent=_PATIENT, derandomize=True)
 settings.load_profile("any machine")
+
+
+def _draw_anew() -> None:
+    """Begin torch's random numbers anew, whatever other tests have drawn of them in this process."""
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(_SEED)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _module_draws_anew() -> None:
+    """Also before what a module's tests share is made."""
+    _draw_anew()
+
+
+@pytest.fixture(autouse=True)
+def _test_draws_anew(_module_draws_anew: None) -> None:
+    """A test has the same random numbers every time, alone and behind others."""
+    _draw_anew()
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -38,7 +39,9 @@ SECTIONS = {
 }
 """Module and function of each, in the order of the table; modules load what they need when they run."""
 _LIMIT_S = 900.0
-"""No section may take longer."""
+"""No section may take longer, but for one that bounds its parts itself."""
+_PARTLY = {"without"}
+"""Sections that bound and keep their own parts."""
 _CELLS, _SEQUENCES = 8192, 8
 
 
@@ -49,9 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(filename=folder / "engine.log", level=logging.WARNING, format="%(asctime)s %(message)s")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside, it still ends what it started
-    runner = sections.Runner("engine", SECTIONS, args)
+    runner = sections.Runner("engine", SECTIONS, args, _PARTLY)
     with runner.status() as say:
-        setup = _setup(args, folder, say)
+        setup = _setup(args, folder, say if sys.stdout.isatty() else partial(print, flush=True))
         runner.measure(lambda name: _run(name, setup), rounds=setup.rounds, threads=setup.threads)
     return runner.finish(lambda data: engine(data.get("text-streams", {})))
 
@@ -60,7 +63,7 @@ def _run(name: str, setup: Setup) -> Part:
     """One section, bounded in time."""
     module, function = SECTIONS[name]
     run: Callable[[Setup], Awaitable[Part]] = getattr(import_module(f"bench.engine.{module}"), function)
-    return asyncio.run(asyncio.wait_for(run(setup), _LIMIT_S))
+    return asyncio.run(asyncio.wait_for(run(setup), None if name in _PARTLY else _LIMIT_S))
 
 
 def _setup(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -> Setup:
@@ -71,9 +74,8 @@ def _setup(args: argparse.Namespace, folder: Path, say: Callable[[str], None]) -
         say(str(error))
     rounds = 1 if args.quick else args.rounds
     models = args.models or ("starter", "0.5B")
-    return Setup(
-        rounds, args.threads, args.quick, folder, args.bundle.resolve(), args.checkpoints.resolve(), models, peers, say
-    )
+    bundle, checkpoints = args.bundle.resolve(), args.checkpoints.resolve()
+    return Setup(rounds, args.threads, args.quick, folder, bundle, checkpoints, models, peers, say, args.resume)
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -26,6 +26,8 @@ class Setup:
     peers: Peers
     say: Callable[[str], None]
     """Shows what is being done."""
+    resume: bool = False
+    """Whether what was measured before an interruption counts."""
 
     def count(self, full: int, quick: int) -> int:
         """How often to repeat something."""

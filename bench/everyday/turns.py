@@ -15,6 +15,7 @@ from PIL import Image
 from bench.engine.figures import percentile
 from bench.engine.scorers.memory import memory_kib
 from bench.everyday.setup import Setup, between
+from bench.processes import children
 from bench.results import Row, at_most
 from bench.sections import Part
 from quizglass_client import Answer, AnswerDelta, Client
@@ -105,9 +106,7 @@ def _rows(policy: str, timed: Sequence[Timed]) -> list[Row]:
 def _memory(pid: int) -> list[Row]:
     """Of the server and of the processes it started: the most that each ever had resident."""
     own = memory_kib("VmHWM", pid) / 1e6 * 1.024
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    children = [child for task in tasks for child in (task / "children").read_text().split()]
-    others = sum(memory_kib("VmHWM", int(child)) for child in children) / 1e6 * 1.024
+    others = sum(memory_kib("VmHWM", child) for child in children(pid)) / 1e6 * 1.024
     return [
         Row("peak memory, server", own, "GB"),
         Row("peak memory, its processes", others, "GB"),

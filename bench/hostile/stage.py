@@ -25,6 +25,7 @@ from rich.progress import Progress
 from bench.engine.figures import percentile
 from bench.engine.server.serving import Outcome, Stock, closed_loop, kinds
 from bench.hostile.sections import Setup
+from bench.processes import children
 from bench.results import Row, at_most
 from bench.worlds import load, prepare
 from quizglass_client import AsyncClient
@@ -157,9 +158,10 @@ class MemoryWatch:
         return self._peak
 
     def _sample(self) -> None:
-        while not self._ended.is_set():
+        ended = False
+        while not ended:  # looked at once at least, however soon the end comes
             self._peak = max(self._peak, tree_mib(self._pid))
-            self._ended.wait(_SAMPLE_S)
+            ended = self._ended.wait(_SAMPLE_S)
 
 
 def tree_mib(pid: int) -> float:
@@ -168,10 +170,9 @@ def tree_mib(pid: int) -> float:
     waiting = [pid]
     while waiting:
         process = waiting.pop()
-        with suppress(OSError, ValueError):  # it may end while it is looked at
+        with suppress(OSError):  # it may end while it is looked at
             pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
-            for task in Path(f"/proc/{process}/task").iterdir():
-                waiting += map(int, (task / "children").read_text().split())
+        waiting += children(process)
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 

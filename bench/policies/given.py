@@ -178,6 +178,11 @@ class GivenGenerator:
         """As the prompts that are written."""
         return self._generator.needs
 
+    @property
+    def sees_pictures(self) -> bool:
+        """As the generator does."""
+        return self._generator.sees_pictures
+
     def names(self, task: str) -> frozenset[str]:
         """As the prompt that is written for the task."""
         return self._generator.names(task)

@@ -25,6 +25,8 @@ class _Pair:
     def __init__(self, client: asyncio.StreamWriter, server: asyncio.StreamWriter) -> None:
         self.sides = (client, server)
         self.swallowed = False
+        self.muted = False
+        """Whether what the server says is swallowed."""
         self.passed = 0
         """Bytes, in both directions."""
 
@@ -53,6 +55,11 @@ class CuttingProxy:
     def move(self, port: int) -> None:
         """Pass what comes from now on to another port."""
         self._port = port
+
+    def mute(self) -> None:
+        """Let nothing more of what servers say pass over the connections that are there."""
+        for pair in self._pairs:
+            pair.muted = True
 
     def cut(self, how: Cut) -> int:
         """End every connection that is there; how many those were."""
@@ -107,7 +114,7 @@ class CuttingProxy:
     ) -> None:
         with suppress(OSError):
             while chunk := await reader.read(_CHUNK if not rate else 2048):
-                if pair.swallowed:
+                if pair.swallowed or (pair.muted and writer is pair.sides[0]):
                     continue
                 if rate:
                     await asyncio.sleep(len(chunk) / rate)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+from contextlib import suppress
 from statistics import median
 from time import perf_counter
 
 from bench.engine.figures import percentile
 from bench.hostile.sections import Setup
+from bench.processes import children, threads
 from bench.results import Row, against, at_most
 from bench.sections import Part
 from bench.session.stage import Served, first_of, first_of_ask
@@ -83,7 +84,7 @@ async def calls(setup: Setup, stage: Served) -> Part:
 async def cancel(setup: Setup, stage: Served) -> Part:
     """From a cancel to its word, and to the last work of the threads that compute."""
     told, worked = [], []
-    children = _children(stage.server.pid)
+    pids = children(stage.server.pid)
     async with AsyncSession(stage.target) as session:
         for at in range(setup.count(100, 3)):
             turn = await session.ask(f"Describe all of island {at} in many words.", policy="none")
@@ -92,7 +93,7 @@ async def cancel(setup: Setup, stage: Served) -> Part:
                     break
             began = perf_counter()
             await turn.cancel()
-            watching = asyncio.create_task(_last_work(children, began))
+            watching = asyncio.create_task(_last_work(pids, began))
             told += [(perf_counter() - began) * 1e3 async for said in turn if isinstance(said, Interrupted)]
             worked.append(await watching * 1e3)
     rows = [
@@ -100,11 +101,6 @@ async def cancel(setup: Setup, stage: Served) -> Part:
         at_most("cancel to idle engine, p99", percentile(worked, 0.99), "ms", 100),
     ]
     return Part(rows, {"interrupted_ms": told, "idle_ms": worked})
-
-
-def _children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
 async def _last_work(pids: list[int], began: float) -> float:
@@ -122,5 +118,8 @@ def _computed(pids: list[int]) -> int:
 
     Those have the event loops, whose signs of life (two a second) would count as work.
     """
-    threads = (each for pid in pids for each in Path(f"/proc/{pid}/task").iterdir() if each.name != str(pid))
-    return sum(int((each / "schedstat").read_text().split()[0]) for each in threads)
+    computed = 0
+    for each in (each for pid in pids for each in threads(pid) if each.name != str(pid)):
+        with suppress(OSError):
+            computed += int((each / "schedstat").read_text().split()[0])
+    return computed

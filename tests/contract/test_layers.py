@@ -30,7 +30,8 @@ ROOMS = (
     *("models", "coaching", "roles", "bundle"),
     *("knowledge.content", "knowledge.database", "knowledge.index", "knowledge.ingest", "knowledge.search"),
     *("knowledge.repair", "knowledge.milvus", "knowledge", "memory"),
-    *("steps", "steps.lookup", "turn", "policies", "assistant", "session.output", "session", "doctor"),
+    *("steps.language", "steps", "steps.lookup", "turn", "policies", "assistant"),
+    *("session.output", "session", "doctor"),
     *("rpc.transport", "rpc", "web.http", "web.chat", "web", "app", "cli", "__main__"),
 )
 """A room imports those before it, never one behind it. Modules in the server's root are rooms of their own."""

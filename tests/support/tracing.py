@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.processes import children
+
 STRACE = shutil.which("strace")
 _NETWORK = "socket,connect,bind,sendto,sendmsg,sendmmsg"
 _FILES = "open,openat,openat2,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,symlink,symlinkat"
@@ -121,15 +123,15 @@ def _families(roots: Iterable[int]) -> list[int]:
     pending, found = list(roots), list[int]()
     while pending:
         found.append(pid := pending.pop())
-        for task in Path(f"/proc/{pid}/task").glob("*/children"):
-            with suppress(OSError):
-                pending += map(int, task.read_text().split())
+        pending += children(pid)
     return found
 
 
 def _look_at(pid: int, seen: Seen) -> None:
-    inodes = set()
-    for link in Path(f"/proc/{pid}/fd").glob("*"):
+    inodes, links = set(), list[Path]()
+    with suppress(OSError):
+        links += Path(f"/proc/{pid}/fd").iterdir()
+    for link in links:
         with suppress(OSError):
             target = str(link.readlink())
             if target.startswith("socket:["):

@@ -86,6 +86,8 @@ class Models(table.Models):
         self.read_parts: list[Region | None] = []
         self.needs = frozenset(EXAMPLE)
         """Values that prompts name."""
+        self.sees = True
+        """Whether the generator does."""
         self.dimension = 4
         self.fingerprint = "dummy"
 
@@ -134,6 +136,10 @@ class Models(table.Models):
 
     def names(self, task: str) -> frozenset[str]:
         return self.needs
+
+    @property
+    def sees_pictures(self) -> bool:
+        return self.sees
 
     def shows_entries(self, task: str) -> bool:
         return task in self.comparing

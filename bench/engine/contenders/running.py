@@ -18,7 +18,7 @@ CONTEXT = 2048
 """Tokens of one prompt with its answer; the same for all."""
 PROMPT_WORDS, ANSWER_TOKENS = 180, 32
 """About 250 tokens of prompt."""
-_CANDIDATES = 80
+_CANDIDATES = 400
 """Prompts tried for each that is wanted: the starter ends most answers early."""
 
 

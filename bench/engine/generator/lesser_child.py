@@ -71,19 +71,14 @@ def _leaders() -> None:
     Scheduler._leader = lambda self, request: request
 
 
-def _offloading() -> None:
-    Prefixes = _in("prefixes.cache").Prefixes
-    Prefixes.__init__.__defaults__ = (_ENDLESS,)
-
-
 def _threads() -> None:
     ThreadCount = _in("costs.threads").ThreadCount
     ThreadCount.note = lambda self, spent_us, computed_us: False
 
 
-def _gathering() -> None:
-    mailbox = _in("child.mailbox")
-    mailbox.GATHER_S = 0.0
+def _offloading() -> None:
+    Prefixes = _in("prefixes.cache").Prefixes
+    Prefixes.__init__.__defaults__ = (_ENDLESS,)
 
 
 def _encoder() -> None:
@@ -98,13 +93,18 @@ def _encoder() -> None:
     PictureEncoder._next = next_
 
 
-def _sampling() -> None:
-    sampling = _in("engine.sampling")
-    sampling._TOGETHER = 1 << 24
+def _gathering() -> None:
+    mailbox = _in("child.mailbox")
+    mailbox.GATHER_S = 0.0
 
 
 def _spinning() -> None:
     os.environ.pop("GOMP_SPINCOUNT", None)  # libgomp reads it when it is loaded
+
+
+def _sampling() -> None:
+    Sampler = _in("engine.sampling").Sampler
+    Sampler.rows = lambda self, logits: [self._row(each) for each in logits]
 
 
 def _niceness() -> None:
@@ -123,12 +123,12 @@ PARTS: dict[str, Callable[[], None]] = {
     "steps that end with a prompt": _early,
     "pieces of prompts": _pieces,
     "waiting for a shared beginning": _leaders,
-    "offloading": _offloading,
     "adaptive threads": _threads,
-    "tokens that share a message": _gathering,
+    "offloading": _offloading,
     "encoder's thread that ends": _encoder,
-    "logits in cache-sized parts": _sampling,
+    "tokens that share a message": _gathering,
     "waiting awake for microseconds": _spinning,
+    "logits of several rows at once": _sampling,
     "lower priority": _niceness,
 }
 """What does without each."""

@@ -103,13 +103,13 @@ async def disturbed(contender: Contender, ask: Ask, side: int, seed: int) -> lis
     stream = Timed()
     windows: list[tuple[float, float]] = []
     async with asyncio.timeout(PATIENCE_S):
-        running_ = asyncio.create_task(contender.complete(ask, stream))
-        while len(stream.times) < _UNDER_WAY and not running_.done():  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
-        while not running_.done():
-            picture = new_picture(side, 1000 * seed + len(windows) + 10)
-            other = await complete(contender, Ask(_QUESTIONS[0], _ANSWER_TOKENS, picture))
-            windows.append((other.sent, other.times[0]))
-            await asyncio.sleep(_PAUSE_S)
-        await running_
+        async with asyncio.TaskGroup() as group:
+            running_ = group.create_task(contender.complete(ask, stream))
+            while len(stream.times) < _UNDER_WAY and not running_.done():  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
+            while not running_.done():
+                picture = new_picture(side, 1000 * seed + len(windows) + 10)
+                other = await complete(contender, Ask(_QUESTIONS[0], _ANSWER_TOKENS, picture))
+                windows.append((other.sent, other.times[0]))
+                await asyncio.sleep(_PAUSE_S)
     return gaps_during(stream.times, windows)

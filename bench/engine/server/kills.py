@@ -11,7 +11,6 @@ import os
 import signal
 from collections.abc import Sequence
 from contextlib import aclosing
-from pathlib import Path
 from time import perf_counter
 
 from bench.engine.contenders.contender import PATIENCE_S, Ask
@@ -21,6 +20,7 @@ from bench.engine.contenders.shapes import Shape, starter
 from bench.engine.figures import words
 from bench.engine.sections import Setup
 from bench.engine.server.serving import Outcome, Stock, ask, kinds, served
+from bench.processes import children, runs
 from bench.results import Row, at_most, measured
 from bench.sections import Part
 from quizglass_client import AsyncClient
@@ -188,24 +188,8 @@ async def ended(asked: Sequence[asyncio.Task[Outcome]], seconds: float) -> list[
 async def generator_of(server: int) -> int | None:
     """Process id of the server's generator; None when there is none within 20 seconds."""
     for _ in range(2000):
-        if (pid := next(filter(_is_generator, _children(server)), None)) is not None:
-            return pid
+        for pid in children(server):
+            if runs(pid, "quizglass_server.engines.llama.child.main"):
+                return pid
         await asyncio.sleep(0.01)
     return None
-
-
-def _is_generator(pid: int) -> bool:
-    try:
-        return b"quizglass_server.engines.llama.child.main" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
-
-
-def _children(pid: int) -> list[int]:
-    children: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children += map(int, task.read_text().split())
-        except OSError:
-            continue
-    return children

@@ -11,7 +11,8 @@
     ├── SessionLost             a session could not be resumed, and a question was half answered
     └── ServerError             the server failed; `.metadata["incident"]` finds it in its log
 
-Errors are told apart by status and google.rpc.ErrorInfo, never by their text.
+Errors are told apart by status and google.rpc.ErrorInfo, never by their text; only whether a failed call was begun is
+read from gRPC's own words, and words that are not known count as begun.
 """
 
 from __future__ import annotations
@@ -28,8 +29,12 @@ from quizglass.session import Notice
 _STATUS_DETAILS = "grpc-status-details-bin"
 _TURN = "quizglass-turn"
 """Of the metadata that a server sends when it has a question, before anything else."""
-_NOTHING_DONE = {"", "STOPPING"}
-"""Reasons of UNAVAILABLE calls whose work was not begun: none, where nobody answers."""
+_STOPPING = "STOPPING"
+"""Reason of an UNAVAILABLE call whose work was not begun."""
+_UNTAKEN = ("failed to connect to all addresses", "errors resolving ", "Cancelling all calls")
+"""How gRPC's text begins for an UNAVAILABLE call that no handler had: no connection carried it, or a server that closes
+says so of a call of which it had said nothing before. Where a connection was lost, the server may have had the call,
+though its word of that never came; gRPC itself sends again what it knows that no server had."""
 _DROPPED = "CANCELLED"
 """The whole text of a call that a stopping server dropped."""
 
@@ -152,8 +157,7 @@ def from_rpc(error: grpc.RpcError) -> ClientError:
         made.field = violation.field
     if isinstance(made, (Overloaded, ServerUnavailable)) and retry is not None:
         made.retry_after = retry.retry_delay.ToMicroseconds() / 1e6
-    refused = code is grpc.StatusCode.UNAVAILABLE and info.reason in _NOTHING_DONE
-    made.begun = not (dropped or refused) or _has_turn(error)
+    made.begun = not (dropped or _was_refused(error, info.reason)) or _has_turn(error)
     return made
 
 
@@ -161,6 +165,12 @@ def _was_dropped(error: grpc.RpcError) -> bool:
     """Whether a server dropped the call while it stopped, before any handler had it: gRPC's core says CANCELLED
     then, in these words (grpc#41785)."""
     return error.code() is grpc.StatusCode.CANCELLED and error.details() == _DROPPED and not _has_turn(error)
+
+
+def _was_refused(error: grpc.RpcError, reason: str) -> bool:
+    """Whether nobody took the call: the server was stopping, or no connection carried it."""
+    untaken = not reason and (error.details() or "").startswith(_UNTAKEN)
+    return error.code() is grpc.StatusCode.UNAVAILABLE and (untaken or reason == _STOPPING)
 
 
 def _has_turn(error: grpc.RpcError) -> bool:

@@ -34,9 +34,9 @@ from quizglass_server.policies.serving import Has, PolicyStatus, preferred, stat
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.abstaining import abstains
+from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.lookup.detect import find_regions
 from quizglass_server.steps.verify import Support, judged, told_check, verify
-from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
 from quizglass_server.turn.lookups import Lookups

@@ -40,6 +40,8 @@ _PATIENCE_S = 0.1
 """How long a picture that nobody waits for may go on: starting another process takes as long."""
 _HASHED_HERE = 256 * 1024
 _RETRY_S = 1.0
+_REFUSAL_S = 0.25
+"""Until a refusal for want of room is told: each picture of a client that asks again at once has to be received."""
 _SCAN = b"\xff\xda"
 _log = logging.getLogger(__name__)
 
@@ -110,9 +112,10 @@ class PictureDecoder:
         seconds = _seconds(encoded, header)
         lane = self._ordinary if seconds <= SOON_S else self._slow
         due = deadline()
-        if due is not None and lane.full:
-            raise Overloaded("too many large pictures wait to be decoded; try again later", _RETRY_S)
         patience = LONGEST_S if due is None else min(LONGEST_S, due - time.monotonic())
+        if due is not None and lane.full:
+            await asyncio.sleep(min(_REFUSAL_S, patience))
+            raise Overloaded("too many large pictures wait to be decoded; try again later", _RETRY_S)
         try:
             async with asyncio.timeout(patience):
                 return await lane.decode(encoded, size, seconds)

@@ -68,7 +68,9 @@ class DecoderProcess:
                 [sys.executable, "-P", "-m", "quizglass_server.decoding.worker", str(os.getpid()), str(self._niceness)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
-                start_new_session=True,
+                # Ctrl-C in the server's terminal is the server's. In a session of its own its niceness would count for
+                # nothing: Linux shares the cores among sessions first (sched(7), "The autogroup feature").
+                process_group=0,
                 env={**os.environ, **_ALLOCATOR},
             )
         except BaseException:

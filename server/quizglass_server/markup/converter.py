@@ -89,7 +89,9 @@ class Converter:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C in the server's terminal is the server's
+                # Ctrl-C in the server's terminal is the server's. Not a session: the child's niceness is towards others
+                # of the server's.
+                process_group=0,
             )
         except OSError as error:
             raise KnowledgeFailed(

@@ -19,7 +19,7 @@ from enum import Enum
 from quizglass_server.domain.state import Draft, State
 from quizglass_server.domain.turns import Evidence
 from quizglass_server.policies.tools import Tools
-from quizglass_server.steps.wording import same_wording
+from quizglass_server.steps.language.wording import same_wording
 
 TOP_ENTRIES = 5
 RECONCILING = ("weigh", "reconcile")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from quizglass_server.domain.state import Draft
-from quizglass_server.steps.wording import words
+from quizglass_server.steps.language.wording import words
 
 SIGNS = ("no_answer", "undetermined", "doubt", "number", "quoted", "named", "calculation", "translation")
 """Every sign, in the order of `signs`."""

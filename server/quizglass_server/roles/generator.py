@@ -68,6 +68,11 @@ def json_like(schema: str) -> Constraint:
 class Generator(Protocol):
     """Writes text about pictures and evidence."""
 
+    @property
+    def sees_pictures(self) -> bool:
+        """Whether pictures reach the model; without it pictures are only looked up and read."""
+        ...
+
     def names(self, task: str) -> frozenset[str]:
         """Names of the values that the prompt of that name shows; none where there is no such prompt."""
         ...

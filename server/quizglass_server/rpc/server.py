@@ -263,6 +263,7 @@ def _limits(services: Services) -> Limits:
             "SearchEntries": Bound(_MAX_MESSAGE_BYTES, check_room),
             "SearchMemory": Bound(settings.max_frame_bytes + _SMALL_BYTES, check_room),
             "AddEntries": Bound(_MAX_MESSAGE_BYTES),
+            "ListEntries": Bound(_SMALL_BYTES, large_answer=True),
             "Converse": Bound(_SMALL_BYTES, patient=True),
         },
         Bound(_SMALL_BYTES),

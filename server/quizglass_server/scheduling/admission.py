@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from quizglass_server.errors import Overloaded
+from quizglass_server.scheduling.clients import current_client
 
 _WEIGHT = 0.25
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S, _FIRST_WAIT_S = 0.05, 30.0, 1.0
 
 
 class Admission:
-    """Lets `limit` turns run and `queue` more wait, first come, first served.
+    """Lets `limit` turns run and `queue` more wait. The next is of the client that has fewest running, its oldest one;
+    of clients that have equally many, who has waited longest.
 
     Used as `async with admission.admit():` by every turn and search. A waiter that is cancelled leaves the queue at
     once, so abandoned work never reaches an engine.
@@ -29,8 +31,9 @@ class Admission:
             raise ValueError(f"admission needs a limit of 1 or more and a queue of 0 or more, not {limit} and {queue}")
         self._limit = limit
         self._queue = queue
-        self._running = 0
-        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._running = Counter[str]()
+        """Turns by their client (`scheduling.clients`)."""
+        self._waiters: deque[tuple[str, asyncio.Future[None]]] = deque()
         self._interval_s = _FIRST_WAIT_S
         self._last_end: float | None = None
         self._idle = asyncio.Event()
@@ -39,7 +42,7 @@ class Admission:
     @property
     def running(self) -> int:
         """Turns that hold a permit."""
-        return self._running
+        return self._running.total()
 
     @property
     def waiting(self) -> int:
@@ -53,12 +56,13 @@ class Admission:
         Raises:
             Overloaded: the queue is full; `retry_after_s` seconds from now a place should be free.
         """
-        await self._acquire()
+        client = current_client()
+        await self._acquire(client)
         try:
             yield
         finally:
             self._learn()
-            self._release()
+            self._release(client)
 
     async def idle(self) -> None:
         """Wait until no turn holds a permit."""
@@ -70,46 +74,52 @@ class Admission:
         Raises:
             Overloaded: as `admit`.
         """
-        if self._running >= self._limit and len(self._waiters) >= self._queue:
+        if self.running >= self._limit and len(self._waiters) >= self._queue:
             raise Overloaded(
-                f"{self._running} turns and searches are running and {len(self._waiters)} waiting; try again later",
+                f"{self.running} turns and searches are running and {len(self._waiters)} waiting; try again later",
                 retry_after_s=self._retry_after(),
             )
 
-    async def _acquire(self) -> None:
+    async def _acquire(self, client: str) -> None:
         self.check_room()
-        if self._running < self._limit:
-            self._running += 1
+        if self.running < self._limit:
+            self._running[client] += 1
             self._idle.clear()
             return
         waiter = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
+        place = (client, waiter)
+        self._waiters.append(place)
         try:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
-                self._release()  # the permit came in the same moment: pass it on
+                self._release(client)  # the permit came in the same moment: pass it on
             else:
-                with suppress(ValueError):  # already popped as done
-                    self._waiters.remove(waiter)
+                with suppress(ValueError):  # already taken out as done
+                    self._waiters.remove(place)
             raise
 
-    def _release(self) -> None:
+    def _release(self, client: str) -> None:
+        self._running[client] -= 1
+        if not self._running[client]:
+            del self._running[client]
         while self._waiters:
-            waiter = self._waiters.popleft()
+            place = min(self._waiters, key=lambda place: self._running[place[0]])
+            self._waiters.remove(place)
+            following, waiter = place
             if not waiter.done():
-                waiter.set_result(None)  # the permit changes hands: `_running` stays
+                self._running[following] += 1
+                waiter.set_result(None)
                 return
-        self._running -= 1
         if not self._running:
             self._idle.set()
 
     def _learn(self) -> None:
         """Mean time between two ends while all permits are taken: how soon a place becomes free."""
         now = time.monotonic()
-        if self._last_end is not None and self._running == self._limit:
+        if self._last_end is not None and self.running == self._limit:
             self._interval_s += _WEIGHT * (now - self._last_end - self._interval_s)
-        self._last_end = now if self._running == self._limit else None
+        self._last_end = now if self.running == self._limit else None
 
     def _retry_after(self) -> float:
         return min(max(self._interval_s * (len(self._waiters) + 1), _SHORTEST_WAIT_S), _LONGEST_WAIT_S)

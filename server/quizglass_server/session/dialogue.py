@@ -80,7 +80,7 @@ def follow(turn: Turn, dialogue: Dialogue, longest: int) -> Followed:
     told = replace(
         turn,
         question=again or turn.question,
-        history=history[-longest:] if longest else (),
+        history=latest(history, longest),
         other_than=(*last.entities, last.answer) if asks_for_other(turn.question) else (),
     )
     return Followed(told, frame, needed and bool(frame))
@@ -106,6 +106,18 @@ def understood(turn: Turn, dialogue: Dialogue, longest: int, held: Callable[[byt
             field="session",
         )
     return replace(followed.turn, picture=picture)
+
+
+def latest(history: tuple[Exchange, ...], longest: int) -> tuple[Exchange, ...]:
+    """The end of a history, with `longest` exchanges at most.
+
+    Where it grows longer, the older half goes at once: a prompt that loses one exchange with each question begins
+    otherwise each time, and the generator would have to read all of it again.
+    """
+    if len(history) <= longest:
+        return history
+    half = max(1, longest // 2)
+    return history[len(history) - longest + (longest - len(history)) % half :] if longest else ()
 
 
 def _about(dialogue: Dialogue) -> Dialogue:

@@ -11,7 +11,8 @@ from quizglass_server.errors import InvalidInput
 from quizglass_server.session.dialogue import Dialogue, Spoken
 
 _MOST = 32
-"""Exchanges that are remembered."""
+"""Exchanges that are remembered. The older half goes at once: what is left begins as before for a while, as `latest`
+has it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -100,7 +101,10 @@ class Conversation:
 
     def add(self, said: Said) -> None:
         """A question begins to be answered."""
-        self._said = [*self._said[1 - _MOST :], said]
+        if (gone := len(self._earlier) + len(self._said) + 1 - _MOST) > 0:
+            gone = max(gone, _MOST // 2)
+            self._earlier, self._said = self._earlier[gone:], self._said[max(0, gone - len(self._earlier)) :]
+        self._said = [*self._said, said]
 
     def of(self, ask_id: str) -> Said | None:
         """A question's exchange; None when it is not remembered."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from quizglass_server.steps.statements import sentences
-from quizglass_server.steps.wording import same_wording
+from quizglass_server.steps.language.statements import sentences
+from quizglass_server.steps.language.wording import same_wording
 
 _WHO = r"(?:i|we|the (?:notes?|texts?|passages?|sources?|context|evidence|picture|image|photo)|it|this|there)"
 _PHRASES = (

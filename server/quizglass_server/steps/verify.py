@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 from unicodedata import normalize
 
 from quizglass_server.domain.turns import Citation, Evidence, Origin, StepDetail, VerdictOutcome
-from quizglass_server.steps.entailing import entails
-from quizglass_server.steps.statements import Clause, Content, clauses, sentences
+from quizglass_server.steps.language.aligning import Path
+from quizglass_server.steps.language.entailing import entails, paths, statements
+from quizglass_server.steps.language.lexemes import is_signed
+from quizglass_server.steps.language.statements import Clause, Content, clauses, sentences
+from quizglass_server.steps.language.wording import Word, stands_in, starts_with, words
 from quizglass_server.steps.step import Telling
 from quizglass_server.steps.telling import texts
-from quizglass_server.steps.wording import Word, stands_in, words
 
 # Capitalised at the start of a sentence and still no name.
 _NO_NAMES = frozenset(
     """a an the it its it's this that these those he she his her they their there is was are were in on at by from to
     of for and or but as with yes no i we you""".split()  # noqa: SIM905, a list of words reads better
 )
+_FEW = 3  # words of an answer that is a name or a measure, and no sentence
 _ORDER = {Origin.TEXT_SEARCH: 0, Origin.IMAGE_SEARCH: 1, Origin.MEMORY: 2, Origin.READ_TEXT: 3}
 
 
@@ -47,15 +50,31 @@ class _Source:
         """Of title and text."""
         return words(f"{self._title}\n{self._text}")
 
+    def opens_with(self, part: Sequence[Word]) -> bool:
+        """Whether these words stand there in this order; more than a few from the beginning of a sentence or title."""
+        if not stands_in(part, self.words) or is_signed(self._text):
+            return False
+        if len(part) <= _FEW:
+            return True
+        texts = (self._title, *(self._text[start:] for start, _ in sentences(self._text)))
+        return any(starts_with(words(text), part) for text in texts)
+
     @cached_property
     def title(self) -> tuple[Content, ...]:
         """What it is about."""
-        return tuple(content for clause in clauses(self._title) for content in clause.contents)
+        return tuple(content for clause in clauses(self._title) for content in clause.stating)
 
     @cached_property
-    def sentences(self) -> tuple[list[Clause], ...]:
-        """The text's and the title, in clauses."""
-        return (*(clauses(sentence) for _, sentence in sentences(self._text)), clauses(self._title))
+    def sentences(self) -> tuple[Sequence[Path], ...]:
+        """The text's and the title, in all that can be read in them."""
+        said = (*(sentence for _, sentence in sentences(self._text)), self._title)
+        return tuple(_read(sentence) for sentence in said)
+
+
+@lru_cache(maxsize=512)
+def _read(sentence: str) -> Sequence[Path]:
+    """What can be read in a sentence of evidence, which turns are shown again and again."""
+    return paths(clauses(sentence))
 
 
 def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
@@ -73,9 +92,11 @@ def verify(answer: str, evidence: Sequence[Evidence]) -> Support:
     shown = sorted((item for item in evidence if item.used), key=lambda item: _ORDER[item.origin])
     sources = [_Source(item) for item in shown]
     spoken = words(answer)
-    if whole := _standing(spoken, sources):
+    if whole := _standing(spoken, sources, alone=True):
         return Support(VerdictOutcome.SUPPORTED, (whole,))
-    parts = [_stating(clause, start, sources) for start, sentence in sentences(answer) for clause in clauses(sentence)]
+    parts = [
+        citation for start, sentence in sentences(answer) for citation in _stated(clauses(sentence), start, sources)
+    ]
     if parts and all(parts):
         return Support(VerdictOutcome.SUPPORTED, tuple(citation for citation in parts if citation))
     searched = any(item.origin is not Origin.READ_TEXT for item in shown)
@@ -97,17 +118,25 @@ def told_check(answer: str, support: Support) -> Telling:
     return texts("answer", answer), [StepDetail("outcome", support.outcome.value), *texts("stands in", *cited)]
 
 
-def _standing(part: Sequence[Word], sources: Sequence[_Source]) -> Citation | None:
-    """The first source that has these words in this order."""
-    return next((_cite(source, part[0], part[-1]) for source in sources if stands_in(part, source.words)), None)
+def _standing(part: Sequence[Word], sources: Sequence[_Source], *, alone: bool = False) -> Citation | None:
+    """The first source that has these words in this order; of more than a few only from where a sentence begins.
+
+    What stands inside a sentence need not be stated by it: "the houses are empty" in "half of the houses are empty".
+    """
+    having = (source for source in sources if (source.opens_with(part) if alone else stands_in(part, source.words)))
+    return next((_cite(source, part[0], part[-1]) for source in having), None)
 
 
-def _stating(clause: Clause, start: int, sources: Sequence[_Source]) -> Citation | None:
-    """The first source of which one sentence states all of a clause."""
-    for source in sources:
-        if any(entails(sentence, clause, source.title) for sentence in source.sentences):
-            return _cite(source, clause.contents[0].word, clause.contents[-1].word, start)
-    return None
+def _stated(sentence: Sequence[Clause], start: int, sources: Sequence[_Source]) -> Iterator[Citation | None]:
+    """For each clause of a sentence of the answer the first source of which one sentence states all of it."""
+    for clause, stated in zip(sentence, statements(sentence), strict=True):
+        first = min((content.word for content in clause.stating), key=lambda word: word.start)
+        last = max((content.word for content in clause.stating), key=lambda word: word.end)
+        yield next((_cite(source, first, last, start) for source in sources if _states(source, stated)), None)
+
+
+def _states(source: _Source, stated: Sequence[tuple[Content, ...]]) -> bool:
+    return any(entails(sentence, stated, source.title) for sentence in source.sentences)
 
 
 def _named_runs(spoken: Sequence[Word]) -> Iterator[tuple[Word, ...]]:

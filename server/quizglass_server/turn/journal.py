@@ -29,8 +29,8 @@ from quizglass_server.domain.turns import (
     Withdrawn,
 )
 from quizglass_server.scheduling.clock import stage_clock
+from quizglass_server.steps.language.wording import same_wording
 from quizglass_server.steps.step import Telling
-from quizglass_server.steps.wording import same_wording
 from quizglass_server.turn.branches import current_branch, current_round
 from quizglass_server.turn.stages import noted
 

@@ -125,12 +125,17 @@ class Toolbox:
         return await self._runner.run(write.named("draft" if task == ANSWER else task), request) or Draft()
 
     async def lines(self, task: str, state: State, **also: Note) -> list[str]:
-        """The lines of a completion; what the state asks when there is no time for it. A rewriting is one line."""
+        """The lines of a completion; what the state asks when there is no time for it. A rewriting is one line.
+
+        Where its writer has nothing to go by but the question, or says that it knows nothing, the question stands.
+        """
         request = await self._request(task, state, also)
+        if task == REWRITE and not self._has_more(request):
+            return list(state.asked)
         if task != REWRITE:
             request = replace(request, constraint=LIST)
         draft = await self._runner.run(write.named(task), request)
-        if draft is None:
+        if draft is None or (task == REWRITE and draft.text and self.abstains(draft)):
             return list(state.asked)
         if task != REWRITE:
             lines = lines_of(draft.text)
@@ -252,6 +257,13 @@ class Toolbox:
         return GenerationRequest(
             task, values, shown, self._turn.max_answer_tokens, json_like(schema) if schema else None
         )
+
+    def _has_more(self, request: GenerationRequest) -> bool:
+        """Whether a prompt has more than the question: the picture, for a model that sees it, or what it names."""
+        generator = self._resources.models.generator
+        if generator is None or generator.sees_pictures:
+            return True
+        return any(request.values.get(name) for name in generator.names(request.task) - {"question"})
 
     def _names(self, task: str) -> frozenset[str]:
         """Of the values that the prompt of a task shows."""

@@ -207,15 +207,43 @@ async def test_a_question_of_which_nothing_was_done_is_asked_again(tmp_path):
 
 async def test_a_question_that_a_server_had_is_not_asked_again(tmp_path):
     gate = Gate()
+
+    async def begins(turn, policy, budget):
+        yield EVENTS[0]
+        await gate()
+
+    async with serving(tmp_path) as stage, cutting_proxy(stage.rpc.port) as proxy:
+        stage.assistant.script = begins
+        async with AsyncClient(proxy.target) as client, aclosing(client.ask("First?")) as events:
+            await anext(events)
+            proxy.cut(Cut.RST)
+            with pytest.raises(ServerUnavailable):
+                _ = [event async for event in events]
+    assert len(stage.assistant.turns) == 1
+
+
+@pytest.mark.parametrize("how", [Cut.RST, Cut.FIN])
+async def test_nor_is_one_whose_server_could_not_say_that_it_has_it(tmp_path, how):
+    gate = Gate()
     async with serving(tmp_path) as stage, cutting_proxy(stage.rpc.port) as proxy:
         stage.assistant.script = words(1, [(0, gate)])
         async with AsyncClient(proxy.target) as client:
+            assert await client.healthy()  # connected, so that only the answer is kept back
+            proxy.mute()
             asked = asyncio.create_task(client.answer("First?"))
             await gate.reached.wait()
-            proxy.cut(Cut.RST)
+            proxy.cut(how)
             with pytest.raises(ServerUnavailable):
                 await asked
     assert len(stage.assistant.turns) == 1
+
+
+@pytest.mark.parametrize("target", ["127.0.0.1:1", "unix:/nowhere/socket"])
+async def test_a_question_that_nobody_took_was_not_begun(target):
+    async with AsyncClient(target) as client:
+        with pytest.raises(ServerUnavailable) as caught:
+            await client.answer("How much?")
+    assert not caught.value.begun
 
 
 async def test_a_connection_that_fails_before_it_carries_a_question_is_made_again(tmp_path):

@@ -15,11 +15,12 @@ from bench.hostile.pictures import Sent, stub
 from quizglass_client import AsyncClient, Entry
 from quizglass_client.local import LocalServer
 from quizglass_server.decoding.structure import MOST_SCANS
+from tests.support.processes import computing, decoders_of
 
 BUNDLE = Path("models/starter/bundle")
 SLOW = inputs.scan_bomb(inputs.SIDE, MOST_SCANS)
 """The dearest picture that is accepted."""
-GRACE_S = 1.0
+GRACE_S, PATIENCE_S = 1.0, 120.0
 
 
 @pytest.fixture
@@ -29,28 +30,28 @@ def server(tmp_path: Path) -> Iterator[LocalServer]:
 
 
 async def test_a_server_that_decodes_ends_when_it_is_told_to_and_leaves_nothing_behind(server: LocalServer) -> None:
-    workers = _workers(server.pid)
+    workers = decoders_of(server.pid)
     assert len(workers) == 2
     async with stub(server.target) as assistant:
         sent = Sent()
         asking = [asyncio.create_task(sent.one(assistant, SLOW)) for _ in range(4)]
-        await _busy(workers)
+        await computing(*workers, seconds=0.5)
         os.kill(server.pid, signal.SIGTERM)
-        async with asyncio.timeout(GRACE_S + 30):
+        async with asyncio.timeout(PATIENCE_S):
             await asyncio.to_thread(os.waitid, os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
         await asyncio.gather(*asking)
     assert set(sent.became) <= {"UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED"}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await _gone(workers)
 
 
 async def test_a_server_that_is_killed_takes_its_decoders_along(server: LocalServer) -> None:
-    workers = _workers(server.pid)
+    workers = decoders_of(server.pid)
     async with stub(server.target) as assistant:
         asking = asyncio.create_task(Sent().one(assistant, SLOW))
-        await _busy(workers)
+        await computing(*workers, seconds=0.5)
         os.kill(server.pid, signal.SIGKILL)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             await _gone(workers)
         await asking
 
@@ -66,26 +67,6 @@ async def test_bombs_are_refused_by_their_field_wherever_pictures_are_taken(serv
         report = await client.add_entries([Entry("a", "A", pictures=(good, bomb)), Entry("b", "B", pictures=(good,))])
     assert report.added == 1
     assert [(each.id, each.field) for each in report.refused] == [("a", "pictures[1]")]
-
-
-def _workers(pid: int) -> list[int]:
-    """The decoder processes of a server."""
-    children = [
-        int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
-    ]
-    return [child for child in children if b"decoding.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
-
-
-async def _busy(pids: list[int]) -> None:
-    """Wait until one of them has worked for half a second more."""
-    began = [_seconds(pid) for pid in pids]
-    while all(_seconds(pid) < before + 0.5 for pid, before in zip(pids, began, strict=True)):  # noqa: ASYNC110
-        await asyncio.sleep(0.05)
-
-
-def _seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def _gone(pids: list[int]) -> None:

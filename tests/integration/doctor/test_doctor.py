@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.bundles.tiny_bundle import write_bundle
 
-_LONG_S = 120
+_LONG_S = 300
 
 
 def _doctor(*arguments: str | Path, status: int = 0) -> dict[str, dict[str, Any]]:

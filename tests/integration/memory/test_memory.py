@@ -119,6 +119,7 @@ async def test_forgetting_takes_what_still_waits_and_leaves_the_rest(tmp_path):
         assert [hit.session_id for hit in await client.memory.search()] == ["b"]
 
 
+@pytest.mark.usefixtures("midday")
 async def test_a_turn_answers_when_the_wearer_last_saw_this(tmp_path):
     async with remembering(tmp_path) as (stage, client):
         seen = await saw(client, "red", "How much does this cost?", policy="image")
@@ -135,6 +136,7 @@ async def test_a_turn_answers_when_the_wearer_last_saw_this(tmp_path):
         assert len(await client.memory.search()) == 1, "a turn that recalls is not remembered itself"
 
 
+@pytest.mark.usefixtures("midday")
 async def test_a_turn_that_finds_nothing_says_so_and_others_are_for_the_policy(tmp_path):
     async with remembering(tmp_path) as (stage, client):
         await saw(client, "red", policy="image")

@@ -4,12 +4,13 @@ import asyncio
 import json
 import threading
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
 from quizglass_client import Client
-from quizglass_client.cli import main
+from quizglass_client.cli import main, memory
 from quizglass_client.cli.memory import moment
 from quizglass_client.terminal.output import UsageError
 from tests.support.knowledge.memory_stage import remembering, shot
@@ -69,6 +70,7 @@ def objects(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
+@pytest.mark.usefixtures("midday")
 def test_ask_then_search_then_forget(server, quizglass, photos, tmp_path):
     asked = ("ask", photos["red"], "How much does this cost?", "--policy", "image", "--session-id", "walk")
     assert quizglass(*asked, "--remember")[0] == 0
@@ -132,11 +134,18 @@ def test_a_server_without_a_memory_says_how_to_get_one(tmp_path, capsys):
         assert "visual memory" in capsys.readouterr().out
 
 
+def test_so_long_ago_is_so_long_ago_though_clocks_were_changed(monkeypatch):
+    summer = datetime(2026, 3, 29, 1, tzinfo=UTC)
+    now = summer + timedelta(minutes=30)
+    monkeypatch.setattr(memory, "datetime", SimpleNamespace(now=lambda zone=None: now.astimezone(zone)))
+    assert moment("2h", "--since") == int(now.timestamp()) - 7200
+
+
 def test_times_are_dates_times_or_how_long_ago():
     assert moment("", "--since") == 0
     assert moment("2026-11-21T14:05", "--since") == int(datetime(2026, 11, 21, 14, 5).timestamp())
     assert moment("2026-11-21", "--since") == int(datetime(2026, 11, 21).timestamp())
     assert moment("1970-01-02T00:00+00:00", "--since") == 86_400
-    assert abs(moment("2h", "--since") - (datetime.now().timestamp() - 7200)) < 5
+    assert moment("1970-01-01T00:00+00:00", "--since") == 1
     with pytest.raises(UsageError, match="2 hours ago"):
         moment("2 h", "--since")

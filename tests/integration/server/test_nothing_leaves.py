@@ -20,6 +20,7 @@ from quizglass_export.pocketworld.dataset import build_world, write_entries
 from quizglass_export.pocketworld.draw import draw_scene
 from quizglass_export.pocketworld.scenes import make_scene
 from quizglass_server.offline import VARIABLES
+from tests.support.processes import children
 from tests.support.tracing import STRACE, Seen, clean_environment, files_in, read_trace, traced, watched
 
 ROOT = Path(__file__).parents[3]
@@ -123,8 +124,8 @@ def the_server(process: "subprocess.Popen[bytes]") -> int:
     """Its process id, which strace is the parent of."""
     if STRACE is None:
         return process.pid
-    (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return int(child)
+    (child,) = children(process.pid)
+    return child
 
 
 def outside(seen: Seen) -> set[tuple[str, str, int]]:

@@ -50,7 +50,7 @@ def wait_for_health(target: str, status: int) -> None:
     """Wait until the health service says so of the knowledge: it tells whoever watches."""
     with grpc.insecure_channel(target) as channel:
         asked = health_pb2.HealthCheckRequest(service="quizglass.knowledge")
-        for said in health_pb2_grpc.HealthStub(channel).Watch(asked, timeout=120):
+        for said in health_pb2_grpc.HealthStub(channel).Watch(asked, timeout=300):
             if said.status == status:
                 return
 
@@ -132,6 +132,6 @@ def test_a_milvus_that_is_not_there_ends_the_start(starter_bundle: Path) -> None
 
 def test_commands_on_files_say_that_there_are_none(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "quizglass_server.knowledge", "verify", "http://127.0.0.1:19530"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 2
     assert "knowledge in Milvus has no files here" in ended.stderr

@@ -37,7 +37,7 @@ from quizglass_client.cli.chat import _as_line, _Talk
 from quizglass_client.cli.command import parser
 from tests.support.rpc_fakes import Gate, png, serving, serving_on_a_thread
 from tests.support.sessions.conformance import LIVELY
-from tests.support.sessions.session_links import eventually, text, words
+from tests.support.sessions.session_links import WAIT_S, eventually, text, words
 
 
 def noise(seed=0):
@@ -342,7 +342,7 @@ async def test_a_question_whose_session_ends_while_its_picture_is_read_fails(tmp
         await session.close()
         gate.open.set()
         with pytest.raises(Cancelled):
-            await asyncio.wait_for(asking, 20)
+            await asyncio.wait_for(asking, WAIT_S)
 
 
 async def test_what_is_said_without_a_link_is_said_over_the_next_one(tmp_path):
@@ -385,7 +385,7 @@ async def test_another_server_is_told_how_the_device_is(tmp_path):
 
 async def told(session, kind):
     """The next news of a kind."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(WAIT_S):
         return await anext(news async for news in session.news() if isinstance(news, kind))
 
 

@@ -37,7 +37,7 @@ from quizglass.v1 import session_pb2
 from quizglass.values import AbstainReason, Accepted, Done, FinishReason
 from quizglass_server.coaching.coach import ADVICE, FAULTS
 from tests.support.rpc_fakes import Gate, png, serving
-from tests.support.sessions.session_links import HOLDER, link, opened, parts, question, text, words
+from tests.support.sessions.session_links import HOLDER, WAIT_S, link, opened, parts, question, text, words
 
 PICTURE = png(200, 100)
 NAME = hashlib.sha256(PICTURE).digest()
@@ -108,7 +108,7 @@ async def test_a_frame_that_is_given_up_is_not_decoded_to_the_end_nor_looked_at(
     await said.show(PICTURE)
     await gate.reached.wait()
     await said.say(gone)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(WAIT_S):
         await ended.wait()
     await usable(said)
     assert not gate.open.is_set()

@@ -105,7 +105,7 @@ def test_nothing_of_a_local_session_goes_to_another_machine(namespace):
         "tests.support.sessions.local_only_session",
         *(["--alone"] if prefix else []),
     ]
-    run = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=120)
+    run = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, timeout=300)
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout.splitlines()[-1])
     assert told["seen"], "the hook sees nothing"

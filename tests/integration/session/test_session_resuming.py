@@ -33,6 +33,7 @@ from tests.support.rpc_fakes import Gate, Stage, png, serve_stage, serving
 from tests.support.sessions.session_links import (
     HOLDER,
     OTHER,
+    WAIT_S,
     eventually,
     link,
     opened,
@@ -459,7 +460,7 @@ async def test_a_session_over_a_stream_and_single_calls(stage):
     async with channel:
         call, opening = await attached(stub, Open(HOLDER))
         await stub.Send(sent(opening, question("a")))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WAIT_S):
             while not (message := await call.read()).turn.event.HasField("done"):
                 pass
         call.cancel()
@@ -496,7 +497,7 @@ async def test_a_client_that_sends_and_reads_nothing_is_refused_until_it_attache
             again, resumed = await attached(stub, Open(HOLDER, opening.session_id))
             assert resumed.restored is Restored.ALL
             sending = stub.Send(sent(resumed, Ping(b"x")))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(WAIT_S):
                 while server_value(await again.read()) != Pong(b"x"):
                     pass
             await sending
@@ -511,7 +512,7 @@ async def test_who_waits_for_a_link_to_be_read_is_told_when_it_is_gone(tmp_path)
         await asyncio.sleep(0)
         assert not sending.done()
         session.detach(link)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WAIT_S):
             with pytest.raises(Overloaded, match="attach to the session first"):
                 await sending
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from quizglass_server.engines.llama.link.prompt import Finished, Part, Piece, TextPart
+from quizglass_server.engines.llama.process.heartbeat import HeartbeatOptions
 from quizglass_server.engines.llama.process.launcher import ProcessOptions
 from quizglass_server.engines.llama.process.supervisor import GeneratorProcess
 from tests.support.bundles.tiny_models import HEIGHT, WIDTH, write_generator
@@ -19,13 +20,16 @@ PROMPT: list[Part] = [TextPart("<|im_start|>", trusted=True), TextPart("Tell me 
 CONTEXT = 8192
 LONG = 8000
 """Tokens: long enough that a test can act before the answer is complete, even when steps take microseconds."""
-PATIENCE_S = 20
+PATIENCE_S = 120
+"""Seconds: a process that is started imports and measures, which takes its time on a busy machine."""
 
 
 def tiny_options(directory: Path) -> ProcessOptions:
-    """Of a process on a tiny model, which is written."""
+    """Of a process on a tiny model, which is written; nobody loses patience with it."""
     made = write_generator(directory, context=CONTEXT)
-    return ProcessOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT)
+    patient = {"restart_wait_s": PATIENCE_S, "save_wait_s": PATIENCE_S}
+    heartbeat = HeartbeatOptions(silent_s=PATIENCE_S)
+    return ProcessOptions(made.model, made.projector, WIDTH, HEIGHT, CONTEXT, heartbeat=heartbeat, **patient)
 
 
 @asynccontextmanager

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ class Place:
         arguments: dict[str, Any] = fakes | overrides
         if self.backend == "local":
             return await KnowledgeBase.open(self.directory, **arguments)
-        access = MilvusAccess(self.address, timeout_s=arguments.pop("timeout_s", 10.0))
+        access = MilvusAccess(self.address, timeout_s=arguments.pop("timeout_s", 60.0))
         return await MilvusKnowledge.open(access, **{"name": self.name, **arguments})
 
 
@@ -71,6 +72,9 @@ def milvus_process(directory: Path, port: int) -> Iterator[subprocess.Popen[byte
 
 
 def free_port() -> int:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
+    """One that nobody is given who asks for any: those are above 32768. Each process of tests begins elsewhere."""
+    for port in range(10_000 + os.getpid() * 7 % 20_000, 32_768):
+        with socket.socket() as held, suppress(OSError):
+            held.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("every port is in use")

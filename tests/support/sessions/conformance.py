@@ -28,7 +28,7 @@ from quizglass_server.session import directory
 from quizglass_server.web.door import open_door
 from quizglass_server.web.http.server import WebServer
 from tests.support.rpc_fakes import EVENTS, Gate, Stage, png, serve_stage
-from tests.support.sessions.session_links import words
+from tests.support.sessions.session_links import WAIT_S, words
 
 LIVELY = {"PROGRESS_S": 0.5, "PING_S": 0.75}
 """Seconds after which a server tells of life: short enough for tests of dead links, and long enough that one on a busy
@@ -95,7 +95,7 @@ class ConformanceStage:
 
     async def do_reached(self, question: str) -> None:
         """Wait until the answer to a question waits."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WAIT_S):
             await self._gates[question].reached.wait()
 
     async def do_release(self, question: str) -> None:
@@ -104,7 +104,7 @@ class ConformanceStage:
 
     async def do_finished(self, question: str) -> None:
         """Wait until the answer to a question is written."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WAIT_S):
             await self._finished[question].wait()
 
     async def do_cut(self, how: str) -> None:

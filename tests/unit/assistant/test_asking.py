@@ -15,7 +15,7 @@ from quizglass_server.scheduling.budget import Budget
 from tests.support.rpc_fakes import Gate
 from tests.support.turn_fakes import World, done, picture, turn
 
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 
 
 async def asked(world: World, about: Turn, looks: LookAhead | None = None) -> list[TurnEvent]:

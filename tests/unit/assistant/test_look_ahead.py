@@ -9,7 +9,7 @@ from quizglass_server.domain.regions import Detection, Region
 from tests.support.rpc_fakes import Gate
 from tests.support.turn_fakes import World, picture, turn
 
-WORLD_S = 20.0
+WORLD_S = 120.0
 
 
 @pytest.fixture

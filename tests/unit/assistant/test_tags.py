@@ -98,7 +98,7 @@ async def test_it_is_found_out_beside_the_embedding(world: World) -> None:
 
     world.models.tagger = Noting()
     world.models.before["image_encoder"] = tagging.wait
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await world.ask(policy="both")
 
 

@@ -22,6 +22,7 @@ from bench.engine.generator.busy import busy
 from bench.engine.generator.neighbours import BESIDE_ONE, CONDITIONS, IDLE, rows
 from bench.results import Row
 from tests.support.bundles.tiny_models import write_generator
+from tests.support.processes import running
 
 
 class _Contender:
@@ -83,12 +84,10 @@ def test_a_build_is_compared_in_reading_and_in_writing() -> None:
 
 async def test_busy_processes_compute_at_their_priority_and_end() -> None:
     async with busy(2, 3):
-        children = _children()
-        assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in children] == [
-            os.getpriority(os.PRIO_PROCESS, 0) + 3
-        ] * 2
-        assert all(os.getsid(pid) == pid for pid in children), "other jobs share no session with the benchmark"
-    assert not set(children) & set(_children())
+        beside = _busy()
+        assert [os.getpriority(os.PRIO_PROCESS, pid) for pid in beside] == [os.getpriority(os.PRIO_PROCESS, 0) + 3] * 2
+        assert all(os.getsid(pid) == pid for pid in beside), "other jobs share no session with the benchmark"
+    assert not _busy()
     async with busy(0, 0):
         assert IDLE.processes == 0
 
@@ -104,9 +103,9 @@ async def test_a_busy_process_does_not_outlive_who_started_it() -> None:
     assert await process.wait() == 0
 
 
-def _children() -> list[int]:
-    mine = Path(f"/proc/{os.getpid()}/task").iterdir()
-    return [int(pid) for task in mine for pid in (task / "children").read_text().split()]
+def _busy() -> list[int]:
+    """Of this process: it may have other children, of other tests."""
+    return running(os.getpid(), jobs.__file__)
 
 
 async def test_llama_cpp_alone_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:

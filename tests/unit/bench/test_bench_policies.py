@@ -21,6 +21,8 @@ class Generator:
     def __init__(self) -> None:
         self.tasks: list[str] = []
 
+    sees_pictures = True
+
     def names(self, task: str) -> frozenset[str]:
         return frozenset()
 

@@ -151,6 +151,8 @@ class Failure(grpc.RpcError):
         return (("other", "text"), ("grpc-status-details-bin", self._status.SerializeToString()))
 
 
+UNREACHED = "failed to connect to all addresses"
+
 CLASSES = {
     grpc.StatusCode.UNAVAILABLE: ServerUnavailable,
     grpc.StatusCode.RESOURCE_EXHAUSTED: Overloaded,
@@ -174,15 +176,21 @@ def test_every_status_is_an_error_of_the_tree(code):
 @pytest.mark.parametrize(
     ("failure", "begun"),
     [
-        (Failure(grpc.StatusCode.UNAVAILABLE), False),
-        (Failure(grpc.StatusCode.UNAVAILABLE, metadata=[("quizglass-turn", "7")]), True),
+        (Failure(grpc.StatusCode.UNAVAILABLE, error_details_pb2.ErrorInfo(reason="STOPPING")), False),
+        (Failure(grpc.StatusCode.UNAVAILABLE, error_details_pb2.ErrorInfo(reason="ENGINE_LOST")), True),
+        (Failure(grpc.StatusCode.UNAVAILABLE, text=f"{UNREACHED}; last error: ..."), False),
+        (Failure(grpc.StatusCode.UNAVAILABLE, text=UNREACHED, metadata=[("quizglass-turn", "7")]), True),
+        (Failure(grpc.StatusCode.UNAVAILABLE, text="Cancelling all calls"), False),
+        (Failure(grpc.StatusCode.UNAVAILABLE, text="Cancelling all calls", metadata=[("quizglass-turn", "7")]), True),
+        (Failure(grpc.StatusCode.UNAVAILABLE, text="Stream removed (Socket closed)"), True),
+        (Failure(grpc.StatusCode.INTERNAL, text=UNREACHED), True),
         (Failure(grpc.StatusCode.CANCELLED, text="CANCELLED"), False),
         (Failure(grpc.StatusCode.CANCELLED, text="CANCELLED", metadata=[("quizglass-turn", "7")]), True),
         (Failure(grpc.StatusCode.CANCELLED, text="Locally cancelled by application!"), True),
         (Failure(grpc.StatusCode.INTERNAL), True),
     ],
 )
-def test_a_question_that_no_handler_had_is_not_begun(failure, begun):
+def test_only_a_question_that_surely_no_handler_had_is_not_begun(failure, begun):
     assert errors.from_rpc(failure).begun == begun
 
 

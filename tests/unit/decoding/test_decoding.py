@@ -9,7 +9,6 @@ import zlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 
 import numpy as np
 import pytest
@@ -28,6 +27,7 @@ from quizglass_server.decoding.structure import MOST_SCANS, count_scans
 from quizglass_server.errors import BudgetExceeded, InvalidPicture, Overloaded
 from quizglass_server.scheduling.deadline import due_within
 from quizglass_server.scheduling.memory import WorkMemory
+from tests.support.processes import computing
 
 LIMITS = PictureLimits()
 FIELD = "frames[0].encoded"
@@ -186,6 +186,30 @@ async def test_larger_pictures_are_kept_at_a_fraction_of_their_sides(decoder: Pi
     assert (exact.width, exact.height) == (3840, 2160)
 
 
+async def test_decoders_are_of_the_servers_session_beside_which_their_niceness_counts(decoder: PictureDecoder) -> None:
+    decoder.start()
+    for pid in decoder.pids:
+        assert os.getsid(pid) == os.getsid(0)
+        assert os.getpgid(pid) == pid  # a Ctrl-C in the terminal does not reach it
+
+
+async def test_a_large_picture_for_which_there_is_no_room_is_not_refused_at_once(
+    decoder: PictureDecoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decoder_module, "SOON_S", 0.0)
+    monkeypatch.setattr(decoder_module, "_MOST_WAITING", 0)
+    monkeypatch.setattr(decoder_module, "_REFUSAL_S", 1e6)
+    with due_within(1e9):
+        refused = asyncio.create_task(decoder.decode(encoded(noise(64, 64), "PNG"), FIELD, sha256=bytes(32)))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not refused.done()
+    refused.cancel()
+    monkeypatch.setattr(decoder_module, "_REFUSAL_S", 0.0)
+    with due_within(1e9), pytest.raises(Overloaded, match="wait to be decoded"):
+        await decoder.decode(encoded(noise(64, 64), "PNG"), FIELD)
+
+
 async def test_a_cancelled_picture_ends_its_process_and_the_next_one_is_decoded(
     decoder: PictureDecoder, monkeypatch: pytest.MonkeyPatch, work: WorkMemory
 ) -> None:
@@ -194,6 +218,7 @@ async def test_a_cancelled_picture_ends_its_process_and_the_next_one_is_decoded(
     before = decoder.pids
     slow = asyncio.create_task(decoder.decode(SLOW, FIELD))
     await _under_way(work)
+    await computing(before[1])
     slow.cancel()
     with pytest.raises(asyncio.CancelledError):
         await slow
@@ -204,11 +229,16 @@ async def test_a_cancelled_picture_ends_its_process_and_the_next_one_is_decoded(
     await _ended(before[1])
 
 
-async def test_a_picture_is_not_decoded_beyond_the_deadline(decoder: PictureDecoder) -> None:
-    began = monotonic()
+async def test_a_picture_is_not_decoded_beyond_the_deadline(
+    decoder: PictureDecoder, monkeypatch: pytest.MonkeyPatch, work: WorkMemory
+) -> None:
+    monkeypatch.setattr(decoder_module, "_PATIENCE_S", 0)
+    decoder.start()
+    before = decoder.pids
     with due_within(0.5), pytest.raises(BudgetExceeded):
         await decoder.decode(SLOW, FIELD)
-    assert monotonic() - began < 10
+    await _idle(work)
+    assert before[1] not in decoder.pids, "its process was ended"
 
 
 async def test_ordinary_pictures_do_not_wait_for_slow_ones(decoder: PictureDecoder, work: WorkMemory) -> None:
@@ -248,7 +278,7 @@ async def test_a_process_that_the_system_ends_for_want_of_memory_is_no_fault_of_
     victim = decoder.pids[1]
     slow = asyncio.create_task(decoder.decode(SLOW, FIELD))
     await _under_way(work)
-    await asyncio.sleep(0.2)
+    await computing(victim)
     os.kill(victim, signal.SIGKILL)
     with pytest.raises(Overloaded):
         await slow

@@ -2,12 +2,13 @@
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from quizglass_server.domain.entries import SearchMode, SearchOptions
+from quizglass_server.domain.entries import PicturedEntry, SearchMode, SearchOptions
 from quizglass_server.knowledge.content.records import EntryDraft
 from quizglass_server.knowledge.database.reader import DatabaseReader
 from quizglass_server.knowledge.database.writer import DatabaseWriter
@@ -103,13 +104,22 @@ async def test_an_import_commits_less_at_a_time_while_somebody_searches(busy: bo
 async def test_searches_are_answered_between_the_commits_of_an_import(tmp_path: Path) -> None:
     base = await open_base(tmp_path)
     await base.add(stream([pictured("known", text="Known.")]))
-    query = await query_text("known: Known.")
-    adding = asyncio.create_task(base.add(stream(pictured(f"e{n}", text=f"Text {n}.") for n in range(200))))
-    counts = []
-    while not adding.done():
-        words = str(len(counts))  # another question each time, or it would be answered from memory
-        assert (await base.search_texts(query, 1, words, VECTORS))[0].entry.id == "known"
-        counts.append(base.count())
-    await adding
-    assert len(set(counts)) > 2, "searches saw the import grow"
+    query, grown, searches = await query_text("known: Known."), asyncio.Event(), 0
+
+    async def entries() -> AsyncIterator[PicturedEntry]:
+        for n in range(200):
+            if n == 130:  # a commit has as many at most
+                await grown.wait()
+            yield pictured(f"e{n}", text=f"Text {n}.")
+
+    adding = asyncio.create_task(base.add(entries()))
+    async with asyncio.timeout(120):
+        while not adding.done():
+            words = str(searches)  # another question each time, or it would be answered from memory
+            assert (await base.search_texts(query, 1, words, VECTORS))[0].entry.id == "known"
+            searches += 1
+            if base.count() > 1:
+                grown.set()  # a search has seen the import grow
+    assert (await adding).added == 200
+    assert base.count() == 201
     await base.close()

@@ -94,7 +94,7 @@ def test_other_questions_are_for_the_policy(question):
 def test_a_question_that_only_begins_like_one_for_a_sighting_is_no_work(words):
     before = thread_time()
     assert not asks_for_sighting(words[:2000])
-    assert thread_time() - before < 0.2  # it took seconds when each word was tried with each other one
+    assert thread_time() - before < 1  # it took seconds when each word was tried with each other one
 
 
 NOW = datetime(2026, 11, 21, 14, 5, tzinfo=UTC)  # a Saturday

@@ -50,14 +50,14 @@ async def test_a_large_message_is_asked_for_when_the_one_before_is_whole(connect
     coming = one_large_at_once(connections)
     first, second = Client(coming, "a"), Client(coming, "b")
     connections.bytes["b"] = MIB  # as much as it may send unasked, and a little more
-    await asyncio.wait_for(first.asked.wait(), 10)
+    await asyncio.wait_for(first.asked.wait(), 120)
     for _ in range(4):
         connections.bytes["a"] = connections.bytes.get("a", 0) + MIB
         await connections.looks.get()
     assert not second.asked.is_set()
     first.sent.set_result(b"whole")
     assert await first.task == b"whole"
-    await asyncio.wait_for(second.asked.wait(), 10)
+    await asyncio.wait_for(second.asked.wait(), 120)
     second.task.cancel()
 
 
@@ -66,7 +66,7 @@ async def test_a_small_message_does_not_wait_for_a_large_one(connections):
     large, small = Client(coming, "a"), Client(coming, "b")
     connections.bytes["b"] = 1000
     sending = asyncio.create_task(busy(connections, "a"))
-    await asyncio.wait_for(small.asked.wait(), 10)
+    await asyncio.wait_for(small.asked.wait(), 120)
     for each in (sending, large.task, small.task):
         each.cancel()
 
@@ -75,7 +75,7 @@ async def test_a_message_that_stops_in_its_middle_lets_others_begin(connections)
     coming = one_large_at_once(connections)
     stopped, other = Client(coming, "a"), Client(coming, "b")
     connections.bytes = {"a": 30 * MIB, "b": MIB}
-    await asyncio.wait_for(other.asked.wait(), 10)
+    await asyncio.wait_for(other.asked.wait(), 120)
     for client in (stopped, other):
         client.task.cancel()
 
@@ -91,6 +91,25 @@ async def test_who_waits_for_a_turn_has_a_time_and_leaves_no_place_behind(connec
     last = Client(coming, "d")
     last.sent.set_result(b"whole")
     assert await last.task == b"whole"
+
+
+async def test_after_a_message_that_was_too_large_the_next_of_its_connection_waits_unless_it_is_small(connections):
+    coming = Incoming(4096 * MIB, 64 * MIB, 60.0, connections)
+    for _ in range(8):
+        message = Client(coming, "a")
+        message.sent.set_result(b"too large")
+        await message.task
+        coming.judge("a", too_large=True)
+    following, other = Client(coming, "a"), Client(coming, "b")
+    connections.bytes["a"] = MIB
+    await asyncio.wait_for(other.asked.wait(), 10)
+    for _ in range(4):
+        await connections.looks.get()
+    assert not following.asked.is_set()
+    connections.bytes["a"] = 1000
+    await asyncio.wait_for(following.asked.wait(), 10)
+    for client in (following, other):
+        client.task.cancel()
 
 
 async def test_turns_go_to_the_connection_that_has_fewest():

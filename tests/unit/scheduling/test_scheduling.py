@@ -7,6 +7,7 @@ import pytest
 from quizglass_server.errors import Overloaded
 from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
+from quizglass_server.scheduling.clients import asked_by
 from quizglass_server.scheduling.costs import StepCosts
 
 
@@ -89,9 +90,10 @@ def test_a_step_that_is_always_skipped_is_tried_again_in_the_end() -> None:
 class Held:
     """A turn that holds its permit until told."""
 
-    def __init__(self, admission: Admission) -> None:
+    def __init__(self, admission: Admission, client: str = "") -> None:
         self.inside, self.leave = asyncio.Event(), asyncio.Event()
-        self.task = asyncio.create_task(self._run(admission))
+        with asked_by(client):
+            self.task = asyncio.create_task(self._run(admission))
 
     async def _run(self, admission: Admission) -> None:
         async with admission.admit():
@@ -119,6 +121,20 @@ async def test_turns_beyond_the_limit_wait_in_order_and_beyond_the_queue_are_ref
     second.leave.set()
     third.leave.set()
     await asyncio.gather(first.task, second.task, third.task)
+    assert (admission.running, admission.waiting) == (0, 0)
+
+
+async def test_the_next_turn_is_of_the_client_that_has_fewest_running() -> None:
+    admission = Admission(limit=2, queue=8)
+    greedy = [Held(admission, "greedy") for _ in range(5)]
+    modest = [Held(admission, "modest") for _ in range(2)]
+    await settle()
+    order = [*greedy[:2], modest[0], greedy[2], modest[1], greedy[3], greedy[4]]
+    for number, turn in enumerate(order):
+        await turn.inside.wait()
+        assert not any(later.inside.is_set() for later in order[number + 2 :])
+        turn.leave.set()
+        await turn.task
     assert (admission.running, admission.waiting) == (0, 0)
 
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quizglass_server.domain.turns import (
     Citation,
@@ -17,7 +19,8 @@ from quizglass_server.domain.turns import (
     Verdict,
     VerdictOutcome,
 )
-from quizglass_server.session.dialogue import Followed, Spoken, appended, follow, spoken
+from quizglass_server.session.dialogue import Followed, Spoken, appended, follow, latest, spoken
+from quizglass_server.session.heard import Conversation, Said
 
 OLD, NEW = b"\1" * 32, b"\2" * 32
 NAMED = Spoken("What is this called?", "Velmora", OLD)
@@ -113,6 +116,29 @@ def test_no_more_history_than_a_turn_may_have() -> None:
     dialogue = [Spoken(f"Who founded Jolawex {i}?", str(i)) for i in range(5)]
     assert said(asked("Who founded Zelfex?", *dialogue, longest=2)) == [(d.question, d.answer) for d in dialogue[-2:]]
     assert said(asked("Who founded Zelfex?", *dialogue, longest=0)) == []
+
+
+@given(st.integers(0, 200), st.integers(0, 16))
+def test_a_history_that_outgrows_its_bound_begins_as_before_for_half_of_it(count: int, longest: int) -> None:
+    exchanges = tuple(Exchange(f"Who founded Jolawex {i}?", str(i)) for i in range(count + 1))
+    before, after = latest(exchanges[:-1], longest), latest(exchanges, longest)
+    assert after == exchanges[len(exchanges) - len(after) :]
+    assert min(count + 1, (longest + 1) // 2) <= len(after) <= longest
+    if longest > 1 and before[:1] != after[:1] and count > longest:
+        assert len(before) == longest
+        assert len(after) == longest - longest // 2 + 1
+
+
+def test_a_long_conversation_begins_as_before_from_one_question_to_the_next() -> None:
+    conversation, beginnings = Conversation((Spoken("Before?", "Yes."),)), []
+    for number in range(100):
+        exchange = Said(str(number), f"Who founded Jolawex {number}?")
+        exchange.spoken = Spoken(exchange.question, str(number))
+        conversation.add(exchange)
+        assert 1 <= len(conversation.dialogue) <= 32
+        assert conversation.dialogue[-1] == exchange.spoken
+        beginnings.append(asked("Who founded Zelfex?", *conversation.dialogue).turn.history[0])
+    assert len(set(beginnings)) <= 100 / 4 + 2
 
 
 def test_what_was_said_elsewhere_is_appended() -> None:

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.domain.turns import Evidence, Origin, VerdictOutcome
-from quizglass_server.steps.statements import clauses, meaning, sentences
+from quizglass_server.steps.language.lexemes import meaning
+from quizglass_server.steps.language.statements import clauses, sentences
 from quizglass_server.steps.verify import verify
 
 
@@ -68,7 +69,7 @@ def test_a_citation_covers_the_clause_it_backs() -> None:
 
 def test_a_negation_reaches_to_the_end_of_its_clause() -> None:
     negated = [
-        [content.negated for content in clause.contents]
+        [content.negated for content in clause.stating]
         for clause in clauses("It does not fly, but it swims not only in rivers")
     ]
     assert negated == [[True], [False, False]]

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quizglass_server.domain.turns import Evidence, Origin, VerdictOutcome
+from quizglass_server.steps.language.wording import same_wording, words
 from quizglass_server.steps.verify import verify
-from quizglass_server.steps.wording import same_wording, words
 
 SEEN = Evidence("1", Origin.IMAGE_SEARCH, "velmora", "Velmora", "Velmora is a red car made by Tandric.", used=True)
 COSTS = Evidence("2", Origin.TEXT_SEARCH, "velmora", "Velmora", "It costs 45 crowns, and 1,000 were sold.", used=True)

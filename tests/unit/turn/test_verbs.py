@@ -18,12 +18,15 @@ from quizglass_server.domain.turns import (
     Done,
     Evidence,
     EvidenceFound,
+    Exchange,
     FinishReason,
     Origin,
     PlanMade,
     Provisional,
     Queries,
+    QueryRewritten,
     SkippedStep,
+    Turn,
     TurnEvent,
     Verdict,
     VerdictOutcome,
@@ -63,6 +66,40 @@ async def test_the_generator_decides_by_letters_where_no_decider_has_the_name(as
     assert of(Decided, events) == [Decided("act", "text", "prompt", {"none": 0.1, "text": 0.7, "image": 0.2})]
     assert of(PlanMade, events) == []
     assert "act" in [timing.stage for timing in done(events).timings]
+
+
+async def _rewritten(ask: Any, world: World, asked: Turn) -> tuple[list[str], list[TurnEvent]]:
+    """What a rewriting of the question gives, with nothing looked up, and the turn's events."""
+    queries: list[str] = []
+
+    async def run(tools: Tools) -> Draft:
+        queries.extend(await tools.lines("rewrite", tools.start()))
+        return Draft()
+
+    return queries, await ask(world, run, asked=asked)
+
+
+@pytest.mark.parametrize(
+    ("sees", "history", "written"),
+    [(False, (), False), (True, (), True), (False, (Exchange("What is this?", "The Velmora"),), True)],
+)
+async def test_a_question_is_rewritten_where_its_writer_has_more_than_the_question(
+    ask: Any, sees: bool, history: tuple[Exchange, ...], written: bool
+) -> None:
+    world = World()
+    world.models.sees = sees
+    queries, events = await _rewritten(ask, world, turn(history=history))
+    assert queries == (["How much does the Velmora cost?"] if written else ["How much does this cost?"])
+    assert len(world.models.calls.of("rewrite")) == written
+    assert len(of(QueryRewritten, events)) == written
+
+
+async def test_where_the_writer_of_queries_knows_nothing_the_question_stands(ask: Any) -> None:
+    world = World()
+    world.models.query = ["I don't know"]
+    queries, events = await _rewritten(ask, world, turn())
+    assert queries == ["How much does this cost?"]
+    assert of(QueryRewritten, events) == []
 
 
 class Judge:
@@ -276,7 +313,7 @@ async def test_a_provisional_answer_is_withdrawn_once_whatever_else_is_given(ask
         draft = tools.tell(Draft("I don't know" if end == "unknown" else "1974"), provisional=True)
         return tools.refuse(draft, AbstainReason.UNSURE) if end == "refused" else await tools.answer(tools.start())
 
-    events = await ask(world, run, budget_s=0.3 if end == "cut" else 60.0)
+    events = await ask(world, run, budget_s=2.0 if end == "cut" else 60.0)
     assert len(of(Withdrawn, events)) == 1
     assert of(Confirmed, events) == []
 

@@ -6,7 +6,7 @@ import argparse
 import hashlib
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from rich.table import Table
@@ -113,9 +113,10 @@ def moment(text: str, flag: str) -> int:
         return 0
     try:
         ago = _AGO.fullmatch(text)
-        then = (
-            datetime.fromisoformat(text) if ago is None else datetime.now() - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        )
+        if ago is None:
+            then = datetime.fromisoformat(text)
+        else:  # in UTC: on the day on which clocks are changed, two hours by the clock are one or three
+            then = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         return max(1, int(then.timestamp()))
     except (ValueError, OverflowError) as error:
         known = '2026-11-21T14:05, or 2h for "2 hours ago"'

@@ -60,8 +60,8 @@ from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.qa_dragon import Branch, Judgement, Parts, QADragon, Same, Subject
 from quizglass_server.policies.qa_dragon_signs import features, signs
 from quizglass_server.steps.generate import lines_of
+from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.prompt_values import line
-from quizglass_server.steps.wording import stands_in, words
 
 EVERYTHING = QADragon("qa-dragon-annotated", Parts(search_router=False, tool_router=False, verifier=False))
 TURNS = "turns.jsonl"

@@ -61,10 +61,12 @@ def annotate(options: ServedAnswersAnnotation, progress: Progress) -> dict[str, 
         def judged(some: Sequence[Sample]) -> list[JudgedAnswer]:
             with ThreadPoolExecutor(options.parallel) as pool:
                 said = list(pool.map(lambda sample: _answered(client, sample, options), some))
-            given = [GivenAnswer(s.question, s.answers, text) for s, (text, *_) in zip(some, said, strict=True)]
+            known = [(s, text) for s, (text, *_) in zip(some, said, strict=True) if s.answerable]
+            good = right(judge, [GivenAnswer(s.question, s.answers, text) for s, text in known])
+            ids = {s.id for (s, _), true in zip(known, good, strict=True) if true}
             return [
-                JudgedAnswer(id=s.id, answer=text, answer_right=good and s.answerable, p_min=least, p_mean=mean)
-                for s, (text, least, mean), good in zip(some, said, right(judge, given), strict=True)
+                JudgedAnswer(id=s.id, answer=text, answer_right=s.id in ids, p_min=least, p_mean=mean)
+                for s, (text, least, mean) in zip(some, said, strict=True)
             ]
 
         tick = progress.phase("asking", len(samples))

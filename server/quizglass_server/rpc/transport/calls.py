@@ -12,9 +12,10 @@ import gc
 import inspect
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -26,6 +27,7 @@ from quizglass_server.rpc.transport.incoming import Incoming
 from quizglass_server.rpc.transport.outgoing import Outgoing, Unread
 from quizglass_server.rpc.transport.sockets import Sockets
 from quizglass_server.rpc.transport.status import to_status
+from quizglass_server.scheduling.clients import asked_by
 
 log = Sparing(logging.getLogger(__name__))
 
@@ -47,6 +49,9 @@ class Bound:
     """Raises Overloaded when a call would be refused anyway: then its request need not be received."""
     patient: bool = False
     """Whether its client may say nothing for as long as it likes."""
+    large_answer: bool = False
+    """Whether it is answered once the answers of this kind before it were read, of those over the same connection: what
+    a client does not read is not made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,7 @@ class Calls(grpc.aio.ServerInterceptor):
         self._outgoing = outgoing
         self._sockets = sockets
         self._handlers: dict[str, Handler] = {}
+        self._answering: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running = 0
         self._received = 0
 
@@ -103,7 +109,8 @@ class Calls(grpc.aio.ServerInterceptor):
             self._running += 1
             call = _Call(method, handler, context, bound, self._incoming, self._outgoing)
             try:
-                await self._serve(call)
+                with asked_by(context.peer()):
+                    await self._serve(call)
             except Unread:
                 log.warning("a client does not read; its connection is closed", rpc=method, peer=context.peer())
                 self._sockets.close(context.peer())
@@ -116,9 +123,16 @@ class Calls(grpc.aio.ServerInterceptor):
     async def _serve(self, call: _Call) -> None:
         try:
             self._check_room(call.bound)
-            await call.finish(call.begin(call if call.handler.request_streaming else await call.only()))
+            async with self._its_turn(call):
+                await call.finish(call.begin(call if call.handler.request_streaming else await call.only()))
         except QuizglassError as error:
             await call.refuse(error.with_traceback(None))  # whose frames hold the message
+
+    def _its_turn(self, call: _Call) -> AbstractAsyncContextManager[None]:
+        """When a call is answered, and until its answer was taken."""
+        if not call.bound.large_answer:
+            return nullcontext()
+        return self._answering.setdefault(call.context.peer(), asyncio.Lock())
 
     def _collect(self, received: int) -> None:
         """Have Python look for garbage by bytes too: a refusal and the frames that it passed, with the message in them,
@@ -213,7 +227,9 @@ class _Call:
 
     def _parsed(self, raw: bytes) -> Any:
         self.received += len(raw)
-        if len(raw) > self.bound.most_bytes:
+        too_large = len(raw) > self.bound.most_bytes
+        self._incoming.judge(self.context.peer(), too_large=too_large)
+        if too_large:
             most = self.bound.most_bytes
             raise InvalidInput("request", f"{len(raw)} bytes is more than the {most} that {self.method} takes")
         try:

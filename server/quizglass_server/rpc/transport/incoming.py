@@ -35,6 +35,7 @@ _MANY = 4096
 _PATIENT_AT_ONCE = 64
 """Idle connections at which one look looks."""
 _RETRY_S = 1.0
+_LONGEST_HOLD_S = 8.0
 
 
 @dataclass(eq=False, slots=True)
@@ -45,6 +46,8 @@ class _Connection:
     """Bytes of messages that have become whole since."""
     latest: int = 0
     """Bytes received at the latest look."""
+    hold_s: float = 0.0
+    """How long it waited for its turn because its latest message was too large; 0: that was not."""
     expected: set[_Expected] = field(default_factory=set)
 
 
@@ -105,6 +108,16 @@ class Incoming:
         if isinstance(message, bytes):
             connection.whole += len(message)
         return message
+
+    def judge(self, peer: str, *, too_large: bool) -> None:
+        """What became of a connection's latest message. After one that was too large the next has to wait for a second,
+        unless it is small, and twice as long each time: it may be the same one again.
+        """
+        connection = self._connections.get(peer)
+        if connection is not None:
+            connection.hold_s = min(_LONGEST_HOLD_S, 2 * connection.hold_s or _RETRY_S) if too_large else 0.0
+            if too_large:
+                self._slots.hold(peer, connection.hold_s)
 
     def _connection(self, peer: str) -> _Connection:
         """Of a peer. One that is new has received nothing before; of one that was idle the count begins anew."""

@@ -35,6 +35,7 @@ class ReceiveSlots:
         self._at_once = at_once
         self._counting: Counter[str] = Counter()
         self._waiting: dict[str, deque[ReceiveSlot]] = {}
+        self._held: dict[str, asyncio.TimerHandle] = {}
 
     @property
     def waiting(self) -> bool:
@@ -47,6 +48,16 @@ class ReceiveSlots:
         self._waiting.setdefault(peer, deque()).append(slot)
         self._serve()
         return slot
+
+    def hold(self, peer: str, seconds: float) -> None:
+        """Ask for no message of a connection for a while; small ones may still be begun by `uncount`."""
+        if peer in self._held:
+            self._held[peer].cancel()
+        self._held[peer] = asyncio.get_running_loop().call_later(seconds, self._let_go, peer)
+
+    def _let_go(self, peer: str) -> None:
+        del self._held[peer]
+        self._serve()
 
     def uncount(self, slot: ReceiveSlot) -> None:
         """No large message is coming in by a slot, though it may not have ended: begin it, and let others begin."""
@@ -65,8 +76,8 @@ class ReceiveSlots:
         self._serve()
 
     def _serve(self) -> None:
-        while self._waiting and self._counting.total() < self._at_once:
-            peer = min(self._waiting, key=self._counting.__getitem__)
+        while (free := self._waiting.keys() - self._held.keys()) and self._counting.total() < self._at_once:
+            peer = min((peer for peer in self._waiting if peer in free), key=self._counting.__getitem__)
             queue = self._waiting.pop(peer)
             slot = queue.popleft()
             if queue:

@@ -14,11 +14,11 @@ from quizglass_server.domain.entries import EntryHit, first_picture
 from quizglass_server.domain.turns import Evidence, Origin, Picture, StepDetail, Vector
 from quizglass_server.roles.image_encoder import ImageEncoder
 from quizglass_server.scheduling.ledger import handed
+from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.lookup.crop import Part, crop, region_of
 from quizglass_server.steps.step import Telling, step
 from quizglass_server.steps.telling import passages, texts
 from quizglass_server.steps.tuning import Tuning
-from quizglass_server.steps.wording import stands_in, words
 
 
 class PictureIndex(Protocol):

@@ -15,9 +15,9 @@ from quizglass_server.domain.sightings import SightingHit, SightingQuery
 from quizglass_server.domain.turns import Evidence, Origin, Vector
 from quizglass_server.roles.text_encoder import TextEncoder
 from quizglass_server.scheduling.ledger import handed
+from quizglass_server.steps.language.wording import stands_in, words
 from quizglass_server.steps.lookup.crop import WHOLE, View, place_of, views_of
 from quizglass_server.steps.tuning import Tuning
-from quizglass_server.steps.wording import stands_in, words
 
 _SEEING = r"(?:see|saw|seen|looked? at)"
 _WEARER = r"(?:I|we)"

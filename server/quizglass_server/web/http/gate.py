@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from quizglass_server.rpc.transport.status import problem_of
+from quizglass_server.scheduling.clients import asked_by
 from quizglass_server.web.http.asgi import App, Gone, Message, Receive, Scope, Send, header, respond_json
 from quizglass_server.web.http.bodies import Bodies, Body, TurnedAway
 from quizglass_server.web.http.origins import Origins
@@ -99,7 +100,8 @@ class Gate:
                 return {"type": "http.disconnect"}
 
         try:
-            await route.app(scope, receive, reply)
+            with asked_by(f"web {scope.get('client')}"):
+                await route.app(scope, receive, reply)
         except Exception:
             if not refusals:
                 raise

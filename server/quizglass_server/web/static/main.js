@@ -7,6 +7,9 @@ import { Turn } from "./turn.js";
 import { byId, clear, made, showAnswer, showEvidence, showExchange, showTimeline } from "./view.js";
 
 const CUT_MS = 1500;
+const SLOW_MS = 400;
+/** Between two drawings of the timeline while a turn runs: they take the browser longer than the first words do the server. */
+const REDRAW_MS = 150;
 
 const page = {
   /** @type {Session | null} where the browser can have one; else each question is a call of its own */
@@ -27,6 +30,8 @@ const page = {
   side: 1024,
   /** @type {AbortController | null} of the turn that runs */
   running: null,
+  /** Timer until a turn counts as slow. */
+  slow: 0,
   /** @type {{question: string, answer: string} | null} */
   latest: null,
 };
@@ -99,16 +104,18 @@ async function follow(events, turn) {
   const began = performance.now();
   let waited = 0;
   let painting = 0;
-  for await (const event of events) {
-    turn.take(event);
-    if (turn.firstWords && !waited) waited = (performance.now() - began) * 1000;
-    showAnswer(turn);
-    if (event.evidence) showEvidence(turn);
-    // Once a frame: several steps end in one, and the words that come with them are to stand there first.
-    if (event.step) painting ||= requestAnimationFrame(() => ((painting = 0), showTimeline(turn, waited)));
-    if (event.done) showTimeline(turn, waited);
+  try {
+    for await (const event of events) {
+      turn.take(event);
+      if (turn.firstWords && !waited) waited = (performance.now() - began) * 1000;
+      showAnswer(turn);
+      if (event.evidence) showEvidence(turn);
+      if (event.step) painting ||= setTimeout(() => ((painting = 0), showTimeline(turn, waited)), REDRAW_MS);
+      if (event.done) showTimeline(turn, waited);
+    }
+  } finally {
+    clearTimeout(painting);
   }
-  cancelAnimationFrame(painting);
 }
 
 /** A session of its own for each dialogue. */
@@ -138,6 +145,10 @@ function showTrouble(error, turn) {
 /** @param {boolean} now */
 function busy(now) {
   byId("ask").classList.toggle("busy", now);
+  byId("ask").classList.remove("slow");
+  clearTimeout(page.slow);
+  // What blinks is drawn anew all the time, by cores that the answer needs: only where there is something to wait for.
+  if (now) page.slow = setTimeout(() => byId("ask").classList.add("slow"), SLOW_MS);
   byId("send").hidden = now;
   byId("stop").hidden = !now;
   byId("cut").hidden = !now || !page.link;

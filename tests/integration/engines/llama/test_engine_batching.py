@@ -153,6 +153,24 @@ def test_short_prompts_share_a_step(endless: Engine, monkeypatch: pytest.MonkeyP
     assert sizes[0] == sum(each.finished.usage.prompt_tokens - each.finished.usage.reused_tokens for each in given)
 
 
+def test_a_piece_filled_up_to_a_tile_changes_no_answer_and_leaves_nothing(
+    endless: Engine, alone: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless.scheduler.tracker = CostTracker(Costs((1000,), ((512, 4_000),), tile=64, seen_us=1e6), fixed=True)
+    sizes = sizes_of_steps(endless, monkeypatch)
+    sure = [0, 1, 2, 4, 5]  # of the others, two tokens are as likely as each other
+    given = []
+    for which in sure:
+        given.append(ask(endless, ASKED[which])[0])
+        finish(endless)
+    assert [each.texts for each in given] == [alone[which] for which in sure]
+    assert 64 in sizes
+    assert all(size >= 64 or size in (1, endless.model.slot.tokens) for size in sizes)
+    scratch = llama.llama_memory_seq_pos_max(llama.llama_get_memory(endless.model._context), endless.model.sequences)
+    assert scratch == -1
+    assert endless.prefilled_tokens < sum(sizes)
+
+
 @pytest.mark.parametrize("rows", [16, 5, 1])
 def test_a_picture_in_pieces_is_what_mtmd_makes_of_it(starter_model: NativeModel, rows: int) -> None:
     model = starter_model

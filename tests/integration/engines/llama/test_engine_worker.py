@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from itertools import count
+from threading import Event
 from time import monotonic
 
 import pytest
@@ -13,6 +15,7 @@ from quizglass_server.engines.llama.engine.engine import Engine
 from quizglass_server.engines.llama.link.prompt import (
     Terms,
 )
+from quizglass_server.engines.llama.native.batch import EmbeddingBatch, TokenBatch
 from quizglass_server.engines.llama.native.model import NativeModel
 from quizglass_server.engines.llama.native.options import LoadOptions
 from tests.support.engines.engine_runs import SMALL_PIECES, prompt
@@ -34,9 +37,19 @@ async def worker(model: NativeModel) -> EngineWorker:
     return await working(model)
 
 
-async def test_closing_a_stream_ends_its_request(worker: EngineWorker) -> None:
+async def test_closing_a_stream_ends_its_request(worker: EngineWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    decode, steps, closed = worker.engine.model.decode, count(), Event()
+
+    def held(batch: TokenBatch | EmbeddingBatch) -> int:
+        """Steps take no time: one of them waits, or the answer might be complete before the stream is closed."""
+        if next(steps) == 50:
+            assert closed.wait(60)
+        return decode(batch)
+
+    monkeypatch.setattr(worker.engine.model, "decode", held)
     async with aclosing(worker.generate(prompt("Tell me"), 400)) as stream:
         await anext(stream)
+    closed.set()
     while worker.engine.pending:  # noqa: ASYNC110
         await asyncio.sleep(0)
     assert worker.engine.stats().active == 0

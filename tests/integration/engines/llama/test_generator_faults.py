@@ -64,7 +64,7 @@ async def opened(process: GeneratorProcess) -> None:
 async def test_a_stopped_process_is_replaced_and_its_callers_are_told(
     options: ProcessOptions, caplog: pytest.LogCaptureFixture
 ) -> None:
-    quick = HeartbeatOptions(interval_s=0.05, silent_s=1.0)
+    quick = HeartbeatOptions(interval_s=0.05, silent_s=5.0)
     async with started(options, heartbeat=quick) as process, asyncio.timeout(PATIENCE_S):
         expected, pid = await texts(process), process.pid
         streams = [process.generate(PROMPT, LONG) for _ in range(3)]
@@ -82,7 +82,7 @@ async def test_a_stopped_process_is_replaced_and_its_callers_are_told(
 async def test_a_crash_loop_opens_the_breaker_which_closes_when_a_probe_lives(
     options: ProcessOptions, caplog: pytest.LogCaptureFixture
 ) -> None:
-    patient = BreakerOptions(deaths=2, pause_s=1.0, first_delay_s=0.0, steady_s=600)
+    patient = BreakerOptions(deaths=2, pause_s=1.0, window_s=3600, first_delay_s=0.0, steady_s=3600)
     async with started(options, breaker=patient) as process, asyncio.timeout(PATIENCE_S * 2):
         for _ in range(2):
             await until(process, True)
@@ -101,14 +101,15 @@ async def test_a_crash_loop_opens_the_breaker_which_closes_when_a_probe_lives(
         with pytest.raises(EngineLost) as refused:
             await complete(process)
         assert refused.value.retry_after_s is not None
-        assert 1 < refused.value.retry_after_s <= 2, "the pause has doubled"
-    assert "requests are refused" in caplog.text
+        assert 0 < refused.value.retry_after_s <= 2
+    pauses = [record.args[-1] for record in caplog.records if "requests are refused" in record.msg]
+    assert pauses == [1.0, 2.0], "the pause has doubled"
 
 
 async def test_whoever_is_refused_is_never_told_to_come_back_at_once(
     options: ProcessOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    soon = BreakerOptions(deaths=1, pause_s=0.001, steady_s=600)
+    soon = BreakerOptions(deaths=1, pause_s=0.001, steady_s=3600)
     async with started(options, breaker=soon) as process, asyncio.timeout(PATIENCE_S * 3):
         launch, probing, allowed = process._launcher.launch, asyncio.Event(), asyncio.Event()
 
@@ -164,7 +165,14 @@ async def test_a_storm_of_cancelled_calls_leaves_the_engine_whole(options: Proce
 
 async def test_a_deadline_in_the_middle_of_an_answer_ends_it_with_what_was_written(options: ProcessOptions) -> None:
     async with started(options) as process, asyncio.timeout(PATIENCE_S):
-        *pieces, end = [item async for item in process.generate(PROMPT, LONG, Terms(1, monotonic() + 0.2))]
+        until_s = monotonic() + 5
+        answer = process.generate(PROMPT, LONG, Terms(1, until_s))
+        pieces: list[Piece | Finished] = [await anext(answer)]
+        kill(process, signal.SIGSTOP)  # or it might be done before
+        await asyncio.sleep(until_s - monotonic())
+        kill(process, signal.SIGCONT)
+        *others, end = [item async for item in answer]
+        pieces += others
         assert isinstance(end, Finished)
         assert end.reason == "deadline"
         assert 0 < len(pieces) == end.usage.generated_tokens < LONG

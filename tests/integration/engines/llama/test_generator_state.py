@@ -76,6 +76,7 @@ async def test_after_a_kill_the_old_state_is_not_used_again(options: ProcessOpti
         assert not files(tmp_path), "a state is restored once"
         os.kill(process.pid, signal.SIGKILL)
         await until(process, False)
+        await until(process, True)
         again, end = await answer(process)
     assert again == texts
     assert end.usage.reused_tokens == 0

@@ -188,3 +188,13 @@ def test_pieces_that_are_too_long_are_not_measured() -> None:
     found = table(machine, len(sizes), sizes, enough_us=400_000)
     assert max(machine.runs) == 4
     assert found[4:] == (found[3] * 2, found[3] * 2 * 448 // 256)
+
+
+def test_larger_pieces_do_not_learn_from_tokens_that_are_no_tile() -> None:
+    tracker = CostTracker(Costs((250,), ((16, 1_250), (64, 4_100)), tile=64, seen_us=1.75))
+    for _ in range(20):
+        tracker.piece(60, 20_000)
+    assert tracker.costs.piece_cost(64) == 4_100
+    for _ in range(20):
+        tracker.piece(64, 5_000)
+    assert tracker.costs.piece_cost(64) == 5_000

@@ -41,6 +41,31 @@ def test_a_piece_that_reads_nearly_as_fast_as_any_is_large_enough() -> None:
     assert Costs((1000,), ((16, 1000), (32, 1500), (64, 2300), (128, 4500))).enough == 64
 
 
+TILED = Costs((250,), ((16, 1_250), (32, 3_300), (64, 4_100), (128, 8_000)), tile=64, seen_us=1.75)
+"""The starter's generator."""
+
+
+def test_a_piece_is_filled_up_to_a_tile_where_its_tokens_see_much() -> None:
+    assert TILED.filling(38, 139) == 26
+    assert TILED.filling(50, 25) == 14
+
+
+@pytest.mark.parametrize(("tokens", "seen"), [(20, 50), (5, 100), (64, 500), (100, 500), (0, 0)])
+def test_a_piece_is_not_filled_up_where_it_is_cheap_or_a_tile_already(tokens: int, seen: int) -> None:
+    assert TILED.filling(tokens, seen) == 0
+
+
+def test_nothing_is_filled_up_without_tiles() -> None:
+    assert Costs((250,), ((64, 4_100),), seen_us=1.75).filling(38, 10_000) == 0
+
+
+@given(st.integers(1, 63), st.floats(0, 1e4), st.floats(0, 100))
+def test_filling_up_is_cheaper_than_reading_token_by_token(tokens: int, seen: float, seen_us: float) -> None:
+    costs = Costs((250,), ((64, 4_100),), tile=64, seen_us=seen_us)
+    alone = tokens * (4_100 / 64 + seen * seen_us)
+    assert costs.filling(tokens, seen) == (64 - tokens if alone > 1.1 * 4_100 else 0)
+
+
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=16), st.integers(1, 20))
 def test_no_choice_is_clearly_worse_than_another(step_us: list[int], ready: int) -> None:
     costs = Costs(tuple(step_us), PIECES)

@@ -17,7 +17,7 @@ from quizglass_server.engines.llama.link.prompt import PicturePart, Terms
 from quizglass_server.engines.llama.native.vision import NO_SLOT
 from quizglass_server.engines.llama.prefixes.prompt_units import PICTURE, PromptUnits
 
-PATIENCE_S = 20
+PATIENCE_S = 120
 
 
 class Stage:

@@ -20,7 +20,7 @@ from quizglass_server.scheduling.ledger import ByteLedger, entered_in
 PIXELS = bytes(range(12))
 PICTURE = PicturePart(sha256(PIXELS).digest(), 2, 2, PIXELS)
 PROMPT: list[Part] = [PICTURE, TextPart("What?", trusted=False)]
-PATIENCE_S = 20
+PATIENCE_S = 120
 
 
 class Process:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from quizglass_server.engines.llama.link.frames import Answering, CallFailed, Frames, Kind, Link, LinkLost
 from quizglass_server.engines.llama.link.prompt import Failure
 
-PATIENCE_S = 20
+PATIENCE_S = 120
 VALUES = st.none() | st.binary(max_size=40) | st.lists(st.text())
 FRAMES = st.lists(st.tuples(st.sampled_from(Kind), st.integers(0, 2**32 - 1), VALUES))
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 
 from quizglass_server.engines.llama.costs.cost_model import READING_US, Costs
 from quizglass_server.engines.llama.native.batch import TokenBatch
 from quizglass_server.engines.llama.native.errors import LoadFailed
-from quizglass_server.engines.llama.native.model import DECODED, N_BATCH, NativeModel
+from quizglass_server.engines.llama.native.model import DECODED, N_BATCH, TILE, NativeModel
 
 PIECES = (16, 32, 64, 128, 256, 448)
 """Tokens; larger ones read no faster."""
@@ -65,9 +65,13 @@ def measure(model: NativeModel, batch: int) -> Costs:
     steps = table(step, rows, range(1, rows + 1))
     model.clear()
     deep = max((size for size, cost in zip(sizes, pieces, strict=True) if cost <= READING_US), default=0)
-    cell_us = _cell_us(model, tokens, deep, depth, steps[0]) if deep > depth else 0.0
+    cell_us, tile, seen_us = 0.0, 0, 0.0
+    if deep > depth:
+        cell_us = _cell_us(model, tokens, deep, depth, steps[0])
+        if deep + TILE <= model.options.context:
+            tile, seen_us = _tile(model, tokens, deep, depth)
     model.clear()
-    costs = Costs(steps, tuple(zip(sizes, pieces, strict=True)), cell_us, _logits_us(model, tokens))
+    costs = Costs(steps, tuple(zip(sizes, pieces, strict=True)), cell_us, _logits_us(model, tokens), tile, seen_us)
     logger.info("measured, microseconds: %s", costs)
     return costs
 
@@ -134,6 +138,31 @@ def _cell_us(model: NativeModel, tokens: TokenBatch, deep: int, depth: int, step
         spent.append(_decoded(model, tokens, [([0], deep, 0)]))
         model.forget(0, deep)
     return min(max(0.0, (min(spent) - step_us) / (deep - depth)), step_us / 1000)
+
+
+def _tile(model: NativeModel, tokens: TokenBatch, deep: int, depth: int) -> tuple[int, float]:
+    """`TILE` where so many tokens pay far less each for the cells that they see than one does, else 0; what one pays.
+
+    The first sequence has `deep` tokens. By the time on a core, to which no other process adds.
+    """
+    scratch = model.sequences
+    model.share(0, scratch, depth)
+
+    def more(count: int, times: int) -> float:
+        """What so many tokens pay for the cells by which the one sequence is longer than the other."""
+        least = []
+        for sequence, position in ((0, deep), (scratch, depth)):
+            spent = []
+            for _ in range(times):
+                started = thread_time_ns()
+                _decoded(model, tokens, [([0] * count, position, sequence)])
+                spent.append((thread_time_ns() - started) / 1000)
+                model.forget(sequence, position)
+            least.append(min(spent))
+        return max(0.0, least[0] - least[1])
+
+    one = more(1, _AGAIN)
+    return (TILE if more(TILE, 1) < TILE * one / _STEEP else 0), one / (deep - depth)
 
 
 def _logits_us(model: NativeModel, tokens: TokenBatch) -> float:

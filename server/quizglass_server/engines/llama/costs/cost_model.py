@@ -39,17 +39,21 @@ class Costs:
     """Of a step of answers, what each cell in memory adds for each sequence."""
     logits_us: float = 0.0
     """Of a step of answers, what the logits of one of them cost; padding has none."""
-
-    @cached_property
-    def alone(self) -> int:
-        """Tokens of a piece when no answer is being written."""
-        return self.within(READING_US)
+    tile: int = 0
+    """Tokens of a piece from which on the cells that they see cost little; 0: there is no such number."""
+    seen_us: float = 0.0
+    """Of a token of a smaller piece, what each cell that it sees costs."""
 
     @cached_property
     def enough(self) -> int:
         """Tokens of the smallest piece that reads nearly as fast as any."""
         best = max(size / cost for size, cost in self.piece_us)
         return next(size for size, cost in self.piece_us if size / cost >= _NEARLY * best)
+
+    @cached_property
+    def alone(self) -> int:
+        """Tokens of a piece when no answer is being written."""
+        return self.within(READING_US)
 
     def batch(self, ready: int) -> tuple[int, int]:
         """How many of `ready` sequences to decode together for the most tokens a second, and how many rows to fill up
@@ -74,6 +78,19 @@ class Costs:
             if tokens <= size:
                 return cost
         return self.prompt(tokens)
+
+    def filling(self, tokens: int, seen: float) -> int:
+        """How many rows to fill a piece of `tokens` tokens up with, where as many as a tile has are read faster.
+
+        Args:
+            tokens: of the piece.
+            seen: cells that one of them sees, on average.
+        """
+        if not 0 < tokens < self.tile:
+            return 0
+        whole = self.piece_cost(self.tile)
+        alone = tokens * (whole / self.tile + seen * self.seen_us)
+        return self.tile - tokens if alone > _CLEARLY * whole else 0
 
     def within(self, limit: int) -> int:
         """Tokens of the largest piece that costs at most `limit` microseconds; of the smallest, if none does."""
@@ -184,10 +201,13 @@ class CostTracker:
         self._note(cost < _CHEAPER * self.costs.step_us[index])
 
     def piece(self, tokens: int, spent_us: float) -> None:
-        """A piece of a prompt has taken so long."""
+        """A piece of a prompt, padding included, has taken so long."""
         if self._fixed:
             return
+        tile = self.costs.tile
         for index, (size, known) in enumerate(self.costs.piece_us):
+            if tokens < tile <= size:
+                return  # fewer rows than a tile has are read in another way, of which larger pieces know nothing
             if _NEAR * size <= tokens <= size:
                 cost = spent_us * size / tokens
                 self._pieces[index].append(cost)

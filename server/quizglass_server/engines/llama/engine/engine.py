@@ -174,7 +174,7 @@ class Engine:
     def _run(self, plan: Plan) -> None:
         cost = 0.0
         if plan.pieces or plan.picture:
-            cost = self.scheduler.costs.piece_cost(plan.tokens)
+            cost = self.scheduler.costs.piece_cost(plan.tokens + plan.padding)
             if cost > LONG_STEP_US:
                 self.flush(True)
         if plan.streams or plan.pieces:
@@ -197,7 +197,7 @@ class Engine:
         if plan.pieces:
             self.prefilled_tokens += plan.tokens
             self.load.note_step(expected_us, spent_us)
-            tracker.piece(plan.tokens, spent_us)
+            tracker.piece(plan.tokens + plan.padding, spent_us)
         else:
             size = len(plan.streams) + plan.padding
             self.load.note_step(tracker.costs.step_us[size - 1], spent_us)

@@ -40,8 +40,8 @@ class Runner:
         if plan.padding:
             self._pad(plan.padding)
         code = self._decode(tokens)
-        for sequence in range(plan.padding):
-            self._model.forget(self._model.sequences + sequence)
+        if plan.padding:
+            self._model.forget(self._model.sequences)
         if code != DECODED:
             # Also what was computed for the neighbours may be in memory, without logits: it is computed again.
             self._roll_back([*plan.streams, *(request for request, _ in plan.pieces)])
@@ -141,9 +141,7 @@ class Runner:
 
     def _pad(self, rows: int) -> None:
         """Fill up with copies of a token that is there anyway: an odd one might not even give numbers."""
-        token = self._tokens.first
-        for sequence in range(rows):
-            self._tokens.add([token], 0, self._model.sequences + sequence)
+        self._tokens.add([self._tokens.first] * rows, 0, self._model.sequences)
 
     def _roll_back(self, requests: list[Request]) -> None:
         for request in requests:

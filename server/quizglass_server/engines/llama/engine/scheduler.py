@@ -34,7 +34,7 @@ class Plan:
     streams: list[Request] = field(default_factory=list)
     """Answers that get their next token."""
     padding: int = 0
-    """Rows that only make the batch a faster size."""
+    """Rows of no request that only make the batch a faster size."""
     pieces: list[tuple[Request, int]] = field(default_factory=list)
     """Prompts that are read on, and by how many tokens."""
     picture: tuple[Request, int] | None = None
@@ -65,6 +65,12 @@ class Plan:
     def tokens(self) -> int:
         """Tokens of prompts, or rows of a picture, that are read."""
         return self.picture[1] if self.picture else sum(size for _, size in self.pieces)
+
+    @property
+    def seen(self) -> float:
+        """Cells that a token of the pieces sees in its own sequence, on average."""
+        cells = sum(size * (request.units.cells(request.done) + size / 2) for request, size in self.pieces)
+        return cells / max(1, sum(size for _, size in self.pieces))
 
 
 class Scheduler:
@@ -142,7 +148,9 @@ class Scheduler:
         if self.queue:
             self._read(self.queue, plan)
         if size := plan.tokens:
-            self._read_us += self.costs.piece_cost(size)
+            if plan.pieces:
+                plan.padding = self.costs.filling(size, plan.seen)
+            self._read_us += self.costs.piece_cost(size + plan.padding)
         else:
             self._read_us = 0.0
             count, plan.padding = self.tracker.batch(len(self.streams))
@@ -167,7 +175,7 @@ class Scheduler:
                 # Nobody overtakes it, but who holds cells already must go on, to give them back.
                 blocked = True
                 continue
-            if not self._ready(leader):  # what was offloaded could not be loaded
+            if not self._ready(leader):  # what it was to begin with has made way
                 continue
             if leader.todo == 0:
                 plan.complete.append(leader)

@@ -27,6 +27,9 @@ N_BATCH = 512
 """Most tokens of one `llama_decode`; a larger batch aborts the process."""
 FORKS = 16
 """Sequences besides those of prompts, for labels of several tokens and for padding."""
+TILE = 64
+"""Rows of a batch from which on attention on a CPU works on blocks of them; it goes through fewer one by one, each of
+which then costs several times as much."""
 DECODED, ABORTED = 0, 2
 """What `llama_decode` returns; anything else is a failure."""
 
@@ -215,7 +218,7 @@ class NativeModel:
         options = self.options
         params = llama.llama_context_default_params()
         # A few more than are promised, for padding.
-        params.n_ctx = options.cache_cells + FORKS
+        params.n_ctx = options.cache_cells + max(FORKS, TILE)
         params.n_batch = params.n_ubatch = N_BATCH
         params.n_seq_max = self.sequences + FORKS
         params.n_outputs_max = self.rows

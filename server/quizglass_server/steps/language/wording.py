@@ -44,5 +44,10 @@ def stands_in(part: Sequence[Word], whole: Sequence[Word]) -> bool:
     return size > 0 and any(all_keys[at : at + size] == keys for at in range(len(all_keys) - size + 1))
 
 
+def starts_with(whole: Sequence[Word], part: Sequence[Word]) -> bool:
+    """Whether a text begins with the words of `part`."""
+    return [word.key for word in whole[: len(part)]] == [word.key for word in part]
+
+
 def _key(word: str) -> str:
     return unicodedata.normalize("NFKC", word).casefold().replace("\u2019", "'")

@@ -1,0 +1,59 @@
+"""The processes that a process started, as the system tells it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+
+def children(pid: int) -> list[int]:
+    """Its children that have not ended.
+
+    Every process is asked for its parent: lists of children belong to threads, which may end, and may leave one out
+    whose sibling ends meanwhile.
+    """
+    everybody = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
+    return [other for other in everybody if _parent(other) == pid]
+
+
+def generator_of(pid: int) -> int | None:
+    """A server's generator process, if it has one right now."""
+    return next(iter(running(pid, "quizglass_server.engines.llama.child")), None)
+
+
+def decoders_of(pid: int) -> list[int]:
+    """A server's processes that decode pictures."""
+    return running(pid, "quizglass_server.decoding.worker")
+
+
+def processor_s(pid: int) -> float:
+    """Seconds of processor time that a process has had."""
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+async def computing(*pids: int, seconds: float = 0.1) -> None:
+    """Wait until one of them has had so much more processor time."""
+    began = [processor_s(pid) for pid in pids]
+    while all(processor_s(pid) < before + seconds for pid, before in zip(pids, began, strict=True)):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+
+def running(pid: int, program: str) -> list[int]:
+    """Its children whose command line names a module or a file."""
+    return [child for child in children(pid) if program.encode() in _read(child, "cmdline")]
+
+
+def _parent(pid: int) -> int | None:
+    # The name in brackets may have anything in it.
+    state, parent = (_read(pid, "stat").rpartition(b")")[2].split() or (b"X", b"0"))[:2]
+    return None if state in b"ZX" else int(parent)
+
+
+def _read(pid: int, name: str) -> bytes:
+    """A file of a process; nothing of one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
