@@ -63,6 +63,7 @@ class ScriptedTools:
         texts: whether text searches bring anything back.
         rounds: how many rounds fit.
         reads_entries: whether entries tell more than their captions.
+        tags: what a classifier says of the picture.
         unsure: texts whose tokens are not certain.
         scripts: by task, one value a call.
     """
@@ -75,9 +76,11 @@ class ScriptedTools:
         rounds: int = 99,
         unsure: Sequence[str] = (),
         reads_entries: bool = True,
+        tags: tuple[str, ...] = (),
         **scripts: Scripts,
     ) -> None:
         self.reads_entries = reads_entries
+        self._tags = tags
         self._pictures, self._texts = pictures, texts
         self._most_rounds = rounds
         self._unsure = unsure
@@ -157,6 +160,9 @@ class ScriptedTools:
     def show(self, chosen: Sequence[Evidence]) -> list[Evidence]:
         self.shown += chosen
         return list(chosen)
+
+    async def tags(self) -> tuple[str, ...]:
+        return self._tags
 
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         name = _limited([entry.title for entry in entries], limit)

@@ -57,14 +57,27 @@ class PlanningAgent:
         """Decide, then follow the plan."""
         state = tools.start()
         plan = await tools.decide(Plan, state, by=self._by, otherwise=Plan.NONE)
-        return await follow(plan, state, tools, self._answerer)
+        return await follow(plan, state, tools, self._answerer, by_tags=True)
 
 
-async def follow(plan: Plan, state: State, tools: Tools, answerer: Answerer = answered) -> Draft:
-    """The four paths of the figure."""
+async def follow(
+    plan: Plan, state: State, tools: Tools, answerer: Answerer = answered, *, by_tags: bool = False
+) -> Draft:
+    """The four paths of the figure.
+
+    Args:
+        plan: which of them.
+        state: nothing found out yet.
+        tools: what looks up.
+        answerer: how it is answered from what was found.
+        by_tags: go on from B to D where the picture shows no known thing and a classifier says what it may be: text
+            tells of things that there is no picture of. The paper's image search always finds something.
+    """
+    searches_text = plan.searches_text
     if plan.searches_image:
         state = state.having(await tools.search_image())
-    if plan.searches_text:
+        searches_text = searches_text or (by_tags and not state.seen and bool(await tools.tags()))
+    if searches_text:
         queries = await tools.lines("rewrite", state)
         state = state.asking(queries).having(await tools.search_text(queries))
     return await answerer(state, tools)

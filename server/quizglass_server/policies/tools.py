@@ -85,6 +85,11 @@ class Tools(Protocol):
         """Take some of the candidates of a search: answers are written from them, checked by them and may cite them."""
         ...
 
+    async def tags(self) -> tuple[str, ...]:
+        """What a classifier says that the picture may show, likeliest first; none where the bundle has no such one, no
+        prompt names what it says, or it is not sure enough."""
+        ...
+
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """What entries that a search brought back tell: passages of their own, those that fit the query best.
 

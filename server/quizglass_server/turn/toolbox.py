@@ -176,6 +176,10 @@ class Toolbox:
         """Take some of the candidates of a search as what the generator is shown."""
         return self._journal.found([replace(item, used=True) for item in chosen])
 
+    async def tags(self) -> tuple[str, ...]:
+        """What a classifier says that the picture may show; none without one, or where no prompt shows it."""
+        return await self._entered.tags()
+
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """What entries that were found by picture tell of a query; the generator is to be shown all of it."""
         return await self._lookups.own(entries, query, limit)

@@ -166,7 +166,8 @@ async def test_a_frame_that_is_looked_at_ahead_is_tagged_for_the_turn(world: Wor
 
 
 @pytest.mark.parametrize(
-    ("policy", "plan"), [("both", Plan.NONE), ("planning-agent", Plan.BOTH), ("planning-agent", Plan.TEXT)]
+    ("policy", "plan"),
+    [("both", Plan.NONE), *(("planning-agent", plan) for plan in (Plan.BOTH, Plan.TEXT, Plan.IMAGE))],
 )
 async def test_what_the_store_has_no_picture_of_is_found_by_the_name_that_the_tagger_gives_it(
     policy: str, plan: Plan

@@ -500,3 +500,28 @@ async def test_figure_of_the_planning_agent_with_the_answerer_of_core() -> None:
     nothing = ScriptedTools(planner=["none"], answer=["Orvex"])
     await agent.answer(nothing)
     assert nothing.calls == ["decide planner", "answer answer"]
+
+
+@pytest.mark.parametrize("name", ["planning-agent", "prompt-based"])
+async def test_figure_of_the_planning_agent_goes_on_to_text_where_nothing_is_known_but_a_tag(name: str) -> None:
+    agent = POLICIES[name]
+    task = "planner" if name == "planning-agent" else "plan"
+    known = ScriptedTools(pictures=seen("Koala"), tags=("koala",), **{task: ["image"]}, answer=["leaves"])
+    await agent.answer(known)
+    unknown = ScriptedTools(**{task: ["image"]}, answer=["I don't know"])
+    await agent.answer(unknown)
+    for tools in (known, unknown):
+        assert tools.calls == [f"decide {task}", "search_image", "answer answer"]
+    tagged = ScriptedTools(
+        tags=("koala",), **{task: ["image"]}, rewrite=[["What does a koala eat?"]], answer=["leaves"]
+    )
+    await agent.answer(tagged)
+    assert tagged.calls == [
+        *(f"decide {task}", "search_image", "lines rewrite", "search_text What does a koala eat?", "answer answer")
+    ]
+
+
+async def test_figure_of_one_search_by_picture_looks_no_text_up_for_a_tag() -> None:
+    tools = ScriptedTools(tags=("koala",), answer=["I don't know"])
+    await POLICIES["image"].answer(tools)
+    assert tools.of("search_text") == []

@@ -174,6 +174,10 @@ class OfflineTurn:
         """The evidence itself."""
         return list(chosen)
 
+    async def tags(self) -> tuple[str, ...]:
+        """None: no classifier looks at the picture."""
+        return ()
+
     async def read_entries(self, entries: Sequence[Evidence], query: str, limit: int = 0) -> list[Evidence]:
         """Those of the entries' passages that a search for the query brings."""
         if not entries or not self.reads_entries:
