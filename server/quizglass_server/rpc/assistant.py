@@ -46,9 +46,9 @@ class AssistantServicer(assistant_pb2_grpc.AssistantServiceServicer):
             asked, finish = self._asked(request, context.time_remaining())
             del request  # its picture is decoded once, and not needed for the rest of the turn
             began, seq = 0, 0
+            # Before anything is done: a client that has it does not ask again.
+            await context.send_initial_metadata((("quizglass-turn", asked.turn.id),))
             async with self._asking.events(asked, source, finish) as events:
-                # At once, while the picture is decoded: a client that has it does not ask again.
-                await context.send_initial_metadata((("quizglass-turn", asked.turn.id),))
                 async for event in events:
                     seq, began = seq + 1, began or time.monotonic_ns()
                     message = event_message(event, (time.monotonic_ns() - began) // 1000)
