@@ -302,6 +302,25 @@ describe("the camera", () => {
     assert.equal(await page.evaluate(() => document.activeElement?.id), "camera");
   });
 
+  test("stays off by Escape while it is being opened", async () => {
+    await page.evaluate(() => {
+      const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+      window.given = Promise.withResolvers();
+      navigator.mediaDevices.getUserMedia = async (wanted) => {
+        const camera = await open(wanted);
+        await window.given.promise;
+        navigator.mediaDevices.getUserMedia = open;
+        return (window.late = camera);
+      };
+    });
+    await page.click("#camera");
+    await page.keyboard.press("Escape");
+    await page.evaluate(() => window.given.resolve());
+    await page.waitForFunction(() => window.late?.getTracks().every((track) => track.readyState === "ended"));
+    assert.deepEqual([await page.isVisible("#video"), await page.isVisible("#camera")], [false, true]);
+    assert.equal(await page.isVisible("#camera-note"), false);
+  });
+
   test("is opened once, however often it is asked for", async () => {
     await page.evaluate(() => {
       const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);

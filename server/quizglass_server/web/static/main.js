@@ -26,6 +26,8 @@ const page = {
   choice: null,
   /** Whether the camera is being opened. */
   opening: false,
+  /** Whether it was not to be opened after all. */
+  unwanted: false,
   /** Longest side that the models make use of, in pixels. */
   side: 1024,
   /** @type {AbortController | null} of the turn that runs */
@@ -198,15 +200,17 @@ async function startCamera() {
   const video = byId("video");
   if (page.opening) return;
   page.opening = true;
+  page.unwanted = false;
   try {
     await openCamera(video);
   } catch (error) {
     closeCamera(video);
-    say(cameraTrouble(error));
+    if (!page.unwanted) say(cameraTrouble(error));
     return;
   } finally {
     page.opening = false;
   }
+  if (page.unwanted) return closeCamera(video);
   say("");
   for (const id of ["video", "snap"]) byId(id).hidden = false;
   for (const id of ["camera", "picture", "nothing"]) byId(id).hidden = true;
@@ -294,7 +298,8 @@ function listen() {
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     page.running?.abort();
-    if (byId("video").hidden) return;
+    if (page.opening) page.unwanted = true;
+    else if (byId("video").hidden) return;
     stopCamera();
     byId("camera").focus();
   });
