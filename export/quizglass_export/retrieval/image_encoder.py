@@ -1,7 +1,7 @@
-"""Trains the image encoder: a view of a scene must find the reference picture of the same thing.
+"""Trains the image encoder: a view of a scene, or a box in it, must find the reference picture of the same thing.
 
 First the tower learns to name kind, colours, pattern and shape, with heads that are thrown away; then symmetric
-InfoNCE, in batches that are mostly of one kind or of one pair of colours, so that neither alone gives a thing away.
+InfoNCE, in batches that are mostly of one kind or of one pair of colours, so that neither alone gives a thing away. A tower that was trained before names no more.
 """
 
 import subprocess
@@ -30,6 +30,7 @@ _BATCH = 96
 _NAMING_SHARE = 0.5  # of the time: attributes only; contrast alone settles for colours and leaves shapes for late
 _FIRST_CHUNKS = 2
 _POOL_THINGS = 12_000
+_RATE, _FURTHER_RATE = 1.5e-3, 8e-4
 _REFRESH_STEPS = 25
 _ALIKE = ("nothing", "kind", "colours", "colours")  # in random batches colours alone give nearly every thing away
 _CLEAN_SHARE = 0.4  # of the pictures while naming: references
@@ -98,7 +99,7 @@ def train_image_encoder(
 ) -> Path:
     """Train (or go on training) and save to `workdir`/image_encoder; returns that directory.
 
-    The pool of pictures is kept in `workdir`/image_pool and rendered while training runs.
+    Weights that are there already are where it begins. The pool of pictures is kept in `workdir`/image_pool and rendered while training runs.
     """
     prepare(workdir, threads, seed)
     out = workdir / "image_encoder"
@@ -106,9 +107,13 @@ def train_image_encoder(
     renderer = start_rendering(folder, pool_things, seed)
     try:
         pool = _wait_for_chunks(folder, renderer)
-        model = ImageTrainer()
-        run = TimedRun("image_encoder", out / "training", model, Budget(minutes, 1.5e-3))
-        _fit(run, model, pool, seed)
+        model, further = ImageTrainer(), (out / "model.safetensors").is_file()
+        if further:
+            before = CLIPVisionModelWithProjection.from_pretrained(out, attn_implementation="eager")
+            model.encoder.load_state_dict(before.state_dict())
+        rate = _FURTHER_RATE if further else _RATE
+        run = TimedRun("image_encoder", out / "training", model, Budget(minutes, rate))
+        _fit(run, model, pool, seed, 0.0 if further else _NAMING_SHARE)
     finally:
         renderer.terminate()
     save_image_encoder(model.encoder, out)
@@ -127,13 +132,13 @@ def _wait_for_chunks(folder: Path, renderer: "subprocess.Popen[bytes]") -> Image
     return pool
 
 
-def _fit(run: TimedRun, model: ImageTrainer, pool: ImagePool, seed: int) -> None:
+def _fit(run: TimedRun, model: ImageTrainer, pool: ImagePool, seed: int, naming_share: float) -> None:
     rng = np.random.default_rng([seed, run.step])
     model.train()
     for step in run.steps():
         if step % _REFRESH_STEPS == 0:
             pool.refresh()
-        naming = run.passed < _NAMING_SHARE
+        naming = run.passed < naming_share
         reference, views, labels = pool.sample(_BATCH, rng, "nothing" if naming else _ALIKE[step % len(_ALIKE)])
         classes = torch.from_numpy(labels)
         if naming:

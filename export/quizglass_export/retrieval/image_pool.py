@@ -1,13 +1,15 @@
 """Pictures to train the image encoder with, rendered once into chunk files that a trainer picks up as they appear.
 
-A chunk holds the reference pictures of some things, the views of them that the server would search with, and their
-attributes. Chunk `i` depends on the seed and `i` alone.
+A chunk holds the reference pictures of some things, the parts of scenes that the server would look them up by, and
+their attributes: views of scenes in slots, and boxes of free scenes as a detector gives them. Chunk `i` depends on the
+seed and `i` alone.
 """
 
 import argparse
+import math
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from quizglass_export.pocketworld.arrangement import Box, boxes
 from quizglass_export.pocketworld.draw import draw_scene, draw_thing
+from quizglass_export.pocketworld.layout import free_scene
 from quizglass_export.pocketworld.phrasing import sign_phrase
 from quizglass_export.pocketworld.scenes import Placed, Scene, make_scene
 from quizglass_export.pocketworld.world import (
@@ -30,9 +34,17 @@ from quizglass_export.pocketworld.world import (
     make_world,
 )
 from quizglass_export.retrieval.shapes import IMAGE_SIZE
+from quizglass_server.domain.regions import Region
+from quizglass_server.domain.turns import Picture
+from quizglass_server.models.fields import Size
+from quizglass_server.models.fitting import content_hash
+from quizglass_server.models.vision_inputs import fit
+from quizglass_server.steps.lookup.crop import crop
+from quizglass_server.steps.lookup.detect import around
 
 CHUNK_THINGS = 1000
-VIEWS = 3  # per thing
+VIEWS, SLOT_VIEWS = 4, 1
+"""Parts of scenes a thing, and how many of them are views of slots; the others are boxes."""
 SCENE_SIZE = 448
 SIGN_SHARE = 0.08
 ATTRIBUTE_SIZES = {
@@ -43,7 +55,14 @@ ATTRIBUTE_SIZES = {
     "shape": sum(len(shapes) for shapes in SHAPES.values()),
 }
 _SHAPE_INDEX = {(kind, shape): i for i, (kind, shape) in enumerate((k, s) for k in KINDS for s in SHAPES[k])}
+_SLOT_COUNTS = (0.7, 0.2, 0.1)
+_FREE_COUNTS = (0.3, 0.2, 0.16, 0.14, 0.11, 0.09)
+"""How many things scenes show: shares of one, two and so on."""
+_SHIFT, _STRETCH = 0.06, 0.12
+"""How far a detector's boxes are off: deviations of the centre, in sides, and of the logarithm of a side."""
 _SLOT_SHARE = {"left": (0.0, 0.5), "middle": (0.25, 0.75), "right": (0.5, 1.0)}
+Shown = Callable[[Sequence[Thing], random.Random], Iterator[tuple[Placed, NDArray[np.uint8]]]]
+"""Shows some things together: each with the part of the scene that it would be looked up by."""
 
 
 @dataclass(frozen=True)
@@ -87,38 +106,78 @@ def scene_views(scene: Scene) -> Iterator[tuple[Placed, Image.Image]]:
         yield placed, search_view(picture, placed.slot if len(scene.things) > 1 else None)
 
 
-def make_groups(things: Sequence[Thing], rng: random.Random) -> Iterator[list[Thing]]:
-    """Endless scenes' worth of things: 70 % one, 20 % two, 10 % three; each thing comes up about equally often."""
+def loosened(box: Box, rng: random.Random) -> Region:
+    """A box as a detector would give it: a little off."""
+    left, top, right, bottom = box
+    wide, high = right - left, bottom - top
+    x, y = (left + right) / 2 + wide * rng.gauss(0, _SHIFT), (top + bottom) / 2 + high * rng.gauss(0, _SHIFT)
+    wide, high = (side * math.exp(rng.gauss(0, _STRETCH)) for side in (wide, high))
+    sides = (x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
+    return Region(*(min(max(side, 0.0), 1.0) for side in sides))
+
+
+def scene_boxes(scene: Scene, rng: random.Random) -> Iterator[tuple[Placed, NDArray[np.uint8]]]:
+    """Every thing of a scene with what the server embeds for a detector's box of it, [112,112,3]."""
+    pixels = np.asarray(draw_scene(scene, SCENE_SIZE), np.uint8)
+    picture, size = Picture(content_hash(pixels), pixels), Size(width=IMAGE_SIZE, height=IMAGE_SIZE)
+    for placed, box in zip(scene.things, boxes(scene), strict=True):
+        part = crop(picture, around(loosened(box, rng), picture))
+        yield placed, fit(np.ascontiguousarray(part.pixels), size)
+
+
+def make_groups(things: Sequence[Thing], rng: random.Random, shares: Sequence[float]) -> Iterator[list[Thing]]:
+    """Endless scenes' worth of things, `shares` of them one, two and so on; each comes up about equally often."""
     while True:
         order = list(things)
         rng.shuffle(order)
         at = 0
         while at < len(order):
-            count = rng.choices((1, 2, 3), (0.7, 0.2, 0.1))[0]
+            count = rng.choices(range(1, len(shares) + 1), shares)[0]
             yield order[at : at + count]
             at += count
 
 
-def render_chunk(things: Sequence[Thing], seed: int) -> Chunk:
-    """Reference pictures, and VIEWS views of each thing from scenes alone and with others."""
-    rng = random.Random(f"pool/{seed}")
+def in_slots(group: Sequence[Thing], rng: random.Random) -> Iterator[tuple[Placed, NDArray[np.uint8]]]:
+    """Views of a scene of format 1."""
+    sign = sign_phrase(rng) if len(group) == 1 and rng.random() < SIGN_SHARE else None
+    for placed, view in scene_views(make_scene(group, rng, sign=sign)):
+        yield placed, np.asarray(view)
+
+
+def in_boxes(group: Sequence[Thing], rng: random.Random) -> Iterator[tuple[Placed, NDArray[np.uint8]]]:
+    """Boxes of a free scene."""
+    sign = sign_phrase(rng) if rng.random() < SIGN_SHARE else None
+    return scene_boxes(free_scene(group, rng, sign=sign), rng)
+
+
+def _parts(
+    things: Sequence[Thing], rng: random.Random, shares: Sequence[float], show: Shown, count: int
+) -> NDArray[np.uint8]:
+    """`count` parts of scenes for each thing, alone and with others: [N,count,H,W,3]."""
     index = {thing.id: i for i, thing in enumerate(things)}
-    reference = np.stack([np.asarray(reference_view(thing)) for thing in things])
-    views = np.zeros((len(things), VIEWS, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
+    parts = np.zeros((len(things), count, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
     filled = np.zeros(len(things), np.int64)
-    for group in make_groups(things, rng):
-        wanted = [thing for thing in group if filled[index[thing.id]] < VIEWS]
-        if wanted:
-            sign = sign_phrase(rng) if len(group) == 1 and rng.random() < SIGN_SHARE else None
-            for placed, view in scene_views(make_scene(group, rng, sign=sign)):
-                i = index[placed.thing.id]
-                if filled[i] < VIEWS:
-                    views[i, filled[i]] = np.asarray(view)
-                    filled[i] += 1
-        elif filled.min() >= VIEWS:
+    for group in make_groups(things, rng, shares):
+        if filled.min() >= count:
             break
+        if all(filled[index[thing.id]] >= count for thing in group):
+            continue
+        for placed, part in show(group, rng):
+            i = index[placed.thing.id]
+            if filled[i] < count:
+                parts[i, filled[i]] = part
+                filled[i] += 1
+    return parts
+
+
+def render_chunk(things: Sequence[Thing], seed: int) -> Chunk:
+    """Reference pictures, and VIEWS parts of scenes for each thing, the first SLOT_VIEWS of them views."""
+    rng = random.Random(f"pool/{seed}")
+    reference = np.stack([np.asarray(reference_view(thing)) for thing in things])
+    views = _parts(things, rng, _SLOT_COUNTS, in_slots, SLOT_VIEWS)
+    loose = _parts(things, rng, _FREE_COUNTS, in_boxes, VIEWS - SLOT_VIEWS)
     labels = np.array([look_labels(thing.look) for thing in things], np.int64)
-    return Chunk(reference, views, labels)
+    return Chunk(reference, np.concatenate((views, loose), axis=1), labels)
 
 
 def render_pool(folder: Path, things: int, seed: int, parent: int | None = None) -> None:
@@ -142,7 +201,7 @@ def render_pool(folder: Path, things: int, seed: int, parent: int | None = None)
 
 
 class ImagePool:
-    """The chunks rendered so far, all in memory (150 MB a chunk of 1,000)."""
+    """The chunks rendered so far, all in memory (190 MB a chunk of 1,000)."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

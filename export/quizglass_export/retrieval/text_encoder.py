@@ -29,6 +29,7 @@ _OTHERS = 1
 _WORLDS = 40
 _WORLD_THINGS = 250
 _SAMPLED_QUERIES = 2000
+_RATE, _FURTHER_RATE = 1.5e-3, 6e-4
 
 
 def encode(
@@ -95,15 +96,23 @@ def _names(libraries: Sequence[PassageLibrary]) -> list[str]:
     return [article.title for library in libraries for article in library.articles.values()]
 
 
+def _begun(libraries: Sequence[PassageLibrary], out: Path, seed: int) -> tuple[BertModel, BertTokenizerFast]:
+    tokenizer = build_wordpiece(_texts(libraries, random.Random(f"text encoder/{seed}")), _names(libraries), out)
+    return build_text_encoder(len(tokenizer)), tokenizer
+
+
 def train_text_encoder(workdir: Path, minutes: float, threads: int = 1, seed: int = 0) -> Path:
-    """Train (or go on training) and save to `workdir`/text_encoder; returns that directory."""
+    """Train (or go on training) and save to `workdir`/text_encoder; returns that directory.
+
+    Weights that are there already are where it begins.
+    """
     prepare(workdir, threads, seed)
     out = workdir / "text_encoder"
     libraries = training_libraries(_WORLDS, _WORLD_THINGS, seed)
-    rng = random.Random(f"text encoder/{seed}")
-    tokenizer = build_wordpiece(_texts(libraries, rng), _names(libraries), out)
-    model = TextTrainer(build_text_encoder(len(tokenizer)))
-    run = TimedRun("text_encoder", out / "training", model, Budget(minutes, 1.5e-3))
+    further = (out / "model.safetensors").is_file()
+    encoder, tokenizer = load_text_encoder(out) if further else _begun(libraries, out, seed)
+    model = TextTrainer(encoder)
+    run = TimedRun("text_encoder", out / "training", model, Budget(minutes, _FURTHER_RATE if further else _RATE))
     rng = random.Random(f"text encoder/{seed}/{run.step}")
     model.train()
     for _ in run.steps():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import CLIPVisionModelWithProjection, Owlv2ForObjectDetection
@@ -24,6 +25,7 @@ from quizglass_export.seeing.detector_shape import (
     PhraseReader,
     build_detector,
     build_tokenizer,
+    load_detector,
     save_detector,
 )
 from quizglass_export.seeing.looking import WORLD, evaluate_detector
@@ -36,7 +38,7 @@ NAME = "detector"
 FULL, FRESH, _KEPT = 16, 6, 1200
 """Scenes in a batch, how many of them are new, and how many are kept for the others."""
 _PHRASES = 10
-_RATE = 1e-3
+_RATE, _FURTHER_RATE = 1e-3, 6e-4
 _DENSE, _LOOKS = 0.5, 1.0
 
 
@@ -115,16 +117,25 @@ class DetectorTrainer(nn.Module):
         return loss + _DENSE * places + _LOOKS * looks, {**measures, "looks": looks.item(), "kinds": kinds}
 
 
+def _begun(encoder: Path) -> tuple[Owlv2ForObjectDetection, Tokenizer]:
+    tokenizer = build_tokenizer(vocabulary())
+    tower = CLIPVisionModelWithProjection.from_pretrained(encoder)
+    return build_detector(tokenizer.get_vocab_size(), tower), tokenizer
+
+
 def train_detector(workdir: Path, minutes: float, threads: int = 1, seed: int = 0) -> Path:
-    """Train (or go on training) and save to `workdir`/detector; returns that directory. Needs the image encoder."""
+    """Train (or go on training) and save to `workdir`/detector; returns that directory.
+
+    It begins with the weights that are there already, or else with the image encoder's tower.
+    """
     prepare(workdir, threads, seed)
     out = workdir / NAME
     if finished(out):
         return out
-    tokenizer = build_tokenizer(vocabulary())
-    encoder = CLIPVisionModelWithProjection.from_pretrained(workdir / "image_encoder")
-    model = DetectorTrainer(build_detector(tokenizer.get_vocab_size(), encoder))
-    run = TimedRun(NAME, out / "training", model, Budget(minutes, _RATE))
+    further = (out / "model.safetensors").is_file()
+    detector, tokenizer = load_detector(out) if further else _begun(workdir / "image_encoder")
+    model = DetectorTrainer(detector)
+    run = TimedRun(NAME, out / "training", model, Budget(minutes, _FURTHER_RATE if further else _RATE))
     rng = random.Random(f"detector/{seed}/{run.step}")
     scenes, reader = repeated(drawn_scenes(rng.getrandbits(30), SIDE), rng), PhraseReader(tokenizer)
     model.train()
