@@ -1,7 +1,8 @@
 """Trains the image encoder: a view of a scene, or a box in it, must find the reference picture of the same thing.
 
 First the tower learns to name kind, colours, pattern and shape, with heads that are thrown away; then symmetric
-InfoNCE, in batches that are mostly of one kind or of one pair of colours, so that neither alone gives a thing away. A tower that was trained before names no more.
+InfoNCE, in batches that are mostly of one kind or of one pair of colours, so that neither alone gives a thing away.
+With weights that were trained before, it begins with the latter.
 """
 
 import subprocess
@@ -99,7 +100,8 @@ def train_image_encoder(
 ) -> Path:
     """Train (or go on training) and save to `workdir`/image_encoder; returns that directory.
 
-    Weights that are there already are where it begins. The pool of pictures is kept in `workdir`/image_pool and rendered while training runs.
+    It begins with weights that are there already. The pool of pictures is kept in `workdir`/image_pool and rendered
+    while training runs.
     """
     prepare(workdir, threads, seed)
     out = workdir / "image_encoder"

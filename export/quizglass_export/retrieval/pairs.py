@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from quizglass_export.pocketworld import phrasing
-from quizglass_export.pocketworld.articles import Article, maker_id, person_id, world_articles
+from quizglass_export.pocketworld.articles import Article, maker_id, person_id, town_id, world_articles
 from quizglass_export.pocketworld.questions import Question, make_questions
-from quizglass_export.pocketworld.world import Thing, World, make_world
+from quizglass_export.pocketworld.world import FORMATS, Thing, World, make_world
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ _PERSON_ASKS: dict[str, tuple[str, ...]] = {
     "birthplace": ("Where was {p} born?", "What is the birthplace of {p}?", "In which town was {p} born?"),
     "birthyear": ("When was {p} born?", "In which year was {p} born?"),
 }
+
+_TOWN_TELLS = ("river", "craft", "people")
 
 
 def _canonical_half(rng: random.Random) -> random.Random | None:
@@ -68,6 +70,7 @@ class PassageLibrary:
             self.of_entry[article.id] = list(range(start, len(self.passages)))
         self._makers = tuple(world.makers.values())
         self._people = tuple(world.people.values())
+        self._towns = tuple(world.towns.values())
 
     def holding(self, entry: str, attribute: str) -> tuple[int, ...]:
         """Passages of an entry that tell an attribute; empty when the article does not."""
@@ -102,6 +105,8 @@ class PassageLibrary:
             return self._about_maker(rng)
         if near is None and share < 0.26:
             return self._about_person(rng)
+        if near is None and self._towns and share > 0.88:
+            return self._about_town(rng)
         index = self.thing_index.get(near or "", -1)
         thing = self.world.things[index] if index >= 0 else rng.choice(self.world.things)
         if near is None and share < 0.31:
@@ -122,6 +127,12 @@ class PassageLibrary:
         attribute = rng.choice(tuple(_PERSON_ASKS))
         query = rng.choice(_PERSON_ASKS[attribute]).format(p=person.name)
         return Pair(query, self.holding(person_id(person.name), attribute), attribute, "person")
+
+    def _about_town(self, rng: random.Random) -> Pair:
+        town = rng.choice(self._towns)
+        attribute = rng.choice(_TOWN_TELLS)
+        query = phrasing.ask_town(attribute, town.name, _canonical_half(rng))
+        return Pair(query, self.holding(town_id(town.name), attribute), attribute, "town")
 
     def _comparison(self, thing: Thing, rng: random.Random) -> Pair:
         other = rng.choice(self.world.things)
@@ -164,5 +175,6 @@ def _name_ends(title: str) -> tuple[str, str]:
 
 
 def training_libraries(count: int, things: int, seed: int) -> Sequence[PassageLibrary]:
-    """Worlds that neither the core, nor the published measurements use."""
-    return [PassageLibrary(make_world(2_000_000 + 1000 * seed + i, things)) for i in range(count)]
+    """Worlds that neither the core nor the published measurements use, of every format in turn."""
+    seeds = range(2_000_000 + 1000 * seed, 2_000_000 + 1000 * seed + count)
+    return [PassageLibrary(make_world(each, things, format=FORMATS[each % len(FORMATS)])) for each in seeds]
