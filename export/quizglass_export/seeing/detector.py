@@ -33,6 +33,7 @@ from quizglass_export.seeing.matching import Answers, Targets, box_loss, coverin
 from quizglass_export.seeing.phrases import phrases, vocabulary
 from quizglass_export.seeing.scenes import DrawnScene, drawn_scenes
 from quizglass_export.seeing.stage import finish, finished
+from quizglass_export.starter.model.precision import autocast
 
 NAME = "detector"
 FULL, FRESH, _KEPT = 16, 6, 1200
@@ -96,8 +97,9 @@ class DetectorTrainer(nn.Module):
     def forward(self, batch: DetectionBatch) -> tuple[Answers, Tensor]:
         """What `Owlv2ForObjectDetection` gives, with every phrase read once; and the patches' features [B, N, H]."""
         model = self.detector
-        texts = model.owlv2.get_text_features(input_ids=batch.ids, attention_mask=batch.mask)
-        features, _ = model.image_embedder(batch.pixels)
+        with autocast():
+            texts = model.owlv2.get_text_features(input_ids=batch.ids, attention_mask=batch.mask).float()
+            features = model.image_embedder(batch.pixels)[0].float()
         patches = features.flatten(1, 2)
         logits, _ = model.class_predictor(patches, texts[batch.asked])
         boxes = model.box_predictor(patches, features)
