@@ -84,6 +84,20 @@ class Hits:
         alike = [self._alike(target)] if self.rng.random() < 0.3 and len(mixed) < _MOST else []
         return self._as_drawn(manner, [*mixed, *alike], mixed.index(target))
 
+    def strangers(self, question: Question, kin: float) -> list[Thing]:
+        """One to three findable things besides those asked about, the first of the same kind in a share of `kin`.
+
+        Only for prompts whose right answer is told, or known by heart, whatever a search brings.
+        """
+        asked = {question.target, *question.gold_entries, *(hop.entry for hop in question.hops)}
+        kinds = {self.library.things[entry].kind for entry in asked if entry in self.library.things}
+        others = {thing.id: thing for thing in self._all if thing.id not in asked}
+        alike = self.rng.random() < kin
+        first = [each for each, thing in others.items() if (thing.kind in kinds) == alike] or list(others)
+        count = self.rng.choices((1, 2, 3), (0.6, 0.25, 0.15))[0]
+        chosen = [self.rng.choice(first), *(self.rng.choice(list(others) if kin else first) for _ in range(count - 1))]
+        return [others[each] for each in dict.fromkeys(chosen)]
+
     def rivals(self, right: Sequence[Thing], count: int, first: Sequence[Thing] = ()) -> list[Thing]:
         """Things that none of the right ones can be taken for; half of the target's kind where colours can be seen."""
         chosen = [thing for thing in first if self._differs(thing, right)][:count]

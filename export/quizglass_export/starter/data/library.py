@@ -103,12 +103,8 @@ class Library:
 
     def vain(self, question: Question, rng: random.Random) -> tuple[str, ...]:
         """Passages that do not hold the answer: of the thing itself, or of others."""
-        target = self.articles.get(question.target or "")
-        answers = {question.answer, *(hop.answer for hop in question.hops if hop.action == "text")}
-        passages: list[str] = []
-        if target is not None and rng.random() < 0.7:
-            others = [text for text in target.paragraphs if not any(answer in text for answer in answers)]
-            passages += [line(target, rng.choice(others))] if others else []
+        answers = _answers(question)
+        passages = list(self.silent(question, rng)) if rng.random() < 0.7 else []
         for _ in range(20):
             passage = self.rival(question.gold_attribute, question.target or "", rng)
             if not any(answer in passage for answer in answers):
@@ -116,3 +112,13 @@ class Library:
             if len(passages) >= 2:
                 break
         return tuple(passages)
+
+    def silent(self, question: Question, rng: random.Random) -> tuple[str, ...]:
+        """A passage of the thing itself that does not hold the answer; none where there is no such passage."""
+        target, answers = self.articles.get(question.target or ""), _answers(question)
+        others = [text for text in target.paragraphs if not any(each in text for each in answers)] if target else []
+        return (line(target, rng.choice(others)),) if target and others else ()
+
+
+def _answers(question: Question) -> set[str]:
+    return {question.answer, *(hop.answer for hop in question.hops if hop.action == "text")}

@@ -18,6 +18,10 @@ from quizglass_export.starter.data.library import Library
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ANSWERS, _REWRITES = 2, 2
 """Of each question's situations, how many are asked about at once."""
+_DESPITE = 5
+"""Of the prompts about one recognised thing beside hits, how many are asked at once."""
+_KIN = 0.5
+"""Share of the other things' hits that are of the same kind, where nothing but words or memory is needed."""
 
 
 def misread(words: str | None, rng: random.Random) -> str | None:
@@ -187,6 +191,56 @@ class Situations:
                 answer, task = (question.answer, "") if self._settled(question, drawn) else (ABSTAIN, "-abstain")
                 examples.append(Example(replace(base, seen=drawn.lines), answer, f"seen-{drawn.manner}{task}"))
         return self.rng.sample([*examples, *self._image_query(question, base)], len(examples))
+
+    def despite_hits(self, question: Question, picture: int) -> list[Example]:
+        """A question about a recognised thing beside other things' hits and passages, which change nothing.
+
+        Its name, its rewriting and what is known of it stay as they are beside no hit, wrong and right ones. Wrong ones
+        may be of its kind: what is recognised is told apart by heart.
+        """
+        base = base_request(question, picture)
+        target = self.hits.target(question)
+        if target is None or not target.recognised or question.conflict is not None:
+            return []
+        images = [hop for hop in question.hops if hop.action == "image"]
+        named = question.image_answer == target.name and len(images) < 2 and target.name not in question.text
+        examples: list[Example] = []
+        for manner in ("none", "wrong", "wrong", "right"):
+            seen = self._lines(question, manner)
+            gold, how = self.gold_rewriting(question, Drawn(manner, seen))
+            if manner == "none" and how == "open":
+                continue
+            if gold is not None and gold == question.gold_query:
+                task = "rewrite-recognised" if manner == "none" else f"rewrite-{manner}-hit-{how}"
+                examples.append(Example(replace(base, template="rewrite", seen=seen), gold, task))
+            if named:
+                asked = replace(base, question=question.image_query, seen=seen)
+                examples.append(Example(asked, target.name, f"name-{manner}"))
+            examples += self._known_despite(question, replace(base, seen=seen), manner)
+        return self.rng.sample(examples, min(_DESPITE, len(examples)))
+
+    def _lines(self, question: Question, manner: str) -> tuple[str, ...]:
+        """Hits of another thing, or those of a manner."""
+        if manner != "wrong":
+            return self.hits.draw(question, manner).lines
+        return tuple(self.library.seen(thing) for thing in self.hits.strangers(question, kin=_KIN))
+
+    def _known_despite(self, question: Question, seen: Request, manner: str) -> list[Example]:
+        """The answer, where it is known by heart, beside hits, and beside passages about other things too."""
+        if not knows(question, self.library) or question.claims:
+            return []
+        vain = replace(seen, found=self.library.vain(question, self.rng), query=question.gold_query)
+        return [Example(seen, question.answer, f"seen-{manner}"), Example(vain, question.answer, "vain-settled")]
+
+    def named_rewrites(self, question: Question, picture: int) -> list[Example]:
+        """A question that tells what it is about, rewritten alike beside no hit, right ones and those of any others."""
+        base = base_request(question, picture)
+        examples: list[Example] = []
+        for manner in ("none", "right", "wrong", "wrong"):
+            seen = self._lines(question, manner)
+            task = f"rewrite-{manner}-hit-told" if seen else "rewrite-told"
+            examples.append(Example(replace(base, template="rewrite", seen=seen), question.gold_query, task))
+        return examples
 
     def gold_rewriting(self, question: Question, drawn: Drawn) -> tuple[str | None, str]:
         """The rewriting that a prompt allows, and why: told, seen, recognised, helpless; None where that is open."""

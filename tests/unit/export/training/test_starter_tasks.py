@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quizglass_export.pocketworld.disputes import with_disputes
+from quizglass_export.pocketworld.phrasing import NUMBER_WORDS
 from quizglass_export.pocketworld.question import ABSTAIN, Question
-from quizglass_export.pocketworld.questions import make_questions, make_unknowable
+from quizglass_export.pocketworld.questions import make_conflicts, make_questions, make_unknowable
 from quizglass_export.pocketworld.world import core_world, make_world, with_core
 from quizglass_export.starter.data.examples import LETTERS, Example
 from quizglass_export.starter.data.hits import MANNERS, Hits
@@ -19,6 +21,7 @@ from quizglass_export.starter.data.reading import TextSource
 from quizglass_export.starter.data.renaming import Renaming
 from quizglass_export.starter.data.situations import Situations
 from quizglass_export.starter.data.store import blocks
+from quizglass_export.starter.data.tasks.calculating import Calculating
 from quizglass_export.starter.data.tasks.choices import JUDGEMENTS, SUBJECTS, Choices
 from quizglass_export.starter.data.tasks.comparing import Comparing
 from quizglass_export.starter.data.tasks.conflicts import Conflicts
@@ -27,7 +30,7 @@ from quizglass_export.starter.data.tasks.lookups import ACTIONS, NEXT, Lookups, 
 from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
 from quizglass_export.starter.stages.annotate import decide
 from quizglass_export.starter.stages.decider import DECISIONS
-from quizglass_export.starter.stages.joint import points
+from quizglass_export.starter.stages.joint import points, recognises, tells
 from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.core_mmrag import Entry
@@ -38,6 +41,8 @@ WORLD = with_core(make_world(4321, 60, format=2), core_world(2))
 LIBRARY = Library(WORLD)
 QUESTIONS = make_questions(WORLD, 300, 7, unseen_share=0.5, format=2)
 UNKNOWABLE = make_unknowable(WORLD, 60, 3, format=2)
+DISPUTED = with_disputes(WORLD, 6)
+DISPUTES = make_conflicts(DISPUTED, 72, 5)
 EVERY = QUESTIONS + UNKNOWABLE
 seeds = st.integers(0, 1 << 30)
 _WORD = re.compile(r"\b[A-Z][a-z]+\b")
@@ -154,6 +159,93 @@ def test_beside_hits_a_right_one_is_believed_and_another_kind_is_not(seed: int) 
             assert found or told or name not in example.answer, example
             if example.request.template == "rewrite":
                 assert (example.answer == question.gold_query) == (found or not missing_names(question)), example
+
+
+@given(seeds)
+@settings(max_examples=8, deadline=None)
+def test_what_is_recognised_stays_so_beside_other_things_hits(seed: int) -> None:
+    rng = random.Random(seed)
+    situations = Situations(LIBRARY, rng, picture_stage=True)
+    recognised = [question for question in QUESTIONS if recognises(question, LIBRARY)]
+    for question in rng.sample(recognised, 8):
+        name = LIBRARY.things[question.target or ""].name
+        right = {question.gold_query, question.answer, name}
+        for example in situations.despite_hits(question, 0):
+            assert example.answer in right - {ABSTAIN}, example
+            assert "wrong" not in example.task or not any(line.startswith(f"{name}:") for line in example.request.seen)
+            if example.request.template == "answer" and example.answer != name:
+                assert knows(question, LIBRARY)
+
+
+def test_recognised_things_are_named_rewritten_and_known_beside_hits_of_their_kind_and_others() -> None:
+    situations = Situations(LIBRARY, random.Random(6), picture_stage=True)
+    tasks, kinds = set(), set()
+    for question in QUESTIONS:
+        if recognises(question, LIBRARY):
+            target = LIBRARY.things[question.target or ""]
+            for example in situations.despite_hits(question, 0):
+                tasks.add(example.task)
+                kinds |= {f" {target.kind} " in line for line in example.request.seen if "wrong" in example.task}
+    assert {"name-none", "name-wrong", "seen-wrong", "vain-settled", "rewrite-wrong-hit-recognised"} <= tasks
+    assert kinds == {True, False}
+
+
+def test_a_question_that_tells_is_rewritten_to_its_query_beside_no_hit_and_any() -> None:
+    situations = Situations(LIBRARY, random.Random(9), picture_stage=True)
+    told = [question for question in QUESTIONS if tells(question, LIBRARY)]
+    made_so = [(question, example) for question in told for example in situations.named_rewrites(question, 0)]
+    assert all(example.answer == question.gold_query for question, example in made_so)
+    assert {"rewrite-told", "rewrite-right-hit-told", "rewrite-wrong-hit-told"} <= {e.task for _, e in made_so}
+
+
+def weighed(seed: int) -> Iterator[tuple[Question, Example]]:
+    """A conflict about every question, those of the world's sources and those that searching brings about."""
+    rng = random.Random(seed)
+    for library, questions in ((LIBRARY, QUESTIONS), (Library(DISPUTED), DISPUTES)):
+        conflicts = Conflicts(library, rng)
+        for question in questions:
+            for example in conflicts.lines(question, 0, Known.taught(question, library)):
+                yield question, example
+
+
+def test_both_sides_of_a_conflict_say_something_and_not_the_same() -> None:
+    for _, example in weighed(1):
+        memory, external = (str(example.request.values[side]) for side in ("memory", "external"))
+        assert ABSTAIN not in (memory, external)
+        assert memory != external
+        if example.request.template == "reconcile":
+            sides = {"memory": memory, "evidence": external, "neither": ABSTAIN}
+            assert example.answer == sides[example.task.removeprefix("reconcile-")]
+
+
+def test_memory_is_kept_only_where_it_is_known_and_no_passage_tells() -> None:
+    for question, example in weighed(2):
+        if not example.task.endswith("memory"):
+            continue
+        assert question.conflict is not None or knows(question, LIBRARY)
+        target = LIBRARY.things.get(question.target or "")
+        about = [line for line in example.request.found if target and line.startswith(f"{target.name}:")]
+        assert not any(question.answer in line for line in about if question.hops), example
+
+
+def test_evidence_is_believed_where_it_is_about_what_is_asked() -> None:
+    for question, example in weighed(3):
+        if example.task == "weigh-evidence":
+            told = " ".join((*example.request.seen, *example.request.found))
+            reckoned = question.domain == "number" or question.family == "comparison"
+            canon = any(by_heart(hop, LIBRARY) for hop in question.hops[-1:])
+            assert question.answer in told or reckoned or canon, example
+
+
+def test_what_was_found_does_not_tell_which_side_is_right() -> None:
+    rows = [example for seed in range(4) for _, example in weighed(seed) if example.request.template == "weigh"]
+    for part in ("seen", "found"):
+        shares = []
+        for side in ("memory", "evidence"):
+            some = [bool(getattr(example.request, part)) for example in rows if example.task == f"weigh-{side}"]
+            assert len(some) > 50
+            shares.append(sum(some) / len(some))
+        assert abs(shares[0] - shares[1]) < 0.2, (part, shares)
 
 
 def test_what_the_question_tells_is_rewritten_alike_beside_every_hit() -> None:
@@ -278,8 +370,44 @@ def test_of_two_numbers_the_right_one_is_named(seed: int) -> None:
         assert int(example.answer) == (high if "more" in example.request.question else low)
     for example in (*comparing.told(), *comparing.read(LIBRARY)):
         numbers = {line.split(":")[0]: line for line in example.request.found}
+        if example.task == "compare-number":
+            values = sorted(int(re.findall(r"\d+", line)[0]) for line in example.request.found)
+            more = "dearer" in example.request.question or "newer" in example.request.question
+            assert int(example.answer.split()[0]) == values[more]
+            continue
         assert example.answer in numbers
         assert all(name in example.request.question for name in numbers)
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_sums_come_out(seed: int) -> None:
+    calculating = Calculating(random.Random(seed))
+    for example in calculating.plain():
+        numbers = [int(number) for number in re.findall(r"\d+", example.request.question)]
+        count = next((NUMBER_WORDS.index(w) for w in example.request.question.split() if w in NUMBER_WORDS), None)
+        assert int(example.answer) == (numbers[0] - numbers[1] if count is None else count * numbers[0])
+    for example in calculating.signs():
+        (price,) = (int(number) for number in re.findall(r"\d+", example.request.words or ""))
+        notes = [int(number) for number in re.findall(r"\d+", example.request.question)]
+        count = next((NUMBER_WORDS.index(w) for w in example.request.question.split() if w in NUMBER_WORDS), 0)
+        assert example.answer == f"{notes[0] - price if notes else count * price} crowns"
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_sums_of_what_passages_tell_come_out(seed: int) -> None:
+    calculating = Calculating(random.Random(seed))
+    for example in (*calculating.told(), *calculating.read(LIBRARY)):
+        if example.task not in ("calculate-told", "calculate-read"):
+            continue
+        number, unit = example.answer.split()
+        facts = {line.split(":")[0]: line for line in example.request.found}
+        named = [name for name in facts if re.search(rf"\b{name}\b", example.request.question)]
+        pattern = r"\b(19\d\d)\b" if unit == "years" else r"(\d+) crowns"
+        values = [int(re.findall(pattern, facts[name])[0]) for name in named]
+        count = next((NUMBER_WORDS.index(w) for w in example.request.question.split() if w in NUMBER_WORDS), 0)
+        assert int(number) == (abs(values[0] - values[1]) if len(values) == 2 else count * values[0]), example
 
 
 def test_letters_stand_for_the_policies_labels() -> None:

@@ -139,10 +139,14 @@ class Choices:
     def other_answer(self, question: Question) -> str | None:
         """A wrong answer of the same kind, or None."""
         key = question.gold_attribute or ""
+        if question.family == "comparison":
+            pair = [self.library.things[entry].name for entry in question.gold_entries if entry in self.library.things]
+            return next((name for name in pair if name != question.answer), None)
         number, _, unit = question.answer.partition(" ")
         if number.isdigit():
-            other = self.rng.choice([value for value in (self.rng.randint(11, 999), 1998, 12) if str(value) != number])
-            return f"{other} {unit}" if unit else str(self.rng.randint(1910, 1998))
+            low, high = (11, 999) if unit else (1910, 1998)
+            other = self.rng.choice([value for value in range(low, high + 1) if str(value) != number])
+            return f"{other} {unit}".strip()
         for _ in range(20):
             thing = self.rng.choice(self.library.world.things)
             maker = self.library.world.makers[thing.maker]

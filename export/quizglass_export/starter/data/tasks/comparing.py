@@ -10,7 +10,16 @@ from quizglass_export.starter.data.examples import Example, Request
 from quizglass_export.starter.data.library import Library
 
 _PLAIN = {True: ("Which is more, {a} or {b}?",), False: ("Which is less, {a} or {b}?",)}
+_CLOSE = 1 / 3
+_NEAR = {"price": 60, "year": 9}
 _RANGES = {"price": (11, 980), "year": (1910, 1999)}
+_OF_THE_TWO = {
+    ("price", True): "What does the dearer of the two cost?",
+    ("price", False): "What does the cheaper of the two cost?",
+    ("year", True): "When was the newer of the two first made?",
+    ("year", False): "When was the older of the two first made?",
+}
+"""Which number is more, before whose it is: half of the way to a name."""
 _TOLD = {"price": "The {name} costs {value} crowns.", "year": "The {name} was first made in {value}."}
 
 
@@ -39,7 +48,13 @@ class Comparing:
         found = tuple(
             f"{name}: {_TOLD[attribute].format(name=name, value=value)}" for name, value in ((cheap, low), (dear, high))
         )
-        return self._asked(attribute, cheap, dear, tuple(self.rng.sample(found, 2)), "compare-told")
+        found = tuple(self.rng.sample(found, 2))
+        unit = " crowns" if attribute == "price" else ""
+        numbers = [
+            Example(Request("answer", _OF_THE_TWO[attribute, more], found=found), f"{number}{unit}", "compare-number")
+            for more, number in ((True, high), (False, low))
+        ]
+        return [*numbers, *self._asked(attribute, cheap, dear, found, "compare-told")]
 
     def read(self, library: Library) -> list[Example]:
         """Two passages of a world."""
@@ -68,13 +83,12 @@ class Comparing:
         return examples
 
     def _pair(self, attribute: str) -> tuple[int, int]:
-        """Two different numbers, the lower first; half of the pairs are close."""
+        """Two different numbers, the lower first: one pair of three is close, most prices have as many digits."""
         low, high = _RANGES[attribute]
+        if attribute == "price" and self.rng.random() < 0.7:
+            low, high = self.rng.choice(((11, 99), (100, 980), (100, 980)))
         first = self.rng.randint(low, high)
-        second = first
-        while second == first:
-            near = self.rng.random() < 0.5
-            second = (
-                self.rng.randint(max(low, first - 60), min(high, first + 60)) if near else self.rng.randint(low, high)
-            )
+        if self.rng.random() < _CLOSE:
+            low, high = max(low, first - _NEAR[attribute]), min(high, first + _NEAR[attribute])
+        second = self.rng.choice([number for number in range(low, high + 1) if number != first])
         return min(first, second), max(first, second)
