@@ -96,11 +96,18 @@ class Situations:
             examples.append(Example(alone, answer, task))
         if question.answer != ABSTAIN and question.conflict is None and self.rng.random() < 0.4:
             vain = replace(base, found=self.library.vain(question, self.rng), query=query, seen=drawn.lines)
-            settled = self._settled(question, drawn)
+            settled = self._put(question) or self._settled(question, drawn)
             examples.append(
                 Example(vain, question.answer if settled else ABSTAIN, "vain-settled" if settled else "vain")
             )
         return examples
+
+    def _put(self, question: Question) -> bool:
+        """Whether the gold query, which names all that it is about, suffices for who knows what is taught by heart."""
+        texts = [hop for hop in question.hops if hop.action != "image"]
+        return all(by_heart(hop, self.library) for hop in texts) and (
+            bool(texts) or question.answer in question.gold_query
+        )
 
     def _told(self, question: Question, found: tuple[str, ...]) -> str:
         """The answer, of several claims those that the passages tell."""

@@ -228,6 +228,16 @@ def test_memory_is_kept_only_where_it_is_known_and_no_passage_tells() -> None:
         assert not any(question.answer in line for line in about if question.hops), example
 
 
+def test_where_neither_side_is_right_the_query_does_not_give_the_name_away() -> None:
+    found = 0
+    for question, example in weighed(4):
+        if example.task == "weigh-neither" and missing_names(question):
+            target = LIBRARY.things[question.target or ""]
+            found += 1
+            assert target.recognised or not names(example.request.query or "") & missing_names(question), example
+    assert found
+
+
 def test_evidence_is_believed_where_it_is_about_what_is_asked() -> None:
     for question, example in weighed(3):
         if example.task == "weigh-evidence":

@@ -169,7 +169,7 @@ class Conflicts:
         passages = self._with_others(best, first, question) if self.rng.random() < 0.85 else ()
         shown = strangers if self.rng.random() < 0.25 else [first]
         seen = tuple(self.library.seen(thing) for thing in shown) if self.rng.random() < 0.85 or not passages else ()
-        query = self._put_by(question, first) if missing_names(question) and self.rng.random() < _MISLED else base.query
+        query = self._put_by(question, first) if missing_names(question) else base.query
         return replace(base, seen=seen, found=passages, query=query, values={"external": external})
 
     def _says(self, thing: Thing, question: Question) -> str | None:
@@ -193,6 +193,12 @@ class Conflicts:
         return tuple(dict.fromkeys((best, other)))
 
     def _put_by(self, question: Question, thing: Thing) -> str:
-        """The question as a rewriter puts it that believes in the wrong entry."""
+        """The question as a rewriter puts it that has found another thing, and may believe in it.
+
+        Only what is recognised can it put by its right name.
+        """
         target = self.library.things.get(question.target or "")
-        return question.gold_query.replace(target.name, thing.name) if target else question.gold_query
+        if target is None or self.rng.random() >= _MISLED:
+            return question.gold_query if target is not None and target.recognised else question.text
+        named = target.name in question.gold_query
+        return question.gold_query.replace(target.name, thing.name) if named else question.text

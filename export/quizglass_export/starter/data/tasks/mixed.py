@@ -35,7 +35,7 @@ class GeneratorTasks:
         self._makers: tuple[Maker, ...] = (
             lambda question, picture, known: self.situations.examples(question, picture),
             lambda *about: lookups.lines(*about) + lookups.lines(*about),  # two moments of its rounds
-            lookups.grading,
+            lambda *about: lookups.grading(*about) + lookups.grading(*about),
             drafts.lines,
             self.conflicts.lines,
         )
