@@ -110,26 +110,28 @@ def _train(
     from quizglass_export.starter.train import train
     from quizglass_export.starter.workplace import Workplace
 
+    seed = 0
     if checkpoints is not None:
         Workplace(workdir).begin_from(checkpoints)
+        seed = 1  # other worlds than those of the first training
     if base := [stage for stage in stages if stage in BASE_STAGES]:
         train(base, {stage: minutes[stage] for stage in base if stage in minutes}, threads, workdir)
     work = Workplace(workdir)
     for stage in RETRIEVAL_STAGES:
         if stage in stages:
             with work.sitting(stage):
-                _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads)
+                _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads, seed)
             work.finish(stage, {})
     for stage in SEEING_STAGES:
         if stage in stages:
-            _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads)
+            _trainer(stage)(workdir, minutes.get(stage, SHARES[stage]), threads, seed)
     if "thresholds" in stages:
         with work.sitting("thresholds"):
             measured = write_thresholds(workdir)
         work.finish("thresholds", measured)
 
 
-def _trainer(stage: str) -> Callable[[Path, float, int], object]:
+def _trainer(stage: str) -> Callable[[Path, float, int, int], object]:
     from quizglass_export.retrieval.image_encoder import train_image_encoder
     from quizglass_export.retrieval.reranker import train_reranker
     from quizglass_export.retrieval.text_encoder import train_text_encoder

@@ -1,6 +1,9 @@
 """Time budgets, resuming, architectures and saved forms of the retrieval models."""
 
 import json
+import random
+import shutil
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -10,15 +13,26 @@ torch = pytest.importorskip("torch")
 
 from transformers import BertTokenizerFast, CLIPVisionModelWithProjection
 
+from quizglass_export.pocketworld.layout import intersection_over_union
 from quizglass_export.pocketworld.world import make_world
 from quizglass_export.retrieval import evaluate, image_pool
-from quizglass_export.retrieval.image_encoder import ImageTrainer, embed_images, normalise_pixels
+from quizglass_export.retrieval.image_encoder import (
+    ImageTrainer,
+    embed_images,
+    normalise_pixels,
+    train_image_encoder,
+)
 from quizglass_export.retrieval.image_pool import look_labels, render_chunk, search_view
-from quizglass_export.retrieval.pairs import PassageLibrary
+from quizglass_export.retrieval.pairs import PassageLibrary, training_libraries
 from quizglass_export.retrieval.picture_search import EVIDENCE, evaluate_images
 from quizglass_export.retrieval.random_checkpoints import write_random_checkpoints
 from quizglass_export.retrieval.shapes import mean_pool
-from quizglass_export.retrieval.text_encoder import contrastive_loss, embed_texts, load_text_encoder
+from quizglass_export.retrieval.text_encoder import (
+    contrastive_loss,
+    embed_texts,
+    load_text_encoder,
+    train_text_encoder,
+)
 from quizglass_export.retrieval.thresholds import best_threshold, keeping_threshold, recalls
 from quizglass_export.retrieval.training import Budget, TimedRun, learning_rate
 
@@ -88,12 +102,64 @@ def test_contrastive_loss_counts_every_right_passage():
 
 
 def test_chunks_hold_every_view_and_label(monkeypatch):
-    monkeypatch.setattr(image_pool, "VIEWS", 1)
+    monkeypatch.setattr(image_pool, "VIEWS", 2)
     things = make_world(4242, 9).things
     chunk = render_chunk(things, 1)
     assert chunk.reference.shape == (9, 112, 112, 3)
-    assert (chunk.views.reshape(9, -1).max(1) > 0).all()
+    assert chunk.views.shape == (9, 2, 112, 112, 3)
+    assert (chunk.views.reshape(18, -1).max(1) > 0).all()
     assert [tuple(row) for row in chunk.labels] == [look_labels(thing.look) for thing in things]
+
+
+def write_pool(folder):
+    folder.mkdir()
+    reference = np.zeros((2, 112, 112, 3), np.uint8)
+    for number in range(2):
+        labels = np.zeros((2, 5), np.int64)
+        np.savez(folder / f"chunk-{number:03d}.npz", reference=reference, views=reference[:, None], labels=labels)
+
+
+def test_boxes_are_a_little_off_and_stay_in_the_picture():
+    rng = random.Random(5)
+    for _ in range(200):
+        loose = image_pool.loosened((0.0, 0.3, 0.4, 1.0), rng)
+        assert 0 <= loose.left < loose.right <= 1
+        assert 0 <= loose.top < loose.bottom <= 1
+        assert intersection_over_union(astuple(loose), (0.0, 0.3, 0.4, 1.0)) > 0.4
+
+
+def test_every_thing_of_a_scene_has_a_box_that_looks_like_it():
+    things = make_world(4242, 3, format=2).things
+    parts = list(image_pool.in_boxes(things, random.Random(2)))
+    assert {placed.thing.id for placed, _ in parts} == {thing.id for thing in things}
+    assert all(part.shape == (112, 112, 3) and part.std() > 5 for _, part in parts)
+
+
+def test_an_image_encoder_goes_on_from_the_weights_that_are_there(checkpoints, tmp_path):
+    shutil.copytree(checkpoints / "image_encoder", tmp_path / "image_encoder")
+    write_pool(tmp_path / "image_pool")
+    before = CLIPVisionModelWithProjection.from_pretrained(tmp_path / "image_encoder").state_dict()
+    train_image_encoder(tmp_path, 0.0, pool_things=2 * image_pool.CHUNK_THINGS)
+    after = CLIPVisionModelWithProjection.from_pretrained(tmp_path / "image_encoder").state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_a_text_encoder_goes_on_from_the_weights_and_words_that_are_there(checkpoints, tmp_path):
+    shutil.copytree(checkpoints / "text_encoder", tmp_path / "text_encoder")
+    words = (tmp_path / "text_encoder" / "tokenizer.json").read_bytes()
+    before = load_text_encoder(tmp_path / "text_encoder")[0].state_dict()
+    train_text_encoder(tmp_path, 0.0)
+    after = load_text_encoder(tmp_path / "text_encoder")[0].state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert (tmp_path / "text_encoder" / "tokenizer.json").read_bytes() == words
+
+
+def test_text_models_learn_of_towns():
+    library = training_libraries(2, 40, 0)[1]
+    rng = random.Random(3)
+    pair = next(pair for pair in iter(lambda: library.draw(rng), None) if pair.family == "town")
+    assert all(library.passages[number].kind == "town" for number in pair.gold)
+    assert library.passages[pair.gold[0]].title in pair.query
 
 
 @pytest.mark.parametrize(("alike", "columns"), [("kind", [0]), ("colours", [1, 2]), ("nothing", [])])
