@@ -104,6 +104,17 @@ def test_who_abstains_was_shown_no_passage_that_tells(seed: int) -> None:
                 assert passage not in example.request.found
 
 
+def test_nobody_abstains_from_a_query_that_what_is_known_by_heart_answers() -> None:
+    rng = random.Random(12)
+    for question in QUESTIONS:
+        texts = [hop for hop in question.hops if hop.action == "text"]
+        if not texts or not Known.taught(question, LIBRARY).rest or question.claims or question.conflict:
+            continue
+        for example in made(question, rng):
+            if example.request.template in ("answer", "conclude", "reconcile") and example.answer == ABSTAIN:
+                assert example.request.query != question.gold_query or example.task == "reconcile-neither", example
+
+
 @given(seeds, st.sampled_from(MANNERS))
 @settings(max_examples=30, deadline=None)
 def test_a_wrong_hit_is_of_another_kind_or_colour(seed: int, manner: str) -> None:

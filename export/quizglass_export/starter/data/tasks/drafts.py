@@ -134,9 +134,13 @@ class Drafts:
             base = replace(base, found=self.library.found(question, self.rng), query=question.gold_query)
             reason, answer = self.telling(base.found, texts[-1].answer), question.answer
         else:
-            base = replace(base, found=self.library.vain(question, self.rng), query=question.gold_query)
+            named = drawn.right or known.name or not missing_names(question)
+            query = question.gold_query if named else question.text
+            base = replace(base, found=self.library.vain(question, self.rng), query=query)
             reason, answer = NOTHING_TELLS, ABSTAIN
-            if drawn.right and not texts and question.answer != ABSTAIN:
+            if named and texts and known.rest:
+                reason, answer = BY_HEART, question.answer
+            elif drawn.right and not texts and question.answer != ABSTAIN:
                 reason, answer = self.telling((drawn.lines[drawn.place or 0],), question.answer), question.answer
         concluded = replace(base, template="conclude", values={**base.values, "reason": reason})
         return [Example(replace(base, template="reason"), reason, "reason"), Example(concluded, answer, "conclude")]

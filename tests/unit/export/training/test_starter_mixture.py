@@ -1,0 +1,53 @@
+"""What a base that is trained further is asked, in which shares, and about which questions."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from quizglass_export.starter.data.examples import LETTERS, Encoder
+from quizglass_export.starter.data.pictures import pretraining_scenes
+from quizglass_export.starter.data.store import Asked, blocks
+from quizglass_export.starter.stages.joint import FURTHER, SORTS, JointBatches
+
+CHECKPOINT = Path(__file__).parents[4] / "models" / "starter" / "checkpoints" / "base"
+
+
+@pytest.fixture(scope="module")
+def batches() -> JointBatches:
+    parts = list(blocks(3_000_000, 1))
+    questions = [question for part, _ in parts for question in part]
+    libraries = [library for part, library in parts for _ in part]
+    asked = Asked(questions, libraries, np.zeros((1, 1), np.uint8))
+    return JointBatches(Encoder(CHECKPOINT), list(pretraining_scenes(20, 5)), asked, 1, FURTHER)
+
+
+def test_every_sort_of_question_occurs(batches: JointBatches) -> None:
+    asked = list(zip(batches.asked.questions, batches.asked.libraries, strict=True))
+    assert all(any(sort(question, library) for question, library in asked) for sort in SORTS.values())
+
+
+def test_pictures_of_questions_follow_those_of_scenes(batches: JointBatches) -> None:
+    batches.rng.seed(2)
+    for make in (batches.situation, batches.decision):
+        for _ in range(40):
+            shown = {example.request.picture for example in make()} - {None}
+            assert len(shown) < 2
+            assert all(20 <= row < 20 + len(batches.asked.questions) for row in shown if row is not None)
+
+
+def test_decisions_are_letters(batches: JointBatches) -> None:
+    examples = [example for _ in range(30) for example in batches.decision()]
+    assert examples
+    assert all(example.answer in LETTERS for example in examples)
+
+
+def test_memory_and_evidence_are_right_about_equally_often(batches: JointBatches) -> None:
+    batches.rng.seed(3)
+    counts = Counter(example.task for _ in range(2500) for example in batches.situation())
+    memory, evidence = counts["weigh-memory"], counts["weigh-evidence"]
+    assert 0.6 < memory / evidence < 1.6
+    assert counts["weigh-neither"] < 0.3 * (memory + evidence)
