@@ -19,7 +19,7 @@ from quizglass_export.starter import STAGES
 from quizglass_export.starter.data import pictures
 from quizglass_export.starter.model.checkpoints import load_base, save_adapter, save_base
 from quizglass_export.starter.model.tokenizer import build_tokenizer
-from quizglass_export.starter.stages import annotate, decider, joint, language, search_router, vision
+from quizglass_export.starter.stages import annotate, decider, joint, language, mixture, search_router, vision
 from quizglass_export.starter.workplace import Sizes, Workplace
 
 _log = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ def _language(work: Workplace, minutes: float) -> dict[str, object]:
     return dict(meter.shares)
 
 
-def _pictured(work: Workplace, mixture: joint.Mixture, seed: int) -> tuple[joint.JointBatches, pictures.Album]:
+def _pictured(work: Workplace, kinds: mixture.Mixture, seed: int) -> tuple[mixture.JointBatches, pictures.Album]:
     """Batches over every rendered picture, and the pictures."""
     shards = pictures.load_shards(work.stage("vision"), vision.HELD_OUT_SHARDS)
     scenes = [
@@ -105,14 +105,14 @@ def _pictured(work: Workplace, mixture: joint.Mixture, seed: int) -> tuple[joint
     ]
     asked = work.joint_questions()
     images = pictures.Album([*(shard[0] for shard in shards), asked.pictures])
-    return joint.JointBatches(work.encoder(), scenes, asked, seed, mixture), images
+    return mixture.JointBatches(work.encoder(), scenes, asked, seed, kinds), images
 
 
 def _grounding(work: Workplace, minutes: float) -> dict[str, object]:
     model = work.new_model()
     _load(model.model.visual, work.stage("vision") / "visual.pt")
     _load(model.model.language_model, work.stage("language") / "language.pt")
-    batches, images = _pictured(work, joint.GROUNDING, 4)
+    batches, images = _pictured(work, mixture.GROUNDING, 4)
     joint.match_scale(model, images)
     meter = joint.train_joint(model, batches, images, work.stage("grounding"), minutes, rate=1.2e-3)
     torch.save(model.state_dict(), work.stage("grounding") / "model.pt")
@@ -122,7 +122,7 @@ def _grounding(work: Workplace, minutes: float) -> dict[str, object]:
 def _joint(work: Workplace, minutes: float) -> dict[str, object]:
     model = work.new_model()
     _load(model, work.stage("grounding") / "model.pt")
-    batches, images = _pictured(work, joint.FURTHER if work.continued else joint.SERVING, 5)
+    batches, images = _pictured(work, mixture.FURTHER if work.continued else mixture.SERVING, 5)
     rate = CONTINUED_RATE if work.continued else joint.RATE
     joint.train_joint(model, batches, images, work.stage("joint"), minutes, rate=rate)
     save_base(model, work.tokenizer(), work.base)

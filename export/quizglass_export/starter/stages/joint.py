@@ -3,256 +3,28 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from quizglass_export.pocketworld.question import Question
-from quizglass_export.pocketworld.scenes import Scene
-from quizglass_export.pocketworld.world import Thing
-from quizglass_export.starter.data.batches import Batch, bucketed
-from quizglass_export.starter.data.examples import Encoded, Encoder, Example
-from quizglass_export.starter.data.knowing import Known, knows, missing_names
-from quizglass_export.starter.data.library import Library
-from quizglass_export.starter.data.quiz import Quiz
-from quizglass_export.starter.data.reading import TextSource, printed, repeating
-from quizglass_export.starter.data.renaming import Renaming
+from quizglass_export.starter.data.batches import bucketed
+from quizglass_export.starter.data.examples import Encoded, Encoder
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.calculating import Calculating
 from quizglass_export.starter.data.tasks.comparing import Comparing
-from quizglass_export.starter.data.tasks.conflicts import RECORDED
-from quizglass_export.starter.data.tasks.mixed import OFTENER_ASKED, SHARES, GeneratorTasks
+from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
 from quizglass_export.starter.loop.training import Meter, Pictures, exact, fit, predict
 from quizglass_export.starter.model.precision import autocast
 from quizglass_export.starter.model.vlm import Model, picture_features
-from quizglass_export.starter.stages.decider import Decisions
+from quizglass_export.starter.stages.mixture import JointBatches
 
 BATCH_TOKENS = 4096
 RATE = 8e-4
 _VISION_SCALE = 0.5
-_POOL = 360
 _MEASURED = 500
 """Questions."""
-_RENAMED = 0.8
-"""Share of the situations whose things get other names."""
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """What a pool is made of: quizzes first, in a share that goes from `quizzes[0]` to `quizzes[1]` over the stage.
-
-    Of the quizzes' pictures, `known` show at least one recognised thing; `questions` are asked about each. Of what is
-    not a quiz, `situations` are questions in serving situations, `comparisons` ask which of two is more, `sums` how
-    much, `decisions` are the decider's own questions, and the rest is text alone. Of the situations, `hits` are about
-    hits for things that are not taught by heart, `recognised` about other things' hits for those that are, `named`
-    rewrite questions that tell what they are about, `conflicts` set memory against evidence; the rest is of any kind,
-    in `shares`.
-    """
-
-    quizzes: tuple[float, float]
-    known: float
-    questions: int
-    situations: float
-    hits: float
-    comparisons: float
-    tokens: int
-    """Padded tokens of a batch."""
-    sums: float = 0.0
-    decisions: float = 0.0
-    recognised: float = 0.0
-    named: float = 0.0
-    conflicts: float = 0.0
-    shares: Sequence[float] = SHARES
-
-
-GROUNDING = Mixture((0.9, 0.8), 0.85, 8, 0.3, 0.0, 0.0, 1700)
-"""Small, frequent steps until words follow from what the picture shows; the long prompts come after."""
-SERVING = Mixture((0.3, 0.16), 0.6, 6, 0.72, 0.2, 0.12, 3000)
-"""The server's mixture."""
-FURTHER = replace(
-    SERVING,
-    quizzes=(0.16, 0.12),
-    situations=0.66,
-    sums=0.05,
-    decisions=0.1,
-    hits=0.2,
-    recognised=0.12,
-    named=0.09,
-    conflicts=0.11,
-    shares=OFTENER_ASKED,
-)
-"""Of a base that was trained so before, and sees already."""
-_WEIGHED = (0.4, 0.35, 0.25)
-"""Of conflicts: about what is known by heart, what is not, and what the world's sources disagree on."""
-
-
-class JointBatches:
-    """Pools of batches: quizzes about pretraining scenes, questions in serving situations, and text alone."""
-
-    def __init__(
-        self, encoder: Encoder, scenes: Sequence[Scene], asked: Asked, seed: int, mixture: Mixture = SERVING
-    ) -> None:
-        """`scenes` are the first rows of the picture store, the pictures of `asked` follow."""
-        self.encoder = encoder
-        self.scenes = scenes
-        self.asked = asked
-        self.mixture = mixture
-        self.rng = random.Random(seed)
-        self.quiz = Quiz(self.rng)
-        self.text = TextSource(seed)
-        self._known = [row for row, scene in enumerate(scenes) if any(p.thing.recognised for p in scene.things)]
-        self.comparing = Comparing(self.rng)
-        self.calculating = Calculating(self.rng)
-        self._tasks = {id(library): GeneratorTasks(library, self.rng, mixture.shares) for library in asked.libraries}
-        self._rows = {sort: self._asked_so(sort) for sort in SORTS}
-        self._renaming = {id(library): Renaming(library, self.rng) for library in asked.libraries}
-        self._decisions = Decisions(asked, self.rng)
-
-    def _asked_so(self, sort: str) -> list[int]:
-        asked = enumerate(zip(self.asked.questions, self.asked.libraries, strict=True))
-        return [row for row, (question, library) in asked if SORTS[sort](question, library)]
-
-    def __call__(self, part: float, meter: Meter) -> Iterator[Batch]:
-        """The next pool, for the share of the budget already spent."""
-        first, last = self.mixture.quizzes
-        quizzes = first + (last - first) * part
-        groups = [self.encoder.encode_all(self._group(quizzes)) for _ in range(_POOL)]
-        groups += [repeating(self.encoder, self.text.passage()) for _ in range(_POOL // 7)]
-        groups += [self.encoder.encode_all(printed(self.rng)) for _ in range(_POOL // 9)]
-        batches = bucketed([group for group in groups if group], self.encoder, self.mixture.tokens)
-        return iter(self.rng.sample(batches, len(batches)))
-
-    def _group(self, quizzes: float) -> Sequence[Example]:
-        draw = self.rng.random()
-        if draw < quizzes:
-            known = self.rng.random() < self.mixture.known
-            row = self.rng.choice(self._known) if known else self.rng.randrange(len(self.scenes))
-            return self.quiz.group(self.scenes[row], row, self.mixture.questions)
-        mixed = self.mixture
-        shares = (mixed.situations, mixed.comparisons, mixed.sums, mixed.decisions)
-        makers = (self.situation, self.comparison, self.calculation, self.decision, self.text.group)
-        (make,) = self.rng.choices(makers, (*shares, max(0.0, 1 - sum(shares))))
-        return make()
-
-    def situation(self) -> Sequence[Example]:
-        """Prompts of one kind about one stored question."""
-        mixed = self.mixture
-        shares = (mixed.hits, mixed.recognised, mixed.named, mixed.conflicts)
-        (make,) = self.rng.choices((*_MAKERS, _ANY), (*shares, max(0.0, 1 - sum(shares))))
-        row = self._row(make)
-        question, library = self.asked.questions[row], id(self.asked.libraries[row])
-        examples = make(self._tasks[library], question, len(self.scenes) + row)
-        return self._renamed(examples, row)
-
-    def _row(self, make: MakeGroup) -> int:
-        """A question that a kind of prompts is made about; any, where there is none."""
-        rows = self._rows[_ABOUT.get(make, "any")]
-        if make is GeneratorTasks.conflict:
-            (sort,) = self.rng.choices(("known", "unknown", "disputed"), _WEIGHED)
-            rows = self._rows[sort]
-        return self.rng.choice(rows) if rows else self.rng.randrange(len(self.asked.questions))
-
-    def _renamed(self, examples: Sequence[Example], row: int) -> Sequence[Example]:
-        if self.asked.questions[row].conflict is not None or self.rng.random() >= _RENAMED:
-            return examples
-        return self._renaming[id(self.asked.libraries[row])].renamed(examples)
-
-    def calculation(self) -> Sequence[Example]:
-        """Differences and multiples: of plain numbers, of short passages and signs, of passages of a world."""
-        draw = self.rng.random()
-        if draw < 0.4:
-            return self.calculating.plain(6)
-        return self.calculating.told() if draw < 0.75 else self.calculating.read(self.rng.choice(self.asked.libraries))
-
-    def decision(self) -> Sequence[Example]:
-        """What the decider is asked about a stored question, answered with its letter."""
-        row = self.rng.randrange(len(self.asked.questions))
-        known = Known.taught(self.asked.questions[row], self.asked.libraries[row])
-        examples = [_moved(example, len(self.scenes)) for example in self._decisions.others(row, known)]
-        return self._renamed(examples, row)
-
-    def comparison(self) -> Sequence[Example]:
-        """Which of two is more: of plain numbers, of short passages, of those of a world."""
-        draw = self.rng.random()
-        if draw < 0.2:
-            return self.comparing.plain(6)
-        return self.comparing.told() if draw < 0.6 else self.comparing.read(self.rng.choice(self.asked.libraries))
-
-
-def _moved(example: Example, offset: int) -> Example:
-    """The same example with its picture behind `offset` others."""
-    request = example.request
-    if request.picture is None:
-        return example
-    return replace(example, request=replace(request, picture=offset + request.picture))
-
-
-def points(question: Question, library: Library) -> bool:
-    """Whether a question points at something in its picture that is not taught by heart, and can be found."""
-    thing = _shown(question, library)
-    if thing is None or thing.recognised or question.conflict is not None:
-        return False
-    return library.findable(thing) and bool(missing_names(question) or question.image_answer == question.answer)
-
-
-def recognises(question: Question, library: Library) -> bool:
-    """Whether a question is about something in its picture that is taught by heart, and needs what was taught of it."""
-    thing = _shown(question, library)
-    if thing is None or not thing.recognised or question.conflict is not None:
-        return False
-    return bool(missing_names(question)) or knows(question, library)
-
-
-def tells(question: Question, library: Library) -> bool:
-    """Whether a question that has to be searched for says itself, or has been told, what it is about."""
-    thing = library.things.get(question.target or "")
-    searched = any(hop.action == "text" for hop in question.hops)
-    return searched and not missing_names(question) and not (thing and thing.recognised) and question.conflict is None
-
-
-def _shown(question: Question, library: Library) -> Thing | None:
-    shown = {placed.thing.id for placed in question.scene.things}
-    return library.things.get(question.target or "") if question.target in shown else None
-
-
-def _disputed(question: Question, library: Library) -> bool:
-    return question.conflict is not None and question.conflict.kind in RECORDED
-
-
-def _known(question: Question, library: Library) -> bool:
-    return question.conflict is None and knows(question, library)
-
-
-def _unknown(question: Question, library: Library) -> bool:
-    return question.conflict is None and bool(question.hops) and not knows(question, library)
-
-
-MakeGroup = Callable[[GeneratorTasks, Question, int], list[Example]]
-_ANY: MakeGroup = GeneratorTasks.group
-_MAKERS: tuple[MakeGroup, ...] = (
-    GeneratorTasks.beside_hits,
-    GeneratorTasks.despite_hits,
-    GeneratorTasks.named_rewrites,
-    GeneratorTasks.conflict,
-)
-_ABOUT: Mapping[MakeGroup, str] = {
-    GeneratorTasks.beside_hits: "pointing",
-    GeneratorTasks.despite_hits: "recognised",
-    GeneratorTasks.named_rewrites: "telling",
-}
-SORTS: Mapping[str, Callable[[Question, Library], bool]] = {
-    "any": lambda question, library: True,
-    "pointing": points,
-    "recognised": recognises,
-    "telling": tells,
-    "known": _known,
-    "unknown": _unknown,
-    "disputed": _disputed,
-}
-"""Questions that kinds of prompts are made about."""
 
 
 def train_joint(

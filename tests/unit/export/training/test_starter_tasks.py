@@ -20,6 +20,7 @@ from quizglass_export.starter.data.library import Library
 from quizglass_export.starter.data.reading import TextSource
 from quizglass_export.starter.data.renaming import Renaming
 from quizglass_export.starter.data.situations import Situations
+from quizglass_export.starter.data.sorts import points, recognises, tells
 from quizglass_export.starter.data.store import blocks
 from quizglass_export.starter.data.tasks.calculating import Calculating
 from quizglass_export.starter.data.tasks.choices import JUDGEMENTS, SUBJECTS, Choices
@@ -30,7 +31,6 @@ from quizglass_export.starter.data.tasks.lookups import ACTIONS, NEXT, Lookups, 
 from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
 from quizglass_export.starter.stages.annotate import decide
 from quizglass_export.starter.stages.decider import DECISIONS
-from quizglass_export.starter.stages.joint import points, recognises, tells
 from quizglass_server.domain.turns import Plan
 from quizglass_server.policies.cogplanner import Action
 from quizglass_server.policies.core_mmrag import Entry

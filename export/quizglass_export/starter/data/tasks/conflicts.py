@@ -145,8 +145,8 @@ class Conflicts:
         misled = self._misled(question, base, self.hits.strangers(question, kin=0.5))
         if misled is None:
             return None
-        values = {**misled.values, "memory": question.answer}
-        return Conflict(replace(misled, values=values), ANOTHER if question.hops else SEEN, question.answer)
+        request = replace(misled, values={**misled.values, "memory": question.answer})
+        return Conflict(request, ANOTHER if question.hops else SEEN, question.answer)
 
     def _neither(self, question: Question, base: Request) -> Conflict | None:
         """Memory is a guess, and what was found is about another thing."""
