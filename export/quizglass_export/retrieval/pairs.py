@@ -105,7 +105,7 @@ class PassageLibrary:
             return self._about_maker(rng)
         if near is None and share < 0.26:
             return self._about_person(rng)
-        if near is None and self._towns and share > 0.88:
+        if near is None and self._towns and share > 0.8:
             return self._about_town(rng)
         index = self.thing_index.get(near or "", -1)
         thing = self.world.things[index] if index >= 0 else rng.choice(self.world.things)

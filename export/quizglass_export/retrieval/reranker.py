@@ -38,7 +38,7 @@ _FIRST_TOKEN = 300  # random tokens are drawn above the special ones and the sin
 _WORLDS = 40
 _WORLD_THINGS = 250
 _MINED_WORLDS = 4
-_MINED_PAIRS = 500
+_MINED_PAIRS = 1000
 _CANDIDATES = 8
 _SHARES = {"copy": 0.125, "judge": 0.875, "lora": 0.2}
 """Of the time: the adapter's, and of the rest what the base copies and judges."""
