@@ -201,6 +201,7 @@ def tuning(bundle: Bundle) -> Tuning:
         text_candidates=manifest.evidence.text_candidates,
         found=manifest.evidence.found,
         views=Views(manifest.evidence.views.placed, manifest.evidence.views.unplaced),
+        box_step=manifest.evidence.box_step,
         kind_bonus=manifest.evidence.kind_bonus,
         judged=manifest.evidence.judged,
         own_passages=manifest.evidence.own_passages,

@@ -36,6 +36,7 @@ from quizglass_server.steps.tuning import Tuning, Views
 
 EVIDENCE: dict[str, Any] = {
     "views": {"placed": [0.5, 0.4], "unplaced": [1.0, 0.5]},
+    "box_step": 0.2,
     "kind_bonus": 0.2,
     "judged": False,
 }
@@ -108,7 +109,12 @@ class Gallery:
 def tuning(evidence: EvidenceLimits) -> Tuning:
     """The procedure of a bundle, without a threshold."""
     views = Views(evidence.views.placed, evidence.views.unplaced)
-    return Tuning(image_candidates=evidence.image_candidates, views=views, kind_bonus=evidence.kind_bonus)
+    return Tuning(
+        image_candidates=evidence.image_candidates,
+        views=views,
+        box_step=evidence.box_step,
+        kind_bonus=evidence.kind_bonus,
+    )
 
 
 def evaluate_images(workdir: Path, seed: int, things: int, queries: int, regions: Regions | None = None) -> Report:
@@ -163,10 +169,11 @@ class Search:
         picture = _picture(draw_scene(question.scene, SCENE_SIZE))
         regions = await self._regions(picture, question.text) if self._regions else ()
         vectors = await embed_views(self._encoder, picture, regions or views_of(question.text, self._how.views))
+        step = self._how.box_step if regions else 0.0
         gallery.hidden = None
-        hits = await search_pictures(gallery, vectors, question.text, self._how)
+        hits = await search_pictures(gallery, vectors, question.text, self._how, step=step)
         gallery.hidden = question.target
-        others = await search_pictures(gallery, vectors, question.text, self._how)
+        others = await search_pictures(gallery, vectors, question.text, self._how, step=step)
         return Found(question, number, hits, max((hit.score for hit in others[:1]), default=-1.0))
 
 

@@ -74,6 +74,8 @@ class EvidenceLimits(ManifestPart):
     views: ViewWidths = ViewWidths()
     boxes: Count = 2
     """How many of a detector's boxes are searched for, instead of the views."""
+    box_step: Annotated[float, Field(ge=0, le=2)] = 0.0
+    """By how much cosine what a box finds goes behind what the likelier one before it does."""
     kind_bonus: Annotated[float, Field(ge=0, le=2)] = 0.0
     judged: bool = True
     """Whether the verifier judges every answer, and not those alone whose policy asks it."""

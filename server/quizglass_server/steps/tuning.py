@@ -44,6 +44,8 @@ class Tuning:
     """Entries an image search brings back."""
     views: Views = Views()
     """Parts of the picture that are searched for."""
+    box_step: float = 0.0
+    """By how much cosine what a box finds goes behind what the likelier one before it does."""
     kind_bonus: float = 0.0
     """By how much cosine an entry goes before others when the question names its kind."""
     judged: bool = True

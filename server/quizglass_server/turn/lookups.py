@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from quizglass_server.domain.turns import Evidence, Picture, Turn, Vector
@@ -28,6 +28,14 @@ CHEAP_S = 0.05
 """An embedding that usually takes longer is not begun before somebody asks for it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Vectors of the parts that a picture is looked up by: boxes of a detector, likeliest first, or views."""
+
+    vectors: Sequence[Vector] = ()
+    boxed: bool = False
+
+
 class Lookups:
     """The searches of one turn.
 
@@ -44,7 +52,7 @@ class Lookups:
         self._resources = resources
         self._tuning = resources.tuning
         self._journal = journal
-        self._vectors: dict[tuple[str, ...], asyncio.Task[list[Vector]]] = {}
+        self._vectors: dict[tuple[str, ...], asyncio.Task[Sought]] = {}
         self._pictures: dict[tuple[bytes, ...], asyncio.Task[tuple[Picture, ...] | None]] = {}
 
     def embed_if_cheap(self) -> None:
@@ -72,12 +80,14 @@ class Lookups:
             return []
         if self._is_empty("image_search"):
             return []
-        if not (vectors := await self._embedding(tuple(phrases))):
+        sought = await self._embedding(tuple(phrases))
+        if not sought.vectors:
             self._journal.skip("image_search", "BUDGET")
             return []
         shown = limit or self._tuning.seen
         tuning = replace(self._tuning, image_candidates=max(limit, self._tuning.image_candidates))
-        hits = await self._runner.run(search_pictures, vectors, self._pointing, tuning, self._turn.other_than)
+        step, other_than = tuning.box_step if sought.boxed else 0.0, self._turn.other_than
+        hits = await self._runner.run(search_pictures, sought.vectors, self._pointing, tuning, other_than, step)
         evidence = picture_evidence(hits or [], 0 if candidates else shown)
         if hits and self._tuning.own_passages:
             encoder, most = self._resources.models.text_encoder, self._tuning.own_passages
@@ -140,23 +150,23 @@ class Lookups:
         ranked = await self._runner.run(rerank, query, passages) if hits and reranked else None
         return passages if ranked is None else ranked, dropped, ranked is not None
 
-    def _embedding(self, phrases: tuple[str, ...]) -> asyncio.Task[list[Vector]]:
+    def _embedding(self, phrases: tuple[str, ...]) -> asyncio.Task[Sought]:
         if phrases not in self._vectors:
             self._vectors[phrases] = self._runner.begin(self._embed(phrases))
         return self._vectors[phrases]
 
-    async def _embed(self, phrases: Sequence[str]) -> list[Vector]:
-        """Vectors of the parts that the question is looked up by; none when there is no time for them.
+    async def _embed(self, phrases: Sequence[str]) -> Sought:
+        """What the question is looked up by; no vectors when there is no time for them.
 
         Those are the boxes of what it asks about, and the views where no box is found: beside boxes, views bring what
         nobody asked about.
         """
         picture, question = self._turn.picture, self._pointing
         if picture is None:
-            return []
-
+            return Sought()
         regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
-        return await self._vectors_of(picture, regions or views_of(question, self._tuning.views))
+        parts = regions or views_of(question, self._tuning.views)
+        return Sought(await self._vectors_of(picture, parts), boxed=bool(regions))
 
     async def _vectors_of(self, picture: Picture, parts: Sequence[Part]) -> list[Vector]:
         """Vectors of parts of a picture, those that are not kept from before made in one batch."""

@@ -42,6 +42,14 @@ def test_a_kind_of_several_words_is_named_as_a_whole() -> None:
     assert found(*hits, question="Who made this box?", kind_bonus=0.2)[0][0] == "velmora"
 
 
+def test_what_a_likelier_box_found_goes_first_and_scores_stay() -> None:
+    first, second = [EntryHit(CAR, 0.7), EntryHit(BOX, 0.2)], [EntryHit(BOAT, 0.8), EntryHit(BOX, 0.45)]
+    by_cosine = fused([first, second], "What is this?", Tuning())
+    assert [hit.entry.id for hit in by_cosine] == ["tagrin", "velmora", "orvel"]
+    by_box = fused([first, second], "What is this?", Tuning(), step=0.2)
+    assert [(hit.entry.id, hit.score) for hit in by_box] == [("velmora", 0.7), ("tagrin", 0.8), ("orvel", 0.45)]
+
+
 def test_a_bonus_does_not_lift_an_entry_over_the_threshold() -> None:
     assert found(EntryHit(BOAT, 0.5), question="the boat", kind_bonus=0.2, image_accept=0.6) == []
 

@@ -51,6 +51,7 @@ def test_the_line_of_certain_drafts_comes_from_the_bundle() -> None:
         ("views", {"placed": [float("nan")]}),
         ("views", {"left": [0.5]}),
         ("kind_bonus", -0.1),
+        ("box_step", -0.1),
         ("kind_bonus", float("nan")),
     ],
 )

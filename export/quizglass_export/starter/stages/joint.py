@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from quizglass_export.starter.data.batches import bucketed
 from quizglass_export.starter.data.examples import Encoded, Encoder
@@ -25,6 +26,8 @@ RATE = 8e-4
 _VISION_SCALE = 0.5
 _MEASURED = 500
 """Questions."""
+_NEW = 0.7
+"""Share of what a base that is trained further has learned that it keeps."""
 
 
 def train_joint(
@@ -39,6 +42,18 @@ def train_joint(
     """Train everything in place, the vision part more slowly. Resumable from `folder`."""
     scales = {"model.visual": _VISION_SCALE}
     return fit(model, batches, folder, minutes, pad=batches.encoder.pad, rate=rate, store=store, scales=scales)
+
+
+@torch.no_grad()
+def drawn_back(model: Model, before: Mapping[str, Tensor]) -> None:
+    """Move the weights a part of the way back to those that a further training began with.
+
+    Between the two lie weights that are better at what is new, and have lost less of what was there before, than
+    those at the end (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", section 3).
+    """
+    for name, weight in model.state_dict().items():
+        if weight.is_floating_point():
+            weight.lerp_(before[name].to(weight.dtype), 1 - _NEW)
 
 
 @torch.no_grad()

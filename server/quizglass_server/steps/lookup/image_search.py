@@ -50,36 +50,48 @@ async def embed_views(encoder: ImageEncoder, picture: Picture, views: Sequence[P
 
 @step("image_search", role="knowledge", told=_told_hits)
 async def search_pictures(
-    index: PictureIndex, vectors: Sequence[Vector], question: str, tuning: Tuning, other_than: Sequence[str] = ()
+    index: PictureIndex,
+    vectors: Sequence[Vector],
+    question: str,
+    tuning: Tuning,
+    other_than: Sequence[str] = (),
+    step: float = 0.0,
 ) -> list[EntryHit]:
-    """The entries nearest to any of the views, best first, without those under the threshold."""
+    """The entries nearest to any of the views, best first, without those under the threshold; see `fused`."""
     handed("knowledge", sum(vector.nbytes for vector in vectors))
-    return fused(await index.search_views(vectors, tuning.image_candidates), question, tuning, other_than)
+    return fused(await index.search_views(vectors, tuning.image_candidates), question, tuning, other_than, step)
 
 
 def fused(
-    by_view: Sequence[Sequence[EntryHit]], question: str, tuning: Tuning, other_than: Sequence[str] = ()
+    by_view: Sequence[Sequence[EntryHit]],
+    question: str,
+    tuning: Tuning,
+    other_than: Sequence[str] = (),
+    step: float = 0.0,
 ) -> list[EntryHit]:
-    """What the views by_view, each entry once with its best cosine, without those under the threshold.
+    """What the views found, each entry once with its best cosine, without those under the threshold.
 
     Entries that a text of `other_than` names are left out where there are others.
 
     Returns:
-        At most `image_candidates`, by cosine and `kind_bonus`; `score` stays the cosine.
+        At most `image_candidates`, by cosine, `kind_bonus`, and `step` less for each view before the one that found
+        them; `score` stays the cosine.
     """
-    best: dict[str, EntryHit] = {}
-    for hit in (hit for hits in by_view for hit in hits if hit.score >= tuning.image_accept):
-        before = best.get(hit.entry.id)
-        if before is None or hit.score > before.score:
-            best[hit.entry.id] = hit
-    named = [words(text) for text in other_than]
-    others = [hit for hit in best.values() if not any(stands_in(words(hit.entry.title), text) for text in named)]
-    asked = words(question)
+    best: dict[str, tuple[float, EntryHit]] = {}
+    for later, hits in enumerate(by_view):
+        for hit in hits:
+            placed, before = hit.score - step * later, best.get(hit.entry.id)
+            if hit.score >= tuning.image_accept and (before is None or placed > before[0]):
+                best[hit.entry.id] = (placed, hit)
+    named, asked = [words(text) for text in other_than], words(question)
+    found = list(best.values())
+    others = [each for each in found if not any(stands_in(words(each[1].entry.title), text) for text in named)]
 
-    def rank(hit: EntryHit) -> float:
-        return hit.score + (tuning.kind_bonus if stands_in(words(hit.entry.kind), asked) else 0.0)
+    def rank(found: tuple[float, EntryHit]) -> float:
+        placed, hit = found
+        return placed + (tuning.kind_bonus if stands_in(words(hit.entry.kind), asked) else 0.0)
 
-    return sorted(others or best.values(), key=rank, reverse=True)[: tuning.image_candidates]
+    return [hit for _, hit in sorted(others or found, key=rank, reverse=True)[: tuning.image_candidates]]
 
 
 def picture_evidence(hits: Sequence[EntryHit], shown: int) -> list[Evidence]:
