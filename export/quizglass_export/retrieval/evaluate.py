@@ -13,7 +13,7 @@ import torch
 from transformers import Qwen3ForCausalLM
 
 from quizglass_export.pocketworld.questions import make_unknowable
-from quizglass_export.pocketworld.world import make_world
+from quizglass_export.pocketworld.world import FORMATS, make_world
 from quizglass_export.retrieval.pairs import Pair, PassageLibrary
 from quizglass_export.retrieval.picture_search import evaluate_images
 from quizglass_export.retrieval.rerank_data import PromptReader
@@ -26,10 +26,10 @@ _CANDIDATES = 8
 
 
 class TextSearch:
-    """All passages of a world, embedded."""
+    """All passages of a world of the newest format, embedded."""
 
     def __init__(self, workdir: Path, seed: int, things: int) -> None:
-        self.library = PassageLibrary(make_world(seed, things))
+        self.library = PassageLibrary(make_world(seed, things, format=FORMATS[-1]))
         self.model, self.tokenizer = load_text_encoder(workdir / "text_encoder")
         self.passages = embed_texts(self.model, self.tokenizer, [p.text for p in self.library.passages])
 

@@ -94,9 +94,17 @@ class PassageLibrary:
         return Pair(question.gold_query, tuple(gold), question.gold_attribute, question.family)
 
     def pairs(self, count: int, seed: int) -> list[Pair]:
-        """Pairs from `count` questions; those that no text answers fall out."""
-        found = (self.pair(question) for question in make_questions(self.world, count, seed))
-        return [pair for pair in found if pair is not None]
+        """Pairs of the text hops of `count` questions of the newest format, each query once."""
+        questions = make_questions(self.world, count, seed, format=FORMATS[-1])
+        hops = ((question, hop) for question in questions for hop in question.hops if hop.action == "text")
+        found = {hop.query: self._told(hop.query, hop.answer, hop.entry, question.family) for question, hop in hops}
+        return [pair for pair in found.values() if pair.gold]
+
+    def _told(self, query: str, answer: str, entry: str, family: str) -> Pair:
+        """A pair whose attribute is the one that the entry has this answer for."""
+        values = self.articles[entry].attributes if entry in self.articles else {}
+        attribute = next((name for name, value in values.items() if value == answer), "")
+        return Pair(query, self.holding(entry, attribute) if attribute else (), attribute, family)
 
     def draw(self, rng: random.Random, near: str | None = None) -> Pair:
         """A pair to train with, in any of the wordings; `near` asks about that entry, if it is a thing's."""
