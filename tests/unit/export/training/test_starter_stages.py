@@ -108,3 +108,12 @@ def test_what_checkpoints_hold_counts_as_trained(tmp_path: Path) -> None:
 def test_checkpoints_without_a_base_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="base"):
         Workplace(tmp_path / "work").begin_from(tmp_path)
+
+
+def test_a_base_that_is_trained_further_ends_between_its_weights_before_and_after() -> None:
+    layer = torch.nn.Linear(3, 2)
+    after = {name: weight.clone() for name, weight in layer.state_dict().items()}
+    before = {name: torch.zeros_like(weight) for name, weight in after.items()}
+    joint.drawn_back(layer, before)
+    for name, weight in layer.state_dict().items():
+        assert torch.allclose(weight, 0.7 * after[name])
