@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from quizglass_export.checkpoints.files import DECISIONS, ROUTER  # noqa: E402
 from quizglass_export.starter import train as training  # noqa: E402
 from quizglass_export.starter.model.checkpoints import save_base  # noqa: E402
-from quizglass_export.starter.stages import annotate, joint, search_router, vision  # noqa: E402
+from quizglass_export.starter.stages import annotate, joint, mixture, search_router, vision  # noqa: E402
 from quizglass_export.starter.stages.decider import DECISIONS as ROLES  # noqa: E402
 from quizglass_export.starter.train import STAGES, train  # noqa: E402
 from quizglass_export.starter.workplace import TRAINED_BEFORE, Sizes, Workplace  # noqa: E402
@@ -24,7 +24,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
     monkeypatch.setattr(training, "SHARDS", 2)
     monkeypatch.setattr(training, "QUIZ_SHARDS", 2)
-    monkeypatch.setattr(joint, "_POOL", 12)
+    monkeypatch.setattr(mixture, "_POOL", 12)
     monkeypatch.setattr(joint, "_MEASURED", 6)
     monkeypatch.setattr(annotate, "MOST", {"training": 40, "held-out": 24})
     monkeypatch.setattr(search_router, "MOST_QUESTIONS", 20)
