@@ -14,11 +14,11 @@ from quizglass_export.starter.data.knowing import Known
 from quizglass_export.starter.data.quiz import Quiz
 from quizglass_export.starter.data.reading import TextSource, printed, repeating
 from quizglass_export.starter.data.renaming import Renaming
-from quizglass_export.starter.data.sorts import SORTS
 from quizglass_export.starter.data.store import Asked
 from quizglass_export.starter.data.tasks.calculating import Calculating
 from quizglass_export.starter.data.tasks.comparing import Comparing
 from quizglass_export.starter.data.tasks.mixed import OFTENER_ASKED, SHARES, GeneratorTasks
+from quizglass_export.starter.data.tasks.sorts import SORTS
 from quizglass_export.starter.loop.training import Meter
 from quizglass_export.starter.stages.decider import Decisions
 

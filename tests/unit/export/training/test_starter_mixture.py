@@ -10,8 +10,8 @@ pytest.importorskip("torch")
 
 from quizglass_export.starter.data.examples import LETTERS, Encoder
 from quizglass_export.starter.data.pictures import pretraining_scenes
-from quizglass_export.starter.data.sorts import SORTS
 from quizglass_export.starter.data.store import Asked, blocks
+from quizglass_export.starter.data.tasks.sorts import SORTS
 from quizglass_export.starter.stages.mixture import FURTHER, JointBatches
 
 CHECKPOINT = Path(__file__).parents[4] / "models" / "starter" / "checkpoints" / "base"

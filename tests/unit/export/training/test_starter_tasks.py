@@ -20,7 +20,6 @@ from quizglass_export.starter.data.library import Library
 from quizglass_export.starter.data.reading import TextSource
 from quizglass_export.starter.data.renaming import Renaming
 from quizglass_export.starter.data.situations import Situations
-from quizglass_export.starter.data.sorts import points, recognises, tells
 from quizglass_export.starter.data.store import blocks
 from quizglass_export.starter.data.tasks.calculating import Calculating
 from quizglass_export.starter.data.tasks.choices import JUDGEMENTS, SUBJECTS, Choices
@@ -29,6 +28,7 @@ from quizglass_export.starter.data.tasks.conflicts import Conflicts
 from quizglass_export.starter.data.tasks.drafts import Drafts
 from quizglass_export.starter.data.tasks.lookups import ACTIONS, NEXT, Lookups, needed, rounds_of
 from quizglass_export.starter.data.tasks.mixed import GeneratorTasks
+from quizglass_export.starter.data.tasks.sorts import points, recognises, tells
 from quizglass_export.starter.stages.annotate import decide
 from quizglass_export.starter.stages.decider import DECISIONS
 from quizglass_server.domain.turns import Plan
