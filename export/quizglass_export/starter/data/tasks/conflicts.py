@@ -38,7 +38,7 @@ _MISLED = 0.4
 
 
 @dataclass(frozen=True)
-class Conflict:
+class Weighing:
     """A prompt with both sides in its values, why which is right, and the right answer."""
 
     request: Request
@@ -76,7 +76,7 @@ class Conflicts:
             Example(settle, conflict.answer, f"reconcile-{side}"),
         ]
 
-    def _recorded(self, question: Question, picture: int | None) -> Conflict | None:
+    def _recorded(self, question: Question, picture: int | None) -> Weighing | None:
         """A conflict that the world records."""
         conflict = question.conflict
         if conflict is None:
@@ -95,7 +95,7 @@ class Conflicts:
         found = (passage,) if self.rng.random() < 0.5 else tuple(dict.fromkeys((passage, beside)))
         base = replace(base_request(question, picture), seen=seen, found=found, query=question.gold_query)
         why = TOLD if evidence_right else _WHY[conflict.kind]
-        return Conflict(replace(base, values={"memory": memory, "external": external}), why, question.answer)
+        return Weighing(replace(base, values={"memory": memory, "external": external}), why, question.answer)
 
     def _passages(self, entry: str, answer: str) -> list[str]:
         """The passages of an entry that hold an answer."""
@@ -104,7 +104,7 @@ class Conflicts:
             return []
         return [f"{article.title}: {text}" for text in article.paragraphs if answer in text]
 
-    def _drawn(self, question: Question, picture: int | None, known: Known) -> Conflict | None:
+    def _drawn(self, question: Question, picture: int | None, known: Known) -> Weighing | None:
         """A conflict that searching brings about."""
         if question.answer == ABSTAIN or question.claims:
             return None
@@ -114,7 +114,7 @@ class Conflicts:
             return self._told(question, base) if told else self._kept(question, base)
         return self._neither(question, base) if self.rng.random() < _NEITHER else self._told(question, base)
 
-    def _told(self, question: Question, base: Request) -> Conflict | None:
+    def _told(self, question: Question, base: Request) -> Weighing | None:
         """The thing's own entry or passages say otherwise than memory, and are right."""
         memory, drawn = self.choices.other_answer(question), self.hits.draw(question, "right")
         if memory is None:
@@ -130,9 +130,9 @@ class Conflicts:
             found = self.library.silent(question, self.rng) if self.rng.random() < 0.8 else ()
         seen = drawn.lines if not searched or self.rng.random() < 0.8 else ()
         values = {"memory": memory, "external": question.answer}
-        return Conflict(replace(base, seen=seen, found=found, values=values), TOLD, question.answer)
+        return Weighing(replace(base, seen=seen, found=found, values=values), TOLD, question.answer)
 
-    def _kept(self, question: Question, base: Request) -> Conflict | None:
+    def _kept(self, question: Question, base: Request) -> Weighing | None:
         """Memory is right: what was found is about another thing, or says nothing of what is asked."""
         silent = self.library.silent(question, self.rng)
         if silent and question.hops and self.rng.random() < _SILENT:
@@ -141,20 +141,20 @@ class Conflicts:
                 return None
             values = {"memory": question.answer, "external": external}
             seen = drawn.lines if drawn.right else ()
-            return Conflict(replace(base, seen=seen, found=silent, values=values), NOTHING_TELLS, question.answer)
+            return Weighing(replace(base, seen=seen, found=silent, values=values), NOTHING_TELLS, question.answer)
         misled = self._misled(question, base, self.hits.strangers(question, kin=0.5))
         if misled is None:
             return None
         request = replace(misled, values={**misled.values, "memory": question.answer})
-        return Conflict(request, ANOTHER if question.hops else SEEN, question.answer)
+        return Weighing(request, ANOTHER if question.hops else SEEN, question.answer)
 
-    def _neither(self, question: Question, base: Request) -> Conflict | None:
+    def _neither(self, question: Question, base: Request) -> Weighing | None:
         """Memory is a guess, and what was found is about another thing."""
         guess, kin = self.choices.other_answer(question), 0.0 if missing_names(question) else 0.5
         misled = self._misled(question, base, self.hits.strangers(question, kin=kin))
         if guess is None or misled is None:
             return None
-        return Conflict(replace(misled, values={**misled.values, "memory": guess}), ANOTHER, ABSTAIN)
+        return Weighing(replace(misled, values={**misled.values, "memory": guess}), ANOTHER, ABSTAIN)
 
     def _misled(self, question: Question, base: Request, strangers: list[Thing]) -> Request | None:
         """The prompt beside another thing's entry, or several, with what its passages tell as the other side."""
