@@ -35,7 +35,7 @@ from quizglass_server.scheduling.admission import Admission
 from quizglass_server.scheduling.budget import Budget
 from quizglass_server.steps.abstaining import abstains
 from quizglass_server.steps.language.wording import same_wording
-from quizglass_server.steps.lookup.detect import find_regions
+from quizglass_server.steps.lookup.detect import around, find_regions
 from quizglass_server.steps.verify import Support, judged, told_check, verify
 from quizglass_server.turn.givens import Givens
 from quizglass_server.turn.journal import Journal
@@ -162,7 +162,10 @@ class Assistant:
     async def things_in(self, picture: Picture, question: str) -> list[Region]:
         """Squares around what a question is about, likeliest first; none without a detector."""
         detector = self._resources.models.detector
-        return [] if detector is None else await find_regions(detector, picture, question, self._resources.tuning)
+        if detector is None:
+            return []
+        boxes = await find_regions(detector, picture, question, self._resources.tuning)
+        return [around(box, picture) for box in boxes]
 
     def usual_s(self, stage: str) -> float:
         """Seconds that a stage of a turn usually takes; 0: that is not known."""

@@ -10,7 +10,7 @@ from itertools import takewhile
 from quizglass_server.domain.turns import Evidence, Picture, Turn, Vector
 from quizglass_server.steps.lookup.coarse import rerank_coarsely
 from quizglass_server.steps.lookup.crop import Part, views_of
-from quizglass_server.steps.lookup.detect import find_regions, likely_regions
+from quizglass_server.steps.lookup.detect import around, find_regions, likely_regions
 from quizglass_server.steps.lookup.entry_pictures import entry_pictures
 from quizglass_server.steps.lookup.image_search import embed_views, picture_evidence, search_pictures
 from quizglass_server.steps.lookup.own_passages import own_passages, with_passages
@@ -165,7 +165,8 @@ class Lookups:
         if picture is None:
             return Sought()
         regions = await self._runner.run(find_regions, picture, question, self._tuning, phrases)
-        parts = regions or views_of(question, self._tuning.views)
+        squares = [around(region, picture) for region in regions or ()]
+        parts = squares or views_of(question, self._tuning.views)
         return Sought(await self._vectors_of(picture, parts), boxed=bool(regions))
 
     async def _vectors_of(self, picture: Picture, parts: Sequence[Part]) -> list[Vector]:

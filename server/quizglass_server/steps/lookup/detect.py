@@ -85,9 +85,7 @@ def _told(regions: list[Region] | None, _: Picture, question: str, __: Tuning, p
 async def find_regions(
     detector: Detector, picture: Picture, question: str, tuning: Tuning, phrases: Sequence[str] = ()
 ) -> list[Region]:
-    """The likeliest `boxes` parts of the picture that show what is asked about, above the threshold; may be none.
-
-    Each is the square around the box, with some room: pictures of entries have that too, and are not distorted.
+    """The likeliest `boxes` boxes of what is asked about, above the threshold; may be none. See `around`.
 
     Args:
         detector: finds things by words for them.
@@ -97,7 +95,7 @@ async def find_regions(
         phrases: things, a few words each.
     """
     detections = await detector.detect(picture, list(phrases) or phrases_of(question), tuning.detect_accept)
-    return [around(region, picture) for region in chosen(detections, place_of(question), tuning)]
+    return chosen(detections, place_of(question), tuning)
 
 
 def _told_ahead(regions: list[Region] | None, _: Picture, __: Tuning) -> Telling:
@@ -126,7 +124,10 @@ def chosen(found: Sequence[Detection], place: str | None, tuning: Tuning) -> lis
 
 
 def around(region: Region, picture: Picture) -> Region:
-    """The square of pixels around a region, a fifth wider than its longer side, as far as the picture reaches."""
+    """What a box is looked up by: the square of pixels around it, a fifth wider than its longer side.
+
+    Pictures of entries have such room too, and a square is not distorted. It ends where the picture does.
+    """
     side = _ROOM * max((region.right - region.left) * picture.width, (region.bottom - region.top) * picture.height)
     wide, high = side / picture.width / 2, side / picture.height / 2
     x, y = (region.left + region.right) / 2, (region.top + region.bottom) / 2
