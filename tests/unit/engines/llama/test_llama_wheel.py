@@ -1,6 +1,7 @@
 """The script that compiles llama.cpp for every CPU, as far as nothing is compiled."""
 
 import importlib.util
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,7 @@ def test_the_version_is_the_one_that_the_project_pins(wheel: ModuleType) -> None
 
 
 def test_the_cache_tells_builds_apart_that_would_differ(wheel: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wheel, "_cpu_flags", lambda: "flags : avx2")
     usual = wheel._key("llama-cpp-python==1", ["-DA=1"])
     assert wheel._key("llama-cpp-python==1", ["-DA=1"]) == usual
     assert wheel._key("llama-cpp-python==2", ["-DA=1"]) != usual
@@ -73,4 +75,5 @@ def test_the_probe_says_whether_this_compiler_and_cpu_get_amx_right(tmp_path: Pa
     if built.returncode:
         pytest.skip("this compiler knows no AMX")
     status = subprocess.run([str(program)], check=False).returncode
-    assert status in ((0, 1, -4) if "amx_int8" in flags else (2,))
+    wrong = (1, -signal.SIGILL, -signal.SIGSEGV)  # half a configuration is another one, or none that the CPU takes
+    assert status in ((0, *wrong) if "amx_int8" in flags else (2,))

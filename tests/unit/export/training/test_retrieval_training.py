@@ -166,7 +166,12 @@ def test_text_models_learn_of_towns():
 def test_batches_hold_distinct_things_that_are_alike_as_asked(tmp_path, alike, columns):
     labels = np.array([(i % 3, i % 2, i % 2, i % 6, i) for i in range(60)])
     reference = np.zeros((60, 1, 1, 3), np.uint8)
-    np.savez(tmp_path / "chunk-000.npz", reference=reference, views=np.stack([reference] * 3, 1), labels=labels)
+    np.savez(
+        tmp_path / "chunk-000.npz",
+        reference=reference,
+        views=np.stack([reference] * image_pool.VIEWS, 1),
+        labels=labels,
+    )
     pool = image_pool.ImagePool(tmp_path)
     assert pool.refresh() == 1
     _, views, drawn = pool.sample(20, np.random.default_rng(0), alike)
