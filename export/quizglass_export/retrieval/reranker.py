@@ -145,10 +145,6 @@ def lora_config() -> LoraConfig:
     )
 
 
-def _adapted(base: Qwen3ForCausalLM) -> PeftModel:
-    return get_peft_model(base, lora_config())
-
-
 def load_reranker(workdir: Path) -> Qwen3ForCausalLM:
     """The base with its adapter merged, in evaluation mode."""
     base = Qwen3ForCausalLM.from_pretrained(workdir / "reranker_base", attn_implementation="eager")
@@ -177,7 +173,9 @@ def train_reranker_lora(workdir: Path, minutes: float, reader: PromptReader, see
     out = workdir / "reranker"
     base = Qwen3ForCausalLM.from_pretrained(workdir / "reranker_base", attn_implementation="eager")
     further = (out / "adapter_config.json").is_file()
-    adapted = PeftModel.from_pretrained(base, str(out), is_trainable=True) if further else _adapted(base)
+    adapted = (
+        PeftModel.from_pretrained(base, str(out), is_trainable=True) if further else get_peft_model(base, lora_config())
+    )
     judge = Judge(adapted, reader.yes, reader.no)
     judge.heads.requires_grad_(False)
     run = TimedRun("reranker_lora", out / "training", judge, Budget(minutes, 1e-3))
@@ -192,12 +190,13 @@ def train_reranker_lora(workdir: Path, minutes: float, reader: PromptReader, see
 def train_reranker(workdir: Path, minutes: float, threads: int = 1, seed: int = 0) -> Path:
     """Train base and adapter (or go on training); needs `workdir`/text_encoder. Returns the adapter's directory.
 
-    A base that is there already stays as it is, and the adapter gets all of the time. Uses `workdir`/tokenizer, which
-    is built where it is missing.
+    A base that was trained elsewhere stays as it is, and the adapter gets all of the time. Uses `workdir`/tokenizer,
+    which is built where it is missing.
     """
     prepare(workdir, threads, seed)
     reader = PromptReader(ensure_tokenizer(workdir))
-    if not (workdir / "reranker_base" / "model.safetensors").is_file():
+    base = workdir / "reranker_base"
+    if (base / "training").is_dir() or not (base / "model.safetensors").is_file():
         train_reranker_base(workdir, (1 - _SHARES["lora"]) * minutes, reader, seed)
         minutes = _SHARES["lora"] * minutes
     return train_reranker_lora(workdir, minutes, reader, seed)

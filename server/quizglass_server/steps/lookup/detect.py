@@ -99,7 +99,7 @@ async def find_regions(
 
 
 def _told_ahead(regions: list[Region] | None, _: Picture, __: Tuning) -> Telling:
-    return (), [StepDetail("box", region=region) for region in regions or ()]
+    return (), [StepDetail("part", region=region) for region in regions or ()]
 
 
 @step("guess", role="detector", optional=True, told=_told_ahead)

@@ -15,7 +15,7 @@ from transformers import BertTokenizerFast, CLIPVisionModelWithProjection
 
 from quizglass_export.pocketworld.layout import intersection_over_union
 from quizglass_export.pocketworld.world import make_world
-from quizglass_export.retrieval import evaluate, image_pool
+from quizglass_export.retrieval import evaluate, image_pool, reranker
 from quizglass_export.retrieval.image_encoder import (
     ImageTrainer,
     embed_images,
@@ -152,6 +152,21 @@ def test_a_text_encoder_goes_on_from_the_weights_and_words_that_are_there(checkp
     after = load_text_encoder(tmp_path / "text_encoder")[0].state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
     assert (tmp_path / "text_encoder" / "tokenizer.json").read_bytes() == words
+
+
+@pytest.mark.parametrize(("trained_here", "minutes"), [(True, (8.0, 2.0)), (False, (10.0,))])
+def test_only_a_base_that_was_trained_elsewhere_leaves_its_time_to_the_adapter(
+    tmp_path, monkeypatch, trained_here, minutes
+):
+    (tmp_path / "reranker_base").mkdir()
+    (tmp_path / "reranker_base" / "model.safetensors").touch()
+    if trained_here:  # and interrupted while the adapter was trained
+        (tmp_path / "reranker_base" / "training").mkdir()
+    given = []
+    for name in ("train_reranker_base", "train_reranker_lora"):
+        monkeypatch.setattr(reranker, name, lambda workdir, minutes, *rest: given.append(minutes))
+    reranker.train_reranker(tmp_path, 10.0)
+    assert tuple(given) == pytest.approx(minutes)
 
 
 def test_text_models_learn_of_towns():
